@@ -1,0 +1,49 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelMemoryPlan_h
+#define gigapixelMemoryPlan_h
+
+#include "gigapixelNetworkDescription.h"
+
+namespace gigapixel
+{
+
+/** How an image goes through the network. */
+enum class Strategy
+{
+  Automatic, ///< whole where it fits the budget, else streamed
+  Whole,     ///< one autograd graph over the whole region: the paper's way, the reference in tests
+  Streamed   ///< exact tiles within the budget
+};
+
+enum class Purpose
+{
+  Training,
+  Inference
+};
+
+/** \class MemoryPlan
+ * \brief What a strategy will take, before it starts. Bytes are resident memory of the whole process. */
+struct GigapixelNetwork_EXPORT MemoryPlan
+{
+  Strategy     strategy{ Strategy::Streamed };
+  std::int64_t tileSize{ 0 };      ///< side of a tile's core; 0 for Whole
+  int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
+  std::int64_t numberOfTiles{ 0 };
+  std::int64_t peakBytes{ 0 }; ///< estimate
+
+  /** \param budget bytes; 0: no limit but the machine's.
+   * \param tileSize 0: 2048, or smaller where the budget forces it
+   * \throw std::runtime_error when even one tile does not fit, with the least budget that would do. */
+  static MemoryPlan
+  Make(const NetworkDescription & network,
+       Size                       image,
+       Purpose                    purpose,
+       Strategy                   strategy,
+       std::int64_t               budget,
+       int                        threads,
+       std::int64_t               tileSize = 0);
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,43 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelModel_h
+#define gigapixelModel_h
+
+#include "gigapixelNetworkDescription.h"
+
+#include <map>
+
+namespace gigapixel
+{
+
+/** One named array of float weights. */
+struct Parameter
+{
+  std::vector<std::int64_t> shape;
+  std::vector<float>        values;
+};
+
+/** \class Model
+ * \brief A network with its weights and what is needed to use them on another slide.
+ *
+ * On disk: a safetensors file (weights; no code can hide in it) whose "__metadata__" holds the network's JSON and the
+ * fields below, so that one file is a whole model. */
+struct GigapixelNetwork_EXPORT Model
+{
+  NetworkDescription               network;
+  std::map<std::string, Parameter> parameters; ///< "<layer>.weight", "<layer>.bias", in PyTorch's layout
+  double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
+  std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
+
+  /** A model file, or a training run's folder (its best weights).
+   * \throw std::runtime_error with one sentence that names the file and what is wrong with it. */
+  static Model
+  Load(const std::string & path);
+
+  /** Appears by atomic rename. */
+  void
+  Save(const std::string & path) const;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,55 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelPredictor_h
+#define gigapixelPredictor_h
+
+#include "gigapixelModel.h"
+
+#include <functional>
+#include <memory>
+
+namespace gigapixel
+{
+
+/** \class Predictor
+ * \brief A model's probabilities for any region of an image, exact: the same bits for every way of asking.
+ *
+ * The image is covered by tiles on a grid that is anchored at its origin; each tile is computed by one thread from its
+ * core and halo. */
+class GigapixelNetwork_EXPORT Predictor
+{
+public:
+  /** \param threads 0: as many as the machine has cores */
+  explicit Predictor(const Model & model, int threads = 0);
+  ~Predictor();
+
+  const Model &
+  GetModel() const;
+
+  /** Channels of the probability map: 1 for two classes (that of class 1), else one per class. */
+  int
+  GetNumberOfOutputChannels() const;
+
+  /** The region grown to whole tiles, clipped to the image. */
+  Region
+  GetTiles(const Region & region, Size image) const;
+
+  /** The pixels that Predict() reads for this region: its tiles and their halo, clipped to the image. */
+  Region
+  GetInputRegion(const Region & region, Size image) const;
+
+  /** Writes region.width * region.height * channels probabilities, interleaved.
+   * \param progress called with 0..1, from one thread at a time; returning false stops: Predict() then returns false */
+  bool
+  Predict(PixelSource &                       image,
+          const Region &                      region,
+          float *                             probabilities,
+          const std::function<bool(double)> & progress = {});
+
+private:
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+} // namespace gigapixel
+
+#endif

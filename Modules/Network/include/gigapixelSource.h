@@ -1,0 +1,71 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSource_h
+#define gigapixelSource_h
+
+#include <cstdint>
+
+namespace gigapixel
+{
+
+/** Width and height in pixels of an image. */
+struct Size
+{
+  std::int64_t width{ 0 };
+  std::int64_t height{ 0 };
+};
+
+/** Half-open rectangle of pixels: [x, x + width) x [y, y + height), in the coordinates of one image. */
+struct Region
+{
+  std::int64_t x{ 0 };
+  std::int64_t y{ 0 };
+  std::int64_t width{ 0 };
+  std::int64_t height{ 0 };
+};
+
+/** \class PixelSource
+ * \brief Where the engine's pixels come from: any image that can give a rectangle of itself.
+ *
+ * Samples are unsigned char, row-major, channels interleaved (1: gray, 3: RGB, or as many as the network's input).
+ * Read() is called from several threads at once. It may throw; the engine then stops its work and passes the
+ * exception on. */
+class PixelSource
+{
+public:
+  virtual ~PixelSource() = default;
+
+  virtual Size
+  GetSize() const = 0;
+
+  virtual unsigned
+  GetNumberOfChannels() const = 0;
+
+  /** Writes region.width * region.height * channels samples. The region lies inside the image. */
+  virtual void
+  Read(const Region & region, std::uint8_t * samples) = 0;
+};
+
+/** \class LabelSource
+ * \brief Where the engine's truth comes from: a class index for every pixel of the image that it belongs to.
+ *
+ * The size is that of the pixels, whatever the grid of the mask behind it: a mask at 1/8 answers in pixels of the
+ * slide. Same rules as PixelSource. */
+class LabelSource
+{
+public:
+  /** Pixels of this class take no part in the loss (not annotated, not scanned). */
+  static constexpr std::uint8_t Ignored = 255;
+
+  virtual ~LabelSource() = default;
+
+  virtual Size
+  GetSize() const = 0;
+
+  /** Writes region.width * region.height classes: 0 .. classes - 1, or Ignored. Two classes: 0 background, 1 object. */
+  virtual void
+  Read(const Region & region, std::uint8_t * classes) = 0;
+};
+
+} // namespace gigapixel
+
+#endif

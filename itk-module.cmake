@@ -1,0 +1,22 @@
+# What ITK's module system needs to know: the name, what it stands on, and the readers that it registers.
+itk_module(Gigapixel
+  ENABLE_SHARED
+  DEPENDS
+    ITKCommon
+    ITKIOImageBase
+    ITKStatistics
+    ITKImageStatistics
+    ITKImageIntensity
+    ITKMathematicalMorphology
+    ITKBinaryMathematicalMorphology
+    ITKLabelMap
+    ITKSmoothing
+    ITKThresholding
+  TEST_DEPENDS
+    ITKGoogleTest
+  FACTORY_NAMES
+    ImageIO::WholeSlide
+    ImageIO::PyramidTIFF
+  EXCLUDE_FROM_DEFAULT
+  DESCRIPTION
+    "Gigapixel whole-slide images in ITK pipelines: streaming pyramid readers and writers, tissue label filters, and networks that train and infer on whole slides, exactly.")
