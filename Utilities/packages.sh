@@ -1,0 +1,29 @@
+# Debian packages of each step, and how they get onto the machine. Sourced by build, test and demo.
+build_packages=(g++ cmake ninja-build pkg-config
+  libinsighttoolkit5-dev libtorch-dev libopenslide-dev
+  libtiff-dev libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
+  nlohmann-json3-dev libcli11-dev)
+test_packages=(libgtest-dev clang-format clang-tidy
+  python3 python3-pytest python3-numpy python3-tifffile python3-openslide libvips-tools)
+
+# need <package>...: installs those that are missing, or prints the one command that does and ends.
+need() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -q '^installed$' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local root=()
+  if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      root=(sudo)
+    else
+      echo "Missing Debian packages. Install them as root, then start this command again:" >&2
+      echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+      exit 1
+    fi
+  fi
+  echo "== Installing ${#missing[@]} Debian packages: ${missing[*]}"
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
