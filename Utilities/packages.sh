@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Debian packages of each step, and how they get onto the machine. Sourced by build, test and demo.
 build_packages=(g++ cmake ninja-build pkg-config
   libinsighttoolkit5-dev libtorch-dev libopenslide-dev
