@@ -1,0 +1,78 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelPixelLoss_h
+#define gigapixelPixelLoss_h
+
+#include "gigapixelKernelViews.h"
+
+namespace gigapixel
+{
+namespace kernels
+{
+
+/** The last layer: a transposed convolution whose kernel is its stride, so that every full-resolution pixel hangs on
+ * one position of the map only, without activation. Its outputs are logits: of the object against the background
+ * (one output channel: sigmoid), or one per class (softmax). */
+struct PixelLogits
+{
+  int           inputChannels{ 1 };
+  int           outputChannels{ 1 };
+  int           stride{ 1 };       ///< and kernel
+  const float * weight{ nullptr }; ///< [inputChannels][outputChannels][stride][stride]
+  const float * bias{ nullptr };   ///< [outputChannels]
+};
+
+/** Sums over the pixels that took part; the caller divides by their number. */
+struct LossSum
+{
+  double       loss{ 0 };
+  std::int64_t pixels{ 0 };
+};
+
+/** Last layer, loss and backward pass in one go, without a full-resolution map of floats.
+ *
+ * The loss is binary cross-entropy with logits (one output channel, classes 0 and 1) or softmax cross-entropy (more).
+ *
+ * \param map the layer's input; it yields height * stride x width * stride pixels
+ * \param classes truth of the core: classes[(y - core.y) * pitch + x - core.x]. Pixels outside the core, and those
+ * whose class is none of the layer's (LabelSource::Ignored is 255), take no part. \param mapGradient same size as the
+ * map: overwritten, zero where no pixel takes part \param weightGradient, biasGradient in the layout of the weights:
+ * added to \param sum added to
+ *
+ * All of them belong to the sum of the pixels' losses, not to the mean. Sums over strips of pixels are taken in float,
+ * those over strips in double, always in the same order. One thread. */
+void AddPixelLoss(const MapView<const float> & map,
+                  const PixelLogits &          logits,
+                  const CoreRegion &           core,
+                  const std::uint8_t *         classes,
+                  std::ptrdiff_t               pitch,
+                  const MapView<float> &       mapGradient,
+                  double *                     weightGradient,
+                  double *                     biasGradient,
+                  LossSum &                    sum);
+
+/** Probabilities of the core's pixels: sigmoid of the only logit, or softmax.
+ * \param probabilities a value per output channel and pixel of the core, in any layout: interleaved is
+ * { values, height, width, 1, width * channels, channels } */
+void PredictProbabilities(const MapView<const float> & map,
+                          const PixelLogits &          logits,
+                          const CoreRegion &           core,
+                          const MapView<float> &       probabilities);
+
+/** Labels of the core's pixels, without computing a probability.
+ *
+ * One output channel: `object` where the probability is at least the threshold (the logit is compared with
+ * log(threshold / (1 - threshold)); a probability within about 1e-7 of the threshold may fall on either side), else 0.
+ * More: the class of the greatest logit, the first one of equals; threshold and object are not used.
+ * \param labels labels[(y - core.y) * pitch + x - core.x] */
+void PredictLabels(const MapView<const float> & map,
+                   const PixelLogits &          logits,
+                   const CoreRegion &           core,
+                   double                       threshold,
+                   std::uint8_t                 object,
+                   std::uint8_t *               labels,
+                   std::ptrdiff_t               pitch);
+
+} // namespace kernels
+} // namespace gigapixel
+
+#endif
