@@ -1,0 +1,202 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkWholeSlideImageIO_h
+#define itkWholeSlideImageIO_h
+
+#include "GigapixelWholeSlideExport.h"
+#include "itkImageIOBase.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+class Slide;
+}
+
+namespace itk
+{
+/** \class WholeSlideImageIO
+ * \brief Reads whole-slide images, region by region, at any level of their pyramid.
+ *
+ * Aperio SVS and tiled (Big)TIFF are read by decoding their tiles directly (JPEG, JPEG 2000, deflate, LZW, zstd, WebP,
+ * PackBits, none); everything else that OpenSlide opens is read through OpenSlide. GetDecoder() says which it was.
+ *
+ * What comes out:
+ * - two dimensions; RGB or one component of unsigned char. Alpha is composited onto the file's background color (white
+ *   where it names none). SetGray() gives Rec. 601 luma, rounded: from YCbCr JPEG the luma channel itself, without
+ *   decoding the colors (it differs from gray computed from RGB by the clipping and rounding of the color conversion,
+ *   by at most 17 of 255 on H&E slides), else (0.299 R + 0.587 G + 0.114 B) in 16-bit fixed point, as libjpeg does.
+ * - spacing in mm, from the file's resolution. A resolution outside 0.05 to 20 micrometers per pixel at level 0 is
+ *   taken for unknown with a warning (scanners and converters write such nonsense); then the spacing is 1, unless
+ *   SetLevelZeroMicronsPerPixel() says better.
+ * - origin: the center of the level's first pixel, (downsample - 1) / 2 times the spacing of level 0, so that all
+ * levels cover the same rectangle. Downsamples that are integers up to rounding of the level's size are integers.
+ * - the orientation tag of TIFF is neglected, as by OpenSlide: pixels come in the order in which they are stored. The
+ *   tag is in the dictionary ("tiff.Orientation") and one other than 1 is warned of.
+ *
+ * The meta data dictionary holds strings: all properties under OpenSlide's names (openslide.vendor, openslide.mpp-x,
+ * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
+ * "gigapixel.associated-images" (names, one per line) and "ICCProfile" (the color profile, base64).
+ *
+ * Files stay open between reads, and are shared by all objects that read the same file, as is the cache of decoded
+ * tiles. Regions may be read in any order and any division: the pixels are the same to the bit. Set the level before
+ * the reader updates; after changing it call Modified() of the reader.
+ *
+ * Errors are itk::ExceptionObject with one sentence: the file, what is wrong with it, what to do.
+ *
+ * \ingroup IOFilters
+ */
+class GigapixelWholeSlide_EXPORT WholeSlideImageIO : public ImageIOBase
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(WholeSlideImageIO);
+
+  using Self = WholeSlideImageIO;
+  using Superclass = ImageIOBase;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(WholeSlideImageIO, ImageIOBase);
+
+  /** Width and height in pixels. */
+  using LevelSizeType = std::array<SizeValueType, 2>;
+
+  /** Reads level \a level, 0 (the default) being the finest. Of SetLevel(), SetDownsample() and SetMicronsPerPixel()
+   * the one called last counts. A level that the slide does not have is an error of ReadImageInformation(). */
+  void SetLevel(unsigned int level);
+
+  /** Reads the coarsest level that is not coarser than \a downsample (> 0, relative to level 0; 5 % tolerance). */
+  void SetDownsample(double downsample);
+
+  /** Reads the coarsest level that is not coarser than \a micronsPerPixel (> 0; 5 % tolerance). An error of
+   * ReadImageInformation() where the slide's resolution is unknown. */
+  void SetMicronsPerPixel(double micronsPerPixel);
+
+  /** The resolution of level 0 in micrometers per pixel, in place of what the file says; 0 (the default) trusts the
+   * file. */
+  itkSetMacro(LevelZeroMicronsPerPixel, double);
+  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
+
+  /** One component instead of three. Default off. */
+  itkSetMacro(Gray, bool);
+  itkGetConstMacro(Gray, bool);
+  itkBooleanMacro(Gray);
+
+  /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
+   * default, reads the slide. */
+  itkSetStringMacro(AssociatedImage);
+  itkGetStringMacro(AssociatedImage);
+
+  /** \name What the slide is; after ReadImageInformation(). @{ */
+  std::vector<std::string> GetAssociatedImageNames() const;
+  unsigned int             GetNumberOfLevels() const;
+  LevelSizeType            GetLevelSize(unsigned int level) const;
+  double                   GetLevelDownsample(unsigned int level) const;
+
+  /** The level that is read; 0 for an associated image. */
+  unsigned int GetLevel() const;
+
+  /** Mean of x and y at the level that is read; 0 = unknown. */
+  double GetMicronsPerPixel() const;
+
+  /** As OpenSlide names it: "aperio", "generic-tiff", "hamamatsu", ... */
+  std::string GetVendor() const;
+
+  /** How pixels are got, e.g. "tiles (JPEG)" or "OpenSlide 3.4.1". */
+  std::string GetDecoder() const;
+  /** @} */
+
+  /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows
+   * without gaps, \a channels interleaved (1 gray, 3 RGB). After ReadImageInformation(); any number of threads may call
+   * it at once. The caller's thread decodes. Throws if the rectangle is not inside the level or a tile is damaged; then
+   * \a out is undefined. */
+  void ReadRegion(unsigned int    level,
+                  SizeValueType   x,
+                  SizeValueType   y,
+                  SizeValueType   width,
+                  SizeValueType   height,
+                  unsigned int    channels,
+                  unsigned char * out) const;
+
+  /** Marks which pixels of the rectangle were scanned (255) and which are background that no camera saw (0): tiles that
+   * are absent from the file, pixels with alpha 0. Returns true when all were scanned. Thread-safe as ReadRegion(). */
+  bool ReadScanned(unsigned int    level,
+                   SizeValueType   x,
+                   SizeValueType   y,
+                   SizeValueType   width,
+                   SizeValueType   height,
+                   unsigned char * scanned) const;
+
+  /** Bytes of decoded tiles that this process keeps, over all slides and readers; the longest unused go first. Default
+   * 128 MiB: two rows of 256-pixel tiles, RGB, over a level 80000 pixels wide, so that streamed strips that are not
+   * aligned to tiles decode none twice. 0 keeps none. */
+  static void   SetTileCacheLimit(size_t bytes);
+  static size_t GetTileCacheLimit();
+
+  /** True for vendors' slides (Aperio, and all that OpenSlide knows), and for tiled TIFFs of 8 bit and one or three
+   * channels whose further pages are reduced or associated images. Every other TIFF is left to other readers, but is
+   * read when this class is asked for by name. Never throws; decodes nothing. */
+  bool CanReadFile(const char * fileName) override;
+
+  bool
+  CanStreamRead() override
+  {
+    return true;
+  }
+
+  void ReadImageInformation() override;
+
+  /** Decodes the tiles that the IO region touches, on as many threads as ITK uses by default. */
+  void Read(void * buffer) override;
+
+  /** The requested region itself, in two dimensions; all when streamed reading is off. Throws, before anybody allocates
+   * it, when it needs more memory than the machine has free. */
+  ImageIORegion GenerateStreamableReadRegionFromRequestedRegion(const ImageIORegion & requested) const override;
+
+  /** This class does not write. */
+  bool
+  CanWriteFile(const char *) override
+  {
+    return false;
+  }
+  void
+  WriteImageInformation() override
+  {}
+  void Write(const void * buffer) override;
+
+protected:
+  WholeSlideImageIO();
+  ~WholeSlideImageIO() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  enum class Selection
+  {
+    Level,
+    Downsample,
+    MicronsPerPixel
+  };
+
+  const gigapixel::Slide & GetSlide() const;
+  unsigned int             SelectLevel() const;
+  void                     SetGeometry();
+  void                     FillDictionary();
+  void                     RefuseBeyondFreeMemory(const ImageIORegion & region) const;
+  std::array<double, 2>    GetLevelZeroResolution() const;
+
+  std::shared_ptr<const gigapixel::Slide> m_Slide;
+  Selection                               m_Selection{ Selection::Level };
+  double                                  m_SelectionValue{ 0.0 };
+  double                                  m_LevelZeroMicronsPerPixel{ 0.0 };
+  bool                                    m_Gray{ false };
+  std::string                             m_AssociatedImage;
+  unsigned int                            m_Level{ 0 };
+  unsigned int                            m_Plane{ 0 }; // the level, or an associated image's number behind the levels
+};
+
+} // namespace itk
+
+#endif
