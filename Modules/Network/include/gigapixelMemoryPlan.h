@@ -34,14 +34,13 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048, or smaller where the budget forces it
    * \throw std::runtime_error when even one tile does not fit, with the least budget that would do. */
-  static MemoryPlan
-  Make(const NetworkDescription & network,
-       Size                       image,
-       Purpose                    purpose,
-       Strategy                   strategy,
-       std::int64_t               budget,
-       int                        threads,
-       std::int64_t               tileSize = 0);
+  static MemoryPlan Make(const NetworkDescription & network,
+                         Size                       image,
+                         Purpose                    purpose,
+                         Strategy                   strategy,
+                         std::int64_t               budget,
+                         int                        threads,
+                         std::int64_t               tileSize = 0);
 };
 
 } // namespace gigapixel

@@ -24,18 +24,16 @@ struct Parameter
 struct GigapixelNetwork_EXPORT Model
 {
   NetworkDescription               network;
-  std::map<std::string, Parameter> parameters; ///< "<layer>.weight", "<layer>.bias", in PyTorch's layout
+  std::map<std::string, Parameter> parameters;           ///< "<layer>.weight", "<layer>.bias", in PyTorch's layout
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
 
   /** A model file, or a training run's folder (its best weights).
    * \throw std::runtime_error with one sentence that names the file and what is wrong with it. */
-  static Model
-  Load(const std::string & path);
+  static Model Load(const std::string & path);
 
   /** Appears by atomic rename. */
-  void
-  Save(const std::string & path) const;
+  void Save(const std::string & path) const;
 };
 
 } // namespace gigapixel

@@ -14,7 +14,7 @@ namespace gigapixel
 /** One layer: a convolution or a transposed convolution with square kernel, zero padding on its own map, a bias, an
  * activation, and an optional additive skip: the (activated) output of an earlier layer is added after the
  * activation. */
-struct Layer
+struct GigapixelNetwork_EXPORT Layer
 {
   enum class Kind
   {
@@ -36,6 +36,9 @@ struct Layer
   int         padding{ 0 };
   Activation  activation{ Activation::ReLU };
   std::string add; ///< name of the earlier layer that is added; empty: none
+
+  /** PyTorch's layout: {out, in, kernel, kernel}, for a transposed convolution {in, out, kernel, kernel}. */
+  std::vector<std::int64_t> GetWeightShape() const;
 };
 
 /** \class NetworkDescription
@@ -57,44 +60,39 @@ public:
   };
 
   std::string        name;
-  int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB
+  int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
   std::vector<Layer> layers;
   Loss               loss{ Loss::BinaryCrossEntropy };
-  bool               ignoreUnscanned{ true }; ///< pixels that were never scanned take no part in the loss
+  bool               ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
 
   /** "remedios2023", or the path of a JSON file. \throw std::invalid_argument names the file and what is wrong. */
-  static NetworkDescription
-  Load(const std::string & nameOrFile);
+  static NetworkDescription Load(const std::string & nameOrFile);
 
-  static NetworkDescription
-  FromJSON(const std::string & text);
+  static NetworkDescription FromJSON(const std::string & text);
 
-  std::string
-  ToJSON() const;
+  std::string ToJSON() const;
+
+  /** What Load() and FromJSON() check, for descriptions that a program makes.
+   * \throw std::invalid_argument says what is wrong */
+  void Validate() const;
 
   /** Names that Load() knows without a file. */
-  static std::vector<std::string>
-  GetPresets();
+  static std::vector<std::string> GetPresets();
 
-  std::int64_t
-  GetNumberOfParameters() const;
+  std::int64_t GetNumberOfParameters() const;
 
-  int
-  GetNumberOfOutputChannels() const;
+  int GetNumberOfOutputChannels() const;
 
   /** Classes that the network tells apart: 2 for one output channel. */
-  int
-  GetNumberOfClasses() const;
+  int GetNumberOfClasses() const;
 
   /** Product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it. */
-  int
-  GetStride() const;
+  int GetStride() const;
 
   /** Pixels around a tile that its outputs depend on, by interval arithmetic through all layers, rounded up to the
    * stride (64 for remedios2023, whose exact halo is 60). */
-  int
-  GetHalo() const;
+  int GetHalo() const;
 };
 
 } // namespace gigapixel

@@ -22,28 +22,23 @@ public:
   explicit Predictor(const Model & model, int threads = 0);
   ~Predictor();
 
-  const Model &
-  GetModel() const;
+  const Model & GetModel() const;
 
   /** Channels of the probability map: 1 for two classes (that of class 1), else one per class. */
-  int
-  GetNumberOfOutputChannels() const;
+  int GetNumberOfOutputChannels() const;
 
   /** The region grown to whole tiles, clipped to the image. */
-  Region
-  GetTiles(const Region & region, Size image) const;
+  Region GetTiles(const Region & region, Size image) const;
 
   /** The pixels that Predict() reads for this region: its tiles and their halo, clipped to the image. */
-  Region
-  GetInputRegion(const Region & region, Size image) const;
+  Region GetInputRegion(const Region & region, Size image) const;
 
   /** Writes region.width * region.height * channels probabilities, interleaved.
    * \param progress called with 0..1, from one thread at a time; returning false stops: Predict() then returns false */
-  bool
-  Predict(PixelSource &                       image,
-          const Region &                      region,
-          float *                             probabilities,
-          const std::function<bool(double)> & progress = {});
+  bool Predict(PixelSource &                       image,
+               const Region &                      region,
+               float *                             probabilities,
+               const std::function<bool(double)> & progress = {});
 
 private:
   struct Implementation;

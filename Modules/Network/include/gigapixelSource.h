@@ -34,15 +34,12 @@ class PixelSource
 public:
   virtual ~PixelSource() = default;
 
-  virtual Size
-  GetSize() const = 0;
+  virtual Size GetSize() const = 0;
 
-  virtual unsigned
-  GetNumberOfChannels() const = 0;
+  virtual unsigned GetNumberOfChannels() const = 0;
 
   /** Writes region.width * region.height * channels samples. The region lies inside the image. */
-  virtual void
-  Read(const Region & region, std::uint8_t * samples) = 0;
+  virtual void Read(const Region & region, std::uint8_t * samples) = 0;
 };
 
 /** \class LabelSource
@@ -58,12 +55,10 @@ public:
 
   virtual ~LabelSource() = default;
 
-  virtual Size
-  GetSize() const = 0;
+  virtual Size GetSize() const = 0;
 
   /** Writes region.width * region.height classes: 0 .. classes - 1, or Ignored. Two classes: 0 background, 1 object. */
-  virtual void
-  Read(const Region & region, std::uint8_t * classes) = 0;
+  virtual void Read(const Region & region, std::uint8_t * classes) = 0;
 };
 
 } // namespace gigapixel

@@ -23,10 +23,10 @@ struct TrainingOptions
 {
   int           epochs{ 50 };
   double        learningRate{ 1e-3 }; ///< Adam, betas 0.9 and 0.999, epsilon 1e-8 (MIDL 2023 and PyTorch's defaults)
-  double        learningRateDecay{ 1.0 };    ///< factor after each epoch without a better validation loss
-  int           earlyStopping{ 0 };          ///< epochs without a better validation loss; 0: never
-  bool          augment{ true };             ///< flips and right-angle rotations, one of eight per step
-  std::uint64_t seed{ 1 };                   ///< of weights, order and augmentation
+  double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
+  int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
+  bool          augment{ true };          ///< flips and right-angle rotations, one of eight per step
+  std::uint64_t seed{ 1 };                ///< of weights, order and augmentation
   Strategy      strategy{ Strategy::Streamed };
   std::int64_t  memory{ 0 };   ///< peak resident bytes of the process; 0: no limit
   int           threads{ 0 };  ///< 0: as many as the machine has cores
@@ -66,26 +66,20 @@ public:
   Trainer(const NetworkDescription & network, const TrainingOptions & options, const std::string & runFolder);
   ~Trainer();
 
-  void
-  AddTrainingSample(const Sample & sample);
+  void AddTrainingSample(const Sample & sample);
 
-  void
-  AddValidationSample(const Sample & sample);
+  void AddValidationSample(const Sample & sample);
 
   /** Resolution of all samples, kept in the model; 0: unknown. */
-  void
-  SetMicronsPerPixel(double micronsPerPixel);
+  void SetMicronsPerPixel(double micronsPerPixel);
 
   /** \return false if the observer stopped it */
-  bool
-  Run(const Observer & observer = {});
+  bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */
-  const Model &
-  GetBestModel() const;
+  const Model & GetBestModel() const;
 
-  const Model &
-  GetLastModel() const;
+  const Model & GetLastModel() const;
 
 private:
   struct Implementation;

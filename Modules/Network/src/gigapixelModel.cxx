@@ -1,0 +1,191 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelModelFile.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Version of the metadata's meaning. */
+const char * const FormatKey = "gigapixel";
+const char * const Format = "1";
+
+std::string
+GetText(const SafeTensors & file, const std::string & path, const char * key)
+{
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end())
+  {
+    throw std::runtime_error("model file \"" + path + "\" holds no model of this program: its metadata lacks \"" + key +
+                             "\"");
+  }
+  return found->second;
+}
+
+template <typename T>
+T
+GetNumber(const SafeTensors & file, const std::string & path, const char * key)
+{
+  const std::string text = GetText(file, path, key);
+  T                 value{};
+  const auto        end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc{} || end.ptr != text.data() + text.size())
+  {
+    throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text + "\"");
+  }
+  return value;
+}
+
+/** Shortest text that reads back as the same number, whatever the locale. */
+std::string
+FormatNumber(double value)
+{
+  char text[32];
+  return { text, std::to_chars(text, text + sizeof text, value).ptr };
+}
+
+Parameter
+ToParameter(const SafeTensors::Tensor & tensor)
+{
+  Parameter parameter{ tensor.shape, std::vector<float>(tensor.bytes.size() / sizeof(float)) };
+  std::memcpy(parameter.values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return parameter;
+}
+
+void
+CheckParameter(const Model & model, const std::string & name, const std::vector<std::int64_t> & shape)
+{
+  const auto found = model.parameters.find(name);
+  if (found == model.parameters.end())
+  {
+    throw std::invalid_argument("the network \"" + model.network.name + "\" needs the weights \"" + name +
+                                "\", which are missing");
+  }
+  std::int64_t number = 1;
+  for (const std::int64_t length : shape)
+  {
+    number *= length;
+  }
+  if (found->second.shape != shape || static_cast<std::int64_t>(found->second.values.size()) != number)
+  {
+    throw std::invalid_argument("the weights \"" + name + "\" are not of the shape that the network \"" +
+                                model.network.name + "\" needs");
+  }
+  for (const float value : found->second.values)
+  {
+    if (!std::isfinite(value))
+    {
+      throw std::invalid_argument("the weights \"" + name + "\" hold a value that is no finite number");
+    }
+  }
+}
+
+} // namespace
+
+void
+CheckParameters(const Model & model)
+{
+  for (const Layer & layer : model.network.layers)
+  {
+    CheckParameter(model, layer.name + ".weight", layer.GetWeightShape());
+    CheckParameter(model, layer.name + ".bias", { layer.outputChannels });
+  }
+  if (model.parameters.size() != 2 * model.network.layers.size())
+  {
+    throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
+  }
+  const int stride = model.network.GetStride();
+  if (model.tileSize < stride || model.tileSize % stride != 0)
+  {
+    throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) +
+                                " is no multiple of the network's stride " + std::to_string(stride));
+  }
+  if (!(model.micronsPerPixel >= 0) || !std::isfinite(model.micronsPerPixel))
+  {
+    throw std::invalid_argument("the microns per pixel must be positive, or 0 for unknown");
+  }
+}
+
+Model
+ToModel(const SafeTensors & file, const std::string & path)
+{
+  if (GetText(file, path, FormatKey) != Format)
+  {
+    throw std::runtime_error("model file \"" + path + "\" was written by a newer version of this program");
+  }
+  Model model;
+  try
+  {
+    model.network = NetworkDescription::FromJSON(GetText(file, path, "network"));
+    model.micronsPerPixel = GetNumber<double>(file, path, "microns_per_pixel");
+    model.tileSize = GetNumber<std::int64_t>(file, path, "tile_size");
+    for (const auto & [name, tensor] : file.tensors)
+    {
+      if (name.rfind(TrainingPrefix, 0) == 0)
+      {
+        continue;
+      }
+      if (tensor.type != "F32")
+      {
+        throw std::invalid_argument("the weights \"" + name + "\" are not 32-bit floats");
+      }
+      model.parameters[name] = ToParameter(tensor);
+    }
+    CheckParameters(model);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::runtime_error("model file \"" + path + "\": " + error.what());
+  }
+  return model;
+}
+
+SafeTensors
+FromModel(const Model & model)
+{
+  CheckParameters(model);
+  SafeTensors file;
+  file.metadata = { { FormatKey, Format },
+                    { "network", model.network.ToJSON() },
+                    { "microns_per_pixel", FormatNumber(model.micronsPerPixel) },
+                    { "tile_size", std::to_string(model.tileSize) } };
+  for (const auto & [name, parameter] : model.parameters)
+  {
+    file.Add(name, parameter.shape, parameter.values);
+  }
+  return file;
+}
+
+Model
+Model::Load(const std::string & path)
+{
+  if (std::filesystem::is_directory(path))
+  {
+    const std::string best = (std::filesystem::path(path) / "best.safetensors").string();
+    if (!std::filesystem::exists(best))
+    {
+      throw std::runtime_error("folder \"" + path +
+                               "\" holds no finished epoch of a training run (best.safetensors is missing)");
+    }
+    return ToModel(SafeTensors::Load(best), best);
+  }
+  if (!std::filesystem::exists(path))
+  {
+    throw std::runtime_error("model \"" + path + "\" does not exist");
+  }
+  return ToModel(SafeTensors::Load(path), path);
+}
+
+void
+Model::Save(const std::string & path) const
+{
+  FromModel(*this).Save(path);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,24 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelModelFile_h
+#define gigapixelModelFile_h
+
+#include "gigapixelModel.h"
+#include "gigapixelSafeTensors.h"
+
+namespace gigapixel
+{
+
+/** Arrays and texts under this prefix belong to a training run, not to its model. */
+constexpr const char * TrainingPrefix = "training.";
+
+/** \throw std::runtime_error when the file holds no model, or one whose weights do not fit its network */
+Model ToModel(const SafeTensors & file, const std::string & path);
+
+SafeTensors FromModel(const Model & model);
+
+/** \throw std::invalid_argument names the parameter that is missing, of a wrong shape or unknown */
+void CheckParameters(const Model & model);
+
+} // namespace gigapixel
+
+#endif

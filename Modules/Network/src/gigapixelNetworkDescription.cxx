@@ -1,0 +1,423 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelNetworkGeometry.h"
+#include "gigapixelPresets.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <initializer_list>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void
+Refuse(const std::string & reason)
+{
+  throw std::invalid_argument(reason);
+}
+
+/** Only known keys: a misspelt one would otherwise silently mean its default. */
+void
+CheckKeys(const Json & object, const std::string & where, std::initializer_list<const char *> known)
+{
+  if (!object.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  for (const auto & item : object.items())
+  {
+    if (std::none_of(known.begin(), known.end(), [&](const char * key) { return item.key() == key; }))
+    {
+      std::string names;
+      for (const char * key : known)
+      {
+        names += (names.empty() ? "" : ", ") + std::string(key);
+      }
+      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + names + ")");
+    }
+  }
+}
+
+template <typename T>
+bool
+HasType(const Json & value)
+{
+  if constexpr (std::is_same_v<T, std::string>)
+  {
+    return value.is_string();
+  }
+  else if constexpr (std::is_same_v<T, bool>)
+  {
+    return value.is_boolean();
+  }
+  else
+  {
+    return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= 65536;
+  }
+}
+
+template <typename T>
+T
+Get(const Json & object, const std::string & where, const char * key)
+{
+  if (!object.contains(key))
+  {
+    Refuse(where + " lacks the key \"" + key + "\"");
+  }
+  if (!HasType<T>(object.at(key)))
+  {
+    const char * wanted = std::is_same_v<T, std::string> ? "a string"
+                          : std::is_same_v<T, bool>      ? "true or false"
+                                                         : "a whole number from 0 to 65536";
+    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + object.at(key).dump());
+  }
+  return object.at(key).get<T>();
+}
+
+template <typename T>
+T
+Get(const Json & object, const std::string & where, const char * key, const T & defaultValue)
+{
+  return object.contains(key) ? Get<T>(object, where, key) : defaultValue;
+}
+
+/** The reason why a layer type is not among those that stream. */
+[[noreturn]] void
+RefuseType(const std::string & where, const std::string & type)
+{
+  std::string lower = type;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char * global :
+       { "norm", "global", "adaptive", "attention", "squeeze", "linear", "dense", "fully", "transformer" })
+  {
+    if (lower.find(global) != std::string::npos)
+    {
+      Refuse(where + ": a layer of type \"" + type +
+             "\" sees the whole image, so that a tile could not be computed exactly from its surroundings; use only "
+             "\"convolution\" and \"transposed convolution\"");
+    }
+  }
+  Refuse(where + ": unknown type \"" + type +
+         "\"; use \"convolution\" (with a stride in place of pooling) or \"transposed convolution\"");
+}
+
+Layer
+ReadLayer(const Json & json, std::size_t index)
+{
+  std::string where = "layer " + std::to_string(index + 1);
+  if (!json.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  Layer layer;
+  layer.name = Get<std::string>(json, where, "name");
+  where = "layer \"" + layer.name + "\"";
+  const std::string type = Get<std::string>(json, where, "type");
+  if (type != "convolution" && type != "transposed convolution")
+  {
+    RefuseType(where, type); // before the keys: such a layer brings its own
+  }
+  CheckKeys(json, where, { "name", "type", "in", "out", "kernel", "stride", "padding", "activation", "add" });
+  layer.kind = type == "convolution" ? Layer::Kind::Convolution : Layer::Kind::TransposedConvolution;
+  layer.inputChannels = Get<int>(json, where, "in");
+  layer.outputChannels = Get<int>(json, where, "out");
+  layer.kernel = Get<int>(json, where, "kernel");
+  layer.stride = Get<int>(json, where, "stride", 1);
+  layer.padding = Get<int>(json, where, "padding", 0);
+  const std::string activation = Get<std::string>(json, where, "activation");
+  if (activation != "relu" && activation != "none")
+  {
+    Refuse(where + ": unknown activation \"" + activation + "\"; use \"relu\" or \"none\"");
+  }
+  layer.activation = activation == "relu" ? Layer::Activation::ReLU : Layer::Activation::None;
+  layer.add = Get<std::string>(json, where, "add", "");
+  return layer;
+}
+
+void
+CheckShape(const Layer & layer, const std::string & where)
+{
+  if (layer.name.empty() || layer.name.find_first_of("./\" \t\n") != std::string::npos)
+  {
+    Refuse(where + ": a layer's name must not be empty nor hold a dot, slash, quote or space");
+  }
+  if (layer.inputChannels < 1 || layer.outputChannels < 1 || layer.kernel < 1 || layer.stride < 1 ||
+      layer.inputChannels > 4096 || layer.outputChannels > 4096 || layer.kernel > 256)
+  {
+    Refuse(where + ": in and out must be 1 to 4096, kernel 1 to 256, stride at least 1");
+  }
+  // With n inputs, n a multiple of the stride, a convolution gives floor((n + 2p - k) / s) + 1 outputs, a transposed
+  // one (n - 1) s - 2p + k: exactly n / s and n s only under these conditions.
+  const int reach = layer.kernel - 2 * layer.padding;
+  if (layer.kind == Layer::Kind::Convolution && (reach < 1 || reach > layer.stride))
+  {
+    Refuse(where + ": its output is not of its input's size divided by the stride; kernel - 2 * padding is " +
+           std::to_string(reach) + " and must be from 1 to the stride (" + std::to_string(layer.stride) + ")");
+  }
+  if (layer.kind == Layer::Kind::TransposedConvolution && reach != layer.stride)
+  {
+    Refuse(where + ": its output is not of its input's size times the stride; kernel - 2 * padding is " +
+           std::to_string(reach) + " and must be the stride (" + std::to_string(layer.stride) + ")");
+  }
+}
+
+std::string
+Describe(int channels, const MapScale & scale)
+{
+  return std::to_string(channels) + " channels at " + std::to_string(scale.numerator) + "/" +
+         std::to_string(scale.denominator) + " of the input";
+}
+
+void
+CheckChain(const NetworkDescription & network)
+{
+  if (network.channels < 1)
+  {
+    Refuse("the input must have at least one channel");
+  }
+  if (network.layers.empty())
+  {
+    Refuse("a network needs at least one layer");
+  }
+  const std::vector<MapScale> scales = GetMapScales(network.layers);
+  std::set<std::string>       names;
+  for (std::size_t i = 0; i < network.layers.size(); ++i)
+  {
+    const Layer &     layer = network.layers[i];
+    const std::string where = "layer \"" + layer.name + "\"";
+    CheckShape(layer, where);
+    const int before = i == 0 ? network.channels : network.layers[i - 1].outputChannels;
+    if (layer.inputChannels != before)
+    {
+      Refuse(where + " takes " + std::to_string(layer.inputChannels) + " channels, but what comes before it has " +
+             std::to_string(before));
+    }
+    if (!layer.add.empty())
+    {
+      const auto end = network.layers.begin() + i;
+      const auto skip = std::find_if(network.layers.begin(), end, [&](const Layer & l) { return l.name == layer.add; });
+      if (skip == end)
+      {
+        Refuse(where + " adds \"" + layer.add + "\", which is no earlier layer");
+      }
+      const MapScale & scale = scales[skip - network.layers.begin()];
+      if (skip->outputChannels != layer.outputChannels || !(scale == scales[i]))
+      {
+        Refuse(where + " (" + Describe(layer.outputChannels, scales[i]) + ") adds \"" + layer.add +
+               "\", whose map has another shape (" + Describe(skip->outputChannels, scale) + ")");
+      }
+    }
+    if (!names.insert(layer.name).second)
+    {
+      Refuse("two layers are named \"" + layer.name + "\"");
+    }
+  }
+  if (!(scales.back() == MapScale{}))
+  {
+    Refuse("the output is not of the input's size: " + Describe(network.layers.back().outputChannels, scales.back()));
+  }
+  if (GetCanvasStride(network.layers) > 4096)
+  {
+    Refuse("the strides multiply to more than 4096");
+  }
+}
+
+void
+CheckOutput(const NetworkDescription & network)
+{
+  const Layer & last = network.layers.back();
+  if (last.activation != Layer::Activation::None)
+  {
+    Refuse("layer \"" + last.name + "\" is the last one and must have the activation \"none\": its output are logits");
+  }
+  const bool binary = network.loss == NetworkDescription::Loss::BinaryCrossEntropy;
+  if (binary && last.outputChannels != 1)
+  {
+    Refuse("binary cross-entropy needs one output channel, the network has " + std::to_string(last.outputChannels) +
+           "; use \"softmax cross-entropy\" for several");
+  }
+  if (!binary && (last.outputChannels < 2 || last.outputChannels > 254))
+  {
+    Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has " +
+           std::to_string(last.outputChannels));
+  }
+}
+
+const char * const BinaryName = "binary cross-entropy";
+const char * const SoftmaxName = "softmax cross-entropy";
+
+} // namespace
+
+std::vector<std::int64_t>
+Layer::GetWeightShape() const
+{
+  return kind == Kind::Convolution ? std::vector<std::int64_t>{ outputChannels, inputChannels, kernel, kernel }
+                                   : std::vector<std::int64_t>{ inputChannels, outputChannels, kernel, kernel };
+}
+
+NetworkDescription
+NetworkDescription::FromJSON(const std::string & text)
+{
+  NetworkDescription network;
+  Json               json;
+  try
+  {
+    json = Json::parse(text);
+  }
+  catch (const Json::exception & error)
+  {
+    Refuse(std::string("no JSON: ") + error.what());
+  }
+  CheckKeys(json, "the network", { "name", "input", "layers", "loss" });
+  network.name = Get<std::string>(json, "the network", "name");
+  const Json & input = json.contains("input") ? json.at("input") : Json::object();
+  CheckKeys(input, "\"input\"", { "channels", "invert" });
+  network.channels = Get<int>(input, "\"input\"", "channels", 1);
+  network.invert = Get<bool>(input, "\"input\"", "invert", true);
+  if (!json.contains("layers") || !json.at("layers").is_array())
+  {
+    Refuse("the network lacks the list \"layers\"");
+  }
+  for (const Json & layer : json.at("layers"))
+  {
+    network.layers.push_back(ReadLayer(layer, network.layers.size()));
+  }
+  const Json & loss = json.contains("loss") ? json.at("loss") : Json::object();
+  CheckKeys(loss, "\"loss\"", { "type", "ignore unscanned" });
+  const std::string type = Get<std::string>(loss, "\"loss\"", "type", BinaryName);
+  if (type != BinaryName && type != SoftmaxName)
+  {
+    Refuse("unknown loss \"" + type + "\"; use \"" + BinaryName + "\" or \"" + SoftmaxName + "\"");
+  }
+  network.loss = type == BinaryName ? Loss::BinaryCrossEntropy : Loss::SoftmaxCrossEntropy;
+  network.ignoreUnscanned = Get<bool>(loss, "\"loss\"", "ignore unscanned", true);
+  network.Validate();
+  return network;
+}
+
+void
+NetworkDescription::Validate() const
+{
+  CheckChain(*this);
+  CheckOutput(*this);
+}
+
+NetworkDescription
+NetworkDescription::Load(const std::string & nameOrFile)
+{
+  for (const Preset & preset : GetEmbeddedPresets())
+  {
+    if (preset.name == nameOrFile)
+    {
+      return FromJSON(preset.json);
+    }
+  }
+  std::ifstream     file(nameOrFile);
+  std::stringstream content;
+  content << file.rdbuf(); // a folder opens, but gives nothing
+  if (!file || content.str().empty())
+  {
+    std::string names;
+    for (const std::string & name : GetPresets())
+    {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    Refuse("network \"" + nameOrFile + "\" is neither a preset (" + names + ") nor a file that can be read");
+  }
+  try
+  {
+    return FromJSON(content.str());
+  }
+  catch (const std::invalid_argument & error)
+  {
+    Refuse("network file \"" + nameOrFile + "\": " + error.what());
+  }
+}
+
+std::string
+NetworkDescription::ToJSON() const
+{
+  Json json;
+  json["name"] = name;
+  json["input"] = { { "channels", channels }, { "invert", invert } };
+  json["layers"] = Json::array();
+  for (const Layer & layer : layers)
+  {
+    Json item;
+    item["name"] = layer.name;
+    item["type"] = layer.kind == Layer::Kind::Convolution ? "convolution" : "transposed convolution";
+    item["in"] = layer.inputChannels;
+    item["out"] = layer.outputChannels;
+    item["kernel"] = layer.kernel;
+    item["stride"] = layer.stride;
+    item["padding"] = layer.padding;
+    item["activation"] = layer.activation == Layer::Activation::ReLU ? "relu" : "none";
+    if (!layer.add.empty())
+    {
+      item["add"] = layer.add;
+    }
+    json["layers"].push_back(item);
+  }
+  json["loss"] = { { "type", loss == Loss::BinaryCrossEntropy ? BinaryName : SoftmaxName },
+                   { "ignore unscanned", ignoreUnscanned } };
+  return json.dump(2);
+}
+
+std::vector<std::string>
+NetworkDescription::GetPresets()
+{
+  std::vector<std::string> names;
+  for (const Preset & preset : GetEmbeddedPresets())
+  {
+    names.push_back(preset.name);
+  }
+  return names;
+}
+
+std::int64_t
+NetworkDescription::GetNumberOfParameters() const
+{
+  std::int64_t number = 0;
+  for (const Layer & layer : layers)
+  {
+    number += std::int64_t{ layer.kernel } * layer.kernel * layer.inputChannels * layer.outputChannels;
+    number += layer.outputChannels;
+  }
+  return number;
+}
+
+int
+NetworkDescription::GetNumberOfOutputChannels() const
+{
+  return layers.empty() ? 0 : layers.back().outputChannels;
+}
+
+int
+NetworkDescription::GetNumberOfClasses() const
+{
+  return loss == Loss::BinaryCrossEntropy ? 2 : GetNumberOfOutputChannels();
+}
+
+int
+NetworkDescription::GetStride() const
+{
+  return static_cast<int>(GetCanvasStride(layers));
+}
+
+int
+NetworkDescription::GetHalo() const
+{
+  const std::int64_t stride = GetCanvasStride(layers);
+  return static_cast<int>((GetExactHalo(layers) + stride - 1) / stride * stride);
+}
+
+} // namespace gigapixel

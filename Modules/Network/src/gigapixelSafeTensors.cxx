@@ -1,0 +1,188 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSafeTensors.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+[[noreturn]] void
+Refuse(const std::string & path, const std::string & reason)
+{
+  throw std::runtime_error("model file \"" + path + "\" " + reason);
+}
+
+std::string
+ReadFile(const std::string & path)
+{
+  std::ifstream     file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (!file || content.str().empty())
+  {
+    Refuse(path, file.is_open() ? "is empty or cannot be read" : "cannot be opened");
+  }
+  return content.str();
+}
+
+std::size_t
+GetBytesPerValue(const std::string & type)
+{
+  return type == "F32" ? 4 : type == "F64" ? 8 : 0;
+}
+
+SafeTensors::Tensor
+ReadTensor(const std::string & path, const std::string & name, const nlohmann::json & entry, const std::string & data)
+{
+  SafeTensors::Tensor tensor;
+  entry.at("dtype").get_to(tensor.type);
+  entry.at("shape").get_to(tensor.shape);
+  const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
+  if (GetBytesPerValue(tensor.type) == 0)
+  {
+    Refuse(path, "holds \"" + name + "\" as " + tensor.type + "; only F32 and F64 are known here");
+  }
+  std::uint64_t bytes = GetBytesPerValue(tensor.type);
+  for (const std::int64_t length : tensor.shape)
+  {
+    if (length < 0 || length > (std::int64_t{ 1 } << 40) || bytes > (std::uint64_t{ 1 } << 40))
+    {
+      Refuse(path, "gives \"" + name + "\" an impossible shape");
+    }
+    bytes *= static_cast<std::uint64_t>(length);
+  }
+  if (offsets.size() != 2 || offsets[1] < offsets[0] || offsets[1] > data.size() || offsets[1] - offsets[0] != bytes)
+  {
+    Refuse(path, "is truncated or damaged: the place of \"" + name + "\" does not fit the file");
+  }
+  tensor.bytes.assign(data.begin() + offsets[0], data.begin() + offsets[1]);
+  return tensor;
+}
+
+template <typename T>
+SafeTensors::Tensor
+MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std::vector<T> & values)
+{
+  SafeTensors::Tensor tensor{ type, shape, std::vector<char>(values.size() * sizeof(T)) };
+  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
+}
+
+} // namespace
+
+SafeTensors
+SafeTensors::Load(const std::string & path)
+{
+  const std::string content = ReadFile(path);
+  std::uint64_t     length = 0;
+  for (int i = 7; i >= 0 && content.size() >= 8; --i)
+  {
+    length = length << 8 | static_cast<unsigned char>(content[i]);
+  }
+  if (content.size() < 10 || length > content.size() - 8 || content[8] != '{')
+  {
+    Refuse(path, "is no safetensors file, or a truncated one");
+  }
+  SafeTensors       file;
+  const std::string data = content.substr(8 + length);
+  try
+  {
+    const nlohmann::json header = nlohmann::json::parse(content.substr(8, length));
+    for (const auto & item : header.items())
+    {
+      if (item.key() == "__metadata__")
+      {
+        item.value().get_to(file.metadata);
+      }
+      else
+      {
+        file.tensors[item.key()] = ReadTensor(path, item.key(), item.value(), data);
+      }
+    }
+  }
+  catch (const nlohmann::json::exception & error)
+  {
+    Refuse(path, std::string("is no safetensors file: ") + error.what());
+  }
+  return file;
+}
+
+void
+SafeTensors::Save(const std::string & path) const
+{
+  nlohmann::ordered_json header;
+  std::string            data;
+  header["__metadata__"] = metadata;
+  for (const auto & [name, tensor] : tensors)
+  {
+    header[name] = { { "dtype", tensor.type },
+                     { "shape", tensor.shape },
+                     { "data_offsets", { data.size(), data.size() + tensor.bytes.size() } } };
+    data.append(tensor.bytes.begin(), tensor.bytes.end());
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' '); // the format asks for aligned data
+  std::string content;
+  for (std::uint64_t i = 0, length = text.size(); i < 8; ++i)
+  {
+    content.push_back(static_cast<char>(length >> (8 * i)));
+  }
+  WriteFileAtomically(path, content + text + data);
+}
+
+void
+SafeTensors::Add(const std::string & name, const std::vector<std::int64_t> & shape, const std::vector<float> & values)
+{
+  tensors[name] = MakeTensor("F32", shape, values);
+}
+
+void
+SafeTensors::Add(const std::string & name, const std::vector<std::int64_t> & shape, const std::vector<double> & values)
+{
+  tensors[name] = MakeTensor("F64", shape, values);
+}
+
+void
+WriteFileAtomically(const std::string & path, const std::string & content)
+{
+  const std::string temporary = path + ".part-" + std::to_string(getpid());
+  const int         file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int               error = file < 0 ? errno : 0;
+  for (std::size_t done = 0; !error && done < content.size();)
+  {
+    const ssize_t written = write(file, content.data() + done, content.size() - done);
+    error = written < 0 && errno != EINTR ? errno : 0;
+    done += written > 0 ? written : 0;
+  }
+  if (file >= 0)
+  {
+    error = fsync(file) != 0 && !error ? errno : error;
+    error = close(file) != 0 && !error ? errno : error;
+  }
+  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0)
+  {
+    error = errno;
+  }
+  if (error)
+  {
+    if (file >= 0)
+    {
+      std::remove(temporary.c_str());
+    }
+    throw std::runtime_error("\"" + path + "\" cannot be written: " + std::strerror(error));
+  }
+}
+
+} // namespace gigapixel
