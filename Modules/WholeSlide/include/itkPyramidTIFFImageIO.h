@@ -1,0 +1,159 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkPyramidTIFFImageIO_h
+#define itkPyramidTIFFImageIO_h
+
+#include "GigapixelWholeSlideExport.h"
+#include "itkImageIOBase.h"
+
+#include <memory>
+#include <string>
+
+namespace gigapixel
+{
+class PyramidWriter;
+}
+
+namespace itk
+{
+/** \class PyramidTIFFImageIO
+ * \brief Writes an image as a tiled BigTIFF pyramid that slide viewers open, in one pass over the image.
+ *
+ * Under itk::ImageFileWriter the image is always streamed in bands of whole tile rows, whether or not the caller asks
+ * for stream divisions: the whole image never has to be in memory. (ITK's writer accepts an input that produces more
+ * than it was asked for only if that is all of the image, or if the caller asks for two or more divisions.) Rows of
+ * tiles of level 0 come in from the top; the lower levels are reduced from them on the fly. Memory: one row of tiles
+ * for each level below 0, together at most one row of tiles of level 0, and the compressed tiles of a row. The bytes of
+ * the file depend neither on the number of stream divisions nor on that of threads.
+ *
+ * The file: BigTIFF (also when small), little-endian; level 0, then the reduced levels in the main chain of
+ * directories, with NewSubfileType 1; every tile is present, tiles at the right and lower edge repeat the last column
+ * and row. Level k + 1 has half the sides of level k, rounded up; no level has a side below the tile. Images with a
+ * side below the tile size get smaller tiles: the shorter side rounded down to a multiple of 16, at least 16.
+ *
+ * Reduction by two: for Labels the upper left pixel of each 2x2 block (so level k shows pixel (2^k x, 2^k y) of level
+ * 0: every value of a lower level is one that stood there, and the same for any route through the levels); for Picture
+ * the mean of the real pixels of the block, halves rounded up, of level k for level k + 1.
+ *
+ * Resolution tags in pixels per cm from the spacing in mm. A spacing of 1 or more (ITK's default: nobody set it) is
+ * written as unknown. ImageDescription names this format and keeps the origin ("origin-mm = x y"), which TIFF has no
+ * tag for. The direction and the meta data dictionary are not written.
+ *
+ * The file appears under its name when the last row has been written, replacing what was there; until then the data is
+ * in a file without a name (where the system has none, a hidden file beside it) that vanishes when writing fails, when
+ * this object is destroyed or begins anew, or when the process is killed.
+ *
+ * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
+ * ones of unsigned char, scalar or RGB; pasting (an IO region of the writer); JPEG for labels; a folder that is not
+ * there or cannot be written.
+ *
+ * Used without itk::ImageFileWriter: set dimensions, spacing, type and file name as it does, then for bands of full
+ * width from the top to the bottom, of any height, SetIORegion() and Write().
+ *
+ * \ingroup IOFilters
+ */
+class GigapixelWholeSlide_EXPORT PyramidTIFFImageIO : public ImageIOBase
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(PyramidTIFFImageIO);
+
+  using Self = PyramidTIFFImageIO;
+  using Superclass = ImageIOBase;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(PyramidTIFFImageIO, ImageIOBase);
+
+  /** What the pixels mean, which decides how levels are reduced. */
+  enum class Content
+  {
+    Automatic, ///< one component: Labels, RGB: Picture
+    Picture,   ///< mean
+    Labels     ///< the upper left pixel
+  };
+
+  /** Default Automatic. */
+  void SetContent(Content content);
+  Content
+  GetContent() const
+  {
+    return m_Content;
+  }
+
+  /** Side of the square tiles in pixels: a multiple of 16 from 16 to 4096. Default 256, which every viewer knows and
+   * which is the tile of most scanners. Images with a shorter side get smaller tiles. */
+  void SetTileSize(unsigned int pixels);
+  itkGetConstMacro(TileSize, unsigned int);
+
+  /** \name Compression
+   * SetCompressor("DEFLATE") (the default: lossless; pictures with horizontal differencing) or SetCompressor("JPEG")
+   * (pictures only; baseline, RGB as YCbCr 4:2:0). SetCompressionLevel(): for deflate libdeflate's 1 to 12, default 6;
+   * for JPEG the quality 1 to 100, default 80. Setting the compressor sets the level to its default. The levels are
+   * always compressed: SetUseCompression() has no effect (itk::ImageFileWriter calls it with false by default).
+   * \sa ImageIOBase::SetCompressor, ImageIOBase::SetCompressionLevel */
+
+  /** True for names that end in .pyramid.tif or .pyramid.tiff: plain .tif stays with ITK's own writer unless this
+   * object is given to the writer by SetImageIO(). */
+  bool CanWriteFile(const char * fileName) override;
+
+  bool
+  CanStreamWrite() override
+  {
+    return true;
+  }
+
+  bool
+  SupportsDimension(unsigned long dimension) override
+  {
+    return dimension == 2;
+  }
+
+  /** Nothing: the file is begun by the first Write(). */
+  void
+  WriteImageInformation() override
+  {}
+
+  /** Takes the rows of the IO region; the last row completes the file. */
+  void Write(const void * buffer) override;
+
+  /** Number of bands of whole tile rows: at least what is asked for (at most one per tile row), and enough for a band
+   * to stay below 8 MiB or be a single tile row. Throws what the class refuses; drops what an earlier, unfinished
+   * writing has left. */
+  unsigned int GetActualNumberOfSplitsForWriting(unsigned int          numberOfRequestedSplits,
+                                                 const ImageIORegion & pasteRegion,
+                                                 const ImageIORegion & largestPossibleRegion) override;
+
+  ImageIORegion GetSplitRegionForWriting(unsigned int          ithPiece,
+                                         unsigned int          numberOfActualSplits,
+                                         const ImageIORegion & pasteRegion,
+                                         const ImageIORegion & largestPossibleRegion) override;
+
+  /** This class does not read: itk::WholeSlideImageIO does. */
+  bool
+  CanReadFile(const char *) override
+  {
+    return false;
+  }
+  void ReadImageInformation() override;
+  void Read(void * buffer) override;
+
+protected:
+  PyramidTIFFImageIO();
+  ~PyramidTIFFImageIO() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+  void InternalSetCompressor(const std::string & compressor) override;
+
+private:
+  Content      GetEffectiveContent() const;
+  unsigned int GetEffectiveTileSize() const;
+  void         RefuseUnsupported() const;
+  void         Begin();
+
+  Content                                   m_Content{ Content::Automatic };
+  unsigned int                              m_TileSize{ 256 };
+  std::unique_ptr<gigapixel::PyramidWriter> m_Writer; // while a file is being written
+};
+
+} // namespace itk
+
+#endif
