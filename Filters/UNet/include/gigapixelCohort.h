@@ -1,0 +1,57 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelCohort_h
+#define gigapixelCohort_h
+
+#include "GigapixelUNetExport.h"
+#include "gigapixelSource.h"
+
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** One row of a cohort: a slide, its mask, and what it is used for. */
+struct CohortEntry
+{
+  enum class Split
+  {
+    Training,
+    Validation,
+    Test
+  };
+
+  std::string slide; ///< path, absolute or relative to the working directory
+  std::string mask;
+  Split       split{ Split::Training };
+  Region      region; ///< level-0 pixels; width 0: the whole slide
+  int         line{ 0 };
+};
+
+/** \class Cohort
+ * \brief The slides of a study, from a CSV file (RFC 4180).
+ *
+ * The first line names the columns, in any order: slide, mask, split and optionally region. Others are left unread,
+ * with a warning. Split is train, validation or test. Region is x,y,width,height in level-0 pixels: quoted, or with
+ * spaces or semicolons between the numbers; empty: the whole slide. Paths are relative to the CSV's folder. Empty
+ * lines are skipped. A slide may come several times with regions, but what is in one split is in no other.
+ *
+ * \par Example
+ * \code
+ * slide,mask,split,region
+ * a.svs,a-mask.pyramid.tif,train,
+ * b.svs,b-mask.pyramid.tif,validation,"1024,2048,8192,8192"
+ * \endcode */
+struct GigapixelUNet_EXPORT Cohort
+{
+  std::vector<CohortEntry> entries;
+  std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
+
+  /** \throw std::runtime_error names file and line: no such column, no such split, a malformed region or quote, a file
+   * that is not there, a row that repeats another, pixels that are in two splits. */
+  static Cohort Load(const std::string & fileName);
+};
+
+} // namespace gigapixel
+
+#endif

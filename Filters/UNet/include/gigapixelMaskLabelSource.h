@@ -1,0 +1,57 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelMaskLabelSource_h
+#define gigapixelMaskLabelSource_h
+
+#include "gigapixelPhysicalImage.h"
+
+#include <vector>
+
+namespace gigapixel
+{
+
+/** \class MaskLabelSource
+ * \brief The classes of an image's pixels from a mask on any grid, without the mask being blown up in memory.
+ *
+ * Each pixel takes the mask pixel that its center lies in; pixels outside the mask are Ignored. The grids are matched
+ * - in mm by origin and spacing where both spacings are known. Ratios that are nearly integers (1e-4, or 1 % where the
+ *   mask's size is the image's divided by the integer) are integers, and so are offsets within 1e-4 of a pixel;
+ * - by extent otherwise: mask and image cover the same rectangle. A mask of ceil(n / f) or floor(n / f) pixels has the
+ *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes.
+ *
+ * Values: for two classes 0 is background, 1 and 255 are the object; for more, a value is the class and 255 is Ignored.
+ * Every other value is an error of Read() (std::runtime_error), since it means that the mask is not one.
+ *
+ * One table of mask indices per axis is all that is kept: 4 bytes per row and column. */
+class GigapixelUNet_EXPORT MaskLabelSource : public LabelSource
+{
+public:
+  /** \param mask one channel
+   * \param pixels grid of the image that the labels are for
+   * \param pixelsName of that image, for messages
+   * \param scanned what was not scanned of that image is Ignored; empty: all of it counts
+   * \throw std::runtime_error when the rectangles that image and mask cover differ by more than a pixel of the coarser
+   * grid and by more than 1 % of the image's side, or their directions differ. */
+  MaskLabelSource(PhysicalImage       mask,
+                  const Grid &        pixels,
+                  const std::string & pixelsName,
+                  int                 classes,
+                  ScannedFunction     scanned = {});
+
+  Size GetSize() const override;
+
+  void Read(const Region & region, std::uint8_t * classes) override;
+
+private:
+  void ReadBand(const Region & region, std::uint8_t * classes);
+
+  PhysicalImage             m_Mask;
+  Size                      m_Size;
+  int                       m_Classes;
+  ScannedFunction           m_Scanned;
+  std::vector<std::int32_t> m_Columns; ///< mask column of each column of pixels; -1: outside the mask
+  std::vector<std::int32_t> m_Rows;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,39 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelPhysicalImage_h
+#define gigapixelPhysicalImage_h
+
+#include "gigapixelGrid.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace gigapixel
+{
+
+/** Marks the pixels of a region that were scanned: 255, and 0 where there is only the slide's background. Returns true,
+ * with nothing written, when all of them were. Called from several threads at once. */
+using ScannedFunction = std::function<bool(const Region & region, std::uint8_t * scanned)>;
+
+/** \class PhysicalImage
+ * \brief Pixels that can be read by region, and their place on the glass: what every sample is made of, whether it
+ * comes from an ITK pipeline, an ImageIO or somewhere else. */
+struct PhysicalImage
+{
+  std::string                  name; ///< for messages: a file, or a word like "image 2"
+  std::shared_ptr<PixelSource> pixels;
+  Grid                         grid;
+  ScannedFunction              scanned;         ///< empty: all of it was
+  double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
+};
+
+/** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of
+ * three: Rec. 601 luma, (299 R + 587 G + 114 B) / 1000, rounded (ITU-R BT.601, what JPEG calls Y).
+ * \throw std::runtime_error names the image for every other combination. */
+GigapixelUNet_EXPORT std::shared_ptr<PixelSource> AdaptChannels(std::shared_ptr<PixelSource> pixels,
+                                                                unsigned                     channels,
+                                                                const std::string &          name);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,70 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTilePrediction_h
+#define gigapixelTilePrediction_h
+
+#include "GigapixelUNetExport.h"
+#include "gigapixelPredictor.h"
+
+namespace gigapixel
+{
+
+/** What a prediction's samples say. */
+struct PredictionFormat
+{
+  enum class Content
+  {
+    Label,      ///< two classes: 0 or 255; more: the class of the highest probability
+    Probability ///< of class 1, or of every class, interleaved
+  };
+  enum class Sample
+  {
+    UnsignedChar, ///< probabilities as round(255 p)
+    Float         ///< probabilities as they are
+  };
+
+  Content content{ Content::Label };
+  Sample  sample{ Sample::UnsignedChar };
+  double  threshold{ 0.5 }; ///< two classes: the object is where its probability is at least this
+};
+
+/** \class TilePrediction
+ * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
+ * top to bottom, has each tile computed once.
+ *
+ * What is kept is the finished samples (1 byte each for labels) of one row of tiles; nothing after the last pixel of
+ * the image was given. */
+class GigapixelUNet_EXPORT TilePrediction
+{
+public:
+  /** \param threads 0: as many as the machine has cores
+   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit */
+  TilePrediction(const Model & model, const PredictionFormat & format, Size image, int threads, std::int64_t memory);
+  ~TilePrediction();
+
+  /** Samples per pixel of the output. */
+  int GetNumberOfSamples() const;
+
+  /** Pixels that Predict() would read now: those of the tiles which are not remembered; width 0: none. */
+  Region GetInputRegion(const Region & region) const;
+
+  /** Writes region.width * region.height * GetNumberOfSamples() samples of the format's type.
+   * \return false if progress, called with 0..1, returned false */
+  bool Predict(PixelSource &                       image,
+               const Region &                      region,
+               void *                              samples,
+               const std::function<bool(double)> & progress);
+
+  /** Forgets the tiles, because the pixels have changed. */
+  void Clear();
+
+  /** Since construction. */
+  std::int64_t GetNumberOfComputedTiles() const;
+
+private:
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,131 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelUNetImageFilter_h
+#define itkGigapixelUNetImageFilter_h
+
+#include "gigapixelTilePrediction.h"
+#include "itkGigapixelImageSource.h"
+#include "itkImageToImageFilter.h"
+
+namespace itk
+{
+
+/** What GigapixelUNetImageFilter writes. */
+enum class GigapixelUNetOutput : std::uint8_t
+{
+  Automatic,  ///< Label for unsigned char, Probability for float
+  Label,      ///< two classes: 0 or 255; more: the class of the highest probability
+  Probability ///< 0..1, as unsigned char round(255 p)
+};
+
+/** \class GigapixelUNetImageFilter
+ * \brief Segments an image of any size with a trained network, strip by strip, to the same bits for every way of
+ * asking.
+ *
+ * The network sees each tile of a grid that is anchored at the image's first pixel together with its halo, and so
+ * computes exactly what it would compute from the whole image. The input's requested region is those tiles with their
+ * halo: upstream streams as well. The last row of tiles is remembered, so that an image written in many strips has
+ * each tile computed, and its pixels read, once.
+ *
+ * Gray networks take RGB images by Rec. 601. The image's spacing must be that which the network was trained at (5 %,
+ * since slides of one magnification differ by a few percent); where one of them is unknown a warning says so.
+ *
+ * \tparam TInputImage Image of unsigned char or RGBPixel<unsigned char>, or VectorImage of unsigned char; 2-D
+ * \tparam TOutputImage Image or VectorImage of unsigned char or float; 2-D. A VectorImage has the probabilities of all
+ * classes; with a network of two classes it has one component.
+ *
+ * \par Example
+ * \code
+ * filter->SetInput(reader->GetOutput());
+ * filter->SetModelFileName("best.safetensors");
+ * writer->SetInput(filter->GetOutput());
+ * writer->SetNumberOfStreamDivisions(64);
+ * \endcode */
+template <typename TInputImage, typename TOutputImage = TInputImage>
+class ITK_TEMPLATE_EXPORT GigapixelUNetImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(GigapixelUNetImageFilter);
+
+  using Self = GigapixelUNetImageFilter;
+  using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using OutputSampleType = typename NumericTraits<typename TOutputImage::PixelType>::ValueType;
+
+  static_assert(TOutputImage::ImageDimension == 2, "Gigapixel images have two dimensions");
+  static_assert(std::is_same<OutputSampleType, unsigned char>::value || std::is_same<OutputSampleType, float>::value,
+                "The output is of unsigned char or float");
+
+  itkNewMacro(Self);
+  itkTypeMacro(GigapixelUNetImageFilter, ImageToImageFilter);
+
+  /** A model file, or the folder of a training run (its best weights). Takes the place of SetModel(). */
+  void SetModelFileName(const std::string & fileName);
+  itkGetStringMacro(ModelFileName);
+
+  /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
+  void SetModel(const gigapixel::Model & model);
+
+  /** Two classes: the object is where its probability is at least this. Default 0.5. */
+  itkSetClampMacro(Threshold, double, 0.0, 1.0);
+  itkGetConstMacro(Threshold, double);
+
+  itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
+  itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
+
+  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
+   * result. 0, the default: no limit. The engine's plan does not see what other filters keep. */
+  itkSetMacro(MemoryLimit, SizeValueType);
+  itkGetConstMacro(MemoryLimit, SizeValueType);
+
+  /** Tiles that were computed since input, model or a parameter last changed. */
+  SizeValueType GetNumberOfComputedTiles() const;
+
+protected:
+  GigapixelUNetImageFilter() = default;
+  ~GigapixelUNetImageFilter() override = default;
+
+  /** \throw ExceptionObject without a model, with one that cannot be read, or when the resolutions differ */
+  void GenerateOutputInformation() override;
+
+  void GenerateInputRequestedRegion() override;
+
+  void GenerateData() override;
+
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  void LoadModel();
+
+  /** A new prediction when anything that it depends on has changed. */
+  void PreparePrediction();
+
+  gigapixel::PredictionFormat GetFormat() const;
+
+  /** Region in pixels from the image's first one, and back. */
+  gigapixel::Region FromFirstPixel(const ImageRegion<2> & region) const;
+
+  std::string                                m_ModelFileName;
+  std::shared_ptr<const gigapixel::Model>    m_Model;
+  double                                     m_Threshold{ 0.5 };
+  GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
+  SizeValueType                              m_MemoryLimit{ 0 };
+  std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
+  ModifiedTimeType                           m_PredictionMTime{ 0 };
+};
+
+/** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,
+ * upstream of it. (An image's own pipeline time will not do: it changes with every region that is streamed.) */
+GigapixelUNet_EXPORT ModifiedTimeType GigapixelUpstreamMTime(const DataObject & image);
+
+/** \throw std::runtime_error when both are known and differ by more than 5 %; the message names both
+ * \return a warning, or an empty string */
+GigapixelUNet_EXPORT std::string GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel);
+
+} // namespace itk
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#  include "itkGigapixelUNetImageFilter.hxx"
+#endif
+
+#endif

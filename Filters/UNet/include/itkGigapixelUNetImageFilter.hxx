@@ -1,0 +1,210 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelUNetImageFilter_hxx
+#define itkGigapixelUNetImageFilter_hxx
+
+#include "itkGigapixelUNetImageFilter.h"
+
+#include <algorithm>
+
+namespace itk
+{
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetModelFileName(const std::string & fileName)
+{
+  if (m_ModelFileName != fileName || !m_Model)
+  {
+    m_ModelFileName = fileName;
+    m_Model.reset();
+    this->Modified();
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetModel(const gigapixel::Model & model)
+{
+  m_Model = std::make_shared<const gigapixel::Model>(model);
+  m_ModelFileName.clear();
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage>
+SizeValueType
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetNumberOfComputedTiles() const
+{
+  return m_Prediction ? static_cast<SizeValueType>(m_Prediction->GetNumberOfComputedTiles()) : 0;
+}
+
+template <typename TInputImage, typename TOutputImage>
+gigapixel::PredictionFormat
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetFormat() const
+{
+  using Format = gigapixel::PredictionFormat;
+  constexpr bool isFloat = std::is_same<OutputSampleType, float>::value;
+  Format         format;
+  format.sample = isFloat ? Format::Sample::Float : Format::Sample::UnsignedChar;
+  const bool probability =
+    m_OutputMode == GigapixelUNetOutput::Automatic ? isFloat : m_OutputMode == GigapixelUNetOutput::Probability;
+  format.content = probability ? Format::Content::Probability : Format::Content::Label;
+  format.threshold = m_Threshold;
+  return format;
+}
+
+template <typename TInputImage, typename TOutputImage>
+gigapixel::Region
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::FromFirstPixel(const ImageRegion<2> & region) const
+{
+  const auto &      first = this->GetInput()->GetLargestPossibleRegion().GetIndex();
+  gigapixel::Region result;
+  result.x = region.GetIndex(0) - first[0];
+  result.y = region.GetIndex(1) - first[1];
+  result.width = static_cast<std::int64_t>(region.GetSize(0));
+  result.height = static_cast<std::int64_t>(region.GetSize(1));
+  return result;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::LoadModel()
+{
+  if (m_Model)
+  {
+    return;
+  }
+  if (m_ModelFileName.empty())
+  {
+    itkExceptionMacro(<< "no model: call SetModelFileName() or SetModel()");
+  }
+  try
+  {
+    m_Model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
+{
+  const TInputImage *    input = this->GetInput();
+  const ModifiedTimeType mTime = std::max(this->GetMTime(), GigapixelUpstreamMTime(*input));
+  if (m_Prediction && mTime == m_PredictionMTime)
+  {
+    return;
+  }
+  m_Prediction.reset();
+  const gigapixel::Grid grid = GigapixelGridOf(*input);
+  const auto            threads =
+    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads());
+  try
+  {
+    const std::string warning = GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel());
+    if (!warning.empty())
+    {
+      itkWarningMacro(<< warning);
+    }
+    m_Prediction = std::make_unique<gigapixel::TilePrediction>(
+      *m_Model, this->GetFormat(), grid.size, static_cast<int>(threads), static_cast<std::int64_t>(m_MemoryLimit));
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  m_PredictionMTime = mTime;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
+{
+  Superclass::GenerateOutputInformation();
+  this->LoadModel();
+  this->PreparePrediction();
+
+  constexpr bool oneSample =
+    !std::is_same<typename TOutputImage::InternalPixelType, typename TOutputImage::PixelType>::value
+      ? false
+      : sizeof(typename TOutputImage::PixelType) == sizeof(OutputSampleType);
+  const int samples = m_Prediction->GetNumberOfSamples();
+  this->GetOutput()->SetNumberOfComponentsPerPixel(samples);
+  if (oneSample && samples != 1)
+  {
+    itkExceptionMacro(<< "the model has " << samples
+                      << " classes, whose probabilities do not fit in a scalar image: use a VectorImage as output, or "
+                         "the output mode Label");
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
+{
+  auto *                  input = const_cast<TInputImage *>(this->GetInput());
+  const auto              whole = input->GetLargestPossibleRegion();
+  const gigapixel::Region region =
+    m_Prediction->GetInputRegion(this->FromFirstPixel(this->GetOutput()->GetRequestedRegion()));
+  if (region.width == 0)
+  {
+    // Everything is remembered. A pipeline cannot ask for nothing: one pixel, best one that is there already.
+    const auto buffered = input->GetBufferedRegion();
+    input->SetRequestedRegion(
+      ImageRegion<2>(buffered.GetNumberOfPixels() > 0 ? buffered.GetIndex() : whole.GetIndex(), Size<2>{ { 1, 1 } }));
+    return;
+  }
+  const auto & first = whole.GetIndex();
+  input->SetRequestedRegion(
+    ImageRegion<2>(Index<2>{ { first[0] + region.x, first[1] + region.y } },
+                   Size<2>{ { static_cast<SizeValueType>(region.width), static_cast<SizeValueType>(region.height) } }));
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateData()
+{
+  this->AllocateOutputs();
+  const TInputImage *   input = this->GetInput();
+  TOutputImage *        output = this->GetOutput();
+  GigapixelBufferSource pixels(reinterpret_cast<const unsigned char *>(input->GetBufferPointer()),
+                               this->FromFirstPixel(input->GetBufferedRegion()),
+                               GigapixelGridOf(*input).size,
+                               input->GetNumberOfComponentsPerPixel());
+  bool                  finished = false;
+  try
+  {
+    finished = m_Prediction->Predict(
+      pixels, this->FromFirstPixel(output->GetBufferedRegion()), output->GetBufferPointer(), [this](double progress) {
+        this->UpdateProgress(static_cast<float>(progress));
+        return !this->GetAbortGenerateData();
+      });
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  if (!finished)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "ModelFileName: " << m_ModelFileName << '\n';
+  os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
+  os << indent << "Threshold: " << m_Threshold << '\n';
+  os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
+  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+  os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
+}
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,224 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelUNetTrainer_h
+#define itkGigapixelUNetTrainer_h
+
+#include "gigapixelCohort.h"
+#include "gigapixelTrainer.h"
+#include "itkGigapixelImageIOSource.h"
+#include "itkGigapixelImageSource.h"
+#include "itkImageRegion.h"
+#include "itkProcessObject.h"
+
+namespace itk
+{
+
+/** \class GigapixelStepEvent
+ * \brief GigapixelUNetTrainer has finished a step. (Not an IterationEvent: that is an epoch's.) */
+class GigapixelUNet_EXPORT GigapixelStepEvent : public AnyEvent
+{
+public:
+  GigapixelStepEvent() = default;
+  GigapixelStepEvent(const GigapixelStepEvent & other);
+  ~GigapixelStepEvent() override;
+  const char *  GetEventName() const override;
+  bool          CheckEvent(const EventObject * event) const override;
+  EventObject * MakeObject() const override;
+};
+
+/** \class GigapixelUNetTrainer
+ * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
+ *
+ * Samples are images of any ITK pipeline, files, or anything that is a gigapixel::PhysicalImage, each with a mask on a
+ * grid of its own that is matched in mm (see gigapixel::MaskLabelSource), whole or by region. They are opened by
+ * Update(), at one resolution: samples whose spacings differ by more than 5 % are refused.
+ *
+ * Observers: ProgressEvent over all epochs, IterationEvent after each epoch, GigapixelStepEvent after each step; the
+ * getters below then tell the state. AbortGenerateDataOn() from an observer, or from another thread, stops within a
+ * tile: Update() throws ProcessAborted, and everything up to the last full step is kept.
+ *
+ * \par Example
+ * \code
+ * trainer->SetRunFolder("run");
+ * trainer->AddTrainingImage(reader->GetOutput(), maskReader->GetOutput());
+ * trainer->AddValidationSlide("b.svs", "b-mask.pyramid.tif");
+ * trainer->Update();
+ * filter->SetModel(trainer->GetBestModel());
+ * \endcode */
+class GigapixelUNet_EXPORT GigapixelUNetTrainer : public ProcessObject
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(GigapixelUNetTrainer);
+
+  using Self = GigapixelUNetTrainer;
+  using Superclass = ProcessObject;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using RegionType = ImageRegion<2>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
+
+  /** "remedios2023", the default, or the path of a JSON file. */
+  itkSetStringMacro(Network);
+  itkGetStringMacro(Network);
+
+  /** Where the models and the history go; empty, the default: nothing is written. */
+  itkSetStringMacro(RunFolder);
+  itkGetStringMacro(RunFolder);
+
+  /** Samples from images: unsigned char, gray or RGB; labels unsigned char. \param region in the image's own indices;
+   * empty: all of it. Both images are kept alive and read region by region during Update(). */
+  template <typename TImage, typename TLabelImage>
+  void AddTrainingImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
+
+  template <typename TImage, typename TLabelImage>
+  void AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
+
+  /** Samples from files, at the resolution of SetLevel() or SetMicronsPerPixel(). \param region in level-0 pixels;
+   * width 0: the whole slide. */
+  void AddTrainingSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
+
+  void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
+
+  /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
+  void AddTrainingSample(const gigapixel::PhysicalImage & pixels,
+                         const gigapixel::PhysicalImage & mask,
+                         const gigapixel::Region &        region = {});
+
+  void AddValidationSample(const gigapixel::PhysicalImage & pixels,
+                           const gigapixel::PhysicalImage & mask,
+                           const gigapixel::Region &        region = {});
+
+  /** The training and validation slides of a cohort. */
+  void AddCohort(const gigapixel::Cohort & cohort);
+
+  void ClearSamples();
+
+  /** Level that slides are read at; default 0. */
+  itkSetMacro(Level, unsigned int);
+  itkGetConstMacro(Level, unsigned int);
+
+  /** If not 0, the default, slides are read at the coarsest level that is not coarser than this. */
+  itkSetMacro(MicronsPerPixel, double);
+  itkGetConstMacro(MicronsPerPixel, double);
+
+  /** Resolution of slides whose files have none; 0, the default: unknown. */
+  itkSetMacro(LevelZeroMicronsPerPixel, double);
+  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
+
+  /** Options: see gigapixel::TrainingOptions for what they mean and why their defaults are such. */
+  itkSetMacro(Epochs, int);
+  itkGetConstMacro(Epochs, int);
+  itkSetMacro(LearningRate, double);
+  itkGetConstMacro(LearningRate, double);
+  itkSetMacro(LearningRateDecay, double);
+  itkGetConstMacro(LearningRateDecay, double);
+  itkSetMacro(EarlyStopping, int);
+  itkGetConstMacro(EarlyStopping, int);
+  itkSetMacro(Augment, bool);
+  itkGetConstMacro(Augment, bool);
+  itkBooleanMacro(Augment);
+  itkSetMacro(Seed, std::uint64_t);
+  itkGetConstMacro(Seed, std::uint64_t);
+  itkSetEnumMacro(Strategy, gigapixel::Strategy);
+  itkGetEnumMacro(Strategy, gigapixel::Strategy);
+  itkSetMacro(TileSize, std::int64_t);
+  itkGetConstMacro(TileSize, std::int64_t);
+  itkSetMacro(Resume, bool);
+  itkGetConstMacro(Resume, bool);
+  itkBooleanMacro(Resume);
+
+  /** Peak resident bytes of the process; 0, the default: no limit. Never changes a result. */
+  itkSetMacro(MemoryLimit, SizeValueType);
+  itkGetConstMacro(MemoryLimit, SizeValueType);
+
+  /** Trains. Does nothing when nothing has changed since the last time.
+   * \throw ExceptionObject one sentence; ProcessAborted */
+  void Update() override;
+
+  /** State after the last step or epoch; what observers read. */
+  const gigapixel::TrainingProgress & GetTrainingProgress() const;
+
+  /** Best validation loss (the last weights without validation samples), also after an abort.
+   * \throw ExceptionObject before the first step */
+  const gigapixel::Model & GetBestModel() const;
+
+  const gigapixel::Model & GetLastModel() const;
+
+protected:
+  GigapixelUNetTrainer();
+  ~GigapixelUNetTrainer() override;
+
+  void GenerateData() override;
+
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  enum class Split
+  {
+    Training,
+    Validation
+  };
+
+  /** A sample before it is opened. */
+  struct Definition;
+
+  void AddImage(Split                            split,
+                const gigapixel::PhysicalImage & pixels,
+                const gigapixel::PhysicalImage & mask,
+                const ImageBase<2> &             image,
+                const RegionType &               region);
+
+  void Add(Split split, Definition definition);
+
+  gigapixel::TrainingOptions GetOptions() const;
+
+  void AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network);
+
+  bool Observe(const gigapixel::TrainingProgress & progress);
+
+  std::string         m_Network{ "remedios2023" };
+  std::string         m_RunFolder;
+  unsigned int        m_Level{ 0 };
+  double              m_MicronsPerPixel{ 0 };
+  double              m_LevelZeroMicronsPerPixel{ 0 };
+  int                 m_Epochs{ 50 };
+  double              m_LearningRate{ 1e-3 };
+  double              m_LearningRateDecay{ 1.0 };
+  int                 m_EarlyStopping{ 0 };
+  bool                m_Augment{ true };
+  std::uint64_t       m_Seed{ 1 };
+  gigapixel::Strategy m_Strategy{ gigapixel::Strategy::Streamed };
+  std::int64_t        m_TileSize{ 0 };
+  bool                m_Resume{ false };
+  SizeValueType       m_MemoryLimit{ 0 };
+
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+template <typename TImage, typename TLabelImage>
+void
+GigapixelUNetTrainer::AddTrainingImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
+{
+  this->AddImage(Split::Training,
+                 GigapixelImageSource(image, "training image"),
+                 GigapixelImageSource(labels, "training label image"),
+                 *image,
+                 region);
+}
+
+template <typename TImage, typename TLabelImage>
+void
+GigapixelUNetTrainer::AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
+{
+  this->AddImage(Split::Validation,
+                 GigapixelImageSource(image, "validation image"),
+                 GigapixelImageSource(labels, "validation label image"),
+                 *image,
+                 region);
+}
+
+} // namespace itk
+
+#endif
