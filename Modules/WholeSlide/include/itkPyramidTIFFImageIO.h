@@ -38,9 +38,9 @@ namespace itk
  * written as unknown. ImageDescription names this format and keeps the origin ("origin-mm = x y"), which TIFF has no
  * tag for. The direction and the meta data dictionary are not written.
  *
- * The file appears under its name when the last row has been written, replacing what was there; until then the data is
- * in a file without a name (where the system has none, a hidden file beside it) that vanishes when writing fails, when
- * this object is destroyed or begins anew, or when the process is killed.
+ * The file appears under its name when the last row has been written, in place of what was there; until then the data
+ * is in a hidden file beside it (.NAME.PID-NUMBER.part), which is removed when writing fails, when this object is
+ * destroyed or begins anew.
  *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
  * ones of unsigned char, scalar or RGB; pasting (an IO region of the writer); JPEG for labels; a folder that is not

@@ -1,0 +1,127 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "PyramidFile.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace fs = std::filesystem;
+
+namespace
+{
+fs::path
+ResolveTarget(const std::string & target)
+{
+  std::error_code error;
+  const fs::path  resolved = fs::weakly_canonical(fs::absolute(target), error);
+  return error ? fs::absolute(target) : resolved;
+}
+} // namespace
+
+void
+PyramidFile::RequireWritable(const std::string & target)
+{
+  const fs::path  path = ResolveTarget(target);
+  const fs::path  folder = path.parent_path();
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+  {
+    throw std::runtime_error("cannot write " + target + ": there is no folder " + folder.string() +
+                             "; make it or write elsewhere");
+  }
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
+  {
+    throw std::runtime_error("cannot write " + target + ": there is something of this name that is no file");
+  }
+  if (::access(folder.c_str(), W_OK) != 0)
+  {
+    throw std::runtime_error("cannot write " + target + ": no permission to write into the folder " + folder.string());
+  }
+}
+
+PyramidFile::PyramidFile(const std::string & target)
+  : m_Target(target)
+{
+  RequireWritable(target);
+  static std::atomic<unsigned> counter{ 0 };
+  const fs::path               path = ResolveTarget(target);
+  const std::string            unique = std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  m_Temporary = (path.parent_path() / ("." + path.filename().string() + "." + unique + ".part")).string();
+  const int descriptor = ::open(m_Temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+  {
+    Fail("cannot be created");
+  }
+  m_File = ::fdopen(descriptor, "w+b");
+  if (!m_File)
+  {
+    ::close(descriptor);
+    ::unlink(m_Temporary.c_str());
+    Fail("cannot be created");
+  }
+}
+
+PyramidFile::~PyramidFile()
+{
+  if (m_File)
+  {
+    std::fclose(m_File);
+    ::unlink(m_Temporary.c_str());
+  }
+}
+
+void
+PyramidFile::Fail(const char * what) const
+{
+  throw std::runtime_error(m_Target + " " + what + ": " + std::strerror(errno));
+}
+
+std::uint64_t
+PyramidFile::Append(const void * bytes, std::size_t count)
+{
+  if (std::fwrite(bytes, 1, count, m_File) != count)
+  {
+    Fail("could not be written to the end; nothing was left behind");
+  }
+  const std::uint64_t offset = m_Size;
+  m_Size += count;
+  return offset;
+}
+
+std::uint64_t
+PyramidFile::Align()
+{
+  const char zeros[8] = {};
+  Append(zeros, (8 - m_Size % 8) % 8);
+  return m_Size;
+}
+
+void
+PyramidFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t count)
+{
+  if (::fseeko(m_File, static_cast<off_t>(offset), SEEK_SET) != 0 || std::fwrite(bytes, 1, count, m_File) != count ||
+      ::fseeko(m_File, 0, SEEK_END) != 0)
+  {
+    Fail("could not be written to the end; nothing was left behind");
+  }
+}
+
+void
+PyramidFile::Commit()
+{
+  // A full disk may show itself only now.
+  if (std::fflush(m_File) != 0 || std::rename(m_Temporary.c_str(), ResolveTarget(m_Target).c_str()) != 0)
+  {
+    Fail("could not be completed; nothing was left behind");
+  }
+  std::fclose(m_File);
+  m_File = nullptr;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,54 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PyramidFile_h
+#define PyramidFile_h
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace gigapixel
+{
+
+/** \class PyramidFile
+ * \brief A file that grows under a hidden name beside its target and takes the target's name when it is complete.
+ *
+ * Destroyed before Commit(), it leaves nothing, and what stood under the target's name is untouched. All errors are
+ * std::runtime_error, one sentence that names the target. */
+class PyramidFile
+{
+public:
+  /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is written where the link
+   * leads. */
+  explicit PyramidFile(const std::string & target);
+  ~PyramidFile();
+  PyramidFile(const PyramidFile &) = delete;
+  PyramidFile & operator=(const PyramidFile &) = delete;
+
+  /** Throws if a file with this name cannot come into being: no such folder, a folder of this name, no permission. */
+  static void RequireWritable(const std::string & target);
+
+  /** Appends and returns the offset at which the bytes begin. */
+  std::uint64_t Append(const void * bytes, std::size_t count);
+
+  /** Fills up with zeros to a multiple of 8 and returns the offset: TIFF wants even ones. */
+  std::uint64_t Align();
+
+  /** Replaces bytes that have been written. */
+  void Overwrite(std::uint64_t offset, const void * bytes, std::size_t count);
+
+  /** Gives the file its name. */
+  void Commit();
+
+private:
+  [[noreturn]] void Fail(const char * what) const;
+
+  std::string   m_Target;
+  std::string   m_Temporary;
+  std::FILE *   m_File{ nullptr };
+  std::uint64_t m_Size{ 0 };
+};
+
+} // namespace gigapixel
+
+#endif
