@@ -1,0 +1,57 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelBitWindow_h
+#define gigapixelBitWindow_h
+
+#include "GigapixelTissueExport.h"
+
+#include <cstddef>
+
+namespace gigapixel
+{
+
+/** Which window is laid over every pixel of a mask, and what lies outside the image. Discs hold the offsets with
+ * dx^2 + dy^2 <= (r + 1/2)^2, which is ITK's ball. */
+enum class BitWindow
+{
+  /** Foreground where more than half of the (2r+1)^2 pixels of the square are: the median of a binary image. Outside
+   * lies the nearest pixel of the image. */
+  Majority,
+  /** Foreground where the whole disc is foreground. Outside lies foreground. */
+  Erode,
+  /** Foreground where any pixel of the disc is foreground. Outside lies background. */
+  Dilate
+};
+
+/** Rows of a mask in memory: what a window reads. */
+struct PixelBlock
+{
+  const unsigned char * pixels;
+  /** Bytes from one row to the next. */
+  std::size_t stride;
+  std::size_t width;
+  std::size_t height;
+};
+
+/** The pixels wanted, in the block's own coordinates. The block must reach `radius` further on every side, except where
+ * the image itself ends with the block. */
+struct PixelWindow
+{
+  std::size_t x;
+  std::size_t y;
+  std::size_t width;
+  std::size_t height;
+};
+
+/** Lays the window of that radius over the wanted pixels and writes 0 or 255; output rows lie outputStride bytes apart.
+ * Time per pixel grows with log(radius) for Majority, with the radius for the discs (1/64 of an operation each). */
+GigapixelTissue_EXPORT void
+ApplyWindow(BitWindow           kind,
+            std::size_t         radius,
+            const PixelBlock &  block,
+            const PixelWindow & wanted,
+            unsigned char *     output,
+            std::size_t         outputStride);
+
+} // namespace gigapixel
+
+#endif

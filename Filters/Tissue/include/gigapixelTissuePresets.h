@@ -1,0 +1,41 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTissuePresets_h
+#define gigapixelTissuePresets_h
+
+#include "GigapixelTissueExport.h"
+#include "gigapixelTissueRule.h"
+
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** The numbers of a tissue label chain. Lengths in micrometers, areas in square micrometers, so that they mean the same
+ * on every slide; where a slide's resolution is unknown, a pixel of the label grid is taken as
+ * NominalLabelMicronsPerPixel. A radius of 0 leaves its stage out, and so does an area of 0. */
+struct TissuePreset
+{
+  std::string  name;
+  std::string  purpose;
+  TissueMethod method;
+  double       medianRadius;
+  double       erosionRadius;
+  double       dilationRadius;
+  double       minimumArea;
+};
+
+/** A 20x scan (0.5 um a pixel) at downsample 8: what the published chain is described for. */
+constexpr double NominalLabelMicronsPerPixel = 4.0;
+
+/** All presets, the published one first. */
+GigapixelTissue_EXPORT const std::vector<TissuePreset> &
+GetTissuePresets();
+
+/** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
+GigapixelTissue_EXPORT const TissuePreset &
+GetTissuePreset(const std::string & name);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,156 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkTissueLabelImageFilter_h
+#define itkTissueLabelImageFilter_h
+
+#include "gigapixelTissuePresets.h"
+#include "itkBinaryAreaOpeningImageFilter.h"
+#include "itkBinaryDiscDilateImageFilter.h"
+#include "itkBinaryDiscErodeImageFilter.h"
+#include "itkBinaryHoleFillImageFilter.h"
+#include "itkBinaryMajorityImageFilter.h"
+#include "itkBlockMeanImageFilter.h"
+#include "itkTissueThresholdImageFilter.h"
+
+namespace itk
+{
+
+/** \class TissueLabelImageFilter
+ * \brief The tissue mask of a slide on its label grid: 255 is tissue, 0 is not.
+ *
+ * Input: RGB or gray, 8 bits, any level of a slide (or a crop of it). Output: a mask with ceil(n / ShrinkFactor) pixels
+ * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order, are
+ * filters of their own:
+ *
+ * BlockMean (ShrinkFactor > 1) - TissueThreshold - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate -
+ * BinaryHoleFill - BinaryAreaOpening
+ *
+ * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
+ * others afterwards. Preset "remedios2023" (default) is the published chain (Remedios et al., MIDL 2023), which ends
+ * with the hole fill; gigapixel::GetTissuePresets() lists all with their purpose.
+ *
+ * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
+ * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
+ * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel. SetMicronsPerPixel() overrules both.
+ *
+ * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip on
+ * the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
+ * any number of stream divisions gives the same bits, and only the first division reads the slide. */
+template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
+class ITK_TEMPLATE_EXPORT TissueLabelImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(TissueLabelImageFilter);
+
+  using Self = TissueLabelImageFilter;
+  using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using MethodType = gigapixel::TissueMethod;
+
+  itkNewMacro(Self);
+  itkTypeMacro(TissueLabelImageFilter, ImageToImageFilter);
+
+  /** Sets the method, all radii and the area to those of the preset of that name; an exception, naming those that there
+   * are, if there is none. */
+  void
+  SetPreset(const std::string & name);
+  itkGetStringMacro(Preset);
+
+  /** Names of the presets, the published one first. */
+  static std::vector<std::string>
+  GetPresets();
+
+  /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid. */
+  itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);
+  itkGetConstMacro(ShrinkFactor, unsigned int);
+
+  /** The user's word on the input's resolution in um per pixel; 0, the default, takes the spacing. */
+  itkSetClampMacro(MicronsPerPixel, double, 0.0, 1e6);
+  itkGetConstMacro(MicronsPerPixel, double);
+
+  itkSetEnumMacro(Method, MethodType);
+  itkGetEnumMacro(Method, MethodType);
+
+  /** Half the side of the median's square. */
+  itkSetClampMacro(MedianRadiusInMicrometers, double, 0.0, 1e6);
+  itkGetConstMacro(MedianRadiusInMicrometers, double);
+  itkSetClampMacro(ErosionRadiusInMicrometers, double, 0.0, 1e6);
+  itkGetConstMacro(ErosionRadiusInMicrometers, double);
+  itkSetClampMacro(DilationRadiusInMicrometers, double, 0.0, 1e6);
+  itkGetConstMacro(DilationRadiusInMicrometers, double);
+
+  /** Smaller pieces of tissue are taken for debris, after the hole fill. */
+  itkSetClampMacro(MinimumAreaInSquareMicrometers, double, 0.0, 1e15);
+  itkGetConstMacro(MinimumAreaInSquareMicrometers, double);
+
+  /** Size of a label pixel in um as it is used, and whether it is the slide's or the nominal one: valid after
+   * UpdateOutputInformation(). */
+  itkGetConstMacro(LabelMicronsPerPixel, double);
+  itkGetConstMacro(MicronsPerPixelIsKnown, bool);
+
+  /** The thresholds of the last update. */
+  const gigapixel::TissueRule &
+  GetRule() const
+  {
+    return m_Threshold->GetRule();
+  }
+
+protected:
+  TissueLabelImageFilter();
+  ~TissueLabelImageFilter() override = default;
+
+  void
+  VerifyInputInformation() ITKv5_CONST override
+  {}
+  void
+  GenerateOutputInformation() override;
+  void
+  PropagateRequestedRegion(DataObject * output) override;
+  void
+  GenerateData() override;
+  void
+  PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  using StageType = ImageToImageFilter<TOutputImage, TOutputImage>;
+
+  void
+  MeasureLabelPixel();
+  unsigned int
+  ToPixels(double micrometers) const;
+  void
+  ConnectStages();
+  /** Hands the progress of a stage on, and an abort back to the stages. */
+  void
+  FollowProgress(double share);
+
+  std::string  m_Preset;
+  unsigned int m_ShrinkFactor{ 8 };
+  double       m_MicronsPerPixel{ 0.0 };
+  MethodType   m_Method{ MethodType::MeanBelow };
+  double       m_MedianRadiusInMicrometers{ 0.0 };
+  double       m_ErosionRadiusInMicrometers{ 0.0 };
+  double       m_DilationRadiusInMicrometers{ 0.0 };
+  double       m_MinimumAreaInSquareMicrometers{ 0.0 };
+  double       m_LabelMicronsPerPixel{ gigapixel::NominalLabelMicronsPerPixel };
+  bool         m_MicronsPerPixelIsKnown{ false };
+  /** Share of the progress that is done before the run-length pass begins. */
+  double m_ProgressBefore{ 0.0 };
+
+  typename BlockMeanImageFilter<TInputImage>::Pointer                      m_BlockMean;
+  typename TissueThresholdImageFilter<TInputImage, TOutputImage>::Pointer m_Threshold;
+  typename BinaryMajorityImageFilter<TOutputImage>::Pointer                m_Majority;
+  typename BinaryDiscErodeImageFilter<TOutputImage>::Pointer               m_Erode;
+  typename BinaryDiscDilateImageFilter<TOutputImage>::Pointer              m_Dilate;
+  typename BinaryHoleFillImageFilter<TOutputImage>::Pointer                m_HoleFill;
+  typename BinaryAreaOpeningImageFilter<TOutputImage>::Pointer             m_AreaOpening;
+  typename StageType::Pointer                                              m_Last;
+};
+
+} // namespace itk
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#  include "itkTissueLabelImageFilter.hxx"
+#endif
+
+#endif

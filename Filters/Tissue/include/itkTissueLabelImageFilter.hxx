@@ -1,0 +1,221 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkTissueLabelImageFilter_hxx
+#define itkTissueLabelImageFilter_hxx
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace itk
+{
+
+template <typename TInputImage, typename TOutputImage>
+TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
+  : m_BlockMean(BlockMeanImageFilter<TInputImage>::New())
+  , m_Threshold(TissueThresholdImageFilter<TInputImage, TOutputImage>::New())
+  , m_Majority(BinaryMajorityImageFilter<TOutputImage>::New())
+  , m_Erode(BinaryDiscErodeImageFilter<TOutputImage>::New())
+  , m_Dilate(BinaryDiscDilateImageFilter<TOutputImage>::New())
+  , m_HoleFill(BinaryHoleFillImageFilter<TOutputImage>::New())
+  , m_AreaOpening(BinaryAreaOpeningImageFilter<TOutputImage>::New())
+{
+  this->SetPreset(gigapixel::GetTissuePresets().front().name);
+  m_Threshold->AddObserver(ProgressEvent(), [this](const EventObject &) {
+    // While the histograms are counted; afterwards each strip makes the threshold's progress run again.
+    if (m_ProgressBefore == 0.0)
+    {
+      this->FollowProgress(0.5 * m_Threshold->GetProgress());
+    }
+  });
+  m_HoleFill->AddObserver(ProgressEvent(), [this](const EventObject &) {
+    this->FollowProgress(m_ProgressBefore + (1.0 - m_ProgressBefore) * m_HoleFill->GetProgress());
+  });
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string & name)
+{
+  try
+  {
+    const gigapixel::TissuePreset & preset = gigapixel::GetTissuePreset(name);
+    m_Preset = preset.name;
+    m_Method = preset.method;
+    m_MedianRadiusInMicrometers = preset.medianRadius;
+    m_ErosionRadiusInMicrometers = preset.erosionRadius;
+    m_DilationRadiusInMicrometers = preset.dilationRadius;
+    m_MinimumAreaInSquareMicrometers = preset.minimumArea;
+    this->Modified();
+  }
+  catch (const std::invalid_argument & unknown)
+  {
+    itkExceptionMacro(<< unknown.what());
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+std::vector<std::string>
+TissueLabelImageFilter<TInputImage, TOutputImage>::GetPresets()
+{
+  std::vector<std::string> names;
+  for (const gigapixel::TissuePreset & preset : gigapixel::GetTissuePresets())
+  {
+    names.push_back(preset.name);
+  }
+  return names;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::MeasureLabelPixel()
+{
+  constexpr double micrometersPerMillimeter = 1000.0;
+  constexpr double smallest = 0.05;
+  constexpr double largest = 160.0;
+  const auto       spacing = this->GetInput()->GetSpacing();
+  const double     pixel =
+    m_MicronsPerPixel > 0.0 ? m_MicronsPerPixel : 0.5 * (spacing[0] + spacing[1]) * micrometersPerMillimeter;
+  const double label = pixel * m_ShrinkFactor;
+  m_MicronsPerPixelIsKnown = m_MicronsPerPixel > 0.0 || (label >= smallest && label <= largest);
+  m_LabelMicronsPerPixel = m_MicronsPerPixelIsKnown ? label : gigapixel::NominalLabelMicronsPerPixel;
+}
+
+template <typename TInputImage, typename TOutputImage>
+unsigned int
+TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixels(double micrometers) const
+{
+  // A radius beyond this says that the resolution is wrong; it would only cost time.
+  constexpr double most = 1000.0;
+  const double     pixels = micrometers / m_LabelMicronsPerPixel;
+  if (pixels > most)
+  {
+    itkExceptionMacro("A radius of " << micrometers << " um is " << pixels << " label pixels of "
+                                     << m_LabelMicronsPerPixel
+                                     << " um; at most 1000 are supported: check the radius and the resolution "
+                                        "(SetMicronsPerPixel)");
+  }
+  return static_cast<unsigned int>(std::lround(pixels));
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
+{
+  m_BlockMean->SetShrinkFactor(m_ShrinkFactor);
+  m_Threshold->SetMethod(m_Method);
+  m_Majority->SetRadius(this->ToPixels(m_MedianRadiusInMicrometers));
+  m_Erode->SetRadius(this->ToPixels(m_ErosionRadiusInMicrometers));
+  m_Dilate->SetRadius(this->ToPixels(m_DilationRadiusInMicrometers));
+  m_AreaOpening->SetMinimumArea(static_cast<SizeValueType>(
+    std::llround(m_MinimumAreaInSquareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel))));
+
+  if (m_ShrinkFactor > 1)
+  {
+    m_BlockMean->SetInput(this->GetInput());
+    m_Threshold->SetInput(m_BlockMean->GetOutput());
+  }
+  else
+  {
+    m_Threshold->SetInput(this->GetInput());
+  }
+  TOutputImage * mask = m_Threshold->GetOutput();
+  const auto     append = [&mask](StageType * stage) {
+    stage->SetInput(mask);
+    mask = stage->GetOutput();
+  };
+  for (BinaryWindowImageFilter<TOutputImage> * stage :
+       { static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Majority.GetPointer()),
+         static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Erode.GetPointer()),
+         static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Dilate.GetPointer()) })
+  {
+    if (stage->GetRadius() > 0)
+    {
+      append(stage);
+    }
+  }
+  append(m_HoleFill);
+  m_Last = m_HoleFill.GetPointer();
+  if (m_AreaOpening->GetMinimumArea() > 1)
+  {
+    append(m_AreaOpening);
+    m_Last = m_AreaOpening.GetPointer();
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
+{
+  this->MeasureLabelPixel();
+  this->ConnectStages();
+  m_Last->UpdateOutputInformation();
+  this->GetOutput()->CopyInformation(m_Last->GetOutput());
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::PropagateRequestedRegion(DataObject *)
+{
+  // The stages are connected to the input itself and pull it strip by strip; the first strip is asked for here.
+  if (!this->m_Updating)
+  {
+    m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
+    m_Last->GetOutput()->PropagateRequestedRegion();
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::FollowProgress(double share)
+{
+  if (share > this->GetProgress())
+  {
+    this->UpdateProgress(static_cast<float>(share));
+  }
+  const std::vector<ProcessObject *> stages{ m_BlockMean, m_Threshold, m_Majority,   m_Erode,
+                                             m_Dilate,    m_HoleFill,  m_AreaOpening };
+  for (ProcessObject * stage : stages)
+  {
+    stage->SetAbortGenerateData(this->GetAbortGenerateData());
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
+{
+  const std::vector<ProcessObject *> stages{ m_BlockMean, m_Threshold, m_Majority,   m_Erode,
+                                             m_Dilate,    m_HoleFill,  m_AreaOpening };
+  for (ProcessObject * stage : stages)
+  {
+    stage->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
+  }
+  m_ProgressBefore = 0.0;
+  m_ProgressBefore = m_Threshold->UpdateRule() ? 0.5 : std::numeric_limits<double>::min();
+  m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
+  m_Last->GetOutput()->Update();
+  this->GraftOutput(m_Last->GetOutput());
+  // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
+  m_Last->GetOutput()->ReleaseData();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Preset: " << m_Preset << std::endl;
+  os << indent << "ShrinkFactor: " << m_ShrinkFactor << std::endl;
+  os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << std::endl;
+  os << indent << "Method: " << static_cast<int>(m_Method) << std::endl;
+  os << indent << "MedianRadiusInMicrometers: " << m_MedianRadiusInMicrometers << std::endl;
+  os << indent << "ErosionRadiusInMicrometers: " << m_ErosionRadiusInMicrometers << std::endl;
+  os << indent << "DilationRadiusInMicrometers: " << m_DilationRadiusInMicrometers << std::endl;
+  os << indent << "MinimumAreaInSquareMicrometers: " << m_MinimumAreaInSquareMicrometers << std::endl;
+  os << indent << "LabelMicronsPerPixel: " << m_LabelMicronsPerPixel
+     << (m_MicronsPerPixelIsKnown ? " (known)" : " (nominal)") << std::endl;
+}
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,78 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkTissueThresholdImageFilter_h
+#define itkTissueThresholdImageFilter_h
+
+#include "gigapixelTissueRule.h"
+#include "itkImageToImageFilter.h"
+#include "itkTissuePixel.h"
+
+namespace itk
+{
+
+/** \class TissueThresholdImageFilter
+ * \brief Says of each pixel by its color whether it is tissue (255) or not (0).
+ *
+ * Three methods, see gigapixel::TissueMethod, whose comments give the rules in whole numbers:
+ * - MeanBelow (default): the published rule, a fixed threshold of 230;
+ * - DensityOrSaturation and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
+ *   filter pulls the input once in strips for them and keeps them until something upstream is modified.
+ *
+ * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */
+template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
+class ITK_TEMPLATE_EXPORT TissueThresholdImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(TissueThresholdImageFilter);
+  static_assert(std::is_same<typename TOutputImage::PixelType, unsigned char>::value &&
+                  TInputImage::ImageDimension == 2 && TOutputImage::ImageDimension == 2,
+                "masks are two-dimensional images of unsigned char");
+  static constexpr unsigned int Channels = TissuePixel<typename TInputImage::PixelType>::Channels;
+
+  using Self = TissueThresholdImageFilter;
+  using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using OutputImageRegionType = typename TOutputImage::RegionType;
+  using MethodType = gigapixel::TissueMethod;
+
+  itkNewMacro(Self);
+  itkTypeMacro(TissueThresholdImageFilter, ImageToImageFilter);
+
+  itkSetEnumMacro(Method, MethodType);
+  itkGetEnumMacro(Method, MethodType);
+
+  /** The numbers of the last update. */
+  const gigapixel::TissueRule &
+  GetRule() const
+  {
+    return m_Rule;
+  }
+
+protected:
+  TissueThresholdImageFilter();
+  ~TissueThresholdImageFilter() override = default;
+
+  void
+  BeforeThreadedGenerateData() override;
+  void
+  DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void
+  PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  gigapixel::TissueHistogram
+  CountWholeInput();
+
+  MethodType            m_Method{ MethodType::MeanBelow };
+  gigapixel::TissueRule m_Rule;
+  TimeStamp             m_RuleTime;
+  bool                  m_RuleIsComplete{ false };
+};
+
+} // namespace itk
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#  include "itkTissueThresholdImageFilter.hxx"
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkTissueThresholdImageFilter_hxx
+#define itkTissueThresholdImageFilter_hxx
+
+#include "itkStreamedInput.h"
+#include "itkTotalProgressReporter.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace itk
+{
+
+template <typename TInputImage, typename TOutputImage>
+TissueThresholdImageFilter<TInputImage, TOutputImage>::TissueThresholdImageFilter()
+{
+  this->DynamicMultiThreadingOn();
+  this->ThreaderUpdateProgressOff();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::BeforeThreadedGenerateData()
+{
+  if (m_RuleIsComplete && m_RuleTime.GetMTime() > std::max(this->GetMTime(), GetContentMTime(this->GetInput())))
+  {
+    return;
+  }
+  m_RuleIsComplete = false;
+  const bool adaptive = m_Method != MethodType::MeanBelow;
+  m_Rule = gigapixel::MakeTissueRule(m_Method, adaptive ? this->CountWholeInput() : gigapixel::TissueHistogram());
+  m_RuleTime.Modified();
+  m_RuleIsComplete = true;
+}
+
+template <typename TInputImage, typename TOutputImage>
+gigapixel::TissueHistogram
+TissueThresholdImageFilter<TInputImage, TOutputImage>::CountWholeInput()
+{
+  auto *                     input = const_cast<TInputImage *>(this->GetInput());
+  const auto                 whole = input->GetLargestPossibleRegion();
+  gigapixel::TissueHistogram total;
+  std::mutex                 totalMutex;
+  const auto count = [&](const ImageRegion<2> & region) {
+    gigapixel::TissueHistogram part;
+    auto                       index = region.GetIndex();
+    for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+    {
+      const auto * row =
+        reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index));
+      gigapixel::CountPixels(row, region.GetSize(0), Channels, part);
+    }
+    const std::lock_guard<std::mutex> lock(totalMutex);
+    total += part;
+  };
+  this->GetMultiThreader()->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
+  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float) {
+    this->GetMultiThreader()->template ParallelizeImageRegion<2>(strip, count, nullptr);
+    if (this->GetAbortGenerateData())
+    {
+      throw ProcessAborted(__FILE__, __LINE__);
+    }
+  });
+  // The pipeline brought the requested region before this pass; bring it again.
+  UpdateRegion(input, this->GetOutput()->GetRequestedRegion());
+  return total;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(const OutputImageRegionType & region)
+{
+  const TInputImage *   input = this->GetInput();
+  TOutputImage *        output = this->GetOutput();
+  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels());
+  auto                  index = region.GetIndex();
+  for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+  {
+    gigapixel::ApplyTissueRule(
+      m_Rule,
+      reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index)),
+      region.GetSize(0),
+      Channels,
+      output->GetBufferPointer() + output->ComputeOffset(index));
+    progress.Completed(region.GetSize(0));
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Method: " << static_cast<int>(m_Method) << std::endl;
+  os << indent << "Rule: darkest " << m_Rule.darkest << ", chroma " << m_Rule.chroma << ", brightest "
+     << m_Rule.brightest << std::endl;
+}
+
+} // namespace itk
+
+#endif
