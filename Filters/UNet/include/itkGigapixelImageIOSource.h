@@ -21,22 +21,6 @@ using GigapixelImageIOMaker = std::function<ImageIOBase::Pointer()>;
 GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO,
                                                                      const std::string &           name);
 
-/** Which level of a slide is read. */
-struct GigapixelResolution
-{
-  unsigned level{ 0 };
-  double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (5 %), whatever level says
-  double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the user's word where the file has none
-};
-
-/** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
- * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.
- * \param channels 1 asks for gray where the reader can give it; what comes out is still to be adapted
- * \throw std::runtime_error one sentence that names the file. */
-GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::string &         fileName,
-                                                                  const GigapixelResolution & resolution = {},
-                                                                  unsigned                    channels = 0);
-
 } // namespace itk
 
 #endif

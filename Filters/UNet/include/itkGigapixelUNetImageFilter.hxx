@@ -3,6 +3,7 @@
 #define itkGigapixelUNetImageFilter_hxx
 
 #include "itkGigapixelUNetImageFilter.h"
+#include "itkMultiThreaderBase.h"
 
 #include <algorithm>
 

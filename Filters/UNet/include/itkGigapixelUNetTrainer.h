@@ -4,7 +4,6 @@
 
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
-#include "itkGigapixelImageIOSource.h"
 #include "itkGigapixelImageSource.h"
 #include "itkImageRegion.h"
 #include "itkProcessObject.h"

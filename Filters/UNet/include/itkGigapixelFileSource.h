@@ -1,0 +1,29 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelFileSource_h
+#define itkGigapixelFileSource_h
+
+#include "gigapixelPhysicalImage.h"
+
+namespace itk
+{
+
+/** Which level of a slide is read. */
+struct GigapixelResolution
+{
+  unsigned level{ 0 };
+  double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (5 %), whatever level says
+  double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0, in place of what the file says
+};
+
+/** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
+ * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.
+ * Any number of threads may read at once.
+ * \param channels 1 asks for gray where the reader can give it; what comes out is still to be adapted
+ * \throw std::runtime_error one sentence that names the file. */
+GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::string &         fileName,
+                                                                  const GigapixelResolution & resolution = {},
+                                                                  unsigned                    channels = 0);
+
+} // namespace itk
+
+#endif

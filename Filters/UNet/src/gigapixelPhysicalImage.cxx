@@ -1,0 +1,76 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPhysicalImage.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+namespace gigapixel
+{
+namespace
+{
+
+class GraySource : public PixelSource
+{
+public:
+  explicit GraySource(std::shared_ptr<PixelSource> color)
+    : m_Color(std::move(color))
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return m_Color->GetSize();
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return 1;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    // Rows at a time, so that the color pixels of a large tile never stand in memory beside its gray ones.
+    constexpr std::int64_t bandPixels = 1 << 18;
+    const std::int64_t     bandRows = std::max<std::int64_t>(1, bandPixels / std::max<std::int64_t>(1, region.width));
+    std::vector<std::uint8_t> color(static_cast<std::size_t>(std::min(bandRows, region.height) * region.width * 3));
+    for (std::int64_t row = 0; row < region.height; row += bandRows)
+    {
+      const std::int64_t rows = std::min(bandRows, region.height - row);
+      m_Color->Read(Region{ region.x, region.y + row, region.width, rows }, color.data());
+      const std::uint8_t * rgb = color.data();
+      std::uint8_t *       gray = samples + row * region.width;
+      for (std::int64_t i = 0; i < rows * region.width; ++i)
+      {
+        const std::uint32_t luma = 19595u * rgb[3 * i] + 38470u * rgb[3 * i + 1] + 7471u * rgb[3 * i + 2];
+        gray[i] = static_cast<std::uint8_t>((luma + 32768u) >> 16);
+      }
+    }
+  }
+
+private:
+  std::shared_ptr<PixelSource> m_Color;
+};
+
+} // namespace
+
+std::shared_ptr<PixelSource>
+AdaptChannels(std::shared_ptr<PixelSource> pixels, unsigned channels, const std::string & name)
+{
+  const unsigned given = pixels->GetNumberOfChannels();
+  if (given == channels)
+  {
+    return pixels;
+  }
+  if (channels == 1 && given == 3)
+  {
+    return std::make_shared<GraySource>(std::move(pixels));
+  }
+  throw std::runtime_error(name + " has " + std::to_string(given) + " channels where " + std::to_string(channels) +
+                           (channels == 1 ? " is" : " are") +
+                           " needed: convert it, or describe a network with that many input channels");
+}
+
+} // namespace gigapixel

@@ -1,0 +1,322 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTilePrediction.h"
+
+#include "gigapixelMemoryPlan.h"
+#include "gigapixelPhysicalImage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Tiles by column and row: [begin, end). */
+struct TileRange
+{
+  std::int64_t firstColumn{ 0 };
+  std::int64_t endColumn{ 0 };
+  std::int64_t firstRow{ 0 };
+  std::int64_t endRow{ 0 };
+};
+
+int
+ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory)
+{
+  const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  if (memory <= 0)
+  {
+    return wanted;
+  }
+  const MemoryPlan plan =
+    MemoryPlan::Make(model.network, image, Purpose::Inference, Strategy::Streamed, memory, wanted, model.tileSize);
+  return std::max(1, std::min(wanted, plan.tilesInFlight));
+}
+
+std::uint8_t
+ToByte(float probability)
+{
+  return static_cast<std::uint8_t>(std::lround(255.0 * std::min(1.0f, std::max(0.0f, probability))));
+}
+
+} // namespace
+
+struct TilePrediction::Implementation
+{
+  Implementation(const Model & model, const PredictionFormat & f, Size image, int numberOfThreads, std::int64_t memory)
+    : format(f)
+    , size(image)
+    , tileSize(model.tileSize)
+    , threads(ThreadsWithin(model, image, numberOfThreads, memory))
+    , predictor(model, threads)
+    , channels(predictor.GetNumberOfOutputChannels())
+    , inputChannels(static_cast<unsigned>(model.network.channels))
+    , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
+    , pixelBytes(static_cast<std::size_t>(samples) *
+                 (format.sample == PredictionFormat::Sample::Float ? sizeof(float) : 1))
+  {}
+
+  using Bytes = std::vector<std::uint8_t>;
+
+  TileRange
+  TilesOf(const Region & region) const
+  {
+    return TileRange{ region.x / tileSize,
+                      (region.x + region.width + tileSize - 1) / tileSize,
+                      region.y / tileSize,
+                      (region.y + region.height + tileSize - 1) / tileSize };
+  }
+
+  Region
+  RegionOf(const TileRange & tiles) const
+  {
+    const std::int64_t x = tiles.firstColumn * tileSize;
+    const std::int64_t y = tiles.firstRow * tileSize;
+    return Region{
+      x, y, std::min(tiles.endColumn * tileSize, size.width) - x, std::min(tiles.endRow * tileSize, size.height) - y
+    };
+  }
+
+  bool
+  IsKnown(std::int64_t column, std::int64_t row) const
+  {
+    return row == knownRow && known.count(column) != 0;
+  }
+
+  bool ComputeRow(PixelSource & image, const TileRange & tiles, const std::function<bool(double)> & progress);
+
+  void Store(const TileRange & tiles, const Region & region, const std::vector<float> & probabilities);
+
+  void Convert(const float * probabilities, std::uint8_t * out, std::int64_t pixels) const;
+
+  void CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const;
+
+  PredictionFormat format;
+  Size             size;
+  std::int64_t     tileSize;
+  int              threads;
+  Predictor        predictor;
+  int              channels;
+  unsigned         inputChannels;
+  int              samples;
+  std::size_t      pixelBytes;
+  std::int64_t     computed{ 0 };
+
+  std::map<std::int64_t, Bytes> known; ///< finished tiles of one row, by column
+  std::int64_t                  knownRow{ -1 };
+};
+
+/** Computes what is not known of a row's tiles, a few at a time so that their float probabilities stay few. */
+bool
+TilePrediction::Implementation::ComputeRow(PixelSource &                       image,
+                                           const TileRange &                   tiles,
+                                           const std::function<bool(double)> & progress)
+{
+  const std::int64_t row = tiles.firstRow;
+  if (row != knownRow)
+  {
+    known.clear();
+    knownRow = row;
+  }
+  const std::int64_t most = 2 * threads; // twice, so that a thread that is done early finds another one
+  std::vector<float> probabilities;
+  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn;)
+  {
+    if (this->IsKnown(column, row))
+    {
+      ++column;
+      continue;
+    }
+    std::int64_t end = column + 1;
+    while (end < tiles.endColumn && end < column + most && !this->IsKnown(end, row))
+    {
+      ++end;
+    }
+    const TileRange batch{ column, end, row, row + 1 };
+    const Region    region = this->RegionOf(batch);
+    probabilities.resize(static_cast<std::size_t>(region.width * region.height * channels));
+    const double all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
+    const auto   report = [&](double fraction) {
+      const double done =
+        static_cast<double>(column - tiles.firstColumn) + fraction * static_cast<double>(end - column);
+      return progress(done / all);
+    };
+    if (!predictor.Predict(image, region, probabilities.data(), report))
+    {
+      return false;
+    }
+    this->Store(batch, region, probabilities);
+    computed += end - column;
+    column = end;
+    if (!progress(static_cast<double>(column - tiles.firstColumn) / all))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void
+TilePrediction::Implementation::Store(const TileRange &          tiles,
+                                      const Region &             region,
+                                      const std::vector<float> & probabilities)
+{
+  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
+  {
+    const Region tile = this->RegionOf(TileRange{ column, column + 1, tiles.firstRow, tiles.endRow });
+    Bytes        bytes(static_cast<std::size_t>(tile.width * tile.height) * pixelBytes);
+    for (std::int64_t y = 0; y < tile.height; ++y)
+    {
+      const std::int64_t pixel = y * region.width + tile.x - region.x;
+      this->Convert(probabilities.data() + pixel * channels,
+                    bytes.data() + static_cast<std::size_t>(y * tile.width) * pixelBytes,
+                    tile.width);
+    }
+    known[column] = std::move(bytes);
+  }
+}
+
+void
+TilePrediction::Implementation::Convert(const float * probabilities, std::uint8_t * out, std::int64_t pixels) const
+{
+  if (format.content == PredictionFormat::Content::Probability && format.sample == PredictionFormat::Sample::Float)
+  {
+    std::memcpy(out, probabilities, static_cast<std::size_t>(pixels) * pixelBytes);
+    return;
+  }
+  if (format.content == PredictionFormat::Content::Probability)
+  {
+    std::transform(probabilities, probabilities + pixels * channels, out, ToByte);
+    return;
+  }
+  const auto threshold = static_cast<float>(format.threshold);
+  auto *     floats = reinterpret_cast<float *>(out);
+  for (std::int64_t i = 0; i < pixels; ++i, probabilities += channels)
+  {
+    const int label = channels == 1
+                        ? (*probabilities >= threshold ? 255 : 0)
+                        : static_cast<int>(std::max_element(probabilities, probabilities + channels) - probabilities);
+    if (format.sample == PredictionFormat::Sample::Float)
+    {
+      floats[i] = static_cast<float>(label);
+    }
+    else
+    {
+      out[i] = static_cast<std::uint8_t>(label);
+    }
+  }
+}
+
+/** Copies a row of tiles' part of the region to its place. */
+void
+TilePrediction::Implementation::CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const
+{
+  for (const auto & [column, bytes] : known)
+  {
+    const Region       tile = this->RegionOf(TileRange{ column, column + 1, row, row + 1 });
+    const std::int64_t left = std::max(tile.x, region.x);
+    const std::int64_t right = std::min(tile.x + tile.width, region.x + region.width);
+    const std::int64_t top = std::max(tile.y, region.y);
+    const std::int64_t bottom = std::min(tile.y + tile.height, region.y + region.height);
+    for (std::int64_t y = top; left < right && y < bottom; ++y)
+    {
+      const std::int64_t from = (y - tile.y) * tile.width + left - tile.x;
+      const std::int64_t to = (y - region.y) * region.width + left - region.x;
+      std::memcpy(out + static_cast<std::size_t>(to) * pixelBytes,
+                  bytes.data() + static_cast<std::size_t>(from) * pixelBytes,
+                  static_cast<std::size_t>(right - left) * pixelBytes);
+    }
+  }
+}
+
+TilePrediction::TilePrediction(const Model &            model,
+                               const PredictionFormat & format,
+                               Size                     image,
+                               int                      threads,
+                               std::int64_t             memory)
+  : m_Implementation(std::make_unique<Implementation>(model, format, image, threads, memory))
+{}
+
+TilePrediction::~TilePrediction() = default;
+
+int
+TilePrediction::GetNumberOfSamples() const
+{
+  return m_Implementation->samples;
+}
+
+Region
+TilePrediction::GetInputRegion(const Region & region) const
+{
+  const Implementation & self = *m_Implementation;
+  const TileRange        tiles = self.TilesOf(region);
+  TileRange              missing{ tiles.endColumn, tiles.firstColumn, tiles.endRow, tiles.firstRow };
+  for (std::int64_t row = tiles.firstRow; row < tiles.endRow; ++row)
+  {
+    for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
+    {
+      if (!self.IsKnown(column, row))
+      {
+        missing.firstColumn = std::min(missing.firstColumn, column);
+        missing.endColumn = std::max(missing.endColumn, column + 1);
+        missing.firstRow = std::min(missing.firstRow, row);
+        missing.endRow = std::max(missing.endRow, row + 1);
+      }
+    }
+  }
+  if (missing.firstRow >= missing.endRow)
+  {
+    return Region{};
+  }
+  return self.predictor.GetInputRegion(self.RegionOf(missing), self.size);
+}
+
+bool
+TilePrediction::Predict(PixelSource &                       image,
+                        const Region &                      region,
+                        void *                              samples,
+                        const std::function<bool(double)> & progress)
+{
+  Implementation & self = *m_Implementation;
+  // The image belongs to the caller; the pointer that the adapter wants owns nothing.
+  const std::shared_ptr<PixelSource> pixels =
+    AdaptChannels(std::shared_ptr<PixelSource>(&image, [](PixelSource *) {}), self.inputChannels, "the image");
+  const TileRange tiles = self.TilesOf(region);
+  const double    rows = static_cast<double>(tiles.endRow - tiles.firstRow);
+  for (std::int64_t row = tiles.firstRow; row < tiles.endRow; ++row)
+  {
+    const auto report = [&](double fraction) {
+      return progress((static_cast<double>(row - tiles.firstRow) + fraction) / rows);
+    };
+    if (!self.ComputeRow(*pixels, TileRange{ tiles.firstColumn, tiles.endColumn, row, row + 1 }, report))
+    {
+      return false;
+    }
+    self.CopyTo(region, row, static_cast<std::uint8_t *>(samples));
+  }
+  if (region.x + region.width == self.size.width && region.y + region.height == self.size.height)
+  {
+    this->Clear();
+  }
+  return true;
+}
+
+void
+TilePrediction::Clear()
+{
+  m_Implementation->known.clear();
+  m_Implementation->knownRow = -1;
+}
+
+std::int64_t
+TilePrediction::GetNumberOfComputedTiles() const
+{
+  return m_Implementation->computed;
+}
+
+} // namespace gigapixel

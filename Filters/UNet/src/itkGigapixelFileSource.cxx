@@ -1,0 +1,148 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelFileSource.h"
+
+#include "itkGigapixelImageIOSource.h"
+#include "itkImageIOFactory.h"
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "itkWholeSlideImageIO.h"
+#endif
+
+#include <fstream>
+#include <stdexcept>
+
+namespace itk
+{
+namespace
+{
+
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+/** A slide's level. One reader serves all threads; each decodes what it asks for. */
+class SlideSource : public gigapixel::PixelSource
+{
+public:
+  SlideSource(WholeSlideImageIO::Pointer slide, unsigned channels)
+    : m_Slide(std::move(slide))
+    , m_Channels(channels)
+  {}
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    const auto size = m_Slide->GetLevelSize(m_Slide->GetLevel());
+    return gigapixel::Size{ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    try
+    {
+      m_Slide->ReadRegion(m_Slide->GetLevel(),
+                          static_cast<SizeValueType>(region.x),
+                          static_cast<SizeValueType>(region.y),
+                          static_cast<SizeValueType>(region.width),
+                          static_cast<SizeValueType>(region.height),
+                          m_Channels,
+                          samples);
+    }
+    catch (const ExceptionObject & error)
+    {
+      throw std::runtime_error(error.GetDescription());
+    }
+  }
+
+private:
+  WholeSlideImageIO::Pointer m_Slide;
+  unsigned                   m_Channels;
+};
+
+gigapixel::PhysicalImage
+OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
+              const std::string &                fileName,
+              const GigapixelResolution &        resolution,
+              unsigned                           channels)
+{
+  slide->SetFileName(fileName);
+  slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
+  slide->SetLevel(resolution.level);
+  if (resolution.micronsPerPixel > 0)
+  {
+    slide->SetMicronsPerPixel(resolution.micronsPerPixel);
+  }
+  slide->SetGray(channels == 1);
+  slide->ReadImageInformation();
+
+  gigapixel::PhysicalImage result;
+  result.name = fileName;
+  result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+  result.grid.size = result.pixels->GetSize();
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    result.grid.spacing[axis] = slide->GetSpacing(axis);
+    result.grid.origin[axis] = slide->GetOrigin(axis);
+  }
+  result.downsample = slide->GetLevelDownsample(slide->GetLevel());
+  result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
+    return slide->ReadScanned(slide->GetLevel(),
+                              static_cast<SizeValueType>(region.x),
+                              static_cast<SizeValueType>(region.y),
+                              static_cast<SizeValueType>(region.width),
+                              static_cast<SizeValueType>(region.height),
+                              scanned);
+  };
+  return result;
+}
+#endif
+
+} // namespace
+
+gigapixel::PhysicalImage
+GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
+{
+  if (!std::ifstream(fileName, std::ios::binary))
+  {
+    throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
+  }
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  const auto slide = WholeSlideImageIO::New();
+  if (slide->CanReadFile(fileName.c_str()))
+  {
+    try
+    {
+      return OpenSlideFile(slide, fileName, resolution, channels);
+    }
+    catch (const ExceptionObject & error)
+    {
+      throw std::runtime_error(error.GetDescription());
+    }
+  }
+#endif
+  (void)channels;
+  const auto make = [fileName]() -> ImageIOBase::Pointer {
+    const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
+    if (io)
+    {
+      io->SetFileName(fileName);
+    }
+    return io;
+  };
+  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
+  if (resolution.levelZeroMicronsPerPixel > 0)
+  {
+    image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);
+  }
+  if (resolution.level != 0 && resolution.micronsPerPixel <= 0)
+  {
+    throw std::runtime_error(fileName + ": it has no level " + std::to_string(resolution.level) +
+                             ", since it is no slide: read it at level 0");
+  }
+  return image;
+}
+
+} // namespace itk

@@ -1,0 +1,305 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelImageIOSource.h"
+
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+namespace itk
+{
+namespace
+{
+
+std::runtime_error
+Failure(const std::string & name, const std::string & reason)
+{
+  return std::runtime_error(name + ": " + reason);
+}
+
+/** Calls what may throw ITK's exceptions, whose text begins with source file and line, and throws one sentence. */
+template <typename TFunction>
+auto
+WithName(const std::string & name, const TFunction & function)
+{
+  try
+  {
+    return function();
+  }
+  catch (const ExceptionObject & error)
+  {
+    const std::string reason = error.GetDescription();
+    if (reason.find(name) != std::string::npos)
+    {
+      throw std::runtime_error(reason);
+    }
+    throw Failure(name, reason);
+  }
+}
+
+template <typename TComponent>
+void
+ToBytes(const std::vector<unsigned char> & in, std::uint8_t * out, std::size_t samples, const std::string & name)
+{
+  const auto * components = reinterpret_cast<const TComponent *>(in.data());
+  for (std::size_t i = 0; i < samples; ++i)
+  {
+    const auto byte = static_cast<std::uint8_t>(components[i]);
+    if (static_cast<long long>(components[i]) != static_cast<long long>(byte))
+    {
+      throw Failure(name,
+                    "the value " + std::to_string(components[i]) +
+                      " does not fit in 8 bits: convert the image to "
+                      "unsigned char");
+    }
+    out[i] = byte;
+  }
+}
+
+class ImageIOSource : public gigapixel::PixelSource
+{
+public:
+  ImageIOSource(GigapixelImageIOMaker make, std::string name)
+    : m_Make(std::move(make))
+    , m_Name(std::move(name))
+  {
+    const ImageIOBase::Pointer io = this->Open();
+    m_Dimensions = io->GetNumberOfDimensions();
+    m_Size = gigapixel::Size{ static_cast<std::int64_t>(io->GetDimensions(0)),
+                              static_cast<std::int64_t>(io->GetDimensions(1)) };
+    m_Channels = io->GetNumberOfComponents();
+    m_Component = io->GetComponentType();
+    for (unsigned d = 2; d < m_Dimensions; ++d)
+    {
+      if (io->GetDimensions(d) != 1)
+      {
+        throw Failure(m_Name, "it has " + std::to_string(io->GetDimensions(d)) + " slices: give one of them");
+      }
+    }
+    m_Idle.push_back(io);
+  }
+
+  gigapixel::Grid
+  GetGrid() const
+  {
+    const ImageIOBase & io = *m_Idle.front();
+    gigapixel::Grid     grid;
+    grid.size = m_Size;
+    for (unsigned axis = 0; axis < 2; ++axis)
+    {
+      const std::vector<double> direction = io.GetDirection(axis);
+      grid.spacing[axis] = io.GetSpacing(axis);
+      grid.origin[axis] = io.GetOrigin(axis);
+      grid.direction[axis] = direction[0];
+      grid.direction[2 + axis] = direction[1];
+    }
+    return grid;
+  }
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    if (const auto whole = this->GetWhole())
+    {
+      this->Copy(*whole, gigapixel::Region{ 0, 0, m_Size.width, m_Size.height }, region, samples);
+      return;
+    }
+    const ImageIOBase::Pointer io = this->Borrow();
+    gigapixel::Region          readable = this->GetReadable(*io, region);
+    if (readable.width == m_Size.width && readable.height == m_Size.height &&
+        !(region.width == m_Size.width && region.height == m_Size.height))
+    {
+      this->Copy(*this->KeepWhole(*io), readable, region, samples);
+    }
+    else if (readable.width == region.width && readable.height == region.height)
+    {
+      this->ReadBytes(*io, region, samples);
+    }
+    else
+    {
+      std::vector<std::uint8_t> buffer(this->CountSamples(readable));
+      this->ReadBytes(*io, readable, buffer.data());
+      this->Copy(buffer, readable, region, samples);
+    }
+    // Only a reader that has read well goes back: one that threw may be in any state.
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Idle.push_back(io);
+  }
+
+private:
+  using Bytes = std::vector<std::uint8_t>;
+
+  ImageIOBase::Pointer
+  Open() const
+  {
+    return WithName(m_Name, [this] {
+      const ImageIOBase::Pointer io = m_Make();
+      if (io.IsNull())
+      {
+        throw Failure(m_Name, "no ImageIO reads it");
+      }
+      io->ReadImageInformation();
+      io->SetUseStreamedReading(true);
+      return io;
+    });
+  }
+
+  ImageIOBase::Pointer
+  Borrow()
+  {
+    {
+      const std::lock_guard<std::mutex> lock(m_Mutex);
+      if (!m_Idle.empty())
+      {
+        const ImageIOBase::Pointer io = m_Idle.back();
+        m_Idle.pop_back();
+        return io;
+      }
+    }
+    return this->Open();
+  }
+
+  std::shared_ptr<const Bytes>
+  GetWhole()
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    return m_Whole;
+  }
+
+  /** Reads the file once for all, if no other thread has by now. */
+  std::shared_ptr<const Bytes>
+  KeepWhole(ImageIOBase & io)
+  {
+    const std::lock_guard<std::mutex> reading(m_WholeMutex);
+    if (auto whole = this->GetWhole())
+    {
+      return whole;
+    }
+    const gigapixel::Region all{ 0, 0, m_Size.width, m_Size.height };
+    auto                    bytes = std::make_shared<Bytes>(this->CountSamples(all));
+    this->ReadBytes(io, all, bytes->data());
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Whole = bytes;
+    return bytes;
+  }
+
+  std::size_t
+  CountSamples(const gigapixel::Region & region) const
+  {
+    return static_cast<std::size_t>(region.width * region.height) * m_Channels;
+  }
+
+  ImageIORegion
+  ToIORegion(const gigapixel::Region & region) const
+  {
+    ImageIORegion result(m_Dimensions);
+    for (unsigned d = 2; d < m_Dimensions; ++d)
+    {
+      result.SetSize(d, 1);
+    }
+    result.SetIndex(0, region.x);
+    result.SetIndex(1, region.y);
+    result.SetSize(0, static_cast<SizeValueType>(region.width));
+    result.SetSize(1, static_cast<SizeValueType>(region.height));
+    return result;
+  }
+
+  /** What has to be read to get the region. */
+  gigapixel::Region
+  GetReadable(const ImageIOBase & io, const gigapixel::Region & region) const
+  {
+    return WithName(m_Name, [&] {
+      const ImageIORegion given = io.GenerateStreamableReadRegionFromRequestedRegion(this->ToIORegion(region));
+      return gigapixel::Region{ given.GetIndex(0),
+                                given.GetIndex(1),
+                                static_cast<std::int64_t>(given.GetSize(0)),
+                                static_cast<std::int64_t>(given.GetSize(1)) };
+    });
+  }
+
+  void
+  ReadBytes(ImageIOBase & io, const gigapixel::Region & region, std::uint8_t * samples) const
+  {
+    const std::size_t count = this->CountSamples(region);
+    WithName(m_Name, [&] {
+      io.SetIORegion(this->ToIORegion(region));
+      if (m_Component == IOComponentEnum::UCHAR)
+      {
+        io.Read(samples);
+        return;
+      }
+      std::vector<unsigned char> buffer(count * io.GetComponentSize());
+      io.Read(buffer.data());
+      switch (m_Component)
+      {
+        case IOComponentEnum::CHAR:
+          return ToBytes<signed char>(buffer, samples, count, m_Name);
+        case IOComponentEnum::USHORT:
+          return ToBytes<unsigned short>(buffer, samples, count, m_Name);
+        case IOComponentEnum::SHORT:
+          return ToBytes<short>(buffer, samples, count, m_Name);
+        case IOComponentEnum::UINT:
+          return ToBytes<unsigned int>(buffer, samples, count, m_Name);
+        case IOComponentEnum::INT:
+          return ToBytes<int>(buffer, samples, count, m_Name);
+        default:
+          throw Failure(m_Name,
+                        "its samples are of " + ImageIOBase::GetComponentTypeAsString(m_Component) +
+                          ": convert the image to unsigned char");
+      }
+    });
+  }
+
+  void
+  Copy(const Bytes &             bytes,
+       const gigapixel::Region & have,
+       const gigapixel::Region & region,
+       std::uint8_t *            samples) const
+  {
+    const auto row = static_cast<std::size_t>(region.width) * m_Channels;
+    for (std::int64_t y = 0; y < region.height; ++y)
+    {
+      const std::int64_t pixel = (region.y - have.y + y) * have.width + region.x - have.x;
+      std::memcpy(
+        samples + static_cast<std::size_t>(y) * row, bytes.data() + static_cast<std::size_t>(pixel) * m_Channels, row);
+    }
+  }
+
+  GigapixelImageIOMaker             m_Make;
+  std::string                       m_Name;
+  gigapixel::Size                   m_Size;
+  unsigned                          m_Dimensions{ 2 };
+  unsigned                          m_Channels{ 1 };
+  IOComponentEnum                   m_Component{ IOComponentEnum::UCHAR };
+  std::mutex                        m_Mutex; // of the two below
+  std::vector<ImageIOBase::Pointer> m_Idle;
+  std::shared_ptr<const Bytes>      m_Whole;
+  std::mutex                        m_WholeMutex;
+};
+
+} // namespace
+
+gigapixel::PhysicalImage
+GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO, const std::string & name)
+{
+  const auto               source = std::make_shared<ImageIOSource>(makeImageIO, name);
+  gigapixel::PhysicalImage result;
+  result.name = name;
+  result.grid = source->GetGrid();
+  result.pixels = source;
+  return result;
+}
+
+} // namespace itk

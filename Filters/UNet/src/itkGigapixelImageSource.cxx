@@ -1,0 +1,178 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelImageSource.h"
+
+#include "itkProcessObject.h"
+
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+
+namespace itk
+{
+namespace
+{
+
+gigapixel::Region
+RegionFromFirstPixel(const ImageRegion<2> & region, const Index<2> & first)
+{
+  return gigapixel::Region{ region.GetIndex(0) - first[0],
+                            region.GetIndex(1) - first[1],
+                            static_cast<std::int64_t>(region.GetSize(0)),
+                            static_cast<std::int64_t>(region.GetSize(1)) };
+}
+
+std::mutex &
+PipelineMutex()
+{
+  static std::mutex mutex;
+  return mutex;
+}
+
+/** The output of a pipeline. */
+class ImageSource : public gigapixel::PixelSource
+{
+public:
+  ImageSource(ImageBase<2> * image, std::function<const unsigned char *()> buffer)
+    : m_Image(image)
+    , m_Source(image->GetSource())
+    , m_Buffer(std::move(buffer))
+    , m_Whole(image->GetLargestPossibleRegion())
+    , m_Channels(image->GetNumberOfComponentsPerPixel())
+    , m_FormerRequest(image->GetRequestedRegion())
+  {}
+
+  ~ImageSource() override
+  {
+    if (m_Source)
+    {
+      m_Image->SetRequestedRegion(m_FormerRequest);
+    }
+  }
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    return gigapixel::Size{ static_cast<std::int64_t>(m_Whole.GetSize(0)),
+                            static_cast<std::int64_t>(m_Whole.GetSize(1)) };
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    if (!m_Source)
+    {
+      this->Copy(region, samples);
+      return;
+    }
+    const std::lock_guard<std::mutex> lock(PipelineMutex());
+    const Index<2>                    index{ { m_Whole.GetIndex(0) + region.x, m_Whole.GetIndex(1) + region.y } };
+    const Size<2> size{ { static_cast<SizeValueType>(region.width), static_cast<SizeValueType>(region.height) } };
+    m_Image->SetRequestedRegion(ImageRegion<2>(index, size));
+    m_Image->Update();
+    this->Copy(region, samples);
+  }
+
+private:
+  void
+  Copy(const gigapixel::Region & region, std::uint8_t * samples)
+  {
+    GigapixelBufferSource buffer(
+      m_Buffer(), RegionFromFirstPixel(m_Image->GetBufferedRegion(), m_Whole.GetIndex()), this->GetSize(), m_Channels);
+    buffer.Read(region, samples);
+  }
+
+  ImageBase<2>::Pointer                  m_Image;
+  ProcessObject::Pointer                 m_Source; // an image holds its source only weakly
+  std::function<const unsigned char *()> m_Buffer;
+  ImageRegion<2>                         m_Whole;
+  unsigned                               m_Channels;
+  ImageRegion<2>                         m_FormerRequest;
+};
+
+} // namespace
+
+gigapixel::Grid
+GigapixelGridOf(const ImageBase<2> & image)
+{
+  const ImageRegion<2> & region = image.GetLargestPossibleRegion();
+  gigapixel::Grid        grid;
+  grid.size.width = static_cast<std::int64_t>(region.GetSize(0));
+  grid.size.height = static_cast<std::int64_t>(region.GetSize(1));
+  ImageBase<2>::PointType first;
+  image.TransformIndexToPhysicalPoint(region.GetIndex(), first);
+  for (unsigned i = 0; i < 2; ++i)
+  {
+    grid.spacing[i] = image.GetSpacing()[i];
+    grid.origin[i] = first[i];
+    for (unsigned j = 0; j < 2; ++j)
+    {
+      grid.direction[2 * i + j] = image.GetDirection()(i, j);
+    }
+  }
+  return grid;
+}
+
+GigapixelBufferSource::GigapixelBufferSource(const unsigned char *     buffer,
+                                             const gigapixel::Region & buffered,
+                                             gigapixel::Size           image,
+                                             unsigned                  channels)
+  : m_Buffer(buffer)
+  , m_Buffered(buffered)
+  , m_Size(image)
+  , m_Channels(channels)
+{}
+
+gigapixel::Size
+GigapixelBufferSource::GetSize() const
+{
+  return m_Size;
+}
+
+unsigned
+GigapixelBufferSource::GetNumberOfChannels() const
+{
+  return m_Channels;
+}
+
+void
+GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * samples)
+{
+  const gigapixel::Region & have = m_Buffered;
+  if (region.x < have.x || region.y < have.y || region.x + region.width > have.x + have.width ||
+      region.y + region.height > have.y + have.height)
+  {
+    throw std::out_of_range("pixels outside the buffered region of an image were asked for");
+  }
+  const auto           rowBytes = static_cast<std::size_t>(region.width) * m_Channels;
+  const auto           stride = static_cast<std::size_t>(have.width) * m_Channels;
+  const std::uint8_t * row = m_Buffer + static_cast<std::size_t>(region.y - have.y) * stride +
+                             static_cast<std::size_t>(region.x - have.x) * m_Channels;
+  for (std::int64_t y = 0; y < region.height; ++y, row += stride, samples += rowBytes)
+  {
+    std::memcpy(samples, row, rowBytes);
+  }
+}
+
+gigapixel::PhysicalImage
+GigapixelImageSource(ImageBase<2> *                                 image,
+                     const std::string &                            name,
+                     const std::function<const unsigned char *()> & buffer)
+{
+  {
+    const std::lock_guard<std::mutex> lock(PipelineMutex());
+    image->UpdateOutputInformation();
+  }
+  gigapixel::PhysicalImage result;
+  result.name = name;
+  result.pixels = std::make_shared<ImageSource>(image, buffer);
+  result.grid = GigapixelGridOf(*image);
+  return result;
+}
+
+} // namespace itk

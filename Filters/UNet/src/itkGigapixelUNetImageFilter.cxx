@@ -1,0 +1,64 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelUNetImageFilter.h"
+#include "itkProcessObject.h"
+
+#include <cmath>
+#include <sstream>
+
+namespace itk
+{
+
+ModifiedTimeType
+GigapixelUpstreamMTime(const DataObject & image)
+{
+  const auto source = image.GetSource();
+  if (!source)
+  {
+    return image.GetMTime();
+  }
+  ModifiedTimeType mTime = source->GetMTime();
+  for (const DataObject * input : source->GetInputs())
+  {
+    if (input)
+    {
+      mTime = std::max(mTime, GigapixelUpstreamMTime(*input));
+    }
+  }
+  return mTime;
+}
+
+std::string
+GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel)
+{
+  constexpr double   tolerance = 0.05;
+  std::ostringstream text;
+  if (modelMicronsPerPixel <= 0 || imageMicronsPerPixel <= 0)
+  {
+    const bool both = modelMicronsPerPixel <= 0 && imageMicronsPerPixel <= 0;
+    text << "the micrometers per pixel of the "
+         << (both                        ? "model and the image"
+             : modelMicronsPerPixel <= 0 ? "model"
+                                         : "image")
+         << (both ? " are" : " is") << " unknown";
+    if (modelMicronsPerPixel > 0)
+    {
+      text << " (the model was trained at " << modelMicronsPerPixel << ")";
+    }
+    else if (imageMicronsPerPixel > 0)
+    {
+      text << " (the image has " << imageMicronsPerPixel << ")";
+    }
+    text << ": the result is right only if they are the same";
+    return text.str();
+  }
+  if (std::abs(imageMicronsPerPixel / modelMicronsPerPixel - 1) > tolerance)
+  {
+    text << "the model was trained at " << modelMicronsPerPixel << " micrometers per pixel, the image has "
+         << imageMicronsPerPixel << ": read the slide at the model's resolution (SetMicronsPerPixel() of the reader), "
+         << "resample it, or correct its spacing if that is wrong";
+    throw std::runtime_error(text.str());
+  }
+  return std::string();
+}
+
+} // namespace itk

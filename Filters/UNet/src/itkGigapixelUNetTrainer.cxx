@@ -1,0 +1,428 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelUNetTrainer.h"
+
+#include "gigapixelMaskLabelSource.h"
+#include "gigapixelRegionSource.h"
+#include "itkGigapixelFileSource.h"
+#include "itkMultiThreaderBase.h"
+#include "itkSimpleDataObjectDecorator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace itk
+{
+
+GigapixelStepEvent::GigapixelStepEvent(const GigapixelStepEvent & other)
+  : AnyEvent(other)
+{}
+
+GigapixelStepEvent::~GigapixelStepEvent() = default;
+
+const char *
+GigapixelStepEvent::GetEventName() const
+{
+  return "GigapixelStepEvent";
+}
+
+bool
+GigapixelStepEvent::CheckEvent(const EventObject * event) const
+{
+  return dynamic_cast<const GigapixelStepEvent *>(event) != nullptr;
+}
+
+EventObject *
+GigapixelStepEvent::MakeObject() const
+{
+  return new GigapixelStepEvent;
+}
+
+struct GigapixelUNetTrainer::Definition
+{
+  /** Opened where these are empty. */
+  gigapixel::PhysicalImage pixels;
+  gigapixel::PhysicalImage mask;
+  std::string              pixelsFile;
+  std::string              maskFile;
+  gigapixel::Region        region; ///< level-0 pixels; width 0: all
+  Split                    split{ Split::Training };
+};
+
+struct GigapixelUNetTrainer::Implementation
+{
+  std::vector<Definition>             definitions;
+  std::unique_ptr<gigapixel::Trainer> trainer;
+  gigapixel::TrainingProgress         progress;
+  double                              fraction{ 0 };
+  bool                                stepped{ false };
+};
+
+namespace
+{
+
+/** Level-0 pixels to those of the level, outwards to whole ones. */
+gigapixel::Region
+AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size size)
+{
+  const auto down = [&](std::int64_t pixel) {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(pixel) / downsample));
+  };
+  const auto up = [&](std::int64_t pixel, std::int64_t most) {
+    return std::min(most, static_cast<std::int64_t>(std::ceil(static_cast<double>(pixel) / downsample)));
+  };
+  gigapixel::Region result;
+  result.x = down(region.x);
+  result.y = down(region.y);
+  result.width = up(region.x + region.width, downsample == 1 ? region.x + region.width : size.width) - result.x;
+  result.height = up(region.y + region.height, downsample == 1 ? region.y + region.height : size.height) - result.y;
+  return result;
+}
+
+/** Pixels and labels of a sample as the network wants them. */
+gigapixel::Sample
+MakeSample(const gigapixel::PhysicalImage &      pixels,
+           const gigapixel::PhysicalImage &      mask,
+           const gigapixel::Region &             region,
+           const gigapixel::NetworkDescription & network)
+{
+  gigapixel::Sample sample;
+  sample.name = pixels.name;
+  sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
+  sample.labels = std::make_shared<gigapixel::MaskLabelSource>(mask,
+                                                               pixels.grid,
+                                                               pixels.name,
+                                                               network.GetNumberOfClasses(),
+                                                               network.ignoreUnscanned ? pixels.scanned
+                                                                                       : gigapixel::ScannedFunction());
+  if (region.width > 0)
+  {
+    try
+    {
+      const gigapixel::Region part = AtLevel(region, pixels.downsample, pixels.grid.size);
+      sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
+      sample.labels = gigapixel::MakeRegionSource(sample.labels, part);
+    }
+    catch (const std::runtime_error & error)
+    {
+      throw std::runtime_error(pixels.name + ": " + error.what());
+    }
+  }
+  return sample;
+}
+
+/** The resolution that all samples have. */
+class CommonResolution
+{
+public:
+  /** \throw std::runtime_error when it is another one. */
+  void
+  Add(const gigapixel::PhysicalImage & image)
+  {
+    const double mpp = image.grid.GetMicronsPerPixel();
+    if (mpp <= 0)
+    {
+      m_Unknown = m_Unknown.empty() ? image.name : m_Unknown;
+      return;
+    }
+    if (m_Mpp <= 0)
+    {
+      m_Mpp = mpp;
+      m_Name = image.name;
+    }
+    else if (std::abs(mpp / m_Mpp - 1) > 0.05)
+    {
+      std::ostringstream text;
+      text << "all samples have to be of one resolution: " << m_Name << " has " << m_Mpp << " micrometers per pixel, "
+           << image.name << " has " << mpp << "; choose levels that agree, or SetMicronsPerPixel()";
+      throw std::runtime_error(text.str());
+    }
+  }
+
+  double
+  Get() const
+  {
+    return m_Mpp;
+  }
+
+  /** Empty, or what is to be warned of. */
+  std::string
+  GetWarning() const
+  {
+    if (m_Unknown.empty())
+    {
+      return std::string();
+    }
+    return m_Unknown + " has no known resolution; " +
+           (m_Mpp > 0 ? "it is taken for that of " + m_Name : "the model will not know the one it was trained at");
+  }
+
+private:
+  double      m_Mpp{ 0 };
+  std::string m_Name;
+  std::string m_Unknown;
+};
+
+} // namespace
+
+GigapixelUNetTrainer::GigapixelUNetTrainer()
+  : m_Implementation(std::make_unique<Implementation>())
+{
+  // The pipeline wants an output whose time says whether the training is up to date.
+  this->SetNumberOfRequiredInputs(0);
+  this->SetNumberOfRequiredOutputs(1);
+  this->SetNthOutput(0, SimpleDataObjectDecorator<bool>::New());
+}
+
+GigapixelUNetTrainer::~GigapixelUNetTrainer() = default;
+
+void
+GigapixelUNetTrainer::Add(Split split, Definition definition)
+{
+  definition.split = split;
+  m_Implementation->definitions.push_back(std::move(definition));
+  this->Modified();
+}
+
+void
+GigapixelUNetTrainer::AddImage(Split                            split,
+                               const gigapixel::PhysicalImage & pixels,
+                               const gigapixel::PhysicalImage & mask,
+                               const ImageBase<2> &             image,
+                               const RegionType &               region)
+{
+  Definition definition;
+  definition.pixels = pixels;
+  definition.mask = mask;
+  if (region.GetNumberOfPixels() > 0)
+  {
+    const Index<2> & first = image.GetLargestPossibleRegion().GetIndex();
+    definition.region = gigapixel::Region{ region.GetIndex(0) - first[0],
+                                           region.GetIndex(1) - first[1],
+                                           static_cast<std::int64_t>(region.GetSize(0)),
+                                           static_cast<std::int64_t>(region.GetSize(1)) };
+  }
+  this->Add(split, std::move(definition));
+}
+
+void
+GigapixelUNetTrainer::AddTrainingSlide(const std::string &       slide,
+                                       const std::string &       mask,
+                                       const gigapixel::Region & region)
+{
+  this->Add(Split::Training, Definition{ {}, {}, slide, mask, region });
+}
+
+void
+GigapixelUNetTrainer::AddValidationSlide(const std::string &       slide,
+                                         const std::string &       mask,
+                                         const gigapixel::Region & region)
+{
+  this->Add(Split::Validation, Definition{ {}, {}, slide, mask, region });
+}
+
+void
+GigapixelUNetTrainer::AddTrainingSample(const gigapixel::PhysicalImage & pixels,
+                                        const gigapixel::PhysicalImage & mask,
+                                        const gigapixel::Region &        region)
+{
+  this->Add(Split::Training, Definition{ pixels, mask, {}, {}, region });
+}
+
+void
+GigapixelUNetTrainer::AddValidationSample(const gigapixel::PhysicalImage & pixels,
+                                          const gigapixel::PhysicalImage & mask,
+                                          const gigapixel::Region &        region)
+{
+  this->Add(Split::Validation, Definition{ pixels, mask, {}, {}, region });
+}
+
+void
+GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
+{
+  for (const gigapixel::CohortEntry & entry : cohort.entries)
+  {
+    if (entry.split == gigapixel::CohortEntry::Split::Training)
+    {
+      this->AddTrainingSlide(entry.slide, entry.mask, entry.region);
+    }
+    else if (entry.split == gigapixel::CohortEntry::Split::Validation)
+    {
+      this->AddValidationSlide(entry.slide, entry.mask, entry.region);
+    }
+  }
+}
+
+void
+GigapixelUNetTrainer::ClearSamples()
+{
+  m_Implementation->definitions.clear();
+  this->Modified();
+}
+
+gigapixel::TrainingOptions
+GigapixelUNetTrainer::GetOptions() const
+{
+  gigapixel::TrainingOptions options;
+  options.epochs = m_Epochs;
+  options.learningRate = m_LearningRate;
+  options.learningRateDecay = m_LearningRateDecay;
+  options.earlyStopping = m_EarlyStopping;
+  options.augment = m_Augment;
+  options.seed = m_Seed;
+  options.strategy = m_Strategy;
+  options.memory = static_cast<std::int64_t>(m_MemoryLimit);
+  options.threads = static_cast<int>(std::min<ThreadIdType>(
+    this->GetNumberOfWorkUnits(), const_cast<Self *>(this)->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  options.tileSize = m_TileSize;
+  options.resume = m_Resume;
+  return options;
+}
+
+void
+GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
+{
+  const GigapixelResolution resolution{ m_Level, m_MicronsPerPixel, m_LevelZeroMicronsPerPixel };
+  CommonResolution          common;
+  bool                      anyTraining = false;
+  for (const Definition & definition : m_Implementation->definitions)
+  {
+    const auto pixels =
+      definition.pixels.pixels
+        ? definition.pixels
+        : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
+    const auto mask = definition.mask.pixels ? definition.mask : GigapixelFileSource(definition.maskFile);
+    common.Add(pixels);
+    const gigapixel::Sample sample = MakeSample(pixels, mask, definition.region, network);
+    if (definition.split == Split::Training)
+    {
+      anyTraining = true;
+      trainer.AddTrainingSample(sample);
+    }
+    else
+    {
+      trainer.AddValidationSample(sample);
+    }
+  }
+  if (!anyTraining)
+  {
+    throw std::runtime_error("there are no training samples: add an image or a slide with its mask");
+  }
+  if (!common.GetWarning().empty())
+  {
+    itkWarningMacro(<< common.GetWarning());
+  }
+  trainer.SetMicronsPerPixel(common.Get());
+}
+
+bool
+GigapixelUNetTrainer::Observe(const gigapixel::TrainingProgress & progress)
+{
+  Implementation & state = *m_Implementation;
+  state.progress = progress;
+  state.stepped = state.stepped || progress.fractionOfStep >= 1 || progress.epochDone;
+  const double steps = std::max(1, progress.stepsPerEpoch);
+  const double inEpoch =
+    progress.epochDone ? 1.0 : std::min(1.0, (std::max(1, progress.step) - 1 + progress.fractionOfStep) / steps);
+  const double fraction = (progress.epoch - 1 + inEpoch) / std::max(1, m_Epochs);
+  if (fraction > state.fraction)
+  {
+    state.fraction = std::min(1.0, fraction);
+    this->UpdateProgress(static_cast<float>(state.fraction));
+  }
+  if (progress.epochDone)
+  {
+    this->InvokeEvent(IterationEvent());
+  }
+  else if (progress.fractionOfStep >= 1)
+  {
+    this->InvokeEvent(GigapixelStepEvent());
+  }
+  return !this->GetAbortGenerateData();
+}
+
+void
+GigapixelUNetTrainer::Update()
+{
+  this->GetOutput(0)->Update();
+}
+
+void
+GigapixelUNetTrainer::GenerateData()
+{
+  Implementation & state = *m_Implementation;
+  state.trainer.reset();
+  state.progress = gigapixel::TrainingProgress();
+  state.fraction = 0;
+  state.stepped = false;
+  bool finished = false;
+  try
+  {
+    const auto network = gigapixel::NetworkDescription::Load(m_Network);
+    state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
+    this->AddSamplesTo(*state.trainer, network);
+    finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer, or a pipeline that feeds the training
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  if (!finished)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+const gigapixel::TrainingProgress &
+GigapixelUNetTrainer::GetTrainingProgress() const
+{
+  return m_Implementation->progress;
+}
+
+const gigapixel::Model &
+GigapixelUNetTrainer::GetBestModel() const
+{
+  if (!m_Implementation->trainer || !m_Implementation->stepped)
+  {
+    itkExceptionMacro(<< "there is no model yet: call Update() first");
+  }
+  return m_Implementation->trainer->GetBestModel();
+}
+
+const gigapixel::Model &
+GigapixelUNetTrainer::GetLastModel() const
+{
+  if (!m_Implementation->trainer || !m_Implementation->stepped)
+  {
+    itkExceptionMacro(<< "there is no model yet: call Update() first");
+  }
+  return m_Implementation->trainer->GetLastModel();
+}
+
+void
+GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Network: " << m_Network << '\n';
+  os << indent << "RunFolder: " << m_RunFolder << '\n';
+  os << indent << "Samples: " << m_Implementation->definitions.size() << '\n';
+  os << indent << "Level: " << m_Level << '\n';
+  os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
+  os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
+  os << indent << "Epochs: " << m_Epochs << '\n';
+  os << indent << "LearningRate: " << m_LearningRate << '\n';
+  os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
+  os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
+  os << indent << "Augment: " << m_Augment << '\n';
+  os << indent << "Seed: " << m_Seed << '\n';
+  os << indent << "Strategy: " << static_cast<int>(m_Strategy) << '\n';
+  os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "Resume: " << m_Resume << '\n';
+  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+}
+
+} // namespace itk
