@@ -31,7 +31,9 @@ struct TrainingOptions
   std::int64_t  memory{ 0 };   ///< peak resident bytes of the process; 0: no limit
   int           threads{ 0 };  ///< 0: as many as the machine has cores
   std::int64_t  tileSize{ 0 }; ///< 0: the plan's
-  bool          resume{ false };
+  /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
+   * options than it began with. epochs, earlyStopping, memory and threads may differ. */
+  bool resume{ false };
 };
 
 /** State after one step, or after one epoch. */
@@ -40,10 +42,11 @@ struct TrainingProgress
   int         epoch{ 0 }; ///< from 1
   int         step{ 0 };  ///< within the epoch, from 1
   int         stepsPerEpoch{ 0 };
-  double      fractionOfStep{ 0 }; ///< 1 when the step is done
+  double      fractionOfStep{ 0 }; ///< 1 when the step is done and saved
+  bool        validating{ false }; ///< sample is a validation sample, fractionOfStep is of it
   bool        epochDone{ false };
-  double      loss{ 0 };           ///< of the step; mean over the epoch's steps when epochDone
-  double      validationLoss{ 0 }; ///< NaN before it is known, or without validation samples
+  double      loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
+  double      validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double      validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
   double      learningRate{ 0 };
   std::string sample;
@@ -54,7 +57,12 @@ struct TrainingProgress
  *
  * The run folder holds best.safetensors and last.safetensors (models; the last one also with Adam's moments and the
  * counters, written after every step, so that an interrupted run goes on bit for bit), and history.csv. Files appear by
- * atomic rename. A run folder that holds a run is refused unless resume is set. */
+ * atomic rename. A run folder that holds a run is refused unless resume is set; two runs in one folder at the same time
+ * are refused (a lock that ends with the process).
+ *
+ * With Strategy::Streamed the result has the same bits for any number of threads and any budget (which may choose
+ * another tile size at the start of a run, if it is too small for tiles of 2048); with Strategy::Whole the last bits
+ * may depend on the number of threads. */
 class GigapixelNetwork_EXPORT Trainer
 {
 public:
@@ -73,7 +81,10 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** \return false if the observer stopped it */
+  /** \return false if the observer stopped it
+   * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
+   * used, a budget that is too small, labels that do not fit the network, or a loss that is no number any more. What
+   * sources throw is passed on. */
   bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */

@@ -1,0 +1,73 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelOrientedSource_h
+#define gigapixelOrientedSource_h
+
+#include "GigapixelNetworkExport.h"
+#include "gigapixelSource.h"
+
+namespace gigapixel
+{
+
+/** \class Orientation
+ * \brief One of the eight ways to lay a picture on a square grid: flips and right-angle rotations.
+ *
+ * Bit 0 mirrors x, bit 1 mirrors y (in the source's coordinates), bit 2 then exchanges x and y. 0 is the picture as it
+ * is. Only coordinates are computed: no image is copied as a whole. */
+class GigapixelNetwork_EXPORT Orientation
+{
+public:
+  static constexpr int Number = 8;
+
+  Orientation(int index, Size source);
+
+  Size GetSize() const;
+
+  /** Where a region of the laid picture lies in the source. */
+  Region GetSourceRegion(const Region & region) const;
+
+  /** \param source samples of GetSourceRegion(region), channels interleaved
+   * \param laid samples of the region */
+  void Lay(const Region & region, unsigned channels, const std::uint8_t * source, std::uint8_t * laid) const;
+
+private:
+  bool m_MirrorX;
+  bool m_MirrorY;
+  bool m_Exchange;
+  Size m_Source;
+};
+
+class GigapixelNetwork_EXPORT OrientedPixelSource : public PixelSource
+{
+public:
+  OrientedPixelSource(PixelSource & source, int orientation);
+
+  Size GetSize() const override;
+
+  unsigned GetNumberOfChannels() const override;
+
+  void Read(const Region & region, std::uint8_t * samples) override;
+
+private:
+  PixelSource & m_Source;
+  int           m_Index;
+  Orientation   m_Orientation;
+};
+
+class GigapixelNetwork_EXPORT OrientedLabelSource : public LabelSource
+{
+public:
+  OrientedLabelSource(LabelSource & source, int orientation);
+
+  Size GetSize() const override;
+
+  void Read(const Region & region, std::uint8_t * classes) override;
+
+private:
+  LabelSource & m_Source;
+  int           m_Index;
+  Orientation   m_Orientation;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,68 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPredictor.h"
+#include "gigapixelModelFile.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelStreamedNetwork.h"
+
+namespace gigapixel
+{
+
+struct Predictor::Implementation
+{
+  Implementation(const Model & model, int threads)
+    : model(model)
+    , network(model.network, model.tileSize, gigapixel::GetNumberOfThreads(threads))
+  {}
+
+  Model           model;
+  StreamedNetwork network;
+};
+
+Predictor::Predictor(const Model & model, int threads)
+{
+  model.network.Validate();
+  CheckParameters(model);
+  m_Implementation = std::make_unique<Implementation>(model, threads);
+  m_Implementation->network.SetParameters(ToArray(model));
+}
+
+Predictor::~Predictor() = default;
+
+const Model &
+Predictor::GetModel() const
+{
+  return m_Implementation->model;
+}
+
+int
+Predictor::GetNumberOfOutputChannels() const
+{
+  return m_Implementation->model.network.GetNumberOfOutputChannels();
+}
+
+Region
+Predictor::GetTiles(const Region & region, Size image) const
+{
+  const Model & model = m_Implementation->model;
+  return TileGrid(model.network, image, model.tileSize).GrowToTiles(region);
+}
+
+Region
+Predictor::GetInputRegion(const Region & region, Size image) const
+{
+  const std::int64_t halo = m_Implementation->model.network.GetHalo();
+  const Region       tiles = GetTiles(region, image);
+  return Intersect({ tiles.x - halo, tiles.y - halo, tiles.width + 2 * halo, tiles.height + 2 * halo },
+                   { 0, 0, image.width, image.height });
+}
+
+bool
+Predictor::Predict(PixelSource &                       image,
+                   const Region &                      region,
+                   float *                             probabilities,
+                   const std::function<bool(double)> & progress)
+{
+  return m_Implementation->network.Predict(image, region, probabilities, progress);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,60 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelRunFolder_h
+#define gigapixelRunFolder_h
+
+#include <string>
+
+namespace gigapixel
+{
+
+/** \class RunFolder
+ * \brief The files of one training run, locked as long as the object lives. */
+class RunFolder
+{
+public:
+  /** Makes the folder if it is missing. \param resume else a folder that holds a run is refused
+   * \throw std::runtime_error when another process trains there, or the folder holds a run */
+  RunFolder(const std::string & path, bool resume);
+  ~RunFolder();
+  RunFolder(const RunFolder &) = delete;
+  RunFolder & operator=(const RunFolder &) = delete;
+
+  bool HoldsRun() const;
+
+  /** Whether there is something to resume. */
+  bool HoldsCheckpoint() const;
+
+  const std::string &
+  GetPath() const
+  {
+    return m_Path;
+  }
+
+  std::string
+  GetBestFile() const
+  {
+    return m_Path + "/best.safetensors";
+  }
+
+  std::string
+  GetLastFile() const
+  {
+    return m_Path + "/last.safetensors";
+  }
+
+  std::string
+  GetHistoryFile() const
+  {
+    return m_Path + "/history.csv";
+  }
+
+private:
+  void RemoveUnfinishedFiles() const;
+
+  std::string m_Path;
+  int         m_Descriptor{ -1 };
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,143 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelStreamedNetwork.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Writes the probabilities of a tile's pixels that belong to the region. */
+void
+PredictTile(const TileNetwork & network, const TileData & data, const Region & region, int channels, float * output)
+{
+  const Region &       core = data.tile.core;
+  const Region         part = Intersect(core, region);
+  const std::ptrdiff_t pitch = region.width * channels;
+  float *              origin = output + (part.y - region.y) * pitch + (part.x - region.x) * channels;
+  if (part.width == core.width && part.height == core.height)
+  {
+    network.Predict(data, origin, pitch);
+    return;
+  }
+  // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
+  std::vector<float> all(core.width * core.height * channels);
+  network.Predict(data, all.data(), core.width * channels);
+  for (std::int64_t y = 0; y < part.height; ++y)
+  {
+    const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * channels;
+    std::copy(from, from + part.width * channels, origin + y * pitch);
+  }
+}
+
+} // namespace
+
+StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
+                                 std::int64_t               tileSize,
+                                 int                        tilesInFlight,
+                                 Precision                  precision,
+                                 Path                       path)
+  : m_Network(network)
+  , m_TileSize(tileSize)
+  , m_Tiles(network, precision, path)
+  , m_Workers((KeepTorchThreads{}, tilesInFlight), &TileNetwork::ComputeInThisThreadAlone)
+  , m_Data(m_Workers.GetNumberOfThreads())
+{}
+
+void
+StreamedNetwork::SetParameters(const std::vector<double> & parameters)
+{
+  m_Tiles.SetParameters(parameters);
+}
+
+void
+StreamedNetwork::CheckPixels(const PixelSource & pixels) const
+{
+  if (static_cast<int>(pixels.GetNumberOfChannels()) != m_Network.channels)
+  {
+    throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
+                                " channels, the network \"" + m_Network.name + "\" takes " +
+                                std::to_string(m_Network.channels));
+  }
+}
+
+template <typename TResult, typename TCompute>
+bool
+StreamedNetwork::SumOverTiles(PixelSource &    pixels,
+                              LabelSource &    labels,
+                              TResult &        sum,
+                              const Progress & progress,
+                              const TCompute & compute)
+{
+  CheckPixels(pixels);
+  const Size size = pixels.GetSize();
+  if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
+  {
+    throw std::invalid_argument("the labels are of another size (" + std::to_string(labels.GetSize().width) + " x " +
+                                std::to_string(labels.GetSize().height) + ") than the pixels (" +
+                                std::to_string(size.width) + " x " + std::to_string(size.height) + ")");
+  }
+  const TileGrid       grid(m_Network, size, m_TileSize);
+  const std::int64_t   tiles = grid.GetNumberOfTiles();
+  std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
+  return m_Workers.Run(
+    tiles,
+    [&](int worker, std::int64_t index) {
+      TileData & data = m_Data[worker];
+      ReadPixels(pixels, grid.GetTile(index), data);
+      ReadClasses(labels, data.tile, m_Network.GetNumberOfClasses(), data);
+      TResult & result = results[index % results.size()];
+      result = TResult{};
+      compute(data, result);
+    },
+    [&](std::int64_t index) {
+      sum.Add(results[index % results.size()]);
+      return !progress || progress(static_cast<double>(index + 1) / tiles);
+    });
+}
+
+bool
+StreamedNetwork::ComputeGradient(PixelSource &    pixels,
+                                 LabelSource &    labels,
+                                 LossGradient &   sum,
+                                 const Progress & progress)
+{
+  sum = LossGradient{};
+  return SumOverTiles(pixels, labels, sum, progress, [this](const TileData & data, LossGradient & result) {
+    m_Tiles.AddGradient(data, result);
+  });
+}
+
+bool
+StreamedNetwork::ComputeScore(PixelSource & pixels, LabelSource & labels, Score & sum, const Progress & progress)
+{
+  sum = Score{};
+  return SumOverTiles(
+    pixels, labels, sum, progress, [this](const TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
+}
+
+bool
+StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
+{
+  CheckPixels(pixels);
+  const Size   size = pixels.GetSize();
+  const Region inside = Intersect(region, { 0, 0, size.width, size.height });
+  if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
+  {
+    throw std::invalid_argument("the region is not a part of the image");
+  }
+  const TileGrid                  grid(m_Network, size, m_TileSize);
+  const std::vector<std::int64_t> tiles = grid.GetTilesOf(region);
+  return m_Workers.Run(
+    static_cast<std::int64_t>(tiles.size()),
+    [&](int worker, std::int64_t index) {
+      TileData & data = m_Data[worker];
+      ReadPixels(pixels, grid.GetTile(tiles[index]), data);
+      PredictTile(m_Tiles, data, region, m_Network.GetNumberOfOutputChannels(), probabilities);
+    },
+    [&](std::int64_t index) { return !progress || progress(static_cast<double>(index + 1) / tiles.size()); });
+}
+
+} // namespace gigapixel

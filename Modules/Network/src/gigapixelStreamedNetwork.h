@@ -1,0 +1,65 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelStreamedNetwork_h
+#define gigapixelStreamedNetwork_h
+
+#include "gigapixelTileNetwork.h"
+#include "gigapixelWorkers.h"
+
+#include <functional>
+
+namespace gigapixel
+{
+
+/** \class StreamedNetwork
+ * \brief A network over a whole image, tile by tile, several tiles at the same time.
+ *
+ * A tile is computed by one thread, and the tiles' sums are added in double in the tiles' order: the same bits for any
+ * number of threads. The functions return false if the progress function (called with 0..1 by the calling thread)
+ * stopped them. */
+class GigapixelNetwork_EXPORT StreamedNetwork
+{
+public:
+  using Progress = std::function<bool(double)>;
+
+  StreamedNetwork(const NetworkDescription & network,
+                  std::int64_t               tileSize,
+                  int                        tilesInFlight,
+                  Precision                  precision = Precision::Float,
+                  Path                       path = Path::Fused);
+
+  void SetParameters(const std::vector<double> & parameters);
+
+  const NetworkDescription &
+  GetNetwork() const
+  {
+    return m_Network;
+  }
+
+  /** Sums over the image's pixels. */
+  bool ComputeGradient(PixelSource & pixels, LabelSource & labels, LossGradient & sum, const Progress & progress = {});
+
+  bool ComputeScore(PixelSource & pixels, LabelSource & labels, Score & sum, const Progress & progress = {});
+
+  /** Probabilities of the region's pixels, channels interleaved. */
+  bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});
+
+private:
+  void CheckPixels(const PixelSource & pixels) const;
+
+  template <typename TResult, typename TCompute>
+  bool SumOverTiles(PixelSource &    pixels,
+                    LabelSource &    labels,
+                    TResult &        sum,
+                    const Progress & progress,
+                    const TCompute & compute);
+
+  NetworkDescription    m_Network;
+  std::int64_t          m_TileSize;
+  TileNetwork           m_Tiles;
+  Workers               m_Workers;
+  std::vector<TileData> m_Data; ///< per worker
+};
+
+} // namespace gigapixel
+
+#endif

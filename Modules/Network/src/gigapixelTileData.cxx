@@ -1,0 +1,65 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTileData.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** The background of a slide. */
+constexpr std::uint8_t White = 255;
+
+/** Spreads the rows that fill the buffer's front over a wider and higher window, last row first. */
+void
+PadWithWhite(std::vector<std::uint8_t> & samples, std::int64_t rows, std::size_t row, std::size_t widerRow)
+{
+  for (std::int64_t y = rows; y-- > 0;)
+  {
+    const auto from = samples.begin() + y * row;
+    const auto to = samples.begin() + y * widerRow;
+    std::copy_backward(from, from + row, to + row);
+    std::fill(to + row, to + widerRow, White);
+  }
+  std::fill(samples.begin() + rows * widerRow, samples.end(), White);
+}
+
+} // namespace
+
+void
+ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
+{
+  const Size         size = source.GetSize();
+  const std::int64_t channels = source.GetNumberOfChannels();
+  const Region       real = Intersect(tile.window, { 0, 0, size.width, size.height });
+  data.tile = tile;
+  data.pixels.resize(tile.window.width * tile.window.height * channels);
+  source.Read(real, data.pixels.data());
+  if (real.width != tile.window.width || real.height != tile.window.height)
+  {
+    PadWithWhite(data.pixels, real.height, real.width * channels, tile.window.width * channels);
+  }
+}
+
+void
+ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileData & data)
+{
+  data.classes.resize(tile.core.width * tile.core.height);
+  source.Read(tile.core, data.classes.data());
+  // One pass without a branch: 255 + 1 wraps to 0, so that Ignored is never the greatest.
+  std::uint8_t greatest = 0;
+  for (const std::uint8_t c : data.classes)
+  {
+    greatest = std::max(greatest, static_cast<std::uint8_t>(c + 1));
+  }
+  if (greatest > numberOfClasses)
+  {
+    throw std::runtime_error("the labels hold the class " + std::to_string(greatest - 1) +
+                             ", but the network tells only the classes 0 to " + std::to_string(numberOfClasses - 1) +
+                             " apart");
+  }
+}
+
+} // namespace gigapixel

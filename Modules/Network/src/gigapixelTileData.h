@@ -1,0 +1,25 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTileData_h
+#define gigapixelTileData_h
+
+#include "gigapixelTileGrid.h"
+
+namespace gigapixel
+{
+
+/** What a tile is computed from; a worker fills the same object again and again, so that its memory stays. */
+struct TileData
+{
+  Tile                      tile;
+  std::vector<std::uint8_t> pixels;  ///< of the window, channels interleaved; white beyond the image
+  std::vector<std::uint8_t> classes; ///< of the core
+};
+
+GigapixelNetwork_EXPORT void ReadPixels(PixelSource & source, const Tile & tile, TileData & data);
+
+/** \throw std::runtime_error when a class is none of the network's */
+GigapixelNetwork_EXPORT void ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileData & data);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,70 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTileGrid_h
+#define gigapixelTileGrid_h
+
+#include "gigapixelNetworkDescription.h"
+
+namespace gigapixel
+{
+
+/** One tile: what it answers for, and what it must see to do so. */
+struct Tile
+{
+  Region core;   ///< real pixels of the image; the cores cover the image once
+  Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
+};
+
+/** \class TileGrid
+ * \brief The tiles of an image: a grid anchored at its origin.
+ *
+ * The canvas is the image, padded right and bottom to a multiple of the stride. A window is the core grown by the halo
+ * and clipped to the canvas: at the canvas' edge each layer's own zero padding acts as it does on the whole canvas,
+ * elsewhere that padding only reaches halo values that the core does not use. */
+class GigapixelNetwork_EXPORT TileGrid
+{
+public:
+  /** \param tileSize side of a core, a multiple of the network's stride */
+  TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize);
+
+  std::int64_t
+  GetNumberOfTiles() const
+  {
+    return m_Columns * m_Rows;
+  }
+
+  /** Row by row. */
+  Tile GetTile(std::int64_t index) const;
+
+  /** Indices of the tiles whose cores touch the region, ascending. */
+  std::vector<std::int64_t> GetTilesOf(const Region & region) const;
+
+  /** The region grown to whole cores. */
+  Region GrowToTiles(const Region & region) const;
+
+  Size
+  GetCanvas() const
+  {
+    return m_Canvas;
+  }
+
+private:
+  Size         m_Image;
+  Size         m_Canvas;
+  std::int64_t m_TileSize;
+  std::int64_t m_Halo;
+  std::int64_t m_Columns;
+  std::int64_t m_Rows;
+};
+
+/** Pixels that both have; of zero size where there are none. */
+GigapixelNetwork_EXPORT Region Intersect(const Region & a, const Region & b);
+
+inline std::int64_t
+RoundUp(std::int64_t value, std::int64_t multiple)
+{
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,58 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTrainingState_h
+#define gigapixelTrainingState_h
+
+#include "gigapixelAdam.h"
+#include "gigapixelModelFile.h"
+
+#include <limits>
+
+namespace gigapixel
+{
+
+/** One line of history.csv. NaN: not known. */
+struct EpochRecord
+{
+  int    epoch{ 0 };
+  double trainingLoss{ 0 };
+  double validationLoss{ 0 };
+  double validationDice{ 0 };
+  double learningRate{ 0 };
+};
+
+/** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
+ * and the step, and need no state. */
+struct TrainingState
+{
+  std::vector<double>      parameters;
+  Adam                     adam;
+  int                      epoch{ 0 }; ///< finished ones
+  int                      step{ 0 };  ///< finished ones of the current epoch
+  double                   lossSum{ 0 };
+  double                   learningRate{ 0 };
+  double                   bestLoss{ std::numeric_limits<double>::infinity() };
+  int                      epochsWithoutBetter{ 0 };
+  std::vector<EpochRecord> history;
+
+  /** \param model what the parameters belong to
+   * \param settings text that decides over the bits of the run, see CheckSettings() */
+  SafeTensors ToFile(const Model & model, const std::string & settings) const;
+
+  /** \param path for messages */
+  static TrainingState FromFile(const SafeTensors & file, const std::string & path);
+
+  std::string ToCSV() const;
+};
+
+/** The settings kept in a checkpoint (a JSON object). */
+std::string GetSettings(const SafeTensors & file, const std::string & path);
+
+/** One of them, as JSON text; empty where it is missing. */
+std::string GetSetting(const SafeTensors & file, const std::string & path, const std::string & name);
+
+/** \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
+void CheckSettings(const std::string & kept, const std::string & now, const std::string & folder);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,48 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelWorkers_h
+#define gigapixelWorkers_h
+
+#include "GigapixelNetworkExport.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace gigapixel
+{
+
+/** \class Workers
+ * \brief Threads that compute items side by side, while the calling thread takes the results in the items' order.
+ *
+ * The order is what makes sums of floating-point numbers the same for any number of threads. A worker waits before it
+ * runs too far ahead of the calling thread, so that few results wait at a time. */
+class GigapixelNetwork_EXPORT Workers
+{
+public:
+  /** \param start called first in every thread */
+  explicit Workers(int threads, const std::function<void()> & start = {});
+  ~Workers();
+
+  int GetNumberOfThreads() const;
+
+  /** \param compute (worker, item) is called once for every item, by several threads
+   * \param take (item) is called by the calling thread, for item 0, 1, ... after its computation; false stops
+   * \return false if it was stopped. The first exception of either function is passed on, after all threads rest. */
+  bool Run(std::int64_t                                   items,
+           const std::function<void(int, std::int64_t)> & compute,
+           const std::function<bool(std::int64_t)> &      take);
+
+  /** Results that may wait: item modulo this number is a place for a result that nobody else uses. */
+  int GetNumberOfPlaces() const;
+
+private:
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+/** 0: as many as the machine has cores. */
+int GetNumberOfThreads(int asked);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,224 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelWholeNetwork.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** RGB, three classes, odd kernels, a skip on the input's resolution, no inversion: all that the preset is not. */
+const char * const OtherNetwork = R"json({ "name": "other", "input": { "channels": 3, "invert": false },
+  "layers": [
+    { "name": "A", "type": "convolution", "in": 3, "out": 4, "kernel": 3, "stride": 1, "padding": 1, "activation": "relu" },
+    { "name": "B", "type": "convolution", "in": 4, "out": 5, "kernel": 5, "stride": 3, "padding": 1, "activation": "relu" },
+    { "name": "C", "type": "convolution", "in": 5, "out": 6, "kernel": 3, "stride": 2, "padding": 1, "activation": "none" },
+    { "name": "D", "type": "transposed convolution", "in": 6, "out": 5, "kernel": 4, "stride": 2, "padding": 1, "activation": "relu", "add": "B" },
+    { "name": "E", "type": "transposed convolution", "in": 5, "out": 4, "kernel": 5, "stride": 3, "padding": 1, "activation": "relu", "add": "A" },
+    { "name": "F", "type": "convolution", "in": 4, "out": 3, "kernel": 3, "stride": 1, "padding": 1, "activation": "none" }
+  ],
+  "loss": { "type": "softmax cross-entropy" } })json";
+
+NetworkDescription
+MakeNetwork(bool preset)
+{
+  return preset ? NetworkDescription::Load("remedios2023") : NetworkDescription::FromJSON(OtherNetwork);
+}
+
+/** All layers wide awake: a last layer at a tenth of the scale would hide errors of the others. */
+std::vector<double>
+MakeParameters(const NetworkDescription & network)
+{
+  std::vector<double> parameters =
+    MakeInitialWeights(network, 5, std::vector<double>(network.GetNumberOfClasses(), 0.4));
+  const auto last = GetParameterLayout(network).back();
+  for (std::size_t i = 0; i < last.numberOfWeights; ++i)
+  {
+    parameters[last.weight + i] *= 10;
+  }
+  for (const auto & place : GetParameterLayout(network))
+  {
+    for (std::size_t i = 0; i < place.numberOfBiases; ++i)
+    {
+      parameters[place.bias + i] += 0.05 * static_cast<double>(i % 3) - 0.02;
+    }
+  }
+  return parameters;
+}
+
+/** The greatest over all weights and biases of the norm of the difference, relative to the reference's. */
+double
+GetGreatestError(const NetworkDescription & network, const LossGradient & result, const LossGradient & reference)
+{
+  double     greatest = 0;
+  const auto compare = [&](std::size_t first, std::size_t number) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = first; i < first + number; ++i)
+    {
+      difference += std::pow(result.gradient[i] - reference.gradient[i], 2);
+      norm += std::pow(reference.gradient[i], 2);
+    }
+    // A layer that is asleep on a tiny image must have no gradient in both.
+    greatest = std::max(greatest, norm > 0 ? std::sqrt(difference / norm) : difference);
+  };
+  for (const auto & place : GetParameterLayout(network))
+  {
+    compare(place.weight, place.numberOfWeights);
+    compare(place.bias, place.numberOfBiases);
+  }
+  return greatest;
+}
+
+struct Case
+{
+  bool         preset;
+  Size         size;
+  std::int64_t tileSize;
+};
+
+class StreamedGradient : public testing::TestWithParam<Case>
+{
+protected:
+  NetworkDescription  network = MakeNetwork(GetParam().preset);
+  std::vector<double> parameters = MakeParameters(network);
+  ProceduralPixels    pixels{ GetParam().size, 3, static_cast<unsigned>(network.channels) };
+  ProceduralLabels    labels{ GetParam().size, 3, network.GetNumberOfClasses(), true };
+
+  LossGradient
+  Stream(Precision precision, Path path, int threads)
+  {
+    StreamedNetwork streamed(network, GetParam().tileSize, threads, precision, path);
+    streamed.SetParameters(parameters);
+    LossGradient sum;
+    EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+    return sum;
+  }
+};
+
+} // namespace
+
+// The streamed gradient is the gradient: in double nothing is left but rounding.
+TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
+{
+  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, Precision::Double, 2);
+  const LossGradient streamed = Stream(Precision::Double, Path::Stock, 2);
+  EXPECT_EQ(streamed.pixels, whole.pixels);
+  EXPECT_NEAR(streamed.loss, whole.loss, 1e-10 * whole.loss);
+  EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-10);
+}
+
+// In float, with the fused kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).
+TEST_P(StreamedGradient, FloatIsCloseToDouble)
+{
+  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, Precision::Double, 2);
+  for (const Path path : { Path::Fused, Path::Stock })
+  {
+    const LossGradient streamed = Stream(Precision::Float, path, 2);
+    EXPECT_EQ(streamed.pixels, whole.pixels);
+    EXPECT_NEAR(streamed.loss, whole.loss, 1e-6 * whole.loss);
+    EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-5) << (path == Path::Fused ? "fused" : "stock");
+  }
+}
+
+TEST_P(StreamedGradient, HasTheSameBitsForAnyNumberOfThreads)
+{
+  const LossGradient one = Stream(Precision::Float, Path::Fused, 1);
+  for (const int threads : { 2, 4 })
+  {
+    const LossGradient several = Stream(Precision::Float, Path::Fused, threads);
+    EXPECT_EQ(one.loss, several.loss);
+    EXPECT_EQ(one.gradient, several.gradient);
+  }
+}
+
+TEST_P(StreamedGradient, EqualsFiniteDifferences)
+{
+  StreamedNetwork streamed(network, GetParam().tileSize, 2, Precision::Double, Path::Stock);
+  const auto      getLoss = [&](const std::vector<double> & at) {
+    streamed.SetParameters(at);
+    Score score;
+    EXPECT_TRUE(streamed.ComputeScore(pixels, labels, score));
+    return score.loss;
+  };
+  const LossGradient sum = Stream(Precision::Double, Path::Stock, 2);
+  for (const auto & place : GetParameterLayout(network))
+  {
+    for (const std::size_t i : { place.weight + place.numberOfWeights / 3, place.bias })
+    {
+      // Small steps: a ReLU that switches in between bends the loss. Central differences: error of second order.
+      const double        h = 1e-6;
+      std::vector<double> above = parameters, below = parameters;
+      above[i] += h;
+      below[i] -= h;
+      const double difference = (getLoss(above) - getLoss(below)) / (2 * h);
+      EXPECT_NEAR(sum.gradient[i], difference, 1e-4 * std::abs(difference) + 1e-2) << "parameter " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes,
+                         StreamedGradient,
+                         testing::Values(Case{ true, { 700, 513 }, 256 },
+                                         Case{ true, { 449, 33 }, 64 },
+                                         Case{ true, { 5, 7 }, 256 },
+                                         Case{ false, { 131, 77 }, 36 },
+                                         Case{ false, { 64, 100 }, 6 }));
+
+TEST(StreamedNetwork, RefusesWhatDoesNotFit)
+{
+  StreamedNetwork streamed(MakeNetwork(true), 256, 1);
+  streamed.SetParameters(MakeParameters(MakeNetwork(true)));
+  ProceduralPixels gray({ 300, 300 }, 1), color({ 300, 300 }, 1, 3);
+  ProceduralLabels labels({ 300, 300 }, 1), others({ 300, 301 }, 1), many({ 2000, 300 }, 1, 4);
+  LossGradient     sum;
+  EXPECT_THROW(streamed.ComputeGradient(color, labels, sum), std::invalid_argument);
+  EXPECT_THROW(streamed.ComputeGradient(gray, others, sum), std::invalid_argument);
+  ProceduralPixels wide({ 2000, 300 }, 1);
+  EXPECT_THROW(streamed.ComputeGradient(wide, many, sum), std::runtime_error);
+  // It works on after an error.
+  EXPECT_TRUE(streamed.ComputeGradient(gray, labels, sum));
+}
+
+TEST(StreamedNetwork, PassesOnWhatASourceThrows)
+{
+  struct Broken : ProceduralPixels
+  {
+    using ProceduralPixels::ProceduralPixels;
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      if (region.y > 600)
+      {
+        throw std::out_of_range("the disk is gone");
+      }
+      ProceduralPixels::Read(region, samples);
+    }
+  };
+  StreamedNetwork streamed(MakeNetwork(true), 256, 3);
+  streamed.SetParameters(MakeParameters(MakeNetwork(true)));
+  Broken           pixels({ 900, 900 }, 1);
+  ProceduralLabels labels({ 900, 900 }, 1);
+  LossGradient     sum;
+  EXPECT_THROW(streamed.ComputeGradient(pixels, labels, sum), std::out_of_range);
+}
+
+TEST(StreamedNetwork, StopsWhenProgressSaysSo)
+{
+  StreamedNetwork streamed(MakeNetwork(true), 256, 3);
+  streamed.SetParameters(MakeParameters(MakeNetwork(true)));
+  ProceduralPixels pixels({ 900, 900 }, 1);
+  ProceduralLabels labels({ 900, 900 }, 1);
+  LossGradient     sum;
+  int              calls = 0;
+  EXPECT_FALSE(streamed.ComputeGradient(pixels, labels, sum, [&](double) { return ++calls < 3; }));
+  EXPECT_EQ(calls, 3);
+  EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+}

@@ -1,0 +1,244 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// The fused kernels' formulas, one pixel at a time, in double: what the kernels are compared with.
+#ifndef gigapixelKernelsReference_h
+#define gigapixelKernelsReference_h
+
+#include "gigapixelPixelConvolution.h"
+#include "gigapixelPixelLoss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace reference
+{
+using namespace gigapixel::kernels;
+
+/** Planar map of double, [channels][height][width]. */
+struct Map
+{
+  std::int64_t        channels{ 0 };
+  std::int64_t        height{ 0 };
+  std::int64_t        width{ 0 };
+  std::vector<double> values;
+
+  Map(std::int64_t c, std::int64_t h, std::int64_t w)
+    : channels(c)
+    , height(h)
+    , width(w)
+    , values(c * h * w, 0.0)
+  {}
+
+  double &
+  operator()(std::int64_t c, std::int64_t y, std::int64_t x)
+  {
+    return values[(c * height + y) * width + x];
+  }
+};
+
+inline double
+GetValue(const MapView<const float> & map, std::int64_t c, std::int64_t y, std::int64_t x)
+{
+  return map.values[c * map.channelStride + y * map.rowStride + x * map.columnStride];
+}
+
+/** The network's input: scaled, inverted, zero outside. */
+inline double
+GetInput(const PixelView & pixels, std::int64_t y, std::int64_t x, int channel)
+{
+  if (x < 0 || y < 0 || x >= pixels.width || y >= pixels.height)
+  {
+    return 0.0;
+  }
+  const int sample = pixels.samples[y * pixels.pitch + x * pixels.channels + channel];
+  return (pixels.invert ? 255 - sample : sample) / 255.0;
+}
+
+/** Calls f(index of the weight, output channel, row, column, input value) for every product of the convolution. */
+template <typename F>
+void
+ForEachProduct(const PixelView & pixels, const PixelConvolution & conv, std::int64_t height, std::int64_t width, F f)
+{
+  for (std::int64_t y = 0; y < height; ++y)
+  {
+    for (std::int64_t x = 0; x < width; ++x)
+    {
+      for (int c = 0; c < pixels.channels; ++c)
+      {
+        for (int ky = 0; ky < conv.kernel; ++ky)
+        {
+          for (int kx = 0; kx < conv.kernel; ++kx)
+          {
+            const double input =
+              GetInput(pixels, y * conv.stride - conv.padding + ky, x * conv.stride - conv.padding + kx, c);
+            for (int o = 0; o < conv.outputChannels; ++o)
+            {
+              f(((o * pixels.channels + c) * conv.kernel + ky) * conv.kernel + kx, o, y, x, input);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+inline Map
+Convolve(const PixelView & pixels, const PixelConvolution & conv, std::int64_t height, std::int64_t width)
+{
+  Map output(conv.outputChannels, height, width);
+  ForEachProduct(pixels, conv, height, width, [&](int k, int o, std::int64_t y, std::int64_t x, double input) {
+    output(o, y, x) += conv.weight[k] * input;
+  });
+  for (int o = 0; o < conv.outputChannels; ++o)
+  {
+    for (std::int64_t i = 0; i < height * width; ++i)
+    {
+      double & value = output.values[o * height * width + i];
+      value += conv.bias[o];
+      value = conv.relu ? std::max(value, 0.0) : value;
+    }
+  }
+  return output;
+}
+
+struct Gradients
+{
+  std::vector<double> weight;
+  std::vector<double> bias;
+};
+
+inline Gradients
+ConvolutionGradient(const PixelView &            pixels,
+                    const PixelConvolution &     conv,
+                    const MapView<const float> & output,
+                    const MapView<const float> & outputGradient)
+{
+  const std::int64_t height = outputGradient.height;
+  const std::int64_t width = outputGradient.width;
+  Map                masked(conv.outputChannels, height, width);
+  Gradients          result{ std::vector<double>(conv.outputChannels * pixels.channels * conv.kernel * conv.kernel),
+                    std::vector<double>(conv.outputChannels) };
+  for (int o = 0; o < conv.outputChannels; ++o)
+  {
+    for (std::int64_t y = 0; y < height; ++y)
+    {
+      for (std::int64_t x = 0; x < width; ++x)
+      {
+        const bool passes = !conv.relu || GetValue(output, o, y, x) > 0;
+        masked(o, y, x) = passes ? GetValue(outputGradient, o, y, x) : 0.0;
+        result.bias[o] += masked(o, y, x);
+      }
+    }
+  }
+  ForEachProduct(pixels, conv, height, width, [&](int k, int o, std::int64_t y, std::int64_t x, double input) {
+    result.weight[k] += masked(o, y, x) * input;
+  });
+  return result;
+}
+
+/** Logits of one full-resolution pixel. */
+inline void
+ComputeLogits(const MapView<const float> & map,
+              const PixelLogits &          layer,
+              std::int64_t                 y,
+              std::int64_t                 x,
+              std::vector<double> &        z)
+{
+  const int s = layer.stride;
+  for (int o = 0; o < layer.outputChannels; ++o)
+  {
+    z[o] = layer.bias[o];
+    for (int c = 0; c < layer.inputChannels; ++c)
+    {
+      z[o] += GetValue(map, c, y / s, x / s) * layer.weight[((c * layer.outputChannels + o) * s + y % s) * s + x % s];
+    }
+  }
+}
+
+/** exp of the logits less the greatest, and their sum. */
+inline double
+Exponentials(std::vector<double> & z)
+{
+  const double greatest = *std::max_element(z.begin(), z.end());
+  double       sum = 0;
+  for (double & value : z)
+  {
+    value = std::exp(value - greatest);
+    sum += value;
+  }
+  return sum;
+}
+
+/** Loss of one pixel; z becomes its gradient. */
+inline double
+LossOfPixel(std::vector<double> & z, int truth)
+{
+  if (z.size() == 1)
+  {
+    const double u = truth == 1 ? -z[0] : z[0];
+    z[0] = (truth == 1 ? -1.0 : 1.0) / (1.0 + std::exp(-u));
+    return std::max(u, 0.0) + std::log1p(std::exp(-std::abs(u)));
+  }
+  const double loss = *std::max_element(z.begin(), z.end()) - z[truth];
+  const double sum = Exponentials(z);
+  double       others = 0;
+  for (std::size_t o = 0; o < z.size(); ++o)
+  {
+    others += static_cast<int>(o) == truth ? 0.0 : z[o];
+    z[o] /= sum;
+  }
+  z[truth] = -others / sum;
+  return loss + std::log(sum);
+}
+
+struct Loss
+{
+  double       loss{ 0 };
+  std::int64_t pixels{ 0 };
+  Map          mapGradient;
+  Gradients    gradients;
+};
+
+inline Loss
+PixelLoss(const MapView<const float> & map,
+          const PixelLogits &          layer,
+          const CoreRegion &           core,
+          const std::uint8_t *         classes,
+          std::ptrdiff_t               pitch)
+{
+  const int           s = layer.stride;
+  const int           kinds = std::max(2, layer.outputChannels);
+  Loss                result{ 0, 0, Map(layer.inputChannels, map.height, map.width), {} };
+  std::vector<double> z(layer.outputChannels);
+  result.gradients.weight.resize(layer.inputChannels * layer.outputChannels * s * s);
+  result.gradients.bias.resize(layer.outputChannels);
+  for (std::int64_t y = core.y; y < core.y + core.height; ++y)
+  {
+    for (std::int64_t x = core.x; x < core.x + core.width; ++x)
+    {
+      const int truth = classes[(y - core.y) * pitch + x - core.x];
+      if (truth >= kinds)
+      {
+        continue;
+      }
+      ComputeLogits(map, layer, y, x, z);
+      result.loss += LossOfPixel(z, truth);
+      ++result.pixels;
+      for (int o = 0; o < layer.outputChannels; ++o)
+      {
+        result.gradients.bias[o] += z[o];
+        for (int c = 0; c < layer.inputChannels; ++c)
+        {
+          const std::int64_t k = ((c * layer.outputChannels + o) * s + y % s) * s + x % s;
+          result.gradients.weight[k] += z[o] * GetValue(map, c, y / s, x / s);
+          result.mapGradient(c, y / s, x / s) += z[o] * layer.weight[k];
+        }
+      }
+    }
+  }
+  return result;
+}
+
+} // namespace reference
+
+#endif
