@@ -1,0 +1,258 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "OpenSlideSlide.h"
+
+#include <algorithm>
+#include <cmath>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+#include <openslide.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Pixels a side, about, of the tiles that OpenSlide is asked for: large enough that what a call costs does not matter,
+ * small enough (4 MB) for the cache. Multiples of the file's own tiles, so that none is decoded for two of ours. */
+constexpr std::int64_t preferredTile = 1024;
+
+std::map<std::string, std::string>
+CopyProperties(openslide_t * handle)
+{
+  std::map<std::string, std::string> properties;
+  for (const char * const * name = openslide_get_property_names(handle); name != nullptr && *name != nullptr; ++name)
+  {
+    const char * const value = openslide_get_property_value(handle, *name);
+    properties[*name] = value != nullptr ? value : "";
+  }
+  return properties;
+}
+
+double
+GetNumber(const std::map<std::string, std::string> & properties, const std::string & name)
+{
+  const auto found = properties.find(name);
+  if (found == properties.end())
+  {
+    return 0.0;
+  }
+  std::istringstream stream(found->second);
+  stream.imbue(std::locale::classic());
+  double value = 0.0;
+  stream >> value;
+  return stream ? value : 0.0;
+}
+
+void
+ThrowIfFailed(openslide_t * handle)
+{
+  if (const char * const error = openslide_get_error(handle))
+  {
+    throw std::runtime_error(std::string("OpenSlide says: ") + error);
+  }
+}
+
+std::uint32_t
+GetTileSide(double stored)
+{
+  const auto side = static_cast<std::int64_t>(stored);
+  if (side <= 0 || side > preferredTile)
+  {
+    return preferredTile;
+  }
+  return static_cast<std::uint32_t>(preferredTile / side * side);
+}
+
+} // namespace
+
+std::string
+DetectOpenSlideVendor(const std::string & path)
+{
+  const char * const vendor = openslide_detect_vendor(path.c_str());
+  return vendor != nullptr ? vendor : "";
+}
+
+std::map<std::string, std::string>
+ReadOpenSlideProperties(const std::string & path)
+{
+  openslide_t * const handle = openslide_open(path.c_str());
+  if (handle == nullptr)
+  {
+    return {};
+  }
+  auto properties =
+    openslide_get_error(handle) == nullptr ? CopyProperties(handle) : std::map<std::string, std::string>();
+  openslide_close(handle);
+  return properties;
+}
+
+std::string
+GetOpenSlideVersion()
+{
+  return openslide_get_version();
+}
+
+void
+OpenSlideSlide::Close::operator()(openslide_t * handle) const
+{
+  openslide_close(handle);
+}
+
+OpenSlideSlide::OpenSlideSlide(const std::string & path)
+  : Slide(path)
+  , m_Handle(openslide_open(path.c_str()))
+{
+  if (!m_Handle)
+  {
+    throw std::runtime_error("OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file");
+  }
+  ThrowIfFailed(m_Handle.get());
+  m_Properties = CopyProperties(m_Handle.get());
+  m_Decoder = "OpenSlide " + GetOpenSlideVersion();
+  AddLevels();
+  AddAssociated();
+  ReadColorProfile();
+  SetDownsamples();
+  SetBackground();
+  Slide::SetMicronsPerPixel(GetNumber(m_Properties, "openslide.mpp-x"), GetNumber(m_Properties, "openslide.mpp-y"));
+}
+
+OpenSlideSlide::~OpenSlideSlide() = default;
+
+void
+OpenSlideSlide::AddLevels()
+{
+  const int levels = openslide_get_level_count(m_Handle.get());
+  for (int i = 0; i < levels; ++i)
+  {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    openslide_get_level_dimensions(m_Handle.get(), i, &width, &height);
+    if (width <= 0 || height <= 0)
+    {
+      throw std::runtime_error("one of its levels has no pixels");
+    }
+    const std::string name = "openslide.level[" + std::to_string(i) + "].tile-";
+    SlidePlane        plane;
+    plane.width = static_cast<std::uint64_t>(width);
+    plane.height = static_cast<std::uint64_t>(height);
+    plane.tileWidth = GetTileSide(GetNumber(m_Properties, name + "width"));
+    plane.tileHeight = GetTileSide(GetNumber(m_Properties, name + "height"));
+    plane.hasAlpha = true;
+    m_Planes.push_back(plane);
+  }
+  if (m_Planes.empty())
+  {
+    throw std::runtime_error("it has no levels");
+  }
+  m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+}
+
+void
+OpenSlideSlide::AddAssociated()
+{
+  const char * const * name = openslide_get_associated_image_names(m_Handle.get());
+  for (; name != nullptr && *name != nullptr; ++name)
+  {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    openslide_get_associated_image_dimensions(m_Handle.get(), *name, &width, &height);
+    constexpr std::int64_t sideLimit = 65535;
+    if (width <= 0 || height <= 0 || width > sideLimit || height > sideLimit)
+    {
+      continue;
+    }
+    SlidePlane plane;
+    plane.width = plane.tileWidth = static_cast<std::uint32_t>(width);
+    plane.height = plane.tileHeight = static_cast<std::uint32_t>(height);
+    plane.hasAlpha = true;
+    plane.name = *name;
+    m_Planes.push_back(plane);
+  }
+}
+
+void
+OpenSlideSlide::ReadColorProfile()
+{
+#ifdef GIGAPIXEL_OPENSLIDE_HAS_ICC
+  const std::int64_t size = openslide_get_icc_profile_size(m_Handle.get());
+  if (size > 0)
+  {
+    m_ColorProfile.resize(static_cast<std::size_t>(size));
+    openslide_read_icc_profile(m_Handle.get(), &m_ColorProfile[0]);
+    ThrowIfFailed(m_Handle.get());
+  }
+#endif
+}
+
+bool
+OpenSlideSlide::HasTile(unsigned, std::uint64_t) const
+{
+  return true; // OpenSlide says it pixel by pixel
+}
+
+void
+OpenSlideSlide::DecodeTile(unsigned                           plane,
+                           std::uint64_t                      tile,
+                           const PixelSpan &                  out,
+                           std::unique_ptr<unsigned char[]> * scanned) const
+{
+  const SlidePlane &  of = m_Planes[plane];
+  const std::uint64_t left = tile % of.GetTilesAcross() * of.tileWidth;
+  const std::uint64_t top = tile / of.GetTilesAcross() * of.tileHeight;
+  const auto          width = std::min<std::uint64_t>(of.tileWidth, of.width - left);
+  const auto          height = std::min<std::uint64_t>(of.tileHeight, of.height - top);
+
+  const std::unique_ptr<std::uint32_t[]> argb(new std::uint32_t[width * height]);
+  if (plane < m_NumberOfLevels)
+  {
+    const double downsample = openslide_get_level_downsample(m_Handle.get(), static_cast<int>(plane));
+    openslide_read_region(m_Handle.get(),
+                          argb.get(),
+                          std::llround(static_cast<double>(left) * downsample),
+                          std::llround(static_cast<double>(top) * downsample),
+                          static_cast<int>(plane),
+                          static_cast<std::int64_t>(width),
+                          static_cast<std::int64_t>(height));
+  }
+  else
+  {
+    openslide_read_associated_image(m_Handle.get(), of.name.c_str(), argb.get());
+  }
+  ThrowIfFailed(m_Handle.get());
+
+  if (scanned != nullptr)
+  {
+    scanned->reset(new unsigned char[std::size_t{ of.tileWidth } * of.tileHeight]);
+  }
+  for (std::uint64_t y = 0; y < height; ++y)
+  {
+    unsigned char * to = out.data + y * out.stride;
+    for (std::uint64_t x = 0; x < width; ++x, to += out.channels)
+    {
+      const std::uint32_t pixel = argb[y * width + x];
+      const unsigned      hidden = 255 - (pixel >> 24);
+      if (scanned != nullptr)
+      {
+        (*scanned)[y * of.tileWidth + x] = hidden == 255 ? 0 : 255;
+      }
+      unsigned rgb[3];
+      for (unsigned i = 0; i < 3; ++i)
+      {
+        // OpenSlide's colors are multiplied by alpha already.
+        const unsigned color = pixel >> (16 - 8 * i) & 255;
+        rgb[i] = hidden == 0 ? color : std::min(255u, color + (hidden * m_Background[i] + 127) / 255);
+      }
+      if (out.channels == 1)
+      {
+        to[0] = LumaFromRGB(rgb[0], rgb[1], rgb[2]);
+        continue;
+      }
+      std::copy(rgb, rgb + 3, to);
+    }
+  }
+}
+
+} // namespace gigapixel

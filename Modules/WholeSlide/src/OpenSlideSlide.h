@@ -1,0 +1,58 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef OpenSlideSlide_h
+#define OpenSlideSlide_h
+
+#include "Slide.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+typedef struct _openslide openslide_t;
+
+namespace gigapixel
+{
+
+/** The vendor whose slide OpenSlide takes the file for; empty for none. Opens nothing for good. */
+std::string DetectOpenSlideVendor(const std::string & path);
+
+/** All properties that OpenSlide has of a file; none where it does not open it. */
+std::map<std::string, std::string> ReadOpenSlideProperties(const std::string & path);
+
+std::string GetOpenSlideVersion();
+
+/** A slide read through OpenSlide.
+ *
+ * OpenSlide resamples levels above the first, with pixels that depend on the region asked for. So it is asked for the
+ * tiles of a fixed grid only, from which regions are cut: the same pixels for every region and division. */
+class OpenSlideSlide : public Slide
+{
+public:
+  /** Throws std::runtime_error, in a few words, where OpenSlide does not open the file. */
+  explicit OpenSlideSlide(const std::string & path);
+  ~OpenSlideSlide() override;
+
+protected:
+  bool HasTile(unsigned plane, std::uint64_t tile) const override;
+  void DecodeTile(unsigned                           plane,
+                  std::uint64_t                      tile,
+                  const PixelSpan &                  out,
+                  std::unique_ptr<unsigned char[]> * scanned) const override;
+
+private:
+  struct Close
+  {
+    void operator()(openslide_t * handle) const;
+  };
+
+  void AddLevels();
+  void AddAssociated();
+  void ReadColorProfile();
+
+  std::unique_ptr<openslide_t, Close> m_Handle;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,204 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "OpenSlideSlide.h"
+#include "TIFFSlide.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <sys/stat.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** A file as it is now: a file that was replaced or rewritten is another one. */
+using FileIdentity = std::tuple<std::string, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+
+FileIdentity
+GetIdentity(const std::string & path)
+{
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0)
+  {
+    throw SlideError(
+      path, std::string("it cannot be opened: ") + std::strerror(errno), "check the name and its rights");
+  }
+  return { path,
+           static_cast<std::uint64_t>(status.st_ino),
+           static_cast<std::uint64_t>(status.st_size),
+           static_cast<std::int64_t>(status.st_mtim.tv_sec),
+           static_cast<std::int64_t>(status.st_mtim.tv_nsec) };
+}
+
+bool
+IsDICOM(const std::string & path)
+{
+  std::ifstream         file(path, std::ios::binary);
+  std::array<char, 132> header{};
+  return file.read(header.data(), header.size()) && std::memcmp(header.data() + 128, "DICM", 4) == 0;
+}
+
+/** Vendors whose TIFFs are decoded as what they say they are, so that OpenSlide's opinion is not needed. */
+bool
+IsPlainVendor(const std::string & vendor)
+{
+  return vendor.empty() || vendor == "generic-tiff" || vendor == "aperio";
+}
+
+std::unique_ptr<const Slide>
+OpenTIFF(const std::string & path)
+{
+  std::unique_ptr<TIFFLayout> layout;
+  std::string                 damage;
+  try
+  {
+    layout = std::make_unique<TIFFLayout>(path);
+  }
+  catch (const std::runtime_error & error)
+  {
+    damage = error.what(); // or a vendor's own dialect: Hamamatsu stretches TIFF beyond 4 GiB
+  }
+  const std::string vendor = layout && layout->IsAperio() ? "aperio" : DetectOpenSlideVendor(path);
+  if (!IsPlainVendor(vendor))
+  {
+    return std::make_unique<OpenSlideSlide>(path);
+  }
+  if (!layout)
+  {
+    throw std::runtime_error(damage);
+  }
+  TIFFObstacle obstacle;
+  for (const std::size_t level : layout->GetLevels())
+  {
+    obstacle = FindObstacle(layout->GetPage(level));
+    if (!obstacle.what.empty())
+    {
+      break;
+    }
+  }
+  if (obstacle.what.empty())
+  {
+    return std::make_unique<TIFFSlide>(path, std::move(layout));
+  }
+  // OpenSlide may know the codec; more bits or channels it would squeeze into 8-bit RGB, which is no reading.
+  if (obstacle.compression && !vendor.empty())
+  {
+    try
+    {
+      return std::make_unique<OpenSlideSlide>(path);
+    }
+    catch (const std::runtime_error &)
+    {}
+  }
+  throw SlideError(path, obstacle.what, obstacle.remedy);
+}
+
+std::unique_ptr<const Slide>
+OpenUnshared(const std::string & path)
+{
+  const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
+  try
+  {
+    if (TIFFFile::IsTIFF(path))
+    {
+      return OpenTIFF(path);
+    }
+    if (!DetectOpenSlideVendor(path).empty())
+    {
+      return std::make_unique<OpenSlideSlide>(path);
+    }
+  }
+  catch (const SlideError &)
+  {
+    throw;
+  }
+  catch (const std::bad_alloc &)
+  {
+    throw SlideError(path, "there is no memory left to open it", "free some");
+  }
+  catch (const std::exception & error)
+  {
+    throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
+  }
+  if (IsDICOM(path))
+  {
+    throw SlideError(path,
+                     "it is a DICOM file, which OpenSlide " + GetOpenSlideVersion() + " does not read as a slide",
+                     "use a build with OpenSlide 4.0 or newer, or convert the slide to a tiled TIFF");
+  }
+  throw SlideError(path,
+                   "it is neither a TIFF nor a slide that OpenSlide " + GetOpenSlideVersion() + " knows",
+                   "convert it to a tiled TIFF, or read it with another itk::ImageIO");
+}
+
+} // namespace
+
+std::shared_ptr<const Slide>
+Slide::Open(const std::string & path)
+{
+  // Never destroyed: readers in static objects may outlive any order of destruction.
+  static std::mutex &                                         mutex = *new std::mutex;
+  static std::map<FileIdentity, std::weak_ptr<const Slide>> & slides =
+    *new std::map<FileIdentity, std::weak_ptr<const Slide>>;
+
+  const FileIdentity identity = GetIdentity(path);
+  const auto         find = [&identity]() -> std::shared_ptr<const Slide> {
+    const auto found = slides.find(identity);
+    return found == slides.end() ? nullptr : found->second.lock();
+  };
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (auto open = find())
+    {
+      return open;
+    }
+  }
+  std::shared_ptr<const Slide>      slide = OpenUnshared(path); // slow: no lock is held
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (auto open = find())
+  {
+    return open; // another thread was faster
+  }
+  for (auto entry = slides.begin(); entry != slides.end();)
+  {
+    entry = entry->second.expired() ? slides.erase(entry) : std::next(entry);
+  }
+  slides[identity] = slide;
+  return slide;
+}
+
+bool
+Slide::IsClaimed(const std::string & path) noexcept
+{
+  try
+  {
+    if (!TIFFFile::IsTIFF(path))
+    {
+      struct stat status = {};
+      return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && !DetectOpenSlideVendor(path).empty();
+    }
+    try
+    {
+      const TIFFLayout layout(path);
+      if (layout.IsAperio() || layout.IsTiledPyramid())
+      {
+        return true;
+      }
+    }
+    catch (const std::runtime_error &)
+    {} // damaged, or a vendor's own dialect
+    return !IsPlainVendor(DetectOpenSlideVendor(path));
+  }
+  catch (...)
+  {
+    return false;
+  }
+}
+
+} // namespace gigapixel

@@ -1,0 +1,333 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TIFFDirectory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Bytes per value of TIFF's types 1 to 18; 0 for types that do not exist. */
+unsigned
+GetTypeSize(unsigned type)
+{
+  constexpr unsigned sizes[19] = { 0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8 };
+  return type < 19 ? sizes[type] : 0;
+}
+
+constexpr std::uint64_t textLimit = std::uint64_t{ 64 } << 20;
+constexpr std::uint64_t pieceLimit = std::uint64_t{ 1 } << 28;
+
+} // namespace
+
+RandomAccessFile::RandomAccessFile(const std::string & path)
+  : m_Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC))
+  , m_Size(0)
+{
+  if (m_Descriptor < 0)
+  {
+    throw std::runtime_error(std::strerror(errno));
+  }
+  struct stat status = {};
+  if (::fstat(m_Descriptor, &status) != 0 || !S_ISREG(status.st_mode))
+  {
+    ::close(m_Descriptor);
+    throw std::runtime_error("it is not a regular file");
+  }
+  m_Size = static_cast<std::uint64_t>(status.st_size);
+}
+
+RandomAccessFile::~RandomAccessFile()
+{
+  ::close(m_Descriptor);
+}
+
+void
+RandomAccessFile::Read(std::uint64_t offset, void * buffer, std::size_t size) const
+{
+  if (offset > m_Size || size > m_Size - offset)
+  {
+    throw std::runtime_error("the file ends early");
+  }
+  auto * to = static_cast<char *>(buffer);
+  while (size > 0)
+  {
+    const ssize_t count = ::pread(m_Descriptor, to, size, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+    {
+      continue;
+    }
+    if (count <= 0)
+    {
+      throw std::runtime_error(count == 0 ? "the file ends early" : std::strerror(errno));
+    }
+    to += count;
+    offset += static_cast<std::uint64_t>(count);
+    size -= static_cast<std::size_t>(count);
+  }
+}
+
+TIFFFile::TIFFFile(const std::string & path)
+  : m_File(path)
+{
+  unsigned char header[16] = {};
+  m_File.Read(0, header, std::min<std::uint64_t>(sizeof(header), m_File.GetSize()));
+  m_BigEndian = header[0] == 'M';
+  const std::uint64_t version = GetInteger(header + 2, 2);
+  m_Big = version == 43;
+  const bool marked = header[0] == header[1] && (header[0] == 'I' || header[0] == 'M');
+  if (!marked || (version != 42 && version != 43) || (m_Big && GetInteger(header + 4, 2) != 8))
+  {
+    throw std::runtime_error("it is not a TIFF");
+  }
+  m_FirstPage = m_Big ? GetInteger(header + 8, 8) : GetInteger(header + 4, 4);
+}
+
+bool
+TIFFFile::IsTIFF(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary);
+  char          header[4] = {};
+  if (!file.read(header, sizeof(header)))
+  {
+    return false;
+  }
+  const bool little = std::memcmp(header, "II\x2a\0", 4) == 0 || std::memcmp(header, "II\x2b\0", 4) == 0;
+  const bool big = std::memcmp(header, "MM\0\x2a", 4) == 0 || std::memcmp(header, "MM\0\x2b", 4) == 0;
+  return little || big;
+}
+
+std::uint64_t
+TIFFFile::GetInteger(const unsigned char * bytes, unsigned size) const
+{
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < size; ++i)
+  {
+    value = (value << 8) | bytes[m_BigEndian ? i : size - 1 - i];
+  }
+  return value;
+}
+
+std::vector<TIFFEntry>
+TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
+{
+  const unsigned countSize = m_Big ? 8 : 2;
+  const unsigned entrySize = m_Big ? 20 : 12;
+  const unsigned wordSize = m_Big ? 8 : 4;
+  unsigned char  word[8] = {};
+  m_File.Read(offset, word, countSize);
+  const std::uint64_t count = GetInteger(word, countSize);
+  if (count == 0 || count > 4096)
+  {
+    throw std::runtime_error("a page table is damaged");
+  }
+  std::vector<unsigned char> bytes(count * entrySize);
+  m_File.Read(offset + countSize, bytes.data(), bytes.size());
+  std::vector<TIFFEntry> entries;
+  for (std::uint64_t i = 0; i < count; ++i)
+  {
+    const unsigned char * const at = bytes.data() + i * entrySize;
+    TIFFEntry                   entry;
+    entry.tag = static_cast<std::uint16_t>(GetInteger(at, 2));
+    entry.type = static_cast<std::uint16_t>(GetInteger(at + 2, 2));
+    entry.count = GetInteger(at + 4, wordSize);
+    const unsigned typeSize = GetTypeSize(entry.type);
+    if (typeSize == 0 || entry.count == 0 || entry.count > m_File.GetSize() / typeSize)
+    {
+      continue; // of a type that we do not know, or longer than the file
+    }
+    const std::uint64_t valueOffset = offset + countSize + i * entrySize + 4 + wordSize;
+    entry.offset = entry.count * typeSize <= wordSize ? valueOffset : GetInteger(at + 4 + wordSize, wordSize);
+    entries.push_back(entry);
+  }
+  next = 0;
+  const std::uint64_t behind = offset + countSize + count * entrySize;
+  if (behind + wordSize <= m_File.GetSize())
+  {
+    m_File.Read(behind, word, wordSize);
+    next = GetInteger(word, wordSize);
+  }
+  return entries;
+}
+
+std::vector<std::uint64_t>
+TIFFFile::ReadIntegers(const TIFFEntry & entry, std::uint64_t limit) const
+{
+  const unsigned size = GetTypeSize(entry.type);
+  const bool     isInteger =
+    entry.type == 1 || entry.type == 3 || entry.type == 4 || entry.type == 13 || entry.type == 16 || entry.type == 18;
+  if (!isInteger || entry.count > limit)
+  {
+    throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
+  }
+  std::vector<unsigned char> bytes(entry.count * size);
+  m_File.Read(entry.offset, bytes.data(), bytes.size());
+  std::vector<std::uint64_t> values(entry.count);
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    values[i] = GetInteger(bytes.data() + i * size, size);
+  }
+  return values;
+}
+
+double
+TIFFFile::ReadNumber(const TIFFEntry & entry) const
+{
+  unsigned char bytes[8] = {};
+  m_File.Read(entry.offset, bytes, GetTypeSize(entry.type));
+  switch (entry.type)
+  {
+    case 5:
+    case 10: {
+      const std::uint64_t numerator = GetInteger(bytes, 4);
+      const std::uint64_t denominator = GetInteger(bytes + 4, 4);
+      return denominator == 0 ? 0.0 : static_cast<double>(numerator) / static_cast<double>(denominator);
+    }
+    case 11: {
+      const auto pattern = static_cast<std::uint32_t>(GetInteger(bytes, 4));
+      float      value = 0;
+      std::memcpy(&value, &pattern, sizeof(value));
+      return value;
+    }
+    case 12: {
+      const std::uint64_t pattern = GetInteger(bytes, 8);
+      double              value = 0;
+      std::memcpy(&value, &pattern, sizeof(value));
+      return value;
+    }
+    default:
+      return static_cast<double>(GetInteger(bytes, GetTypeSize(entry.type)));
+  }
+}
+
+std::string
+TIFFFile::ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const
+{
+  const std::uint64_t size = entry.count * GetTypeSize(entry.type);
+  if (size > limit)
+  {
+    throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
+  }
+  std::string bytes(size, '\0');
+  m_File.Read(entry.offset, &bytes[0], bytes.size());
+  return bytes;
+}
+
+TIFFPage::TIFFPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next)
+  : m_File(file)
+  , m_Entries(file.ReadEntries(offset, next))
+{
+  width = GetInteger(TIFFTag::ImageWidth, 0);
+  height = GetInteger(TIFFTag::ImageLength, 0);
+  subfileType = GetInteger(TIFFTag::NewSubfileType, 0);
+  samples = static_cast<unsigned>(GetInteger(TIFFTag::SamplesPerPixel, 1));
+  compression = static_cast<unsigned>(GetInteger(TIFFTag::Compression, 1));
+  photometric = static_cast<unsigned>(GetInteger(TIFFTag::Photometric, 1));
+  orientation = static_cast<unsigned>(GetInteger(TIFFTag::Orientation, 1));
+  predictor = static_cast<unsigned>(GetInteger(TIFFTag::Predictor, 1));
+  sampleFormat = static_cast<unsigned>(GetInteger(TIFFTag::SampleFormat, 1));
+  fillOrder = static_cast<unsigned>(GetInteger(TIFFTag::FillOrder, 1));
+  separatePlanes = GetInteger(TIFFTag::PlanarConfiguration, 1) == 2 && samples > 1;
+  if (const TIFFEntry * const entry = Find(TIFFTag::BitsPerSample))
+  {
+    const auto all = m_File.ReadIntegers(*entry, 65536);
+    bits = static_cast<unsigned>(all.front());
+    uniformBits = std::all_of(all.begin(), all.end(), [this](std::uint64_t value) { return value == bits; });
+  }
+  if (orientation < 1 || orientation > 8)
+  {
+    orientation = 1;
+  }
+  tiled = Find(TIFFTag::TileWidth) != nullptr;
+  pieceWidth = tiled ? GetInteger(TIFFTag::TileWidth, 0) : width;
+  pieceHeight =
+    tiled ? GetInteger(TIFFTag::TileLength, 0) : std::min(height, GetInteger(TIFFTag::RowsPerStrip, height));
+}
+
+const TIFFEntry *
+TIFFPage::Find(TIFFTag tag) const
+{
+  const auto found = std::find_if(m_Entries.begin(), m_Entries.end(), [tag](const TIFFEntry & entry) {
+    return entry.tag == static_cast<std::uint16_t>(tag);
+  });
+  return found == m_Entries.end() ? nullptr : &*found;
+}
+
+std::uint64_t
+TIFFPage::GetInteger(TIFFTag tag, std::uint64_t otherwise) const
+{
+  const TIFFEntry * const entry = Find(tag);
+  if (entry == nullptr)
+  {
+    return otherwise;
+  }
+  TIFFEntry first = *entry;
+  first.count = 1;
+  return m_File.ReadIntegers(first, 1).front();
+}
+
+double
+TIFFPage::GetNumber(TIFFTag tag, double otherwise) const
+{
+  const TIFFEntry * const entry = Find(tag);
+  return entry == nullptr ? otherwise : m_File.ReadNumber(*entry);
+}
+
+std::string
+TIFFPage::GetText(TIFFTag tag) const
+{
+  const TIFFEntry * const entry = Find(tag);
+  if (entry == nullptr || (entry->type != 2 && entry->type != 1 && entry->type != 7))
+  {
+    return {};
+  }
+  const std::string bytes = m_File.ReadBytes(*entry, textLimit);
+  return bytes.substr(0, bytes.find('\0'));
+}
+
+std::string
+TIFFPage::GetBytes(TIFFTag tag) const
+{
+  const TIFFEntry * const entry = Find(tag);
+  return entry == nullptr ? std::string() : m_File.ReadBytes(*entry, textLimit);
+}
+
+TIFFPage::Pieces
+TIFFPage::ReadPieces() const
+{
+  if (width == 0 || height == 0 || pieceWidth == 0 || pieceHeight == 0)
+  {
+    throw std::runtime_error("a page has no pixels");
+  }
+  constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 32;
+  if (std::max(std::max(width, height), std::max(pieceWidth, pieceHeight)) >= sideLimit)
+  {
+    throw std::runtime_error("a page's size is not plausible");
+  }
+  const std::uint64_t across = (width + pieceWidth - 1) / pieceWidth;
+  const std::uint64_t down = (height + pieceHeight - 1) / pieceHeight;
+  const std::uint64_t planes = separatePlanes ? samples : 1;
+  const TIFFEntry *   offsets = Find(tiled ? TIFFTag::TileOffsets : TIFFTag::StripOffsets);
+  const TIFFEntry *   sizes = Find(tiled ? TIFFTag::TileByteCounts : TIFFTag::StripByteCounts);
+  // Some old writers put tiles into the tags of strips.
+  offsets = offsets == nullptr ? Find(TIFFTag::StripOffsets) : offsets;
+  sizes = sizes == nullptr ? Find(TIFFTag::StripByteCounts) : sizes;
+  if (offsets == nullptr || sizes == nullptr || across > pieceLimit || down > pieceLimit / across ||
+      planes > pieceLimit / (across * down) || offsets->count < across * down * planes ||
+      sizes->count < across * down * planes)
+  {
+    throw std::runtime_error("a page lacks the positions of some of its tiles");
+  }
+  return { m_File.ReadIntegers(*offsets, pieceLimit), m_File.ReadIntegers(*sizes, pieceLimit) };
+}
+
+} // namespace gigapixel

@@ -1,0 +1,192 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TIFFDirectory_h
+#define TIFFDirectory_h
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** A file read by position, so by any number of threads at once. */
+class RandomAccessFile
+{
+public:
+  /** Throws std::runtime_error where it cannot be opened. */
+  explicit RandomAccessFile(const std::string & path);
+  ~RandomAccessFile();
+  RandomAccessFile(const RandomAccessFile &) = delete;
+  RandomAccessFile & operator=(const RandomAccessFile &) = delete;
+
+  std::uint64_t
+  GetSize() const
+  {
+    return m_Size;
+  }
+
+  /** Throws std::runtime_error unless all bytes are there. */
+  void Read(std::uint64_t offset, void * buffer, std::size_t size) const;
+
+private:
+  int           m_Descriptor;
+  std::uint64_t m_Size;
+};
+
+/** Tags that a slide reader needs (TIFF 6.0; Adobe's supplements; 34675 ICC profile; BigTIFF keeps the numbers). */
+enum class TIFFTag : std::uint16_t
+{
+  NewSubfileType = 254,
+  ImageWidth = 256,
+  ImageLength = 257,
+  BitsPerSample = 258,
+  Compression = 259,
+  Photometric = 262,
+  FillOrder = 266,
+  DocumentName = 269,
+  ImageDescription = 270,
+  Make = 271,
+  Model = 272,
+  StripOffsets = 273,
+  Orientation = 274,
+  SamplesPerPixel = 277,
+  RowsPerStrip = 278,
+  StripByteCounts = 279,
+  XResolution = 282,
+  YResolution = 283,
+  PlanarConfiguration = 284,
+  XPosition = 286,
+  YPosition = 287,
+  ResolutionUnit = 296,
+  Software = 305,
+  DateTime = 306,
+  Artist = 315,
+  HostComputer = 316,
+  Predictor = 317,
+  ColorMap = 320,
+  TileWidth = 322,
+  TileLength = 323,
+  TileOffsets = 324,
+  TileByteCounts = 325,
+  SubIFDs = 330,
+  ExtraSamples = 338,
+  SampleFormat = 339,
+  JPEGTables = 347,
+  Copyright = 33432,
+  ICCProfile = 34675,
+  ImageDepth = 32997
+};
+
+/** One entry of a page: where its values stand. */
+struct TIFFEntry
+{
+  std::uint16_t tag;
+  std::uint16_t type;
+  std::uint64_t count;
+  std::uint64_t offset; // of the first value in the file
+};
+
+/** Reads values out of a (Big)TIFF of either byte order. Knows nothing of images. */
+class TIFFFile
+{
+public:
+  /** Throws std::runtime_error where the file is no TIFF. */
+  explicit TIFFFile(const std::string & path);
+
+  /** True if the file starts as a TIFF or BigTIFF does. Never throws. */
+  static bool IsTIFF(const std::string & path);
+
+  const RandomAccessFile &
+  GetFile() const
+  {
+    return m_File;
+  }
+
+  std::uint64_t
+  GetFirstPage() const
+  {
+    return m_FirstPage;
+  }
+
+  bool
+  IsBig() const
+  {
+    return m_Big;
+  }
+
+  /** Entries of the page at \a offset; \a next becomes the offset of the page behind it, 0 for none. */
+  std::vector<TIFFEntry> ReadEntries(std::uint64_t offset, std::uint64_t & next) const;
+
+  /** Values of integer type; throws for another type, or more than \a limit values. */
+  std::vector<std::uint64_t> ReadIntegers(const TIFFEntry & entry, std::uint64_t limit) const;
+
+  /** First value as a number, whatever its type. */
+  double ReadNumber(const TIFFEntry & entry) const;
+
+  std::string ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const;
+
+private:
+  std::uint64_t GetInteger(const unsigned char * bytes, unsigned size) const;
+
+  RandomAccessFile m_File;
+  bool             m_BigEndian{ false };
+  bool             m_Big{ false };
+  std::uint64_t    m_FirstPage{ 0 };
+};
+
+/** One page: its tags, its pieces' (tiles' or strips') layout. The pieces' positions are read on request only. */
+class TIFFPage
+{
+public:
+  TIFFPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next);
+
+  const TIFFEntry * Find(TIFFTag tag) const;
+
+  /** First value of an integer tag, or \a otherwise where it is absent. */
+  std::uint64_t GetInteger(TIFFTag tag, std::uint64_t otherwise) const;
+  double        GetNumber(TIFFTag tag, double otherwise) const;
+  /** Text up to its first zero; empty where the tag is absent or no text. */
+  std::string GetText(TIFFTag tag) const;
+  std::string GetBytes(TIFFTag tag) const;
+
+  bool
+  IsReduced() const
+  {
+    return (subfileType & 1) != 0;
+  }
+
+  /** Offset and byte count of each piece, rows of pieces one after the other, planes behind each other. Throws where
+   * there are fewer than the layout needs. */
+  struct Pieces
+  {
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint64_t> sizes;
+  };
+  Pieces ReadPieces() const;
+
+  std::uint64_t width{ 0 };
+  std::uint64_t height{ 0 };
+  std::uint64_t pieceWidth{ 0 }; // of a tile, or of a strip
+  std::uint64_t pieceHeight{ 0 };
+  std::uint64_t subfileType{ 0 };
+  unsigned      samples{ 1 };
+  unsigned      bits{ 1 };
+  unsigned      compression{ 1 };
+  unsigned      photometric{ 1 };
+  unsigned      orientation{ 1 };
+  unsigned      predictor{ 1 };
+  unsigned      sampleFormat{ 1 };
+  unsigned      fillOrder{ 1 };
+  bool          tiled{ false };
+  bool          separatePlanes{ false };
+  bool          uniformBits{ true };
+
+private:
+  const TIFFFile &       m_File;
+  std::vector<TIFFEntry> m_Entries;
+};
+
+} // namespace gigapixel
+
+#endif

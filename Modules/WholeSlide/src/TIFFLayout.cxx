@@ -1,0 +1,269 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TIFFLayout.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::size_t pageLimit = 4096;
+
+std::string
+GetSecondLineWord(const std::string & description)
+{
+  const std::size_t line = description.find('\n');
+  if (line == std::string::npos)
+  {
+    return {};
+  }
+  const std::size_t first = description.find_first_not_of(" \r\n", line);
+  return first == std::string::npos ? std::string()
+                                    : description.substr(first, description.find_first_of(" \r\n", first) - first);
+}
+
+/** The usual names of associated images, if the page's texts hold one. */
+std::string
+GetUsualName(const TIFFPage & page)
+{
+  std::string text = page.GetText(TIFFTag::ImageDescription);
+  text += ' ' + page.GetText(TIFFTag::DocumentName);
+  std::transform(
+    text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (text.size() > 4096)
+  {
+    return {}; // a description of a whole slide, which may mention anything
+  }
+  for (const char * const name : { "label", "macro", "thumbnail", "overview" })
+  {
+    if (text.find(name) != std::string::npos)
+    {
+      return name;
+    }
+  }
+  return {};
+}
+
+bool
+HasColorChannels(const TIFFPage & page)
+{
+  const auto photometric = static_cast<TIFFPhotometric>(page.photometric);
+  if (page.samples == 1)
+  {
+    return photometric == TIFFPhotometric::MinIsBlack || photometric == TIFFPhotometric::MinIsWhite ||
+           photometric == TIFFPhotometric::Palette;
+  }
+  const bool coded = page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000YCbCr) ||
+                     page.compression == static_cast<unsigned>(TIFFCompression::JPEG) ||
+                     page.compression == static_cast<unsigned>(TIFFCompression::JPEG2000);
+  return photometric == TIFFPhotometric::RGB ||
+         (photometric == TIFFPhotometric::YCbCr && coded && !page.separatePlanes);
+}
+
+} // namespace
+
+std::string
+GetCompressionName(const TIFFPage & page)
+{
+  switch (static_cast<TIFFCompression>(page.compression))
+  {
+    case TIFFCompression::None:
+      return "uncompressed";
+    case TIFFCompression::LZW:
+      return "LZW";
+    case TIFFCompression::JPEG:
+      return "JPEG";
+    case TIFFCompression::AdobeDeflate:
+    case TIFFCompression::Deflate:
+      return "deflate";
+    case TIFFCompression::PackBits:
+      return "PackBits";
+    case TIFFCompression::AperioJPEG2000YCbCr:
+    case TIFFCompression::AperioJPEG2000RGB:
+    case TIFFCompression::JPEG2000:
+      return "JPEG 2000";
+    case TIFFCompression::Zstandard:
+      return "zstd";
+    case TIFFCompression::WebP:
+      return "WebP";
+  }
+  return {};
+}
+
+bool
+IsImageCodec(const TIFFPage & page)
+{
+  const std::string name = GetCompressionName(page);
+  return name == "JPEG" || name == "JPEG 2000" || name == "WebP";
+}
+
+TIFFObstacle
+FindObstacle(const TIFFPage & page)
+{
+  const std::string useITK = "read it with itk::TIFFImageIO, or convert it to 8-bit gray or RGB";
+  if (page.bits != 8 || !page.uniformBits || page.sampleFormat == 2 || page.sampleFormat == 3)
+  {
+    return { "its samples are of " + std::to_string(page.bits) + " bit or signed, where slides have unsigned 8 bit",
+             useITK };
+  }
+  if (page.samples != 1 && page.samples != 3 && page.samples != 4)
+  {
+    return { "it has " + std::to_string(page.samples) + " samples per pixel, where slides have 1, 3 or 4", useITK };
+  }
+  const std::string name = GetCompressionName(page);
+  if (name.empty())
+  {
+    return { "its compression (" + std::to_string(page.compression) + ") is not supported",
+             "convert it to JPEG or deflate tiles",
+             true };
+  }
+  const bool coded = IsImageCodec(page);
+  if (!HasColorChannels(page))
+  {
+    return { "its colors (photometric interpretation " + std::to_string(page.photometric) + ", " + name +
+               ") are not supported",
+             "convert it to RGB",
+             true };
+  }
+  if (page.samples == 4 && name != "WebP" && coded)
+  {
+    return { "it has 4 samples per pixel in " + name, "convert it to RGB" };
+  }
+  if (!coded && (page.predictor > 2 || page.fillOrder != 1))
+  {
+    return { "its predictor or bit order is not supported", "convert it with tiffcp", true };
+  }
+  return {};
+}
+
+TIFFLayout::TIFFLayout(const std::string & path)
+  : m_File(new TIFFFile(path))
+{
+  ReadPages();
+  m_Aperio = m_Pages.front()->tiled && m_Pages.front()->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
+  if (m_Aperio)
+  {
+    SortOutAperio();
+  }
+  else
+  {
+    SortOutPages();
+  }
+  std::stable_sort(m_Levels.begin(), m_Levels.end(), [this](std::size_t a, std::size_t b) {
+    return m_Pages[a]->width > m_Pages[b]->width;
+  });
+}
+
+void
+TIFFLayout::ReadPages()
+{
+  std::set<std::uint64_t> seen;
+  std::uint64_t           next = m_File->GetFirstPage();
+  while (next != 0 && seen.insert(next).second && m_Pages.size() < pageLimit)
+  {
+    std::uint64_t behind = 0;
+    m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, next, behind));
+    next = behind;
+  }
+  if (m_Pages.empty() || m_Pages.front()->width == 0 || m_Pages.front()->height == 0)
+  {
+    throw std::runtime_error("it has no page with pixels");
+  }
+  const TIFFEntry * const children = m_Pages.front()->Find(TIFFTag::SubIFDs);
+  if (children != nullptr)
+  {
+    for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
+    {
+      if (child != 0 && seen.insert(child).second)
+      {
+        std::uint64_t ignored = 0;
+        m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, child, ignored));
+        m_Pages.back()->subfileType |= 1; // children of a page are its reductions, marked or not
+      }
+    }
+  }
+}
+
+void
+TIFFLayout::AddAssociated(std::string name, std::size_t page)
+{
+  const bool taken = std::any_of(
+    m_Associated.begin(), m_Associated.end(), [&name](const Associated & other) { return other.name == name; });
+  if (!FindObstacle(*m_Pages[page]).what.empty() || m_Pages[page]->width == 0 || m_Pages[page]->height == 0)
+  {
+    return;
+  }
+  m_Associated.push_back({ taken || name.empty() ? "page " + std::to_string(page + 1) : std::move(name), page });
+}
+
+/** Tiled pages are levels, the second page is the thumbnail, other pages say their names in their second line. */
+void
+TIFFLayout::SortOutAperio()
+{
+  for (std::size_t i = 0; i < m_Pages.size(); ++i)
+  {
+    const TIFFPage & page = *m_Pages[i];
+    if (page.tiled && page.GetInteger(TIFFTag::ImageDepth, 1) <= 1 && page.width <= m_Pages.front()->width &&
+        page.width > 0 && page.height > 0)
+    {
+      m_Levels.push_back(i);
+    }
+    else if (!page.tiled)
+    {
+      AddAssociated(i == 1 ? "thumbnail" : GetSecondLineWord(page.GetText(TIFFTag::ImageDescription)), i);
+    }
+  }
+}
+
+bool
+TIFFLayout::IsLevelOf(const TIFFPage & base, const TIFFPage & page) const
+{
+  if (!page.IsReduced() || (page.subfileType & 4) != 0 || page.tiled != base.tiled || page.samples != base.samples ||
+      page.bits != base.bits || page.width == 0 || page.height == 0 || page.width >= base.width ||
+      page.height > base.height)
+  {
+    return false;
+  }
+  // The same picture: one downsample for both sides, but for the rounding of the level's size by a pixel.
+  const double acrossRatio = static_cast<double>(base.width) / static_cast<double>(page.width);
+  const double expected = static_cast<double>(base.height) / acrossRatio;
+  const double slack = 1.0 + expected / static_cast<double>(page.width);
+  return std::abs(expected - static_cast<double>(page.height)) <= slack;
+}
+
+void
+TIFFLayout::SortOutPages()
+{
+  const TIFFPage & base = *m_Pages.front();
+  m_Levels.push_back(0);
+  for (std::size_t i = 1; i < m_Pages.size(); ++i)
+  {
+    const TIFFPage & page = *m_Pages[i];
+    if (IsLevelOf(base, page))
+    {
+      m_Levels.push_back(i);
+      continue;
+    }
+    const std::string name = GetUsualName(page);
+    m_HasOtherPages = m_HasOtherPages || (page.subfileType & 4) != 0 || (!page.IsReduced() && name.empty());
+    AddAssociated(name, i);
+  }
+}
+
+bool
+TIFFLayout::IsTiledPyramid() const
+{
+  const TIFFPage & base = *m_Pages.front();
+  // What libtiff may decode and we do not stays with who uses libtiff.
+  constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
+  const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
+  return base.tiled && base.bits == 8 && base.uniformBits && base.sampleFormat != 2 && base.sampleFormat != 3 &&
+         (base.samples == 1 || base.samples == 3) && !isLibtiffs && !m_HasOtherPages;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,169 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "OpenSlideSlide.h"
+#include "TIFFSlide.h"
+
+#include <cstdlib>
+#include <locale>
+#include <sstream>
+
+namespace gigapixel
+{
+namespace
+{
+
+std::string
+ToText(double value)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(17);
+  text << value;
+  return text.str();
+}
+
+double
+ToNumber(const std::string & text)
+{
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  double value = 0.0;
+  stream >> value;
+  return stream ? value : 0.0;
+}
+
+std::string
+Trim(const std::string & text)
+{
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/** Micrometers per pixel of a resolution tag; 0 = not said. TIFF's unit is the inch where the file names none. */
+double
+GetMicrons(const TIFFPage & page, TIFFTag tag)
+{
+  const double        perUnit = page.GetNumber(tag, 0.0);
+  const std::uint64_t unit = page.GetInteger(TIFFTag::ResolutionUnit, 2);
+  if (!(perUnit > 0.0) || (unit != 2 && unit != 3))
+  {
+    return 0.0;
+  }
+  return (unit == 2 ? 25400.0 : 10000.0) / perUnit;
+}
+
+} // namespace
+
+/** OpenSlide's own properties where it opens the file; what it does not say, or where it does not, ours. */
+void
+TIFFSlide::FillProperties()
+{
+  const TIFFPage & base = *m_Sources.front().page;
+  m_Properties = ReadOpenSlideProperties(m_Path);
+  m_Properties.emplace("openslide.vendor", m_Layout->IsAperio() ? "aperio" : "generic-tiff");
+  const struct
+  {
+    TIFFTag      tag;
+    const char * name;
+  } texts[] = { { TIFFTag::ImageDescription, "tiff.ImageDescription" },
+                { TIFFTag::Make, "tiff.Make" },
+                { TIFFTag::Model, "tiff.Model" },
+                { TIFFTag::Software, "tiff.Software" },
+                { TIFFTag::DateTime, "tiff.DateTime" },
+                { TIFFTag::Artist, "tiff.Artist" },
+                { TIFFTag::HostComputer, "tiff.HostComputer" },
+                { TIFFTag::Copyright, "tiff.Copyright" },
+                { TIFFTag::DocumentName, "tiff.DocumentName" } };
+  for (const auto & text : texts)
+  {
+    const std::string value = base.GetText(text.tag);
+    if (!value.empty())
+    {
+      m_Properties.emplace(text.name, value);
+    }
+  }
+  for (const TIFFTag tag : { TIFFTag::XResolution, TIFFTag::YResolution, TIFFTag::XPosition, TIFFTag::YPosition })
+  {
+    const char * const name = tag == TIFFTag::XResolution   ? "tiff.XResolution"
+                              : tag == TIFFTag::YResolution ? "tiff.YResolution"
+                              : tag == TIFFTag::XPosition   ? "tiff.XPosition"
+                                                            : "tiff.YPosition";
+    if (base.Find(tag) != nullptr)
+    {
+      m_Properties.emplace(name, ToText(base.GetNumber(tag, 0.0)));
+    }
+  }
+  if (base.Find(TIFFTag::XResolution) != nullptr)
+  {
+    const std::uint64_t unit = base.GetInteger(TIFFTag::ResolutionUnit, 2);
+    m_Properties.emplace("tiff.ResolutionUnit", unit == 2 ? "inch" : unit == 3 ? "centimeter" : "none");
+  }
+  m_Properties["tiff.Orientation"] = std::to_string(base.orientation);
+  if (base.orientation != 1)
+  {
+    m_Warnings.push_back(m_Path + ": its orientation tag (" + std::to_string(base.orientation) +
+                         ") is neglected, pixels come as they are stored; flip them where it matters.");
+  }
+  double x = GetMicrons(base, TIFFTag::XResolution);
+  double y = GetMicrons(base, TIFFTag::YResolution);
+  if (m_Layout->IsAperio())
+  {
+    FillAperioProperties(base.GetText(TIFFTag::ImageDescription));
+    const auto mpp = m_Properties.find("aperio.MPP");
+    x = y = mpp == m_Properties.end() ? 0.0 : ToNumber(mpp->second);
+  }
+  if (x > 0.0 && y > 0.0)
+  {
+    m_Properties.emplace("openslide.mpp-x", ToText(x));
+    m_Properties.emplace("openslide.mpp-y", ToText(y));
+  }
+  SetMicronsPerPixel(x, y);
+  FillLevelProperties();
+}
+
+/** "Aperio ...|AppMag = 20|MPP = 0.499|...": OpenSlide's names for the fields and for what it makes of them. */
+void
+TIFFSlide::FillAperioProperties(const std::string & description)
+{
+  std::size_t at = description.find('|');
+  while (at != std::string::npos)
+  {
+    const std::size_t next = description.find('|', at + 1);
+    const std::string field = description.substr(at + 1, next == std::string::npos ? next : next - at - 1);
+    const std::size_t equals = field.find('=');
+    if (equals != std::string::npos && !Trim(field.substr(0, equals)).empty())
+    {
+      m_Properties.emplace("aperio." + Trim(field.substr(0, equals)), Trim(field.substr(equals + 1)));
+    }
+    at = next;
+  }
+  m_Properties.emplace("openslide.comment", description);
+  const auto power = m_Properties.find("aperio.AppMag");
+  if (power != m_Properties.end() && ToNumber(power->second) > 0.0)
+  {
+    m_Properties.emplace("openslide.objective-power", power->second);
+  }
+}
+
+/** Our levels, where OpenSlide may see other ones. */
+void
+TIFFSlide::FillLevelProperties()
+{
+  const std::string prefix = "openslide.level[";
+  for (auto property = m_Properties.begin(); property != m_Properties.end();)
+  {
+    property = property->first.rfind(prefix, 0) == 0 ? m_Properties.erase(property) : std::next(property);
+  }
+  m_Properties["openslide.level-count"] = std::to_string(m_NumberOfLevels);
+  for (unsigned i = 0; i < m_NumberOfLevels; ++i)
+  {
+    const SlidePlane & level = m_Planes[i];
+    const std::string  name = prefix + std::to_string(i) + "].";
+    m_Properties[name + "width"] = std::to_string(level.width);
+    m_Properties[name + "height"] = std::to_string(level.height);
+    m_Properties[name + "tile-width"] = std::to_string(level.tileWidth);
+    m_Properties[name + "tile-height"] = std::to_string(level.tileHeight);
+    m_Properties[name + "downsample"] = ToText(level.downsample);
+  }
+}
+
+} // namespace gigapixel

@@ -1,0 +1,357 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TIFFSlide.h"
+
+#include "OpenSlideSlide.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Memory of one thread that grows to what is needed and is not cleared. */
+struct Scratch
+{
+  unsigned char *
+  Get(std::size_t size)
+  {
+    if (size > capacity)
+    {
+      bytes.reset();
+      capacity = 0;
+      bytes.reset(new unsigned char[size]);
+      capacity = size;
+    }
+    return bytes.get();
+  }
+  std::unique_ptr<unsigned char[]> bytes;
+  std::size_t                      capacity = 0;
+};
+
+thread_local Scratch compressedScratch;
+thread_local Scratch samplesScratch;
+
+ColorModel
+GetColorModel(const TIFFPage & page)
+{
+  if (page.samples == 1)
+  {
+    return ColorModel::Gray;
+  }
+  const bool isYCbCr = page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000YCbCr) ||
+                       (page.photometric == static_cast<unsigned>(TIFFPhotometric::YCbCr) &&
+                        page.compression != static_cast<unsigned>(TIFFCompression::AperioJPEG2000RGB));
+  return isYCbCr ? ColorModel::YCbCr : ColorModel::RGB;
+}
+
+/** 256 RGB triples of 8 bit; some writers put 8-bit values into the tag's 16 bit. */
+std::vector<unsigned char>
+ReadPalette(const TIFFFile & file, const TIFFPage & page)
+{
+  const TIFFEntry * const entry = page.Find(TIFFTag::ColorMap);
+  if (entry == nullptr || entry->count < 768)
+  {
+    throw std::runtime_error("its palette is missing");
+  }
+  const auto                 values = file.ReadIntegers(*entry, 65536 * 3);
+  const bool                 wide = std::any_of(values.begin(), values.end(), [](std::uint64_t v) { return v > 255; });
+  std::vector<unsigned char> palette(768);
+  for (std::size_t i = 0; i < palette.size(); ++i)
+  {
+    palette[i] = static_cast<unsigned char>(values[i % 3 * 256 + i / 3] >> (wide ? 8 : 0));
+  }
+  return palette;
+}
+
+} // namespace
+
+TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout)
+  : Slide(path)
+  , m_Layout(std::move(layout))
+{
+  for (const std::size_t page : m_Layout->GetLevels())
+  {
+    AddPlane(page, {});
+  }
+  m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+  for (const auto & associated : m_Layout->GetAssociated())
+  {
+    AddPlane(associated.page, associated.name);
+  }
+  SetDownsamples();
+  const TIFFPage & base = *m_Sources.front().page;
+  m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
+  m_ColorProfile = base.GetBytes(TIFFTag::ICCProfile);
+  FillProperties();
+  SetBackground();
+}
+
+void
+TIFFSlide::AddPlane(std::size_t number, std::string name)
+{
+  const TIFFPage & page = m_Layout->GetPage(number);
+  Source           source;
+  source.page = &page;
+  source.compression = static_cast<TIFFCompression>(page.compression);
+  source.model = GetColorModel(page);
+  source.alpha = Alpha::None;
+  if (page.samples == 4)
+  {
+    const std::uint64_t extra = page.GetInteger(TIFFTag::ExtraSamples, 0);
+    source.alpha = extra == 1 ? Alpha::Premultiplied : extra == 2 ? Alpha::Straight : Alpha::None;
+  }
+  source.tables = page.GetBytes(TIFFTag::JPEGTables);
+  const bool hasPalette = page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette);
+  if (hasPalette)
+  {
+    source.palette = ReadPalette(m_Layout->GetFile(), page);
+  }
+  source.pieces = page.ReadPieces();
+  SlidePlane plane;
+  plane.width = page.width;
+  plane.height = page.height;
+  plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
+  plane.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
+  plane.channels = page.samples == 1 && !hasPalette ? 1 : 3;
+  plane.hasAlpha = source.alpha != Alpha::None;
+  plane.name = std::move(name);
+  m_Planes.push_back(std::move(plane));
+  m_Sources.push_back(std::move(source));
+}
+
+bool
+TIFFSlide::HasTile(unsigned plane, std::uint64_t tile) const
+{
+  const TIFFPage::Pieces & pieces = m_Sources[plane].pieces;
+  return pieces.sizes[tile] != 0 && pieces.offsets[tile] != 0;
+}
+
+ByteSpan
+TIFFSlide::ReadPiece(const Source & source, std::uint64_t piece) const
+{
+  const std::uint64_t      size = source.pieces.sizes[piece];
+  const RandomAccessFile & file = m_Layout->GetFile().GetFile();
+  if (size > file.GetSize())
+  {
+    throw std::runtime_error("the file ends early");
+  }
+  unsigned char * const bytes = compressedScratch.Get(size);
+  file.Read(source.pieces.offsets[piece], bytes, size);
+  return { bytes, static_cast<std::size_t>(size) };
+}
+
+/** One image of a codec that knows pixels; false where the compression knows bytes only. */
+bool
+TIFFSlide::DecodeImage(const Source &    source,
+                       ByteSpan          bytes,
+                       const PixelSpan & out,
+                       std::uint32_t     width,
+                       std::uint32_t     height)
+{
+  switch (source.compression)
+  {
+    case TIFFCompression::JPEG: {
+      const ByteSpan tables{ reinterpret_cast<const unsigned char *>(source.tables.data()), source.tables.size() };
+      DecodeJPEG(bytes, tables, source.model, out, width, height);
+      return true;
+    }
+    case TIFFCompression::AperioJPEG2000YCbCr:
+    case TIFFCompression::AperioJPEG2000RGB:
+    case TIFFCompression::JPEG2000:
+      DecodeJPEG2000(bytes, source.model, out, width, height);
+      return true;
+    case TIFFCompression::WebP:
+      DecodeWebP(bytes, out, width, height);
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Fills `raw`, rows without gaps, with the samples as they are stored. */
+void
+TIFFSlide::DecodeSamples(const Source &    source,
+                         ByteSpan          bytes,
+                         const PixelSpan & raw,
+                         std::uint32_t     width,
+                         std::uint32_t     height)
+{
+  if (DecodeImage(source, bytes, raw, width, height))
+  {
+    return;
+  }
+  const std::size_t size = raw.stride * raw.height;
+  std::size_t       written = std::min(size, bytes.size);
+  switch (source.compression)
+  {
+    case TIFFCompression::LZW:
+      written = DecodeLZW(bytes, raw.data, size);
+      break;
+    case TIFFCompression::AdobeDeflate:
+    case TIFFCompression::Deflate:
+      written = DecodeDeflate(bytes, raw.data, size);
+      break;
+    case TIFFCompression::PackBits:
+      written = DecodePackBits(bytes, raw.data, size);
+      break;
+    case TIFFCompression::Zstandard:
+      written = DecodeZstandard(bytes, raw.data, size);
+      break;
+    default:
+      std::memcpy(raw.data, bytes.data, written);
+  }
+  if (written < (height - 1) * raw.stride + std::size_t{ width } * raw.channels)
+  {
+    throw std::runtime_error("it holds fewer pixels than its size");
+  }
+  if (source.page->predictor == 2)
+  {
+    UndoHorizontalDifferencing(raw.data, raw.width, height, raw.channels);
+  }
+}
+
+/** All samples of a tile, interleaved, be they stored so or one plane behind the other. */
+void
+TIFFSlide::DecodePieces(const Source &     source,
+                        std::uint64_t      tile,
+                        const SlidePlane & plane,
+                        std::uint32_t      width,
+                        std::uint32_t      height,
+                        unsigned char *    raw) const
+{
+  const unsigned  samples = source.page->samples;
+  const PixelSpan all{ raw, std::size_t{ plane.tileWidth } * samples, plane.tileWidth, plane.tileHeight, samples };
+  if (!source.page->separatePlanes)
+  {
+    DecodeSamples(source, ReadPiece(source, tile), all, width, height);
+    return;
+  }
+  const std::size_t   area = std::size_t{ plane.tileWidth } * plane.tileHeight;
+  const std::uint64_t tiles = plane.GetTilesAcross() * plane.GetTilesDown();
+  const PixelSpan     single{ raw + area * samples, plane.tileWidth, plane.tileWidth, plane.tileHeight, 1 };
+  for (unsigned sample = 0; sample < samples; ++sample)
+  {
+    DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, width, height);
+    for (std::size_t i = 0; i < area; ++i)
+    {
+      raw[i * samples + sample] = single.data[i];
+    }
+  }
+}
+
+void
+TIFFSlide::DecodeTile(unsigned                           plane,
+                      std::uint64_t                      tile,
+                      const PixelSpan &                  out,
+                      std::unique_ptr<unsigned char[]> * scanned) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  const Source &     source = m_Sources[plane];
+  const TIFFPage &   page = *source.page;
+  const auto         width = static_cast<std::uint32_t>(
+    std::min<std::uint64_t>(of.tileWidth, of.width - tile % of.GetTilesAcross() * of.tileWidth));
+  const auto height = static_cast<std::uint32_t>(
+    std::min<std::uint64_t>(of.tileHeight, of.height - tile / of.GetTilesAcross() * of.tileHeight));
+  const bool asStored = page.samples != 4 && source.palette.empty() && !page.separatePlanes &&
+                        page.photometric != static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
+  // The path of nearly all slides: from the stream straight to where the pixels are wanted.
+  if (asStored && IsImageCodec(page) && DecodeImage(source, ReadPiece(source, tile), out, width, height))
+  {
+    return;
+  }
+  const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
+  unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
+  DecodePieces(source, tile, of, width, height, raw);
+  if (source.alpha != Alpha::None && scanned != nullptr)
+  {
+    scanned->reset(new unsigned char[area]);
+  }
+  // Rows that are not stored (the last strip's, those beyond the edge) stay as they are.
+  PixelSpan real = out;
+  real.height = height;
+  Convert(source, raw, real, scanned != nullptr ? scanned->get() : nullptr);
+}
+
+void
+TIFFSlide::Convert(const Source &        source,
+                   const unsigned char * raw,
+                   const PixelSpan &     out,
+                   unsigned char *       scanned) const
+{
+  const unsigned samples = source.page->samples;
+  if (source.alpha != Alpha::None)
+  {
+    ConvertAlpha(source, raw, out, scanned);
+    return;
+  }
+  const bool invert = source.page->photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    const unsigned char * from = raw + std::size_t{ y } * out.width * samples;
+    unsigned char *       to = out.data + y * out.stride;
+    if (samples == out.channels && source.palette.empty() && !invert)
+    {
+      std::memcpy(to, from, std::size_t{ out.width } * samples);
+      continue;
+    }
+    for (std::uint32_t x = 0; x < out.width; ++x, from += samples, to += out.channels)
+    {
+      const unsigned char   gray[3] = { from[0], from[0], from[0] };
+      const unsigned char * rgb = samples == 1 ? gray : from;
+      if (!source.palette.empty())
+      {
+        rgb = source.palette.data() + std::size_t{ from[0] } * 3;
+      }
+      const unsigned char flip = invert ? 255 : 0;
+      if (out.channels == 1)
+      {
+        to[0] = static_cast<unsigned char>((rgb == gray ? from[0] : LumaFromRGB(rgb[0], rgb[1], rgb[2])) ^ flip);
+        continue;
+      }
+      for (unsigned i = 0; i < 3; ++i)
+      {
+        to[i] = static_cast<unsigned char>(rgb[i] ^ flip);
+      }
+    }
+  }
+}
+
+/** Over the background, rounded to nearest: c + (255 - a) b / 255, with c = a s / 255 where alpha is straight. */
+void
+TIFFSlide::ConvertAlpha(const Source &        source,
+                        const unsigned char * raw,
+                        const PixelSpan &     out,
+                        unsigned char *       scanned) const
+{
+  const bool straight = source.alpha == Alpha::Straight;
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    const unsigned char * from = raw + std::size_t{ y } * out.width * 4;
+    unsigned char *       to = out.data + y * out.stride;
+    for (std::uint32_t x = 0; x < out.width; ++x, from += 4, to += out.channels)
+    {
+      const unsigned alpha = from[3];
+      unsigned       rgb[3];
+      for (unsigned i = 0; i < 3; ++i)
+      {
+        const unsigned color = straight ? from[i] * alpha : from[i] * 255u;
+        rgb[i] = std::min(255u, (color + (255 - alpha) * m_Background[i] + 127) / 255);
+      }
+      if (scanned != nullptr)
+      {
+        scanned[std::size_t{ y } * out.width + x] = alpha == 0 ? 0 : 255;
+      }
+      if (out.channels == 1)
+      {
+        to[0] = LumaFromRGB(rgb[0], rgb[1], rgb[2]);
+        continue;
+      }
+      std::copy(rgb, rgb + 3, to);
+    }
+  }
+}
+
+} // namespace gigapixel

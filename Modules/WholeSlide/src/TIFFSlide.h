@@ -1,0 +1,78 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TIFFSlide_h
+#define TIFFSlide_h
+
+#include "Slide.h"
+#include "TIFFLayout.h"
+
+namespace gigapixel
+{
+
+/** Aperio SVS and other TIFFs whose tiles (or strips) we decode ourselves. */
+class TIFFSlide : public Slide
+{
+public:
+  /** A layout whose first level has no obstacle. Throws std::exception in a few words. */
+  TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout);
+
+protected:
+  bool HasTile(unsigned plane, std::uint64_t tile) const override;
+  void DecodeTile(unsigned                           plane,
+                  std::uint64_t                      tile,
+                  const PixelSpan &                  out,
+                  std::unique_ptr<unsigned char[]> * scanned) const override;
+
+private:
+  enum class Alpha
+  {
+    None,
+    Premultiplied,
+    Straight
+  };
+
+  /** What decoding a plane's tiles needs of its page. */
+  struct Source
+  {
+    const TIFFPage *           page;
+    TIFFCompression            compression;
+    ColorModel                 model;
+    Alpha                      alpha;
+    std::string                tables;  // of JPEG
+    std::vector<unsigned char> palette; // 256 RGB
+    TIFFPage::Pieces           pieces;
+  };
+
+  void        AddPlane(std::size_t page, std::string name);
+  void        FillProperties();
+  void        FillAperioProperties(const std::string & description);
+  void        FillLevelProperties();
+  ByteSpan    ReadPiece(const Source & source, std::uint64_t piece) const;
+  static bool DecodeImage(const Source &    source,
+                          ByteSpan          bytes,
+                          const PixelSpan & out,
+                          std::uint32_t     width,
+                          std::uint32_t     height);
+  static void DecodeSamples(const Source &    source,
+                            ByteSpan          bytes,
+                            const PixelSpan & raw,
+                            std::uint32_t     width,
+                            std::uint32_t     height);
+  void        DecodePieces(const Source &     source,
+                           std::uint64_t      tile,
+                           const SlidePlane & plane,
+                           std::uint32_t      width,
+                           std::uint32_t      height,
+                           unsigned char *    raw) const;
+  void Convert(const Source & source, const unsigned char * raw, const PixelSpan & out, unsigned char * scanned) const;
+  void ConvertAlpha(const Source &        source,
+                    const unsigned char * raw,
+                    const PixelSpan &     out,
+                    unsigned char *       scanned) const;
+
+  std::unique_ptr<const TIFFLayout> m_Layout;
+  std::vector<Source>               m_Sources; // one per plane
+};
+
+} // namespace gigapixel
+
+#endif

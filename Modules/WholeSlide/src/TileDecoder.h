@@ -1,0 +1,84 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TileDecoder_h
+#define TileDecoder_h
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** How the stored samples mean colors, as far as decoders have to know. */
+enum class ColorModel
+{
+  Gray,
+  RGB,
+  YCbCr
+};
+
+/** Compressed bytes as they stand in the file. */
+struct ByteSpan
+{
+  const unsigned char * data;
+  std::size_t           size;
+};
+
+/** Rectangle of pixels to fill: rows of channels-interleaved bytes, `stride` bytes from one row to the next. */
+struct PixelSpan
+{
+  unsigned char * data;
+  std::size_t     stride;
+  std::uint32_t   width;
+  std::uint32_t   height;
+  unsigned        channels;
+};
+
+/** Rec. 601 luma in 16-bit fixed point, rounded: what libjpeg calls gray. */
+inline unsigned char
+LumaFromRGB(unsigned r, unsigned g, unsigned b)
+{
+  return static_cast<unsigned char>((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
+}
+
+/** \name Image codecs. Each fills `out` with 1 (gray) or 3 (RGB) channels, whatever is stored.
+ * The stored image may be smaller than `out`, by `neededWidth` x `neededHeight` at most: what of `out` it does not
+ * cover keeps its bytes. All throw std::runtime_error, with what is wrong in a few words; `out` is undefined then. @{
+ */
+
+/** One JPEG stream, after the tables of `tables` (may be empty). `model` says what three stored components are; TIFF's
+ * word counts more than the stream's own markers. To gray: luma alone is decoded where the model is YCbCr. */
+void DecodeJPEG(ByteSpan          stream,
+                ByteSpan          tables,
+                ColorModel        model,
+                const PixelSpan & out,
+                std::uint32_t     neededWidth,
+                std::uint32_t     neededHeight);
+
+/** One JPEG 2000 codestream or JP2 file, 8 bit, one or three components; subsampled ones are replicated. */
+void DecodeJPEG2000(ByteSpan          stream,
+                    ColorModel        model,
+                    const PixelSpan & out,
+                    std::uint32_t     neededWidth,
+                    std::uint32_t     neededHeight);
+
+/** One WebP image; 1, 3 or 4 (RGBA, straight alpha) channels. */
+void DecodeWebP(ByteSpan stream, const PixelSpan & out, std::uint32_t neededWidth, std::uint32_t neededHeight);
+/** @} */
+
+/** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. @{ */
+std::size_t DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size);
+std::size_t DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size);
+/** TIFF 6.0, section 13: codes from the most significant bit, widths change one code early. */
+std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size);
+/** TIFF 6.0, section 9. */
+std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size);
+/** @} */
+
+/** Undoes TIFF's horizontal differencing (predictor 2) of 8-bit samples. */
+void UndoHorizontalDifferencing(unsigned char * pixels, std::uint32_t width, std::uint32_t height, unsigned samples);
+
+} // namespace gigapixel
+
+#endif

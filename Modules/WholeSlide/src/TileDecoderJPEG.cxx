@@ -1,0 +1,244 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TileDecoder.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** libjpeg reports errors by a jump; the frames between may own nothing. */
+struct JumpingErrors
+{
+  jpeg_error_mgr manager; // first: libjpeg's pointer to it is our pointer
+  std::jmp_buf   jump;
+  char           message[JMSG_LENGTH_MAX];
+};
+
+[[noreturn]] void
+JumpOut(j_common_ptr info)
+{
+  auto * const errors = reinterpret_cast<JumpingErrors *>(info->err);
+  info->err->format_message(info, errors->message);
+  std::longjmp(errors->jump, 1);
+}
+
+/** Data that ends early or cannot be decoded is an error, not gray pixels; oddities between markers are not. */
+void
+OnMessage(j_common_ptr info, int level)
+{
+  if (level >= 0)
+  {
+    return;
+  }
+  const int code = info->err->msg_code;
+  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC)
+  {
+    JumpOut(info);
+  }
+}
+
+void
+StaySilent(j_common_ptr)
+{}
+
+/** libjpeg keeps tables from one stream to the next. A damaged stream without tables of its own must not be decoded
+ * with those of another slide: emptied Huffman tables fail, and Start() checks the quantisation tables. */
+void
+EmptyTables(jpeg_decompress_struct & info)
+{
+  for (int i = 0; i < NUM_QUANT_TBLS; ++i)
+  {
+    if (info.quant_tbl_ptrs[i] != nullptr)
+    {
+      std::memset(info.quant_tbl_ptrs[i]->quantval, 0, sizeof(info.quant_tbl_ptrs[i]->quantval));
+    }
+  }
+  for (int i = 0; i < NUM_HUFF_TBLS; ++i)
+  {
+    for (JHUFF_TBL * const table : { info.dc_huff_tbl_ptrs[i], info.ac_huff_tbl_ptrs[i] })
+    {
+      if (table != nullptr)
+      {
+        std::memset(table->bits, 0, sizeof(table->bits));
+      }
+    }
+  }
+}
+
+bool
+HasQuantizationTables(const jpeg_decompress_struct & info)
+{
+  for (int i = 0; i < info.num_components; ++i)
+  {
+    const int number = info.comp_info[i].quant_tbl_no;
+    if (number < 0 || number >= NUM_QUANT_TBLS || info.quant_tbl_ptrs[number] == nullptr ||
+        info.quant_tbl_ptrs[number]->quantval[0] == 0)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** One libjpeg object per thread, used over and over: making one costs as much as a small tile. */
+class Decompressor
+{
+public:
+  Decompressor()
+  {
+    info.err = jpeg_std_error(&errors.manager);
+    errors.manager.error_exit = JumpOut;
+    errors.manager.emit_message = OnMessage;
+    errors.manager.output_message = StaySilent;
+    jpeg_create_decompress(&info);
+    // A hostile progressive stream may ask for the whole image's coefficients.
+    info.mem->max_memory_to_use = 1L << 30;
+  }
+  ~Decompressor() { jpeg_destroy_decompress(&info); }
+  Decompressor(const Decompressor &) = delete;
+  Decompressor & operator=(const Decompressor &) = delete;
+
+  jpeg_decompress_struct           info;
+  JumpingErrors                    errors;
+  std::unique_ptr<unsigned char[]> row; // where the stored image is wider than the rectangle to fill
+  std::size_t                      rowSize = 0;
+};
+
+J_COLOR_SPACE
+StoredColorSpace(ColorModel model, int components)
+{
+  if (components == 1)
+  {
+    return JCS_GRAYSCALE;
+  }
+  if (components == 3)
+  {
+    return model == ColorModel::RGB ? JCS_RGB : JCS_YCbCr;
+  }
+  return JCS_UNKNOWN;
+}
+
+/** Header and start. Returns what is wrong, or null. Owns nothing, as libjpeg may jump out of it. */
+const char *
+Start(jpeg_decompress_struct & info,
+      ByteSpan                 stream,
+      ByteSpan                 tables,
+      ColorModel               model,
+      const PixelSpan &        out,
+      std::uint32_t            neededWidth,
+      std::uint32_t            neededHeight)
+{
+  if (tables.size > 0)
+  {
+    jpeg_mem_src(&info, tables.data, tables.size);
+    if (jpeg_read_header(&info, FALSE) != JPEG_HEADER_TABLES_ONLY)
+    {
+      return "its JPEG tables hold an image";
+    }
+  }
+  jpeg_mem_src(&info, stream.data, stream.size);
+  if (jpeg_read_header(&info, TRUE) != JPEG_HEADER_OK)
+  {
+    return "its JPEG stream holds no image";
+  }
+  info.jpeg_color_space = StoredColorSpace(model, info.num_components);
+  if (info.jpeg_color_space == JCS_UNKNOWN || info.data_precision != 8)
+  {
+    return "its JPEG stream has neither one nor three components of 8 bit";
+  }
+  if (info.image_width < neededWidth || info.image_height < neededHeight || info.image_width > 65500 ||
+      info.image_height > out.height + 15)
+  {
+    return "its JPEG stream is of another size than the tile";
+  }
+  if (!HasQuantizationTables(info))
+  {
+    return "its JPEG stream lacks its quantization tables";
+  }
+  info.out_color_space = out.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_start_decompress(&info);
+  return nullptr;
+}
+
+void
+ReadRows(jpeg_decompress_struct & info, const PixelSpan & out)
+{
+  constexpr unsigned  batch = 16;
+  const std::uint32_t height = info.output_height < out.height ? info.output_height : out.height;
+  JSAMPROW            rows[batch];
+  while (info.output_scanline < height)
+  {
+    const std::uint32_t first = info.output_scanline;
+    const std::uint32_t count = height - first < batch ? height - first : batch;
+    for (std::uint32_t i = 0; i < count; ++i)
+    {
+      rows[i] = out.data + (first + i) * out.stride;
+    }
+    jpeg_read_scanlines(&info, rows, count);
+  }
+}
+
+void
+ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, unsigned char * row)
+{
+  while (info.output_scanline < info.output_height && info.output_scanline < out.height)
+  {
+    unsigned char * const target = out.data + info.output_scanline * out.stride;
+    jpeg_read_scanlines(&info, &row, 1);
+    std::memcpy(target, row, std::size_t{ out.width } * out.channels);
+  }
+}
+
+} // namespace
+
+void
+DecodeJPEG(ByteSpan          stream,
+           ByteSpan          tables,
+           ColorModel        model,
+           const PixelSpan & out,
+           std::uint32_t     neededWidth,
+           std::uint32_t     neededHeight)
+{
+  thread_local Decompressor decompressor;
+  auto &                    info = decompressor.info;
+  const char *              complaint = nullptr;
+  if (setjmp(decompressor.errors.jump) != 0)
+  {
+    jpeg_abort_decompress(&info);
+    throw std::runtime_error(decompressor.errors.message);
+  }
+  EmptyTables(info);
+  complaint = Start(info, stream, tables, model, out, neededWidth, neededHeight);
+  if (complaint != nullptr)
+  {
+    jpeg_abort_decompress(&info);
+    throw std::runtime_error(complaint);
+  }
+  if (info.output_width <= out.width)
+  {
+    ReadRows(info, out);
+  }
+  else
+  {
+    const std::size_t rowSize = std::size_t{ info.output_width } * out.channels;
+    if (decompressor.rowSize < rowSize)
+    {
+      decompressor.row.reset(new unsigned char[rowSize]);
+      decompressor.rowSize = rowSize;
+    }
+    ReadCroppedRows(info, out, decompressor.row.get());
+  }
+  // The last rows are read; what follows them (end marker, padding) does not matter.
+  jpeg_abort_decompress(&info);
+}
+
+} // namespace gigapixel
