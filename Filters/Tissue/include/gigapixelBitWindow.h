@@ -44,13 +44,12 @@ struct PixelWindow
 
 /** Lays the window of that radius over the wanted pixels and writes 0 or 255; output rows lie outputStride bytes apart.
  * Time per pixel grows with log(radius) for Majority, with the radius for the discs (1/64 of an operation each). */
-GigapixelTissue_EXPORT void
-ApplyWindow(BitWindow           kind,
-            std::size_t         radius,
-            const PixelBlock &  block,
-            const PixelWindow & wanted,
-            unsigned char *     output,
-            std::size_t         outputStride);
+GigapixelTissue_EXPORT void ApplyWindow(BitWindow           kind,
+                                        std::size_t         radius,
+                                        const PixelBlock &  block,
+                                        const PixelWindow & wanted,
+                                        unsigned char *     output,
+                                        std::size_t         outputStride);
 
 } // namespace gigapixel
 

@@ -12,29 +12,25 @@ namespace gigapixel
 {
 
 /** A whole binary image as runs, filled row by row from top to bottom: what a filter keeps that has to know the whole
- * image. A row is the list of the columns at which its value changes, beginning with background; 4 bytes a change. */
+ * image. A row is the list of its foreground runs, each as the column
+ * where it begins and the column after its end: 8 bytes a run. */
 class GigapixelTissue_EXPORT RunLengthMask
 {
 public:
   /** Forgets all rows; rows of the given width follow. Throws std::length_error if width is 2^32 - 1 or more. */
-  void
-  Reset(std::size_t width);
+  void Reset(std::size_t width);
 
   /** Adds the row below the last one: foreground where pixels[x] is not 0. */
-  void
-  AppendRow(const unsigned char * pixels);
+  void AppendRow(const unsigned char * pixels);
 
   /** Turns background that is not 4-connected to the image's edge into foreground. */
-  void
-  FillHoles();
+  void FillHoles();
 
   /** Turns 8-connected foreground of fewer than minimum pixels into background. */
-  void
-  RemoveSmallObjects(std::uint64_t minimum);
+  void RemoveSmallObjects(std::uint64_t minimum);
 
   /** Writes columns first ... first + count - 1 of row y as 0 and 255. */
-  void
-  PaintRow(std::size_t y, std::size_t first, std::size_t count, unsigned char * pixels) const;
+  void PaintRow(std::size_t y, std::size_t first, std::size_t count, unsigned char * pixels) const;
 
   std::size_t
   GetWidth() const
@@ -47,12 +43,13 @@ public:
     return m_RowStarts.size() - 1;
   }
   /** Bytes that the runs occupy. */
-  std::size_t
-  GetMemory() const;
+  std::size_t GetMemory() const;
 
 private:
+  class Runs;
+
   std::size_t m_Width{ 0 };
-  /** Changes of row y: m_Changes[m_RowStarts[y]] ... m_Changes[m_RowStarts[y + 1] - 1]. */
+  /** Begins and ends of row y: m_Changes[m_RowStarts[y]] ... m_Changes[m_RowStarts[y + 1] - 1]. */
   std::vector<std::uint32_t> m_Changes;
   std::vector<std::size_t>   m_RowStarts{ 0 };
   std::vector<std::uint64_t> m_RowBits;

@@ -29,12 +29,10 @@ struct TissuePreset
 constexpr double NominalLabelMicronsPerPixel = 4.0;
 
 /** All presets, the published one first. */
-GigapixelTissue_EXPORT const std::vector<TissuePreset> &
-GetTissuePresets();
+GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 
 /** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
-GigapixelTissue_EXPORT const TissuePreset &
-GetTissuePreset(const std::string & name);
+GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
 
 } // namespace gigapixel
 

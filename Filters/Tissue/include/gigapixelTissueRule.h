@@ -33,13 +33,14 @@ struct TissueHistogram
   std::array<std::uint64_t, 256> smallest{};
   std::array<std::uint64_t, 256> chroma{};
 
-  TissueHistogram &
-  operator+=(const TissueHistogram & other);
+  TissueHistogram & operator+=(const TissueHistogram & other);
 };
 
 /** Adds `count` pixels of 1 (gray) or 3 (RGB) interleaved bytes. */
-GigapixelTissue_EXPORT void
-CountPixels(const unsigned char * pixels, std::size_t count, unsigned channels, TissueHistogram & histogram);
+GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
+                                        std::size_t           count,
+                                        unsigned              channels,
+                                        TissueHistogram &     histogram);
 
 /** The rule of one slide: a method and its numbers. */
 struct TissueRule
@@ -54,21 +55,18 @@ struct TissueRule
 };
 
 /** The rule for a slide with this histogram. MeanBelow does not look at it. */
-GigapixelTissue_EXPORT TissueRule
-MakeTissueRule(TissueMethod method, const TissueHistogram & histogram);
+GigapixelTissue_EXPORT TissueRule MakeTissueRule(TissueMethod method, const TissueHistogram & histogram);
 
 /** Otsu's threshold: the value t that separates [0, t) from [t, 255] with the largest variance between the two; 256 if
  * all pixels have one value (nothing to separate). N. Otsu, IEEE Trans. SMC 9(1):62-66, 1979. */
-GigapixelTissue_EXPORT int
-OtsuThreshold(const std::array<std::uint64_t, 256> & histogram);
+GigapixelTissue_EXPORT int OtsuThreshold(const std::array<std::uint64_t, 256> & histogram);
 
 /** Writes 255 where the rule says tissue, else 0. channels: 1 (gray) or 3 (RGB). */
-GigapixelTissue_EXPORT void
-ApplyTissueRule(const TissueRule &    rule,
-                const unsigned char * pixels,
-                std::size_t           count,
-                unsigned              channels,
-                unsigned char *       output);
+GigapixelTissue_EXPORT void ApplyTissueRule(const TissueRule &    rule,
+                                            const unsigned char * pixels,
+                                            std::size_t           count,
+                                            unsigned              channels,
+                                            unsigned char *       output);
 
 } // namespace gigapixel
 

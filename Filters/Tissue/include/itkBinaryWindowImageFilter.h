@@ -45,12 +45,10 @@ protected:
   explicit BinaryWindowImageFilter(gigapixel::BitWindow window);
   ~BinaryWindowImageFilter() override = default;
 
-  void
-  GenerateInputRequestedRegion() override;
-  void
-  DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void GenerateInputRequestedRegion() override;
+  void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void AfterThreadedGenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
   gigapixel::BitWindow m_Window;

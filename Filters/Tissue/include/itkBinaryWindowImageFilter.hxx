@@ -38,7 +38,8 @@ BinaryWindowImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(
   const std::size_t   inputStride = input->GetBufferedRegion().GetSize(0);
   const std::size_t   outputStride = output->GetBufferedRegion().GetSize(0);
 
-  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels());
+  // ITK 5.2 adds the shares up in fixed point and wraps when rounding takes them past 1: stay below.
+  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels(), 100, 0.99f);
   // A band at a time: its bits stay in the cache, and an abort is noticed between bands.
   constexpr SizeValueType rowsPerBand = 128;
   OutputImageRegionType   band = region;
@@ -51,7 +52,7 @@ BinaryWindowImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(
     auto needed = band;
     needed.PadByRadius(m_Radius);
     needed.Crop(whole);
-    const gigapixel::PixelBlock block{ input->GetBufferPointer() + input->ComputeOffset(needed.GetIndex()),
+    const gigapixel::PixelBlock  block{ input->GetBufferPointer() + input->ComputeOffset(needed.GetIndex()),
                                        inputStride,
                                        needed.GetSize(0),
                                        needed.GetSize(1) };
@@ -67,6 +68,13 @@ BinaryWindowImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(
                            outputStride);
     progress.Completed(band.GetNumberOfPixels());
   }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+BinaryWindowImageFilter<TInputImage, TOutputImage>::AfterThreadedGenerateData()
+{
+  this->UpdateProgress(1.0f);
 }
 
 template <typename TInputImage, typename TOutputImage>

@@ -12,13 +12,13 @@ namespace itk
  * \brief Shrinks an image by a whole factor: each output pixel is the mean of a block of factor x factor pixels, each
  * channel for itself, rounded half up.
  *
- * The output has ceil(n / factor) pixels along each axis and begins at index 0; a block that the image's right or bottom
- * edge cuts is the mean of its real pixels. Spacing is exactly factor times the input's, and the origin is the center
- * of the first block.
+ * The output has ceil(n / factor) pixels along each axis and begins at index 0; a block that the image's right or
+ * bottom edge cuts is the mean of its real pixels. Spacing is exactly factor times the input's, and the origin is the
+ * center of the first block.
  *
  * However large the region asked for, the input is pulled through its pipeline in strips of about StripBytes bytes, so
- * that a gigapixel slide is never in memory at once. Strips begin at multiples of 256 rows where the width allows it, so
- * that the tiles of common slides are decoded once. */
+ * that a gigapixel slide is never in memory at once. Strips begin at multiples of 256 rows where the width allows it,
+ * so that the tiles of common slides are decoded once. */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BlockMeanImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {
@@ -51,25 +51,19 @@ protected:
   BlockMeanImageFilter() = default;
   ~BlockMeanImageFilter() override = default;
 
-  void
-  GenerateOutputInformation() override;
-  void
-  GenerateInputRequestedRegion() override;
-  void
-  GenerateData() override;
+  void GenerateOutputInformation() override;
+  void GenerateInputRequestedRegion() override;
+  void GenerateData() override;
   void
   VerifyInputInformation() ITKv5_CONST override
   {}
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
   /** The input pixels of a region of blocks. */
-  InputImageRegionType
-  GetBlocks(const OutputImageRegionType & region) const;
+  InputImageRegionType GetBlocks(const OutputImageRegionType & region) const;
   /** The strip of blocks that begins with the first row of `rest`. */
-  OutputImageRegionType
-  GetStrip(const OutputImageRegionType & rest) const;
+  OutputImageRegionType GetStrip(const OutputImageRegionType & rest) const;
 
   unsigned int  m_ShrinkFactor{ 8 };
   SizeValueType m_StripBytes{ 32 << 20 };

@@ -19,8 +19,8 @@ BlockMeanImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
   TOutputImage *      output = this->GetOutput();
   const auto          whole = input->GetLargestPossibleRegion();
 
-  OutputImageRegionType                        blocks;
-  typename TOutputImage::SpacingType           spacing;
+  OutputImageRegionType                  blocks;
+  typename TOutputImage::SpacingType     spacing;
   ContinuousIndex<SpacePrecisionType, 2> center;
   for (unsigned int d = 0; d < 2; ++d)
   {
@@ -106,7 +106,8 @@ BlockMeanImageFilter<TInputImage, TOutputImage>::GenerateData()
           row.SetIndex(1, part.GetIndex(1) + static_cast<IndexValueType>(y));
           const auto pixels = this->GetBlocks(row);
           gigapixel::BlockMeanRow(
-            reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(pixels.GetIndex())),
+            reinterpret_cast<const unsigned char *>(input->GetBufferPointer() +
+                                                    input->ComputeOffset(pixels.GetIndex())),
             stride,
             pixels.GetSize(1),
             pixels.GetSize(0),

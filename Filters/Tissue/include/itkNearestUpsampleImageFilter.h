@@ -13,9 +13,9 @@ namespace itk
  * \brief Enlarges a mask or label image by a whole factor: every pixel becomes a block of factor x factor equal pixels.
  *
  * It is the way back from BlockMeanImageFilter's grid: spacing is divided by the factor, the first pixel of the first
- * block becomes the origin, and the output's size is OutputSize, since a block at the right or bottom edge may have been
- * cut. OutputSize (0, 0), the default, means factor times the input's size. An OutputSize that does not fit the input
- * (not ceil(OutputSize / factor) pixels) is an exception. The output begins at index 0. */
+ * block becomes the origin, and the output's size is OutputSize, since a block at the right or bottom edge may have
+ * been cut. OutputSize (0, 0), the default, means factor times the input's size. An OutputSize that does not fit the
+ * input (not ceil(OutputSize / factor) pixels) is an exception. The output begins at index 0. */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT NearestUpsampleImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {
@@ -49,17 +49,14 @@ protected:
   NearestUpsampleImageFilter();
   ~NearestUpsampleImageFilter() override = default;
 
-  void
-  GenerateOutputInformation() override;
-  void
-  GenerateInputRequestedRegion() override;
-  void
-  DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void GenerateOutputInformation() override;
+  void GenerateInputRequestedRegion() override;
+  void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void AfterThreadedGenerateData() override;
   void
   VerifyInputInformation() ITKv5_CONST override
   {}
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
   unsigned int m_Factor{ 8 };

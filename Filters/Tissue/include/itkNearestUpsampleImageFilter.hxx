@@ -73,12 +73,13 @@ template <typename TInputImage, typename TOutputImage>
 void
 NearestUpsampleImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(const OutputImageRegionType & region)
 {
-  const TInputImage *   input = this->GetInput();
-  TOutputImage *        output = this->GetOutput();
-  const auto            start = input->GetLargestPossibleRegion().GetIndex();
-  const auto            factor = static_cast<IndexValueType>(m_Factor);
-  const auto            width = region.GetSize(0);
-  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels());
+  const TInputImage * input = this->GetInput();
+  TOutputImage *      output = this->GetOutput();
+  const auto          start = input->GetLargestPossibleRegion().GetIndex();
+  const auto          factor = static_cast<IndexValueType>(m_Factor);
+  const auto          width = region.GetSize(0);
+  // ITK 5.2 adds the shares up in fixed point and wraps when rounding takes them past 1: stay below.
+  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels(), 100, 0.99f);
 
   auto                  index = region.GetIndex();
   const unsigned char * previous = nullptr;
@@ -101,6 +102,13 @@ NearestUpsampleImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateDa
     previous = row;
     progress.Completed(width);
   }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+NearestUpsampleImageFilter<TInputImage, TOutputImage>::AfterThreadedGenerateData()
+{
+  this->UpdateProgress(1.0f);
 }
 
 template <typename TInputImage, typename TOutputImage>

@@ -46,21 +46,15 @@ protected:
   ~RunLengthMaskImageFilter() override = default;
 
   /** Changes the runs of the whole input into those of the whole output. */
-  virtual void
-  ChangeMask(gigapixel::RunLengthMask & mask) = 0;
+  virtual void ChangeMask(gigapixel::RunLengthMask & mask) = 0;
 
-  void
-  GenerateInputRequestedRegion() override;
-  void
-  GenerateData() override;
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void GenerateInputRequestedRegion() override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
-  bool
-  MaskIsCurrent() const;
-  void
-  ReadMask();
+  bool MaskIsCurrent() const;
+  void ReadMask();
 
   gigapixel::RunLengthMask m_Mask;
   TimeStamp                m_MaskTime;

@@ -18,8 +18,8 @@ namespace itk
  * \brief The tissue mask of a slide on its label grid: 255 is tissue, 0 is not.
  *
  * Input: RGB or gray, 8 bits, any level of a slide (or a crop of it). Output: a mask with ceil(n / ShrinkFactor) pixels
- * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order, are
- * filters of their own:
+ * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order,
+ * are filters of their own:
  *
  * BlockMean (ShrinkFactor > 1) - TissueThreshold - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate -
  * BinaryHoleFill - BinaryAreaOpening
@@ -32,8 +32,8 @@ namespace itk
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
  * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel. SetMicronsPerPixel() overrules both.
  *
- * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip on
- * the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
+ * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip
+ * on the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
  * any number of stream divisions gives the same bits, and only the first division reads the slide. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueLabelImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
@@ -52,15 +52,14 @@ public:
 
   /** Sets the method, all radii and the area to those of the preset of that name; an exception, naming those that there
    * are, if there is none. */
-  void
-  SetPreset(const std::string & name);
+  void SetPreset(const std::string & name);
   itkGetStringMacro(Preset);
 
   /** Names of the presets, the published one first. */
-  static std::vector<std::string>
-  GetPresets();
+  static std::vector<std::string> GetPresets();
 
-  /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid. */
+  /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid.
+   */
   itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);
   itkGetConstMacro(ShrinkFactor, unsigned int);
 
@@ -102,27 +101,20 @@ protected:
   void
   VerifyInputInformation() ITKv5_CONST override
   {}
-  void
-  GenerateOutputInformation() override;
-  void
-  PropagateRequestedRegion(DataObject * output) override;
-  void
-  GenerateData() override;
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void GenerateOutputInformation() override;
+  void PropagateRequestedRegion(DataObject * output) override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
   using StageType = ImageToImageFilter<TOutputImage, TOutputImage>;
 
-  void
-  MeasureLabelPixel();
-  unsigned int
-  ToPixels(double micrometers) const;
-  void
-  ConnectStages();
+  void                         MeasureLabelPixel();
+  unsigned int                 ToPixels(double micrometers) const;
+  void                         ConnectStages();
+  std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
-  void
-  FollowProgress(double share);
+  void FollowProgress(double share);
 
   std::string  m_Preset;
   unsigned int m_ShrinkFactor{ 8 };
@@ -134,17 +126,19 @@ private:
   double       m_MinimumAreaInSquareMicrometers{ 0.0 };
   double       m_LabelMicronsPerPixel{ gigapixel::NominalLabelMicronsPerPixel };
   bool         m_MicronsPerPixelIsKnown{ false };
-  /** Share of the progress that is done before the run-length pass begins. */
-  double m_ProgressBefore{ 0.0 };
+  /** While the threshold counts its histograms; afterwards its progress runs anew for every strip and says nothing. */
+  bool m_IsCounting{ false };
+  /** Share of the progress that lies before the run-length pass. */
+  double m_ProgressOfRule{ 0.0 };
 
-  typename BlockMeanImageFilter<TInputImage>::Pointer                      m_BlockMean;
+  typename BlockMeanImageFilter<TInputImage>::Pointer                     m_BlockMean;
   typename TissueThresholdImageFilter<TInputImage, TOutputImage>::Pointer m_Threshold;
-  typename BinaryMajorityImageFilter<TOutputImage>::Pointer                m_Majority;
-  typename BinaryDiscErodeImageFilter<TOutputImage>::Pointer               m_Erode;
-  typename BinaryDiscDilateImageFilter<TOutputImage>::Pointer              m_Dilate;
-  typename BinaryHoleFillImageFilter<TOutputImage>::Pointer                m_HoleFill;
-  typename BinaryAreaOpeningImageFilter<TOutputImage>::Pointer             m_AreaOpening;
-  typename StageType::Pointer                                              m_Last;
+  typename BinaryMajorityImageFilter<TOutputImage>::Pointer               m_Majority;
+  typename BinaryDiscErodeImageFilter<TOutputImage>::Pointer              m_Erode;
+  typename BinaryDiscDilateImageFilter<TOutputImage>::Pointer             m_Dilate;
+  typename BinaryHoleFillImageFilter<TOutputImage>::Pointer               m_HoleFill;
+  typename BinaryAreaOpeningImageFilter<TOutputImage>::Pointer            m_AreaOpening;
+  typename StageType::Pointer                                             m_Last;
 };
 
 } // namespace itk

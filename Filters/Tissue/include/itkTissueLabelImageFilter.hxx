@@ -21,14 +21,10 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
 {
   this->SetPreset(gigapixel::GetTissuePresets().front().name);
   m_Threshold->AddObserver(ProgressEvent(), [this](const EventObject &) {
-    // While the histograms are counted; afterwards each strip makes the threshold's progress run again.
-    if (m_ProgressBefore == 0.0)
-    {
-      this->FollowProgress(0.5 * m_Threshold->GetProgress());
-    }
+    this->FollowProgress(m_IsCounting ? m_Threshold->GetProgress() : 0.0);
   });
   m_HoleFill->AddObserver(ProgressEvent(), [this](const EventObject &) {
-    this->FollowProgress(m_ProgressBefore + (1.0 - m_ProgressBefore) * m_HoleFill->GetProgress());
+    this->FollowProgress(m_ProgressOfRule + (1.0 - m_ProgressOfRule) * m_HoleFill->GetProgress());
   });
 }
 
@@ -165,6 +161,13 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PropagateRequestedRegion(Data
 }
 
 template <typename TInputImage, typename TOutputImage>
+std::vector<ProcessObject *>
+TissueLabelImageFilter<TInputImage, TOutputImage>::GetStages() const
+{
+  return { m_BlockMean, m_Threshold, m_Majority, m_Erode, m_Dilate, m_HoleFill, m_AreaOpening };
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 TissueLabelImageFilter<TInputImage, TOutputImage>::FollowProgress(double share)
 {
@@ -172,9 +175,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::FollowProgress(double share)
   {
     this->UpdateProgress(static_cast<float>(share));
   }
-  const std::vector<ProcessObject *> stages{ m_BlockMean, m_Threshold, m_Majority,   m_Erode,
-                                             m_Dilate,    m_HoleFill,  m_AreaOpening };
-  for (ProcessObject * stage : stages)
+  for (ProcessObject * stage : this->GetStages())
   {
     stage->SetAbortGenerateData(this->GetAbortGenerateData());
   }
@@ -184,14 +185,13 @@ template <typename TInputImage, typename TOutputImage>
 void
 TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
 {
-  const std::vector<ProcessObject *> stages{ m_BlockMean, m_Threshold, m_Majority,   m_Erode,
-                                             m_Dilate,    m_HoleFill,  m_AreaOpening };
-  for (ProcessObject * stage : stages)
+  for (ProcessObject * stage : this->GetStages())
   {
     stage->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
   }
-  m_ProgressBefore = 0.0;
-  m_ProgressBefore = m_Threshold->UpdateRule() ? 0.5 : std::numeric_limits<double>::min();
+  m_IsCounting = true;
+  m_ProgressOfRule = m_Threshold->UpdateRule() ? 0.5 : 0.0;
+  m_IsCounting = false;
   m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
   m_Last->GetOutput()->Update();
   this->GraftOutput(m_Last->GetOutput());

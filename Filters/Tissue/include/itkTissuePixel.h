@@ -7,8 +7,8 @@
 namespace itk
 {
 
-/** The pixels that tissue filters read: interleaved bytes, 1 (gray) or 3 (RGB) a pixel. Any other type does not compile:
- * premultiplied RGBA, for one, is composited by the reader, which knows what lies under it. */
+/** The pixels that tissue filters read: interleaved bytes, 1 (gray) or 3 (RGB) a pixel. Any other type does not
+ * compile: premultiplied RGBA, for one, is composited by the reader, which knows what lies under it. */
 template <typename TPixel>
 struct TissuePixel;
 

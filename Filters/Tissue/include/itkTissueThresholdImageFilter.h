@@ -6,6 +6,8 @@
 #include "itkImageToImageFilter.h"
 #include "itkTissuePixel.h"
 
+#include <type_traits>
+
 namespace itk
 {
 
@@ -41,6 +43,10 @@ public:
   itkSetEnumMacro(Method, MethodType);
   itkGetEnumMacro(Method, MethodType);
 
+  /** Brings the rule up to date: counts the whole input if the method needs it and the rule is older than the input.
+   * Returns whether it counted; the input is then left at its last strip. An update does this by itself. */
+  bool UpdateRule();
+
   /** The numbers of the last update. */
   const gigapixel::TissueRule &
   GetRule() const
@@ -52,21 +58,20 @@ protected:
   TissueThresholdImageFilter();
   ~TissueThresholdImageFilter() override = default;
 
-  void
-  BeforeThreadedGenerateData() override;
-  void
-  DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
-  void
-  PrintSelf(std::ostream & os, Indent indent) const override;
+  void BeforeThreadedGenerateData() override;
+  void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void AfterThreadedGenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
-  gigapixel::TissueHistogram
-  CountWholeInput();
+  gigapixel::TissueHistogram CountWholeInput();
 
   MethodType            m_Method{ MethodType::MeanBelow };
   gigapixel::TissueRule m_Rule;
   TimeStamp             m_RuleTime;
   bool                  m_RuleIsComplete{ false };
+  /** Share of this update's progress that the count took. */
+  float m_ProgressOfRule{ 0.0f };
 };
 
 } // namespace itk

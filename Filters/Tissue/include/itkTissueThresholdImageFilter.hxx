@@ -19,18 +19,31 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::TissueThresholdImageFilte
 }
 
 template <typename TInputImage, typename TOutputImage>
-void
-TissueThresholdImageFilter<TInputImage, TOutputImage>::BeforeThreadedGenerateData()
+bool
+TissueThresholdImageFilter<TInputImage, TOutputImage>::UpdateRule()
 {
   if (m_RuleIsComplete && m_RuleTime.GetMTime() > std::max(this->GetMTime(), GetContentMTime(this->GetInput())))
   {
-    return;
+    return false;
   }
   m_RuleIsComplete = false;
-  const bool adaptive = m_Method != MethodType::MeanBelow;
-  m_Rule = gigapixel::MakeTissueRule(m_Method, adaptive ? this->CountWholeInput() : gigapixel::TissueHistogram());
+  const bool counts = m_Method != MethodType::MeanBelow;
+  m_Rule = gigapixel::MakeTissueRule(m_Method, counts ? this->CountWholeInput() : gigapixel::TissueHistogram());
   m_RuleTime.Modified();
   m_RuleIsComplete = true;
+  return counts;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::BeforeThreadedGenerateData()
+{
+  m_ProgressOfRule = this->UpdateRule() ? 0.5f : 0.0f;
+  if (m_ProgressOfRule > 0.0f)
+  {
+    // The pipeline brought the requested region before the count; bring it again.
+    UpdateRegion(const_cast<TInputImage *>(this->GetInput()), this->GetOutput()->GetRequestedRegion());
+  }
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -41,7 +54,7 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::CountWholeInput()
   const auto                 whole = input->GetLargestPossibleRegion();
   gigapixel::TissueHistogram total;
   std::mutex                 totalMutex;
-  const auto count = [&](const ImageRegion<2> & region) {
+  const auto                 count = [&](const ImageRegion<2> & region) {
     gigapixel::TissueHistogram part;
     auto                       index = region.GetIndex();
     for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
@@ -54,15 +67,14 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::CountWholeInput()
     total += part;
   };
   this->GetMultiThreader()->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
-  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float) {
+  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
     this->GetMultiThreader()->template ParallelizeImageRegion<2>(strip, count, nullptr);
+    this->UpdateProgress(0.5f * share);
     if (this->GetAbortGenerateData())
     {
       throw ProcessAborted(__FILE__, __LINE__);
     }
   });
-  // The pipeline brought the requested region before this pass; bring it again.
-  UpdateRegion(input, this->GetOutput()->GetRequestedRegion());
   return total;
 }
 
@@ -72,7 +84,7 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateDa
 {
   const TInputImage *   input = this->GetInput();
   TOutputImage *        output = this->GetOutput();
-  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels());
+  TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels(), 100, 0.99f - m_ProgressOfRule);
   auto                  index = region.GetIndex();
   for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
   {
@@ -84,6 +96,13 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateDa
       output->GetBufferPointer() + output->ComputeOffset(index));
     progress.Completed(region.GetSize(0));
   }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::AfterThreadedGenerateData()
+{
+  this->UpdateProgress(1.0f);
 }
 
 template <typename TInputImage, typename TOutputImage>
