@@ -1,0 +1,82 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelArgumentValues_h
+#define gigapixelArgumentValues_h
+
+#include "gigapixelArgument.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+
+/** A wrong command line: exit code 2. The sentence names the argument and says what would be right. */
+class GigapixelCommandLine_EXPORT UsageError : public std::runtime_error
+{
+public:
+  using std::runtime_error::runtime_error;
+  ~UsageError() override;
+};
+
+/** \class ArgumentValues
+ * \brief What the user gave for a command, checked against its definition, with the defaults filled in.
+ *
+ * Asking for an argument that the command's table does not have is a mistake of ours: std::logic_error. */
+class GigapixelCommandLine_EXPORT ArgumentValues
+{
+public:
+  /** \param words without the program's and the command's name
+   * \throw UsageError */
+  static ArgumentValues Parse(const Command & command, const std::vector<std::string> & words);
+
+  const Command &
+  GetCommand() const
+  {
+    return *m_Command;
+  }
+
+  /** Whether there is a value: given by the user, or a default. For a switch: whether it is on. */
+  bool Has(const std::string & name) const;
+
+  /** Whether the user gave it. */
+  bool IsGiven(const std::string & name) const;
+
+  const std::string & GetText(const std::string & name) const;
+
+  const std::vector<std::string> & GetTexts(const std::string & name) const;
+
+  double GetNumber(const std::string & name) const;
+
+  std::int64_t GetInteger(const std::string & name) const;
+
+  /** Bytes. */
+  std::int64_t GetMemory(const std::string & name) const;
+
+  /** Width and height. */
+  std::array<std::int64_t, 2> GetExtent(const std::string & name) const;
+
+  /** x, y, width, height. */
+  std::array<std::int64_t, 4> GetRegion(const std::string & name) const;
+
+private:
+  explicit ArgumentValues(const Command & command);
+
+  const Argument & GetArgument(const std::string & name) const;
+
+  void Add(const Argument & argument, const std::string & value);
+
+  void CheckCompleteness() const;
+
+  const Command *                                 m_Command;
+  std::map<std::string, std::vector<std::string>> m_Given;
+  std::map<std::string, std::vector<std::string>> m_Defaults;
+};
+
+/** Bytes of "2G", "512M", "1.5G", "800k" or plain bytes; powers of 1024. \throw UsageError naming the argument */
+GigapixelCommandLine_EXPORT std::int64_t ParseMemory(const std::string & argumentName, const std::string & text);
+
+} // namespace gigapixel::commandline
+
+#endif

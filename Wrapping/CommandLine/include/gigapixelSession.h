@@ -1,0 +1,138 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSession_h
+#define gigapixelSession_h
+
+#include "GigapixelCommandLineExport.h"
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** The user asked to stop (SIGINT, SIGTERM): exit code 130. */
+class GigapixelCommandLine_EXPORT Interrupted : public std::exception
+{
+public:
+  explicit Interrupted(std::string advice = {});
+  ~Interrupted() override;
+
+  const char * what() const noexcept override;
+
+private:
+  std::string m_Message;
+};
+
+/** From now on the first SIGINT or SIGTERM is a request that the commands honor; the second one kills. */
+GigapixelCommandLine_EXPORT void InstallInterruptionHandlers();
+
+GigapixelCommandLine_EXPORT bool IsInterruptionRequested();
+
+/** \throw Interrupted if the user asked to stop. */
+GigapixelCommandLine_EXPORT void ThrowIfInterrupted();
+
+/** \class Session
+ * \brief One run of one command: where its messages and its result go.
+ *
+ * Messages go to stderr, the result to stdout: as text for people, or with --json as one JSON value and nothing else.
+ */
+class GigapixelCommandLine_EXPORT Session
+{
+public:
+  /** \param threads 0: as many as there are cores that this process may use */
+  Session(bool quiet, bool json, int threads);
+
+  bool
+  IsQuiet() const
+  {
+    return m_Quiet;
+  }
+
+  bool
+  WantsJSON() const
+  {
+    return m_JSON;
+  }
+
+  int
+  GetThreads() const
+  {
+    return m_Threads;
+  }
+
+  /** A message, unless --quiet. */
+  void Say(const std::string & sentence) const;
+
+  /** A message that --quiet does not hide. */
+  void Warn(const std::string & sentence) const;
+
+  /** The result: the one or the other, as the user wants it. */
+  void PrintResult(const std::string & text, const std::string & json) const;
+
+private:
+  bool m_Quiet;
+  bool m_JSON;
+  int  m_Threads;
+};
+
+/** \class Progress
+ * \brief One line on a terminal that is rewritten: percent, rate, time left. In a log, a line every ten percent.
+ *
+ * Update() may be called from any thread. */
+class GigapixelCommandLine_EXPORT Progress
+{
+public:
+  /** \param pixels of the whole work, for the rate; 0: no rate is shown */
+  Progress(const Session & session, std::string title, double pixels = 0);
+  ~Progress();
+
+  Progress(const Progress &) = delete;
+  Progress & operator=(const Progress &) = delete;
+
+  /** \param fraction 0..1 of the work done; \param note short words shown behind (losses, for instance) */
+  void Update(double fraction, const std::string & note = {});
+
+  /** A line of its own that stays, above the progress. */
+  void Interject(const std::string & sentence);
+
+  /** Ends the line with the time that it took; without it, the line is just taken away. */
+  void Finish(const std::string & note = {});
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string Compose(double fraction, Clock::time_point now, const std::string & note) const;
+
+  std::mutex        m_Mutex;
+  std::string       m_Title;
+  double            m_Pixels;
+  bool              m_Shown;
+  bool              m_Terminal;
+  bool              m_LineIsOpen{ false };
+  bool              m_Finished{ false };
+  double            m_LastFraction{ 0 };
+  Clock::time_point m_Start;
+  Clock::time_point m_LastShown;
+};
+
+/** "41.3 MB", "2.0 GB"; powers of 1024, for people. */
+GigapixelCommandLine_EXPORT std::string FormatBytes(double bytes);
+
+/** "4.2 s", "3 min 20 s", "2 h 05 min". */
+GigapixelCommandLine_EXPORT std::string FormatDuration(double seconds);
+
+/** A number for people, with this many digits behind the point. */
+GigapixelCommandLine_EXPORT std::string FormatNumber(double value, int digits);
+
+/** Peak resident memory of this process in bytes (VmHWM); 0 where the system does not say. */
+GigapixelCommandLine_EXPORT std::int64_t GetPeakMemory();
+
+/** Memory that can be had without swapping, in bytes (MemAvailable); 0 where the system does not say. */
+GigapixelCommandLine_EXPORT std::int64_t GetFreeMemory();
+
+} // namespace gigapixel::commandline
+
+#endif

@@ -1,0 +1,32 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef NetworkCommands_h
+#define NetworkCommands_h
+
+#include "gigapixelProgram.h"
+
+#include "gigapixelMemoryPlan.h"
+
+#include "itkWholeSlideImageIO.h"
+
+namespace gigapixel::commandline
+{
+int RunTrain(const ArgumentValues & values, const Session & session);
+int RunSegment(const ArgumentValues & values, const Session & session);
+int RunPlan(const ArgumentValues & values, const Session & session);
+
+/** The level that --level or --mpp asks for; 0 without both. The slide is opened at it again.
+ * \throw std::runtime_error naming the slide */
+void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
+
+/** --memory in bytes; 0: no limit. */
+std::int64_t GetBudget(const ArgumentValues & values);
+
+/** Leaves decoded tiles at most a part of the budget. */
+void LimitTileCache(std::int64_t budget);
+
+/** "estimated peak memory 1.2 GB (streamed, 124 tiles of 2048 x 2048)" */
+std::string FormatPlan(const MemoryPlan & plan);
+
+} // namespace gigapixel::commandline
+
+#endif

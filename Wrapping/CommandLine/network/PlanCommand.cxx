@@ -1,0 +1,119 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "SlideFile.h"
+
+#include <nlohmann/json.hpp>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+/** One row of the table: a purpose and a strategy. What does not fit the budget is a row, too. */
+JSON
+DescribePlan(const NetworkDescription & network,
+             const Size &               image,
+             Purpose                    purpose,
+             Strategy                   strategy,
+             const ArgumentValues &     values,
+             const Session &            session)
+{
+  JSON               row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" },
+            { "strategy", strategy == Strategy::Whole ? "whole" : "streamed" } };
+  const std::int64_t budget = GetBudget(values);
+  try
+  {
+    const std::int64_t tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
+    const MemoryPlan plan = MemoryPlan::Make(network, image, purpose, strategy, budget, session.GetThreads(), tileSize);
+    row["fits"] = budget == 0 || plan.peakBytes <= budget;
+    row["tileSize"] = plan.tileSize;
+    row["tiles"] = plan.numberOfTiles;
+    row["tilesInFlight"] = plan.tilesInFlight;
+    row["peakBytes"] = plan.peakBytes;
+  }
+  catch (const std::runtime_error & refusal)
+  {
+    row["fits"] = false;
+    row["reason"] = refusal.what();
+  }
+  return row;
+}
+
+std::string
+Pad(const std::string & text, std::size_t width)
+{
+  return text.size() < width ? text + std::string(width - text.size(), ' ') : text + ' ';
+}
+
+std::string
+Format(const JSON & json)
+{
+  std::string text = json["image"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
+                     " pixels, network " + json["network"].get<std::string>() + " (" + json["parameters"].dump() +
+                     " parameters, stride " + json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
+  for (const JSON & row : json["plans"])
+  {
+    text += "  " + Pad(row["purpose"].get<std::string>(), 11) + Pad(row["strategy"].get<std::string>(), 10);
+    if (row.contains("reason"))
+    {
+      text += row["reason"].get<std::string>() + '\n';
+      continue;
+    }
+    text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
+    if (row["tileSize"] != 0)
+    {
+      text += row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " + row["tilesInFlight"].dump() +
+              " at a time";
+    }
+    text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
+  }
+  return text;
+}
+} // namespace
+
+int
+RunPlan(const ArgumentValues & values, const Session & session)
+{
+  Size        image;
+  std::string name = "image";
+  if (values.Has("size"))
+  {
+    const auto size = values.GetExtent("size");
+    image = { size[0], size[1] };
+  }
+  else if (values.Has("SLIDE"))
+  {
+    name = values.GetText("SLIDE");
+    const auto slide = OpenSlide(name, values);
+    SelectLevel(*slide, values);
+    const auto size = slide->GetLevelSize(slide->GetLevel());
+    image = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  }
+  else
+  {
+    throw UsageError("gigapixel plan needs a SLIDE, or --size WxH.");
+  }
+  const auto network = NetworkDescription::Load(values.GetText("network"));
+  JSON       json{ { "image", name }, { "width", image.width }, { "height", image.height } };
+  json["network"] = network.name;
+  json["parameters"] = network.GetNumberOfParameters();
+  json["stride"] = network.GetStride();
+  json["halo"] = network.GetHalo();
+  json["budgetBytes"] = values.Has("memory") ? JSON(GetBudget(values)) : JSON();
+  json["freeMemoryBytes"] = GetFreeMemory();
+  json["threads"] = session.GetThreads();
+  json["plans"] = JSON::array();
+  for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
+  {
+    for (const Strategy strategy : { Strategy::Streamed, Strategy::Whole })
+    {
+      json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
+    }
+  }
+  session.PrintResult(Format(json), json.dump(2));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,25 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ProbabilityOutput_h
+#define ProbabilityOutput_h
+
+#include "gigapixelSession.h"
+
+#include "itkImage.h"
+
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** Writes two pyramids in one pass over a streamed map of probabilities: the label (255 where the probability is at
+ * least the threshold, else 0), and the probability itself as round(255 p). Both appear when they are complete.
+ * \throw Interrupted nothing is left of either then */
+void WriteLabelAndProbability(itk::Image<float, 2> * probabilities,
+                              double                 threshold,
+                              const std::string &    labelFile,
+                              const std::string &    probabilityFile,
+                              Progress &             progress);
+
+} // namespace gigapixel::commandline
+
+#endif

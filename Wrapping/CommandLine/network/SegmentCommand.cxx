@@ -1,0 +1,276 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "OutputCheck.h"
+#include "ProbabilityOutput.h"
+#include "PyramidOutput.h"
+#include "SlideBatch.h"
+#include "SlideFile.h"
+
+#include "gigapixelModel.h"
+
+#include "itkGigapixelUNetImageFilter.h"
+#include "itkImageFileReader.h"
+#include "itkRGBPixel.h"
+#include "itkRegionOfInterestImageFilter.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using MaskType = itk::Image<unsigned char, 2>;
+using ProbabilityType = itk::Image<float, 2>;
+
+/** Slides of one magnification differ by a few percent. */
+constexpr double Tolerance = 0.05;
+
+/** One slide, the model, and what is made of them. */
+struct Segmentation
+{
+  const SlideTask &        task;
+  std::string              probability; ///< file; empty: none
+  const Model &            model;
+  itk::WholeSlideImageIO * slide;
+  itk::ImageRegion<2>      region; ///< of the level
+  const ArgumentValues &   values;
+  const Session &          session;
+};
+
+/** Opens the slide at the model's resolution. */
+itk::WholeSlideImageIO::Pointer
+OpenAtResolution(const std::string & file, const Model & model, const ArgumentValues & values)
+{
+  const auto   slide = OpenSlide(file, values);
+  const double resolution = GetLevelZeroResolution(*slide);
+  slide->SetGray(model.network.channels == 1);
+  if (values.Has("level") || model.micronsPerPixel <= 0)
+  {
+    SelectLevel(*slide, values);
+    return slide;
+  }
+  const std::string trained = "the model was trained at " + FormatNumber(model.micronsPerPixel, 3) + " µm/px";
+  if (resolution <= 0)
+  {
+    throw std::runtime_error(file + " does not tell its resolution, but " + trained +
+                             "; state the slide's with --slide-mpp, or choose a level with --level.");
+  }
+  slide->SetMicronsPerPixel(model.micronsPerPixel);
+  slide->ReadImageInformation();
+  if (std::abs(slide->GetMicronsPerPixel() / model.micronsPerPixel - 1) > Tolerance)
+  {
+    throw std::runtime_error(file + " has no level at the model's resolution: " + trained + ", the nearest level (" +
+                             std::to_string(slide->GetLevel()) + ") has " +
+                             FormatNumber(slide->GetMicronsPerPixel(), 3) + " µm/px.");
+  }
+  return slide;
+}
+
+/** --region in pixels of the level, grown to whole ones and clipped; all of the level without it. */
+itk::ImageRegion<2>
+GetRegion(const itk::WholeSlideImageIO & slide, const std::string & file, const ArgumentValues & values)
+{
+  const auto          size = slide.GetLevelSize(slide.GetLevel());
+  itk::ImageRegion<2> region({ { 0, 0 } }, { { size[0], size[1] } });
+  if (!values.Has("region"))
+  {
+    return region;
+  }
+  const auto   wanted = values.GetRegion("region");
+  const double downsample = slide.GetLevelDownsample(slide.GetLevel());
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    const auto first = static_cast<itk::IndexValueType>(std::floor(static_cast<double>(wanted[axis]) / downsample));
+    const auto last =
+      static_cast<itk::IndexValueType>(std::ceil(static_cast<double>(wanted[axis] + wanted[axis + 2]) / downsample));
+    const auto end = std::min(last, static_cast<itk::IndexValueType>(size[axis]));
+    if (first >= end)
+    {
+      throw std::runtime_error("--region " + values.GetText("region") + " lies outside of " + file + '.');
+    }
+    region.SetIndex(axis, first);
+    region.SetSize(axis, static_cast<itk::SizeValueType>(end - first));
+  }
+  return region;
+}
+
+/** slide -> network -> region; the same bits as in the whole slide, since tiles lie on the slide's grid. Holds its
+ * filters, because an image does not keep the filter that makes it. */
+template <typename TPixel, typename TOutputImage>
+struct Pipeline
+{
+  using ImageType = itk::Image<TPixel, 2>;
+  using ReaderType = itk::ImageFileReader<ImageType>;
+  using NetworkType = itk::GigapixelUNetImageFilter<ImageType, TOutputImage>;
+  using RegionType = itk::RegionOfInterestImageFilter<TOutputImage, TOutputImage>;
+
+  explicit Pipeline(const Segmentation & segmentation)
+  {
+    reader->SetImageIO(segmentation.slide);
+    reader->SetFileName(segmentation.task.slide);
+    network->SetInput(reader->GetOutput());
+    network->SetModel(segmentation.model);
+    network->SetThreshold(segmentation.values.GetNumber("threshold"));
+    network->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(segmentation.values)));
+    // Its own progress runs anew for each strip: it is only listened to so that it can be stopped.
+    network->AddObserver(itk::ProgressEvent(), [this](const itk::EventObject &) {
+      if (IsInterruptionRequested())
+      {
+        network->AbortGenerateDataOn();
+      }
+    });
+    region->SetInput(network->GetOutput());
+    region->SetRegionOfInterest(segmentation.region);
+  }
+  Pipeline(const Pipeline &) = delete;
+  Pipeline & operator=(const Pipeline &) = delete;
+
+  typename ReaderType::Pointer  reader{ ReaderType::New() };
+  typename NetworkType::Pointer network{ NetworkType::New() };
+  typename RegionType::Pointer  region{ RegionType::New() };
+};
+
+template <typename TPixel>
+void
+Segment(const Segmentation & segmentation)
+{
+  const auto size = segmentation.region.GetSize();
+  Progress   progress(segmentation.session,
+                    "segment " + segmentation.task.slide,
+                    static_cast<double>(size[0]) * static_cast<double>(size[1]));
+  if (segmentation.probability.empty())
+  {
+    const Pipeline<TPixel, MaskType> pipeline(segmentation);
+    WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, itk::PyramidTIFFImageIO::New(), progress);
+  }
+  else
+  {
+    const Pipeline<TPixel, ProbabilityType> pipeline(segmentation);
+    WriteLabelAndProbability(pipeline.region->GetOutput(),
+                             segmentation.values.GetNumber("threshold"),
+                             segmentation.task.output,
+                             segmentation.probability,
+                             progress);
+  }
+  progress.Finish();
+}
+
+bool
+HasOutputs(const Segmentation & segmentation)
+{
+  const auto                        size = segmentation.region.GetSize();
+  const std::array<std::int64_t, 2> wanted{ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  const bool                        hasMask = HasValidPyramid(segmentation.task.output, wanted, 1);
+  const bool hasProbability = segmentation.probability.empty() || HasValidPyramid(segmentation.probability, wanted, 1);
+  return hasMask && hasProbability;
+}
+
+nlohmann::ordered_json
+RunTask(const SlideTask &      task,
+        const std::string &    probability,
+        const Model &          model,
+        const ArgumentValues & values,
+        const Session &        session,
+        std::string &          text)
+{
+  const auto         slide = OpenAtResolution(task.slide, model, values);
+  const Segmentation segmentation{ task,   probability, model, slide, GetRegion(*slide, task.slide, values),
+                                   values, session };
+  const auto         size = segmentation.region.GetSize();
+  const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
+  const bool         wasThere = !values.Has("overwrite") && HasOutputs(segmentation);
+  const MemoryPlan   plan = MemoryPlan::Make(model.network,
+                                           { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
+                                           Purpose::Inference,
+                                           Strategy::Streamed,
+                                           GetBudget(values),
+                                           session.GetThreads(),
+                                           model.tileSize);
+  const unsigned     level = slide->GetLevel();
+  const double       resolution = slide->GetMicronsPerPixel();
+  if (!wasThere)
+  {
+    CheckOutput(task.output, pixels);
+    if (!probability.empty())
+    {
+      CheckOutput(probability, pixels);
+    }
+    session.Say(task.slide + ": level " + std::to_string(level) + ", " + std::to_string(size[0]) + " x " +
+                std::to_string(size[1]) + "; " + FormatPlan(plan));
+    model.network.channels == 1 ? Segment<unsigned char>(segmentation)
+                                : Segment<itk::RGBPixel<unsigned char>>(segmentation);
+    session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
+                FormatBytes(static_cast<double>(GetPeakMemory())));
+  }
+  nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
+  json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
+  json["level"] = level;
+  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  json["region"] = { segmentation.region.GetIndex(0), segmentation.region.GetIndex(1), size[0], size[1] };
+  json["width"] = size[0];
+  json["height"] = size[1];
+  json["estimatedPeakBytes"] = plan.peakBytes;
+  json["peakBytes"] = GetPeakMemory();
+  text += task.output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+          (wasThere ? " (was there already)\n" : "\n");
+  return json;
+}
+
+Model
+LoadModel(const ArgumentValues & values)
+{
+  const std::string name = values.GetText("model");
+  if (!std::filesystem::exists(name))
+  {
+    throw std::runtime_error("There is no model " + name + "; name a run's folder or a .safetensors file.");
+  }
+  Model model = Model::Load(name);
+  if (model.network.channels != 1 && model.network.channels != 3)
+  {
+    throw std::runtime_error("The model " + name + " wants " + std::to_string(model.network.channels) +
+                             " channels; slides have 1 (gray) or 3 (RGB).");
+  }
+  if (values.Has("probability") && model.network.GetNumberOfClasses() > 2)
+  {
+    throw std::runtime_error(
+      "The model " + name + " tells " + std::to_string(model.network.GetNumberOfClasses()) +
+      " classes apart, whose probabilities do not fit into one picture: leave --probability out.");
+  }
+  return model;
+}
+} // namespace
+
+int
+RunSegment(const ArgumentValues & values, const Session & session)
+{
+  const auto             names = values.GetTexts("SLIDE");
+  const auto             slides = FindSlides(names);
+  const Model            model = LoadModel(values);
+  const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
+  std::vector<SlideTask> probabilities;
+  if (values.Has("probability"))
+  {
+    probabilities = AssignOutputs(slides, values.GetText("probability"), "--probability");
+  }
+  for (std::size_t i = 0; i < probabilities.size(); ++i)
+  {
+    if (std::filesystem::weakly_canonical(probabilities[i].output) ==
+        std::filesystem::weakly_canonical(tasks[i].output))
+    {
+      throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
+    }
+  }
+  LimitTileCache(GetBudget(values));
+  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    const auto        index = static_cast<std::size_t>(&task - tasks.data());
+    const std::string probability = probabilities.empty() ? std::string() : probabilities[index].output;
+    return RunTask(task, probability, model, values, session, text);
+  });
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,251 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "ITKMessages.h"
+#include "PyramidOutput.h"
+#include "SlideFile.h"
+
+#include "itkGigapixelUNetTrainer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+Strategy
+ParseStrategy(const std::string & name)
+{
+  return name == "whole" ? Strategy::Whole : name == "streamed" ? Strategy::Streamed : Strategy::Automatic;
+}
+
+std::int64_t
+GetPixels(const Size & size)
+{
+  return size.width * size.height;
+}
+
+/** Pixels of one row of the cohort at the level that is trained on. */
+Size
+MeasureSample(const CohortEntry & entry, const ArgumentValues & values)
+{
+  const auto slide = OpenSlide(entry.slide, values);
+  CheckInputFile(entry.mask);
+  SelectLevel(*slide, values);
+  const auto   size = slide->GetLevelSize(slide->GetLevel());
+  const double downsample = slide->GetLevelDownsample(slide->GetLevel());
+  if (entry.region.width > 0)
+  {
+    return { static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.width) / downsample)),
+             static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.height) / downsample)) };
+  }
+  return { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+}
+
+/** What a cohort asks of the machine. */
+struct Workload
+{
+  Size        largest;
+  double      pixelsPerEpoch{ 0 };
+  std::size_t trainingSamples{ 0 };
+  std::size_t validationSamples{ 0 };
+};
+
+/** Opens every slide once, so that what cannot work is said before anything starts. */
+Workload
+MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
+{
+  Workload workload;
+  for (const CohortEntry & entry : cohort.entries)
+  {
+    if (entry.split == CohortEntry::Split::Test)
+    {
+      continue;
+    }
+    const Size size = MeasureSample(entry, values);
+    workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
+    workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
+    (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
+  }
+  if (workload.trainingSamples == 0)
+  {
+    throw std::runtime_error(values.GetText("cohort") + " has no row with the split train.");
+  }
+  return workload;
+}
+
+void
+Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
+{
+  trainer.SetNetwork(values.GetText("network"));
+  trainer.SetRunFolder(values.GetText("output"));
+  trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
+  trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
+  trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
+  trainer.SetEpochs(static_cast<int>(values.GetInteger("epochs")));
+  trainer.SetLearningRate(values.GetNumber("learning-rate"));
+  trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
+  trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
+  trainer.SetAugment(!values.Has("no-augmentation"));
+  trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
+  trainer.SetStrategy(ParseStrategy(values.GetText("strategy")));
+  trainer.SetTileSize(values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
+  trainer.SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
+  trainer.SetResume(values.Has("resume"));
+}
+
+/** What the epochs have come to. */
+struct Outcome
+{
+  int    epoch{ 0 };
+  double loss{ NAN };
+  double validationLoss{ NAN };
+  double validationDice{ NAN };
+  int    bestEpoch{ 0 };
+  double bestValidationLoss{ NAN };
+  double bestValidationDice{ NAN };
+
+  void
+  Add(const TrainingProgress & state)
+  {
+    epoch = state.epoch;
+    loss = state.loss;
+    validationLoss = state.validationLoss;
+    validationDice = state.validationDice;
+    if (!std::isnan(validationLoss) && !(validationLoss >= bestValidationLoss))
+    {
+      bestEpoch = epoch;
+      bestValidationLoss = validationLoss;
+      bestValidationDice = validationDice;
+    }
+  }
+};
+
+std::string
+FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
+{
+  std::string text =
+    "epoch " + std::to_string(state.epoch) + '/' + std::to_string(epochs) + ": loss " + FormatNumber(state.loss, 5);
+  if (!std::isnan(state.validationLoss))
+  {
+    text += ", validation loss " + FormatNumber(state.validationLoss, 5);
+  }
+  if (!std::isnan(state.validationDice))
+  {
+    text += ", validation Dice " + FormatNumber(state.validationDice, 4);
+  }
+  return text;
+}
+
+std::string
+MakeRunFolder(const std::string & folder)
+{
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder))
+  {
+    throw std::runtime_error("The run folder " + folder + " cannot be made" +
+                             (error ? ": " + error.message() : std::string()) + '.');
+  }
+  return folder;
+}
+
+/** Trains with a line of progress and a line for each epoch. */
+Outcome
+Train(itk::GigapixelUNetTrainer & trainer,
+      const Workload &            workload,
+      const ArgumentValues &      values,
+      const Session &             session)
+{
+  const std::int64_t epochs = values.GetInteger("epochs");
+  Outcome            outcome;
+  Progress           progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
+  Observe(&trainer, progress, 0, 1);
+  trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
+    const TrainingProgress & state = trainer.GetTrainingProgress();
+    outcome.Add(state);
+    progress.Interject(FormatEpoch(state, epochs));
+  });
+  try
+  {
+    trainer.Update();
+  }
+  catch (const itk::ProcessAborted &)
+  {
+    throw Interrupted("Everything up to the last full step is in " + values.GetText("output") +
+                      "; the same command with --resume goes on from there.");
+  }
+  progress.Finish();
+  return outcome;
+}
+
+nlohmann::ordered_json
+Describe(const Outcome & outcome, const Workload & workload, const MemoryPlan & plan, const ArgumentValues & values)
+{
+  const std::string run = values.GetText("output");
+  const auto        known = [](double value) {
+    return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  nlohmann::ordered_json json{ { "run", run }, { "model", run + "/best.safetensors" } };
+  json["trainingSamples"] = workload.trainingSamples;
+  json["validationSamples"] = workload.validationSamples;
+  json["epochs"] = outcome.epoch;
+  json["loss"] = known(outcome.loss);
+  json["validationLoss"] = known(outcome.validationLoss);
+  json["validationDice"] = known(outcome.validationDice);
+  json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
+  json["bestValidationLoss"] = known(outcome.bestValidationLoss);
+  json["bestValidationDice"] = known(outcome.bestValidationDice);
+  json["estimatedPeakBytes"] = plan.peakBytes;
+  json["peakBytes"] = GetPeakMemory();
+  return json;
+}
+} // namespace
+
+int
+RunTrain(const ArgumentValues & values, const Session & session)
+{
+  CheckInputFile(values.GetText("cohort"));
+  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
+  for (const std::string & warning : cohort.warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  const Workload workload = MeasureCohort(cohort, values);
+  MakeRunFolder(values.GetText("output"));
+  const std::int64_t budget = GetBudget(values);
+  LimitTileCache(budget);
+  const auto       network = NetworkDescription::Load(values.GetText("network"));
+  const MemoryPlan plan = MemoryPlan::Make(network,
+                                           workload.largest,
+                                           Purpose::Training,
+                                           ParseStrategy(values.GetText("strategy")),
+                                           budget,
+                                           session.GetThreads(),
+                                           values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
+  session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
+              " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
+              std::to_string(workload.largest.height) + "; " + FormatPlan(plan));
+
+  const auto trainer = itk::GigapixelUNetTrainer::New();
+  Configure(*trainer, values);
+  trainer->AddCohort(cohort);
+  const Outcome outcome = Train(*trainer, workload, values, session);
+  const auto    json = Describe(outcome, workload, plan, values);
+  std::string   text = "model " + json["model"].get<std::string>();
+  if (outcome.bestEpoch > 0)
+  {
+    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (Dice " +
+            FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
+  }
+  session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
+              FormatBytes(static_cast<double>(GetPeakMemory())));
+  session.PrintResult(text, json.dump(2));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,17 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef CommandFunctions_h
+#define CommandFunctions_h
+
+#include "gigapixelProgram.h"
+
+namespace gigapixel::commandline
+{
+int RunInfo(const ArgumentValues & values, const Session & session);
+int RunLabel(const ArgumentValues & values, const Session & session);
+int RunEvaluate(const ArgumentValues & values, const Session & session);
+int RunOverlay(const ArgumentValues & values, const Session & session);
+int RunSynthesize(const ArgumentValues & values, const Session & session);
+int RunDoctor(const ArgumentValues & values, const Session & session);
+} // namespace gigapixel::commandline
+
+#endif

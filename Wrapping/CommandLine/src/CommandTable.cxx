@@ -1,0 +1,450 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelArgument.h"
+
+#include "gigapixelTissuePresets.h"
+
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Type = ArgumentType;
+using Channel = ArgumentChannel;
+
+Argument
+Slides(const std::string & description)
+{
+  Argument argument{ "SLIDE", Type::File, "", description };
+  argument.channel = Channel::Input;
+  argument.content = "slide";
+  argument.required = true;
+  argument.repeated = true;
+  return argument;
+}
+
+Argument
+Slide(const std::string & description)
+{
+  Argument argument = Slides(description);
+  argument.repeated = false;
+  return argument;
+}
+
+Argument
+InputFile(const std::string & name,
+          const std::string & placeholder,
+          const std::string & content,
+          const std::string & text)
+{
+  Argument argument{ name, Type::File, placeholder, text };
+  argument.channel = Channel::Input;
+  argument.content = content;
+  return argument;
+}
+
+Argument
+OutputFile(const std::string & name,
+           const std::string & placeholder,
+           const std::string & content,
+           const std::string & text)
+{
+  Argument argument = InputFile(name, placeholder, content, text);
+  argument.channel = Channel::Output;
+  return argument;
+}
+
+Argument
+Output(const std::string & placeholder, const std::string & content, const std::string & text)
+{
+  Argument argument = OutputFile("output", placeholder, content, text);
+  argument.shortName = 'o';
+  return argument;
+}
+
+Argument
+Switch(const std::string & name, const std::string & text)
+{
+  return Argument{ name, Type::Switch, "", text };
+}
+
+Argument
+Choice(const std::string & name, std::vector<std::string> choices, const std::string & value, const std::string & text)
+{
+  Argument argument{ name, Type::Choice, "NAME", text, value };
+  argument.choices = std::move(choices);
+  return argument;
+}
+
+Argument
+Numeric(Type                type,
+        const std::string & name,
+        const std::string & value,
+        double              least,
+        double              most,
+        const std::string & text)
+{
+  Argument argument{ name, type, type == Type::Integer ? "N" : "X", text, value };
+  argument.minimum = least;
+  argument.maximum = most;
+  return argument;
+}
+
+Argument
+Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text)
+{
+  return Numeric(Type::Integer, name, value, least, most, text);
+}
+
+Argument
+Number(const std::string & name, const std::string & value, double least, double most, const std::string & text)
+{
+  return Numeric(Type::Number, name, value, least, most, text);
+}
+
+/** Between 0.05 and 20 µm is what microscopes of slides give. */
+Argument
+Resolution(const std::string & name, const std::string & value, const std::string & text)
+{
+  Argument argument = Number(name, value, 0.05, name == "slide-mpp" ? 20 : 1000, text);
+  argument.unit = "µm/px";
+  return argument;
+}
+
+Argument
+SlideResolution()
+{
+  return Resolution(
+    "slide-mpp", "", "Resolution of level 0, for slides whose file does not tell it or tells nonsense.");
+}
+
+Argument
+Required(Argument argument)
+{
+  argument.required = true;
+  return argument;
+}
+
+Argument
+OneOf(const std::string & alternative, Argument argument)
+{
+  argument.alternative = alternative;
+  return argument;
+}
+
+Argument
+Level()
+{
+  return OneOf("level", Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest, and the default."));
+}
+
+Argument
+LevelResolution()
+{
+  return OneOf(
+    "level",
+    Resolution(
+      "mpp", "", "Pyramid level by its resolution: the coarsest that is not coarser than this (5 % allowed)."));
+}
+
+Argument
+Network()
+{
+  return Argument{ "network",
+                   Type::Text,
+                   "NAME|FILE.json",
+                   "The network: a name (remedios2023) or a JSON file of layers, channels, kernels, strides and skips.",
+                   "remedios2023" };
+}
+
+Argument
+Memory()
+{
+  return Argument{ "memory",
+                   Type::Memory,
+                   "BYTES",
+                   "Peak resident memory that the whole process may take, for instance 2G or 512M. It never changes a "
+                   "result, only how much is in flight. Without it: what the machine has free." };
+}
+
+Argument
+TileSize()
+{
+  Argument argument = Integer(
+    "tile-size", "", 32, 65536, "Side of a tile's core, a multiple of the network's stride. Without it: the plan's.");
+  argument.unit = "px";
+  return argument;
+}
+
+Argument
+Overwrite()
+{
+  return Switch("overwrite",
+                "Replace outputs that exist. Without it, a valid output of the same slide is kept and skipped, so that "
+                "an interrupted batch goes on where it was.");
+}
+
+/** Those that every command takes. */
+std::vector<Argument>
+CommonArguments()
+{
+  Argument threads =
+    Integer("threads", "0", 0, 4096, "Threads to use; 0: as many as there are cores. No result depends on it.");
+  Argument quiet = Switch("quiet", "No progress and no messages but warnings and errors.");
+  quiet.shortName = 'q';
+  Argument help = Switch("help", "Show this help.");
+  help.shortName = 'h';
+  return { threads, quiet, Switch("json", "Print the result on stdout as JSON; messages stay on stderr."), help };
+}
+
+Argument
+TissuePreset()
+{
+  Argument argument{ "preset", Type::Choice, "NAME", "Chain of filters:" };
+  for (const gigapixel::TissuePreset & preset : gigapixel::GetTissuePresets())
+  {
+    argument.choices.push_back(preset.name);
+    argument.description += ' ' + preset.name + ": " + preset.purpose + (preset.purpose.back() == '.' ? "" : ".");
+  }
+  argument.defaultValue = argument.choices.front();
+  return argument;
+}
+
+Command
+Info()
+{
+  return {
+    "info",
+    "what a slide file holds",
+    "Shows format, decoder, pyramid levels, resolution, physical size, associated images and warnings of slides.",
+    { Slides("Slide files, or folders of slides."),
+      SlideResolution(),
+      Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
+      Output("PNG", "picture", "Where the associated image goes."),
+      Overwrite() },
+    { "gigapixel info slide.svs",
+      "gigapixel info slides/ --json",
+      "gigapixel info slide.svs --associated macro -o macro.png" }
+  };
+}
+
+Command
+Label()
+{
+  Argument downsample = Integer(
+    "downsample", "8", 1, 256, "Label grid: this many level-0 pixels along each axis make one pixel of the mask.");
+  return {
+    "label",
+    "a tissue mask, without any training",
+    "Finds the tissue of slides by thresholds and morphology and writes it as a mask pyramid: 255 tissue, 0 "
+    "background. "
+    "Sizes are rounded up; a block at the border averages its real pixels.",
+    { Slides("Slide files, or folders of slides."),
+      Required(Output("OUT",
+                      "label",
+                      "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "SLIDE-NAME.pyramid.tif for each.")),
+      TissuePreset(),
+      OneOf("grid", downsample),
+      OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
+      SlideResolution(),
+      Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
+      Overwrite() },
+    { "gigapixel label slide.svs -o slide.tissue.tif", "gigapixel label slides/ -o masks/ --mpp 4" }
+  };
+}
+
+Command
+Train()
+{
+  Argument noAugmentation = Switch(
+    "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
+  return {
+    "train",
+    "a network on whole slides",
+    "Trains a segmentation network on whole slides, one slide (or region) a step, with exact gradients, in the memory "
+    "that you allow. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
+    { Required(InputFile("cohort",
+                         "CSV",
+                         "table",
+                         "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
+                         "(x,y,width,height in level-0 pixels). Paths are relative to the table.")),
+      Required(Output("RUN", "folder", "Folder of this run.")),
+      Network(),
+      Level(),
+      LevelResolution(),
+      SlideResolution(),
+      Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
+      Number("learning-rate", "0.001", 1e-9, 10, "Of Adam."),
+      Number("learning-rate-decay",
+             "1",
+             1e-6,
+             1,
+             "Factor on the learning rate after an epoch without a better validation loss."),
+      Integer(
+        "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
+      noAugmentation,
+      Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
+      Choice("strategy",
+             { "automatic", "streamed", "whole" },
+             "streamed",
+             "How a slide goes through the network: exact tiles (streamed), or one graph over all of it (whole)."),
+      TileSize(),
+      Memory(),
+      Switch("resume", "Go on with the run that the folder holds.") },
+    { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },
+    true
+  };
+}
+
+Command
+Segment()
+{
+  Argument region{
+    "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels. The mask has its size."
+  };
+  region.unit = "px";
+  return {
+    "segment",
+    "slides with a trained network",
+    "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
+    "where the probability reaches the threshold, else 0 (class numbers for more than two classes).",
+    { Slides("Slide files, or folders of slides."),
+      Required(
+        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+      Required(Output("OUT",
+                      "label",
+                      "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "SLIDE-NAME.pyramid.tif for each.")),
+      Integer("level",
+              "",
+              0,
+              63,
+              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
+              "model's resolution (5 % allowed)."),
+      SlideResolution(),
+      region,
+      OutputFile("probability",
+                 "FILE",
+                 "picture",
+                 "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
+      Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
+      Memory(),
+      Overwrite() },
+    { "gigapixel segment slide.svs --model run -o slide.mask.tif",
+      "gigapixel segment slides/ --model run -o masks/ --memory 2G" },
+    true
+  };
+}
+
+Command
+Evaluate()
+{
+  return {
+    "evaluate",
+    "a mask against the truth",
+    "Compares two masks pixel by pixel; every value above 0 is object. They are laid over each other in mm (by their "
+    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the "
+    "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
+    "is 1. "
+    "No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object.",
+    { Required(InputFile("PREDICTION", "", "label", "The mask to judge.")),
+      Required(InputFile("TRUTH", "", "label", "The mask to judge it by.")),
+      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared.") },
+    { "gigapixel evaluate slide.mask.tif slide.truth.tif", "gigapixel evaluate slide.mask.tif slide.truth.tif --json" }
+  };
+}
+
+Command
+Overlay()
+{
+  Argument size = Integer("size", "1024", 16, 16384, "Longer side of the picture.");
+  size.unit = "px";
+  return { "overlay",
+           "a picture of a slide with its mask",
+           "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined.",
+           { Slide("Slide file."),
+             Required(InputFile("MASK", "", "label", "A mask of this slide, at any resolution.")),
+             Required(Output("PNG", "picture", "The picture.")),
+             size,
+             Switch("partial", "MASK covers a part of the slide (segment --region)."),
+             SlideResolution(),
+             Overwrite() },
+           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000" } };
+}
+
+Command
+Synthesize()
+{
+  Argument size{ "size", Type::Extent, "WxH", "Width and height of level 0." };
+  size.unit = "px";
+  return {
+    "synthesize",
+    "a slide with known truth",
+    "Draws an H&E-like slide (glass noise, tissue with holes, pale tissue, debris, pen) as a JPEG pyramid, and the "
+    "mask of its tissue. The same seed gives the same slide, to the bit of each pixel before JPEG.",
+    { Required(OutputFile("OUT", "", "slide", "The slide, a .tif file.")),
+      Required(size),
+      Integer("seed", "1", 0, 4294967295.0, "Which slide."),
+      OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
+      Resolution("mpp", "0.5", "Resolution of level 0."),
+      Integer("quality", "80", 1, 100, "Of the JPEG compression."),
+      Overwrite() },
+    { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif" }
+  };
+}
+
+Command
+Plan()
+{
+  Argument slide = Slide("Slide file.");
+  slide.required = false;
+  slide.alternative = "image";
+  Argument size{ "size", Type::Extent, "WxH", "Width and height of an image, instead of a slide." };
+  size.unit = "px";
+  size.alternative = "image";
+  return {
+    "plan",
+    "memory that a slide will take",
+    "Shows for training and inference what each strategy would take before anything is started: tiles, their number, "
+    "estimated peak memory of the process.",
+    { slide, size, Network(), Level(), LevelResolution(), SlideResolution(), TileSize(), Memory() },
+    { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
+    true
+  };
+}
+
+Command
+Doctor()
+{
+  return { "doctor",
+           "whether this installation is healthy",
+           "Shows versions, cores, memory, codecs, whether the network module loads, and tries to write and read a "
+           "small pyramid.",
+           {},
+           { "gigapixel doctor", "gigapixel doctor --json" } };
+}
+
+} // namespace
+
+const std::vector<Command> &
+GetCommands()
+{
+  static const std::vector<Command> commands = [] {
+    std::vector<Command> all{
+      Info(), Label(), Train(), Segment(), Evaluate(), Overlay(), Synthesize(), Plan(), Doctor()
+    };
+    for (Command & command : all)
+    {
+      for (Argument & argument : CommonArguments())
+      {
+        command.arguments.push_back(std::move(argument));
+      }
+    }
+    return all;
+  }();
+  return commands;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,200 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CommandFunctions.h"
+#include "ITKMessages.h"
+#include "NetworkModule.h"
+#include "PyramidOutput.h"
+
+#include "itkImageRegionConstIterator.h"
+#include "itkVersion.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <nlohmann/json.hpp>
+#include <openjpeg.h>
+#include <openslide.h>
+#include <tiffio.h>
+#include <webp/decode.h>
+#include <zstd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <unistd.h>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+/** "LIBTIFF, Version 4.5.0" of a text of several lines. */
+std::string
+GetTIFFVersion()
+{
+  const std::string text = TIFFGetVersion();
+  const std::string line = text.substr(0, text.find('\n'));
+  return line.substr(line.find_last_of(' ') + 1);
+}
+
+std::string
+GetWebPVersion()
+{
+  const int version = WebPGetDecoderVersion();
+  return std::to_string(version >> 16) + '.' + std::to_string((version >> 8) & 255) + '.' +
+         std::to_string(version & 255);
+}
+
+/** A folder that goes when it is done with. */
+class TemporaryFolder
+{
+public:
+  TemporaryFolder()
+    : m_Path((std::filesystem::temp_directory_path() / "gigapixel-doctor-XXXXXX").string())
+  {
+    if (!mkdtemp(m_Path.data()))
+    {
+      throw std::runtime_error("the folder " + std::filesystem::temp_directory_path().string() +
+                               " cannot be written to.");
+    }
+  }
+  ~TemporaryFolder()
+  {
+    std::error_code ignored;
+    std::filesystem::remove_all(m_Path, ignored);
+  }
+
+  std::string
+  GetFile(const std::string & name) const
+  {
+    return m_Path + '/' + name;
+  }
+
+private:
+  std::string m_Path;
+};
+
+itk::Image<unsigned char, 2>::Pointer
+MakeChessboard()
+{
+  const auto image = itk::Image<unsigned char, 2>::New();
+  image->SetRegions(itk::Size<2>{ { 600, 500 } });
+  image->Allocate();
+  unsigned char * pixels = image->GetBufferPointer();
+  for (std::size_t i = 0; i < 600 * 500; ++i)
+  {
+    pixels[i] = (i % 600 / 7 + i / 600 / 5) % 2 ? 255 : 0;
+  }
+  return image;
+}
+
+/** Writes a pyramid into the folder for temporary files and reads it back. Throws what goes wrong. */
+void
+TestWriting(const Session & session)
+{
+  const TemporaryFolder folder;
+  const std::string     file = folder.GetFile("chessboard.pyramid.tif");
+  const auto            image = MakeChessboard();
+  Progress              progress(session, "write test");
+  WritePyramid(image.GetPointer(), file, itk::PyramidTIFFImageIO::New(), progress);
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  io->ReadImageInformation();
+  std::vector<unsigned char> pixels(600 * 500);
+  io->ReadRegion(0, 0, 0, 600, 500, 1, pixels.data());
+  if (!std::equal(pixels.begin(), pixels.end(), image->GetBufferPointer()))
+  {
+    throw std::runtime_error("a pyramid came back with other pixels than were written.");
+  }
+}
+
+JSON
+DescribeNetwork()
+{
+  const std::string path = GetNetworkModulePath();
+  JSON              json{ { "installed", std::filesystem::exists(path) }, { "loads", false }, { "torch", nullptr } };
+  json["module"] = path;
+  try
+  {
+    json["torch"] = GetTorchVersion();
+    json["loads"] = true;
+  }
+  catch (const std::exception & error)
+  {
+    json["problem"] = error.what();
+  }
+  return json;
+}
+
+JSON
+DescribeWriteTest(const Session & session)
+{
+  JSON json{ { "folder", std::filesystem::temp_directory_path().string() }, { "passed", false } };
+  try
+  {
+    TestWriting(session);
+    json["passed"] = true;
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    json["problem"] = CleanMessage(error.GetDescription());
+  }
+  catch (const std::exception & error)
+  {
+    json["problem"] = error.what();
+  }
+  return json;
+}
+
+std::string
+Format(const JSON & json)
+{
+  std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
+  text += "  ITK            " + json["itk"].get<std::string>() + '\n';
+  text += "  OpenSlide      " + json["openslide"].get<std::string>() + '\n';
+  text += "  libtiff        " + json["libtiff"].get<std::string>() + '\n';
+  text += "  codecs         ";
+  for (const auto & codec : json["codecs"].items())
+  {
+    text += codec.key() + (codec.value().is_string() ? " (" + codec.value().get<std::string>() + "), " : ", ");
+  }
+  text.replace(text.size() - 2, 2, "\n");
+  text += "  cores          " + json["cores"].dump() + " (used: " + json["threads"].dump() + ")\n";
+  text += "  free memory    " + FormatBytes(json["freeMemoryBytes"].get<double>()) + '\n';
+  const JSON & network = json["network"];
+  text += "  network module " +
+          (network["loads"].get<bool>() ? "loads, LibTorch " + network["torch"].get<std::string>()
+                                        : network["problem"].get<std::string>()) +
+          '\n';
+  const JSON & writing = json["writeTest"];
+  text += "  write test     " +
+          (writing["passed"].get<bool>() ? "passed in " + writing["folder"].get<std::string>()
+                                         : "failed: " + writing["problem"].get<std::string>()) +
+          '\n';
+  return text + (json["healthy"].get<bool>() ? "All is well.\n" : "Something is wrong.\n");
+}
+} // namespace
+
+int
+RunDoctor(const ArgumentValues &, const Session & session)
+{
+  JSON json{ { "version", GIGAPIXEL_VERSION } };
+  json["itk"] = itk::Version::GetITKVersion();
+  json["openslide"] = openslide_get_version();
+  json["libtiff"] = GetTIFFVersion();
+  json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
+                     { "deflate", "libdeflate" },      { "LZW", nullptr },
+                     { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };
+  json["cores"] = std::thread::hardware_concurrency();
+  json["threads"] = session.GetThreads();
+  json["freeMemoryBytes"] = GetFreeMemory();
+  json["network"] = DescribeNetwork();
+  json["writeTest"] = DescribeWriteTest(session);
+  // A build without the network is a whole one; a module that does not load is not.
+  const JSON & network = json["network"];
+  const bool   healthy =
+    json["writeTest"]["passed"].get<bool>() && (network["loads"].get<bool>() || !network["installed"].get<bool>());
+  json["healthy"] = healthy;
+  session.PrintResult(Format(json), json.dump(2));
+  return healthy ? Success : Failure;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,203 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "Agreement.h"
+#include "CommandFunctions.h"
+#include "MaskImage.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** Rows that are compared at a time: a row of tiles of the pyramids that we write. */
+constexpr std::int64_t BandRows = 256;
+
+/** The pixels of the finer mask, each with the pixel of the coarser one below its center. */
+class Comparison
+{
+public:
+  Comparison(const MaskImage & prediction, const MaskImage & truth, bool partial)
+    : m_PredictionIsFiner(IsFiner(prediction.GetGrid(), truth.GetGrid()))
+    , m_Fine(m_PredictionIsFiner ? prediction : truth)
+    , m_Coarse(m_PredictionIsFiner ? truth : prediction)
+    , m_Match(GridMatch::Make(prediction.GetGrid(), truth.GetGrid(), partial))
+  {
+    if (!m_PredictionIsFiner)
+    {
+      // The match is of prediction to truth; here it is wanted the other way.
+      for (AxisMatch & axis : m_Match.axes)
+      {
+        axis = axis.GetInverse();
+      }
+    }
+    for (std::int64_t x = 0; x < m_Fine.GetGrid().size[0]; ++x)
+    {
+      m_Columns.push_back(Clip(m_Match.axes[0](x), m_Coarse.GetGrid().size[0], partial));
+    }
+    m_Partial = partial;
+  }
+
+  const GridMatch &
+  GetMatch() const
+  {
+    return m_Match;
+  }
+
+  const PlaneGrid &
+  GetFineGrid() const
+  {
+    return m_Fine.GetGrid();
+  }
+
+  Agreement
+  Run(const Session & session)
+  {
+    const PlaneGrid & grid = m_Fine.GetGrid();
+    Progress  progress(session, "evaluate", static_cast<double>(grid.size[0]) * static_cast<double>(grid.size[1]));
+    Agreement agreement;
+    for (std::int64_t y = 0; y < grid.size[1]; y += BandRows)
+    {
+      ThrowIfInterrupted();
+      CompareBand(y, std::min(BandRows, grid.size[1] - y), agreement);
+      progress.Update(static_cast<double>(y) / static_cast<double>(grid.size[1]));
+    }
+    return agreement;
+  }
+
+private:
+  static bool
+  IsFiner(const PlaneGrid & prediction, const PlaneGrid & truth)
+  {
+    return prediction.HasSpacing() && truth.HasSpacing() ? prediction.spacing[0] <= truth.spacing[0]
+                                                         : prediction.size[0] >= truth.size[0];
+  }
+
+  /** Rounded sizes may let a last pixel's center fall beyond the other's last pixel, which it then takes; of a part,
+   * what lies outside is not compared: -1. */
+  static std::int64_t
+  Clip(std::int64_t pixel, std::int64_t size, bool partial)
+  {
+    const bool isInside = pixel >= 0 && pixel < size;
+    return isInside || !partial ? std::clamp<std::int64_t>(pixel, 0, size - 1) : -1;
+  }
+
+  void
+  CompareBand(std::int64_t first, std::int64_t count, Agreement & agreement)
+  {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t y = first; y < first + count; ++y)
+    {
+      rows.push_back(Clip(m_Match.axes[1](y), m_Coarse.GetGrid().size[1], m_Partial));
+    }
+    const auto inside = std::find_if(rows.begin(), rows.end(), [](std::int64_t row) { return row >= 0; });
+    if (inside == rows.end())
+    {
+      return;
+    }
+    const std::int64_t firstCoarse = *inside;
+    const std::int64_t lastCoarse = *std::max_element(rows.begin(), rows.end());
+    m_Fine.ReadRows(first, count, m_FineRows);
+    m_Coarse.ReadRows(firstCoarse, lastCoarse - firstCoarse + 1, m_CoarseRows);
+    for (std::int64_t y = 0; y < count; ++y)
+    {
+      if (rows[static_cast<std::size_t>(y)] >= 0)
+      {
+        CompareRow(m_FineRows.data() + y * m_Fine.GetGrid().size[0],
+                   m_CoarseRows.data() + (rows[static_cast<std::size_t>(y)] - firstCoarse) * m_Coarse.GetGrid().size[0],
+                   agreement);
+      }
+    }
+  }
+
+  void
+  CompareRow(const unsigned char * fine, const unsigned char * coarse, Agreement & agreement) const
+  {
+    std::array<std::int64_t, 4> counts{}; // by 2 * fine + coarse
+    for (std::size_t x = 0; x < m_Columns.size(); ++x)
+    {
+      if (m_Columns[x] >= 0)
+      {
+        ++counts[2u * fine[x] + coarse[m_Columns[x]]];
+      }
+    }
+    agreement.trueNegatives += counts[0];
+    agreement.truePositives += counts[3];
+    agreement.falsePositives += counts[m_PredictionIsFiner ? 2 : 1];
+    agreement.falseNegatives += counts[m_PredictionIsFiner ? 1 : 2];
+  }
+
+  bool                       m_PredictionIsFiner;
+  const MaskImage &          m_Fine;
+  const MaskImage &          m_Coarse;
+  GridMatch                  m_Match;
+  bool                       m_Partial{ false };
+  std::vector<std::int64_t>  m_Columns;
+  std::vector<unsigned char> m_FineRows;
+  std::vector<unsigned char> m_CoarseRows;
+};
+
+nlohmann::ordered_json
+Describe(const Agreement &  agreement,
+         const MaskImage &  prediction,
+         const MaskImage &  truth,
+         const Comparison & comparison)
+{
+  nlohmann::ordered_json json{ { "prediction", prediction.GetGrid().name }, { "truth", truth.GetGrid().name } };
+  json["dice"] = agreement.GetDice();
+  json["iou"] = agreement.GetIoU();
+  json["sensitivity"] = agreement.GetSensitivity();
+  json["specificity"] = agreement.GetSpecificity();
+  json["precision"] = agreement.GetPrecision();
+  json["diceAllForeground"] = agreement.GetDiceOfAllForeground();
+  json["tp"] = agreement.truePositives;
+  json["fp"] = agreement.falsePositives;
+  json["fn"] = agreement.falseNegatives;
+  json["tn"] = agreement.trueNegatives;
+  json["pixels"] = agreement.GetPixels();
+  const PlaneGrid & grid = comparison.GetFineGrid();
+  json["mpp"] = grid.HasSpacing() ? nlohmann::ordered_json(500 * (grid.spacing[0] + grid.spacing[1])) : nullptr;
+  const double mm2 = grid.spacing[0] * grid.spacing[1];
+  const auto   area = [&](std::int64_t pixels) {
+    return grid.HasSpacing() ? nlohmann::ordered_json(static_cast<double>(pixels) * mm2) : nullptr;
+  };
+  json["predictionMm2"] = area(agreement.truePositives + agreement.falsePositives);
+  json["truthMm2"] = area(agreement.truePositives + agreement.falseNegatives);
+  json["matchedBy"] = comparison.GetMatch().inMillimeters ? "millimeters" : "extent";
+  return json;
+}
+
+std::string
+Format(const Agreement & agreement, const nlohmann::ordered_json & json)
+{
+  std::string text;
+  for (const char * key : { "dice", "iou", "sensitivity", "specificity", "precision", "diceAllForeground" })
+  {
+    text += std::string(key) + std::string(19 - std::string(key).size(), ' ') +
+            FormatNumber(json[key].get<double>(), 6) + '\n';
+  }
+  text += "pixels             " + std::to_string(agreement.GetPixels()) + " (tp " + json["tp"].dump() + ", fp " +
+          json["fp"].dump() + ", fn " + json["fn"].dump() + ", tn " + json["tn"].dump() + ")\n";
+  if (json["truthMm2"].is_number())
+  {
+    text += "area               " + FormatNumber(json["predictionMm2"].get<double>(), 4) + " mm2 predicted, " +
+            FormatNumber(json["truthMm2"].get<double>(), 4) + " mm2 true\n";
+  }
+  return text;
+}
+} // namespace
+
+int
+RunEvaluate(const ArgumentValues & values, const Session & session)
+{
+  const MaskImage prediction(values.GetText("PREDICTION"));
+  const MaskImage truth(values.GetText("TRUTH"));
+  Comparison      comparison(prediction, truth, values.Has("partial"));
+  const Agreement agreement = comparison.Run(session);
+  const auto      json = Describe(agreement, prediction, truth, comparison);
+  session.PrintResult(Format(agreement, json), json.dump(2));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,95 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ITKMessages.h"
+
+#include "itkObjectFactory.h"
+#include "itkOutputWindow.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+std::mutex               messageMutex;
+bool                     collecting = false;
+std::vector<std::string> collected;
+
+/** Where ITK's texts go; ITK keeps one for the process. */
+class SentenceWindow : public itk::OutputWindow
+{
+public:
+  using Self = SentenceWindow;
+  using Superclass = itk::OutputWindow;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+  itkTypeMacro(SentenceWindow, OutputWindow);
+
+  void
+  DisplayText(const char * text) override
+  {
+    const std::string                 sentence = CleanMessage(text);
+    const std::lock_guard<std::mutex> lock(messageMutex);
+    if (collecting)
+    {
+      collected.push_back(sentence);
+    }
+    else if (m_Shown.insert(sentence).second)
+    {
+      std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
+    }
+  }
+
+private:
+  std::set<std::string> m_Shown;
+};
+} // namespace
+
+std::string
+CleanMessage(const std::string & message)
+{
+  std::string sentence = message;
+  // "WARNING: In file, line 1\nClass (0x1): sentence\n\n" and "ITK ERROR: Class(0x1): sentence"
+  const std::size_t address = sentence.find("(0x");
+  const std::size_t end = address == std::string::npos ? std::string::npos : sentence.find("): ", address);
+  const bool        isPrefix = sentence.rfind("WARNING: In ", 0) == 0 || sentence.rfind("ITK ERROR: ", 0) == 0 ||
+                        sentence.rfind("itk::ERROR: ", 0) == 0;
+  if (isPrefix && end != std::string::npos)
+  {
+    sentence.erase(0, end + 3);
+  }
+  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+  const std::size_t last = sentence.find_last_not_of(' ');
+  const std::size_t first = sentence.find_first_not_of(' ');
+  return last == std::string::npos ? std::string() : sentence.substr(first, last - first + 1);
+}
+
+void
+ShowITKWarningsAsSentences()
+{
+  itk::OutputWindow::SetInstance(SentenceWindow::New());
+}
+
+WarningCollector::WarningCollector()
+{
+  const std::lock_guard<std::mutex> lock(messageMutex);
+  collecting = true;
+  collected.clear();
+}
+
+WarningCollector::~WarningCollector()
+{
+  const std::lock_guard<std::mutex> lock(messageMutex);
+  collecting = false;
+}
+
+std::vector<std::string>
+WarningCollector::GetWarnings() const
+{
+  const std::lock_guard<std::mutex> lock(messageMutex);
+  return collected;
+}
+
+} // namespace gigapixel::commandline

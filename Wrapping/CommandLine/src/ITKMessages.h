@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ITKMessages_h
+#define ITKMessages_h
+
+#include "GigapixelCommandLineExport.h"
+
+#include <string>
+#include <vector>
+
+namespace gigapixel::commandline
+{
+
+/** The sentence of an ITK message, without the class, address and line that ITK puts before it, in one line. */
+GigapixelCommandLine_EXPORT std::string CleanMessage(const std::string & message);
+
+/** From now on warnings of ITK classes go to stderr as one sentence each, once each. */
+GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
+
+/** \class WarningCollector
+ * \brief While it lives, keeps the warnings of ITK classes instead of showing them. */
+class GigapixelCommandLine_EXPORT WarningCollector
+{
+public:
+  WarningCollector();
+  ~WarningCollector();
+  WarningCollector(const WarningCollector &) = delete;
+  WarningCollector & operator=(const WarningCollector &) = delete;
+
+  std::vector<std::string> GetWarnings() const;
+};
+
+} // namespace gigapixel::commandline
+
+#endif

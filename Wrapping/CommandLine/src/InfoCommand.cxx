@@ -1,0 +1,230 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CommandFunctions.h"
+#include "ITKMessages.h"
+#include "OutputCheck.h"
+#include "PictureFile.h"
+#include "SlideBatch.h"
+#include "SlideFile.h"
+
+#include "itkMetaDataObject.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+std::string
+GetProperty(itk::WholeSlideImageIO & slide, const std::string & key)
+{
+  std::string value;
+  itk::ExposeMetaData(slide.GetMetaDataDictionary(), key, value);
+  return value;
+}
+
+/** A number that is known, else null. */
+JSON
+Known(double value)
+{
+  return value > 0 ? JSON(value) : JSON();
+}
+
+JSON
+DescribeLevels(const itk::WholeSlideImageIO & slide)
+{
+  const double resolution = GetLevelZeroResolution(slide);
+  auto         levels = JSON::array();
+  for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
+  {
+    const auto   size = slide.GetLevelSize(level);
+    const double downsample = slide.GetLevelDownsample(level);
+    levels.push_back({ { "level", level },
+                       { "width", size[0] },
+                       { "height", size[1] },
+                       { "downsample", downsample },
+                       { "mpp", Known(resolution * downsample) } });
+  }
+  return levels;
+}
+
+/** Name and size of each associated image. */
+JSON
+DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO & slide)
+{
+  auto images = JSON::array();
+  for (const std::string & name : slide.GetAssociatedImageNames())
+  {
+    const auto image = itk::WholeSlideImageIO::New();
+    image->SetFileName(file);
+    image->SetAssociatedImage(name);
+    image->ReadImageInformation();
+    images.push_back({ { "name", name }, { "width", image->GetDimensions(0) }, { "height", image->GetDimensions(1) } });
+  }
+  return images;
+}
+
+JSON
+DescribeSlide(const std::string & file, const ArgumentValues & values)
+{
+  const WarningCollector collector;
+  const auto             slide = OpenSlide(file, values);
+  const auto             size = slide->GetLevelSize(0);
+  const double           resolution = GetLevelZeroResolution(*slide);
+  const auto             bytes = static_cast<std::int64_t>(std::filesystem::file_size(file));
+  JSON info{ { "slide", file }, { "vendor", slide->GetVendor() }, { "decoder", slide->GetDecoder() } };
+  info["width"] = size[0];
+  info["height"] = size[1];
+  info["channels"] = slide->GetNumberOfComponents();
+  info["mpp"] = Known(resolution);
+  const std::string magnification = GetProperty(*slide, "openslide.objective-power");
+  info["magnification"] = magnification.empty() ? JSON() : JSON(std::atof(magnification.c_str()));
+  info["widthMm"] = Known(static_cast<double>(size[0]) * resolution / 1000);
+  info["heightMm"] = Known(static_cast<double>(size[1]) * resolution / 1000);
+  info["levels"] = DescribeLevels(*slide);
+  info["associatedImages"] = DescribeAssociatedImages(file, *slide);
+  info["iccProfile"] = !GetProperty(*slide, "ICCProfile").empty();
+  const std::string background = GetProperty(*slide, "openslide.background-color");
+  info["backgroundColor"] = background.empty() ? JSON() : JSON(background);
+  JSON bounds;
+  if (!GetProperty(*slide, "openslide.bounds-width").empty())
+  {
+    for (const char * key : { "x", "y", "width", "height" })
+    {
+      bounds[key] = std::atoll(GetProperty(*slide, std::string("openslide.bounds-") + key).c_str());
+    }
+  }
+  info["bounds"] = bounds;
+  info["fileBytes"] = bytes;
+  info["warnings"] = collector.GetWarnings();
+  return info;
+}
+
+std::string
+FormatLevels(const JSON & levels)
+{
+  std::string text;
+  for (const JSON & level : levels)
+  {
+    const auto line =
+      "  level " + level["level"].dump() + ": " + level["width"].dump() + " x " + level["height"].dump();
+    text += line + std::string(line.size() < 34 ? 34 - line.size() : 1, ' ') + "1/" +
+            FormatNumber(level["downsample"].get<double>(), 4);
+    // 4.0000 says no more than 4.
+    text.erase(text.find_last_not_of('0') + 1);
+    text.erase(text.find_last_not_of('.') + 1);
+    if (level["mpp"].is_number())
+    {
+      text += "  " + FormatNumber(level["mpp"].get<double>(), 3) + " µm/px";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string
+FormatInfo(const JSON & info)
+{
+  std::string text = info["slide"].get<std::string>() + '\n';
+  text += "  format         " + info["vendor"].get<std::string>() + ", read as " + info["decoder"].get<std::string>() +
+          ", " + FormatBytes(info["fileBytes"].get<double>()) + '\n';
+  text += "  size           " + info["width"].dump() + " x " + info["height"].dump() + " pixels, " +
+          (info["channels"] == 3 ? "RGB" : info["channels"].dump() + " channel(s)");
+  if (info["mpp"].is_number())
+  {
+    text += ", " + FormatNumber(info["widthMm"].get<double>(), 2) + " x " +
+            FormatNumber(info["heightMm"].get<double>(), 2) + " mm";
+  }
+  text += "\n  resolution     " + (info["mpp"].is_number() ? FormatNumber(info["mpp"].get<double>(), 4) + " µm/px"
+                                                           : std::string("unknown (--slide-mpp states it)"));
+  if (info["magnification"].is_number())
+  {
+    text += ", " + FormatNumber(info["magnification"].get<double>(), 0) + "x objective";
+  }
+  text += '\n' + FormatLevels(info["levels"]);
+  for (const JSON & image : info["associatedImages"])
+  {
+    text += "  associated     " + image["name"].get<std::string>() + ", " + image["width"].dump() + " x " +
+            image["height"].dump() + '\n';
+  }
+  text += info["iccProfile"].get<bool>() ? "  color          ICC profile in the file\n" : "";
+  if (!info["bounds"].is_null())
+  {
+    text += "  scanned area   " + info["bounds"]["x"].dump() + ',' + info["bounds"]["y"].dump() + ',' +
+            info["bounds"]["width"].dump() + ',' + info["bounds"]["height"].dump() + '\n';
+  }
+  for (const JSON & warning : info["warnings"])
+  {
+    text += "  warning        " + warning.get<std::string>() + '\n';
+  }
+  return text;
+}
+
+void
+SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
+{
+  const std::string target = values.GetText("output");
+  CheckPNGName(target);
+  const auto        slide = OpenSlide(file, values);
+  const auto        names = slide->GetAssociatedImageNames();
+  const std::string name = values.GetText("associated");
+  if (std::find(names.begin(), names.end(), name) == names.end())
+  {
+    throw std::runtime_error(file + " has no associated image \"" + name + "\"" +
+                             (names.empty() ? ", nor any other." : "; it has " + JoinWithOr(names) + '.'));
+  }
+  RefuseExisting(target, values.Has("overwrite"));
+  slide->SetAssociatedImage(name);
+  slide->ReadImageInformation();
+  Picture picture{ static_cast<unsigned>(slide->GetDimensions(0)), static_cast<unsigned>(slide->GetDimensions(1)), {} };
+  const unsigned             channels = slide->GetNumberOfComponents();
+  std::vector<unsigned char> samples(std::size_t(picture.width) * picture.height * channels);
+  CheckOutput(target, static_cast<double>(samples.size()));
+  itk::ImageIORegion all(2);
+  all.SetSize(0, picture.width);
+  all.SetSize(1, picture.height);
+  slide->SetIORegion(all);
+  slide->Read(samples.data());
+  for (std::size_t i = 0; i < samples.size(); i += channels)
+  {
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      picture.pixels.push_back(samples[i + (channels == 3 ? c : 0)]);
+    }
+  }
+  WritePNG(picture, target);
+}
+} // namespace
+
+int
+RunInfo(const ArgumentValues & values, const Session & session)
+{
+  const auto names = values.GetTexts("SLIDE");
+  if (values.Has("associated") != values.Has("output"))
+  {
+    throw UsageError("--associated NAME and --output PNG go together.");
+  }
+  std::vector<SlideTask> tasks;
+  for (const std::string & slide : FindSlides(names))
+  {
+    tasks.push_back({ slide, {} });
+  }
+  if (values.Has("associated"))
+  {
+    if (tasks.size() > 1)
+    {
+      throw UsageError("--associated wants one slide, not " + std::to_string(tasks.size()) + '.');
+    }
+    SaveAssociatedImage(tasks.front().slide, values);
+  }
+  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    JSON info = DescribeSlide(task.slide, values);
+    text += FormatInfo(info);
+    return info;
+  });
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,133 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "MaskImage.h"
+
+#include "SlideFile.h"
+
+#include "itkImageFileReader.h"
+#include "itkJPEGImageIOFactory.h"
+#include "itkMetaImageIOFactory.h"
+#include "itkNrrdImageIOFactory.h"
+#include "itkPNGImageIOFactory.h"
+#include "itkTIFFImageIOFactory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** ITK says 1 (or 72 dpi) where a file says nothing. */
+bool
+IsPlausible(double spacing)
+{
+  return spacing > 0.00005 && spacing < 0.2;
+}
+
+itk::ImageIOBase::Pointer
+FindImageIO(const std::string & file)
+{
+  itk::PNGImageIOFactory::RegisterOneFactory();
+  itk::TIFFImageIOFactory::RegisterOneFactory();
+  itk::NrrdImageIOFactory::RegisterOneFactory();
+  itk::MetaImageIOFactory::RegisterOneFactory();
+  itk::JPEGImageIOFactory::RegisterOneFactory();
+  auto io = itk::ImageIOFactory::CreateImageIO(file.c_str(), itk::IOFileModeEnum::ReadMode);
+  if (io.IsNull())
+  {
+    throw std::runtime_error(file +
+                             " is no picture that can be read (pyramid TIFF, TIFF, PNG, NRRD, MetaImage, JPEG).");
+  }
+  io->SetFileName(file);
+  io->ReadImageInformation();
+  return io;
+}
+
+void
+RefuseColors(const std::string & file, unsigned channels)
+{
+  if (channels != 1)
+  {
+    throw std::runtime_error(file + " has " + std::to_string(channels) + " channels: a mask has one.");
+  }
+}
+} // namespace
+
+MaskImage::MaskImage(const std::string & file)
+{
+  CheckInputFile(file);
+  m_Grid.name = file;
+  const auto pyramid = itk::WholeSlideImageIO::New();
+  if (pyramid->CanReadFile(file.c_str()))
+  {
+    m_Pyramid = pyramid;
+    m_Pyramid->SetFileName(file);
+    m_Pyramid->ReadImageInformation();
+    RefuseColors(file, m_Pyramid->GetNumberOfComponents());
+    SetGeometry(*m_Pyramid);
+  }
+  else
+  {
+    ReadWhole();
+  }
+}
+
+void
+MaskImage::SetGeometry(const itk::ImageIOBase & io)
+{
+  const bool isKnown = IsPlausible(io.GetSpacing(0)) && IsPlausible(io.GetSpacing(1));
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    m_Grid.size[axis] = static_cast<std::int64_t>(io.GetDimensions(axis));
+    if (isKnown)
+    {
+      m_Grid.spacing[axis] = io.GetSpacing(axis);
+      m_Grid.corner[axis] = io.GetOrigin(axis) - io.GetSpacing(axis) / 2;
+    }
+  }
+}
+
+void
+MaskImage::ReadWhole()
+{
+  // Wide enough for every label map; a value of 256 must not become 0.
+  using ImageType = itk::Image<float, 2>;
+  const auto io = FindImageIO(m_Grid.name);
+  RefuseColors(m_Grid.name, io->GetNumberOfComponents());
+  if (io->GetNumberOfDimensions() > 2 && io->GetDimensions(2) > 1)
+  {
+    throw std::runtime_error(m_Grid.name + " has " + std::to_string(io->GetDimensions(2)) + " slices: a mask has one.");
+  }
+  const auto reader = itk::ImageFileReader<ImageType>::New();
+  reader->SetFileName(m_Grid.name);
+  reader->SetImageIO(io);
+  reader->Update();
+  SetGeometry(*io);
+  const ImageType * image = reader->GetOutput();
+  const float *     values = image->GetBufferPointer();
+  m_Pixels.resize(image->GetBufferedRegion().GetNumberOfPixels());
+  std::transform(values, values + m_Pixels.size(), m_Pixels.begin(), [](float value) { return value != 0; });
+}
+
+void
+MaskImage::ReadRows(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const
+{
+  const std::int64_t width = m_Grid.size[0];
+  rows.resize(static_cast<std::size_t>(width * count));
+  if (m_Pyramid.IsNull())
+  {
+    std::copy_n(m_Pixels.begin() + first * width, width * count, rows.begin());
+    return;
+  }
+  m_Pyramid->ReadRegion(0,
+                        0,
+                        static_cast<itk::SizeValueType>(first),
+                        static_cast<itk::SizeValueType>(width),
+                        static_cast<itk::SizeValueType>(count),
+                        1,
+                        rows.data());
+  std::transform(rows.begin(), rows.end(), rows.begin(), [](unsigned char value) { return value != 0; });
+}
+
+} // namespace gigapixel::commandline

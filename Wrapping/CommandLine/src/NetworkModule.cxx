@@ -1,0 +1,58 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkModule.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** Any symbol of the module. */
+void *
+FindSymbol(const char * symbol)
+{
+  const std::string path = GetNetworkModulePath();
+  if (!std::filesystem::exists(path))
+  {
+    throw std::runtime_error("The network module is not installed (" + path +
+                             " is missing): train, segment and plan need LibTorch; install it (Debian: libtorch-dev) "
+                             "and build with -DGigapixel_BUILD_NETWORK=ON.");
+  }
+  void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void * address = module ? dlsym(module, symbol) : nullptr;
+  if (!address)
+  {
+    const char * reason = dlerror();
+    throw std::runtime_error("The network module does not load: " + std::string(reason ? reason : "unknown reason") +
+                             "; install the LibTorch that it was built with (Debian: libtorch1.13), or build again.");
+  }
+  return address;
+}
+} // namespace
+
+std::string
+GetNetworkModulePath()
+{
+  Dl_info library{};
+  dladdr(reinterpret_cast<const void *>(&GetNetworkModulePath), &library);
+  const auto folder = std::filesystem::weakly_canonical(library.dli_fname).parent_path();
+  return (folder / "ITKGigapixel" / "libGigapixelNetworkCommands.so").string();
+}
+
+CommandFunction
+LoadNetworkCommand(const std::string & commandName)
+{
+  using Finder = CommandFunction (*)(const char *);
+  return reinterpret_cast<Finder>(FindSymbol("GigapixelFindNetworkCommand"))(commandName.c_str());
+}
+
+std::string
+GetTorchVersion()
+{
+  using VersionFunction = const char * (*)();
+  return reinterpret_cast<VersionFunction>(FindSymbol("GigapixelGetTorchVersion"))();
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,24 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef NetworkModule_h
+#define NetworkModule_h
+
+#include "gigapixelProgram.h"
+
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** Where the library stands that holds train, segment and plan, and with them LibTorch: beside this library, in
+ * ITKGigapixel/. Nothing is loaded by asking. */
+std::string GetNetworkModulePath();
+
+/** Loads the module if that has not happened yet. \throw std::runtime_error saying what to install or build */
+CommandFunction LoadNetworkCommand(const std::string & commandName);
+
+/** The version of LibTorch that the module works with; loads it. \throw std::runtime_error as above */
+std::string GetTorchVersion();
+
+} // namespace gigapixel::commandline
+
+#endif

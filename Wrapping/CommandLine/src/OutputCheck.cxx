@@ -1,0 +1,115 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "OutputCheck.h"
+
+#include "itkWholeSlideImageIO.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace gigapixel::commandline
+{
+namespace
+{
+fs::path
+GetFolder(const std::string & file)
+{
+  const fs::path folder = fs::path(file).parent_path();
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+/** access() tells root too much, and nothing of read-only mounts on some systems: a file is tried. */
+bool
+CanWriteInto(const fs::path & folder)
+{
+  std::string name = (folder / ".gigapixel-XXXXXX").string();
+  const int   descriptor = mkstemp(name.data());
+  if (descriptor < 0)
+  {
+    return false;
+  }
+  close(descriptor);
+  unlink(name.c_str());
+  return true;
+}
+} // namespace
+
+bool
+IsSameFile(const std::string & a, const std::string & b)
+{
+  std::error_code ignored;
+  return fs::equivalent(a, b, ignored);
+}
+
+void
+CheckOutput(const std::string & file, double rawBytes)
+{
+  const fs::path folder = GetFolder(file);
+  if (fs::is_directory(file))
+  {
+    throw std::runtime_error(file + " is a folder; name a file.");
+  }
+  if (!fs::is_directory(folder))
+  {
+    throw std::runtime_error("There is no folder " + folder.string() + " to write " + file + " into; make it first.");
+  }
+  if (!CanWriteInto(folder))
+  {
+    throw std::runtime_error("The folder " + folder.string() + " cannot be written to; choose another output than " +
+                             file + '.');
+  }
+  std::error_code error;
+  const auto      space = fs::space(folder, error);
+  const double    needed = rawBytes / 100 + 65536;
+  if (!error && static_cast<double>(space.available) < needed)
+  {
+    throw std::runtime_error("The disk of " + folder.string() + " has only " +
+                             std::to_string(space.available / 1048576) + " MB free; " + file + " needs at least " +
+                             std::to_string(static_cast<std::int64_t>(needed / 1048576) + 1) + " MB.");
+  }
+}
+
+void
+RefuseExisting(const std::string & file, bool overwrite)
+{
+  if (!overwrite && fs::exists(file))
+  {
+    throw std::runtime_error(file + " exists already; --overwrite replaces it.");
+  }
+}
+
+bool
+HasValidPyramid(const std::string & file, const std::array<std::int64_t, 2> & size, unsigned channels)
+{
+  if (!fs::exists(file))
+  {
+    return false;
+  }
+  const std::string refusal =
+    file + " exists, but is no finished pyramid of this slide at this resolution; --overwrite replaces it.";
+  try
+  {
+    const auto io = itk::WholeSlideImageIO::New();
+    io->SetFileName(file);
+    io->ReadImageInformation();
+    const auto found = io->GetLevelSize(0);
+    if (static_cast<std::int64_t>(found[0]) != size[0] || static_cast<std::int64_t>(found[1]) != size[1] ||
+        io->GetNumberOfComponents() != channels)
+    {
+      throw std::runtime_error(refusal);
+    }
+    std::vector<unsigned char> last(channels);
+    io->ReadRegion(0, found[0] - 1, found[1] - 1, 1, 1, channels, last.data());
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    throw std::runtime_error(refusal);
+  }
+  return true;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef OutputCheck_h
+#define OutputCheck_h
+
+#include "GigapixelCommandLineExport.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** Whether two names mean the same existing file. */
+GigapixelCommandLine_EXPORT bool IsSameFile(const std::string & a, const std::string & b);
+
+/** Refuses, before any work, what cannot be written: a folder that is not there or cannot be written to, less free
+ * space than a hundredth of the raw pixels (masks and slides compress by 10 to 500). \param rawBytes of the picture
+ * before compression \throw std::runtime_error */
+GigapixelCommandLine_EXPORT void CheckOutput(const std::string & file, double rawBytes);
+
+/** \throw std::runtime_error if the file exists and must not be replaced */
+GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);
+
+/** Whether a pyramid of this size and number of channels stands there, whole: it opens, and its last pixels can be
+ * read. A file that is something else is an error: it would be destroyed.
+ * \throw std::runtime_error the file exists, but is not that */
+GigapixelCommandLine_EXPORT bool HasValidPyramid(const std::string &                 file,
+                                                 const std::array<std::int64_t, 2> & size,
+                                                 unsigned                            channels);
+
+} // namespace gigapixel::commandline
+
+#endif

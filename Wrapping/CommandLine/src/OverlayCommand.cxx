@@ -1,0 +1,180 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CommandFunctions.h"
+#include "MaskImage.h"
+#include "OutputCheck.h"
+#include "PictureFile.h"
+#include "SlideFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** A green that neither stain nor pen has; tint and outline are told apart by their strength. */
+constexpr std::array<double, 3> MarkColor{ 0, 200, 83 };
+constexpr double                TintStrength = 0.25;
+
+std::array<unsigned, 2>
+FitSize(const itk::WholeSlideImageIO::LevelSizeType & slide, std::int64_t longerSide)
+{
+  const auto   longest = static_cast<double>(std::max(slide[0], slide[1]));
+  const double scale = std::min(1.0, static_cast<double>(longerSide) / longest);
+  return { std::max(1u, static_cast<unsigned>(std::lround(scale * static_cast<double>(slide[0])))),
+           std::max(1u, static_cast<unsigned>(std::lround(scale * static_cast<double>(slide[1])))) };
+}
+
+/** The coarsest level that has at least the picture's pixels. */
+unsigned
+ChooseLevel(const itk::WholeSlideImageIO & slide, const std::array<unsigned, 2> & picture)
+{
+  for (unsigned level = slide.GetNumberOfLevels(); level-- > 0;)
+  {
+    const auto size = slide.GetLevelSize(level);
+    if (size[0] >= picture[0] && size[1] >= picture[1])
+    {
+      return level;
+    }
+  }
+  return 0;
+}
+
+/** Mean of the level's pixels below each pixel of the picture; one row of the picture at a time. */
+Picture
+DrawThumbnail(const itk::WholeSlideImageIO & slide, const std::array<unsigned, 2> & size, Progress & progress)
+{
+  const unsigned level = ChooseLevel(slide, size);
+  const auto     source = slide.GetLevelSize(level);
+  Picture        picture{ size[0], size[1], std::vector<unsigned char>(std::size_t(size[0]) * size[1] * 3) };
+  std::vector<unsigned char> rows;
+  for (std::uint64_t y = 0; y < size[1]; ++y)
+  {
+    ThrowIfInterrupted();
+    const std::uint64_t top = y * source[1] / size[1];
+    const std::uint64_t bottom = std::max(top + 1, (y + 1) * source[1] / size[1]);
+    rows.resize(source[0] * (bottom - top) * 3);
+    slide.ReadRegion(level, 0, top, source[0], bottom - top, 3, rows.data());
+    for (std::uint64_t x = 0; x < size[0]; ++x)
+    {
+      const std::uint64_t left = x * source[0] / size[0];
+      const std::uint64_t right = std::max(left + 1, (x + 1) * source[0] / size[0]);
+      for (unsigned channel = 0; channel < 3; ++channel)
+      {
+        std::uint64_t sum = 0;
+        for (std::uint64_t row = 0; row < bottom - top; ++row)
+        {
+          for (std::uint64_t column = left; column < right; ++column)
+          {
+            sum += rows[(row * source[0] + column) * 3 + channel];
+          }
+        }
+        const std::uint64_t count = (bottom - top) * (right - left);
+        picture.pixels[(y * size[0] + x) * 3 + channel] = static_cast<unsigned char>((sum + count / 2) / count);
+      }
+    }
+    progress.Update(static_cast<double>(y) / size[1]);
+  }
+  return picture;
+}
+
+PlaneGrid
+GetPictureGrid(const std::string & file, const itk::WholeSlideImageIO & slide, const std::array<unsigned, 2> & picture)
+{
+  const auto   base = slide.GetLevelSize(0);
+  const double resolution = GetLevelZeroResolution(slide) / 1000;
+  PlaneGrid    grid;
+  grid.name = file;
+  for (std::size_t axis = 0; axis < 2; ++axis)
+  {
+    grid.size[axis] = picture[axis];
+    grid.spacing[axis] = resolution * static_cast<double>(base[axis]) / picture[axis];
+  }
+  return grid;
+}
+
+/** For each pixel of the picture whether the mask's pixel below its center is object. */
+std::vector<unsigned char>
+SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
+{
+  std::vector<unsigned char> marks(std::size_t(size[0]) * size[1]);
+  std::vector<unsigned char> row;
+  const auto &               maskSize = mask.GetGrid().size;
+  const AxisMatch            toColumn = match.axes[0].GetInverse();
+  const AxisMatch            toRow = match.axes[1].GetInverse();
+  for (unsigned y = 0; y < size[1]; ++y)
+  {
+    const std::int64_t maskY = toRow(y);
+    if (maskY < 0 || maskY >= maskSize[1])
+    {
+      continue;
+    }
+    mask.ReadRows(maskY, 1, row);
+    for (unsigned x = 0; x < size[0]; ++x)
+    {
+      const std::int64_t maskX = toColumn(x);
+      marks[std::size_t(y) * size[0] + x] =
+        maskX >= 0 && maskX < maskSize[0] ? row[static_cast<std::size_t>(maskX)] : 0;
+    }
+  }
+  return marks;
+}
+
+/** Tints the object, and draws its border pixels (those with a 4-neighbor outside) in full color. */
+void
+DrawMask(const std::vector<unsigned char> & marks, Picture & picture)
+{
+  const auto isObject = [&](std::int64_t x, std::int64_t y) {
+    return x >= 0 && y >= 0 && x < picture.width && y < picture.height &&
+           marks[static_cast<std::size_t>(y * picture.width + x)];
+  };
+  for (std::int64_t y = 0; y < picture.height; ++y)
+  {
+    for (std::int64_t x = 0; x < picture.width; ++x)
+    {
+      if (!isObject(x, y))
+      {
+        continue;
+      }
+      const bool   isInner = isObject(x - 1, y) && isObject(x + 1, y) && isObject(x, y - 1) && isObject(x, y + 1);
+      const double strength = isInner ? TintStrength : 1.0;
+      for (std::size_t channel = 0; channel < 3; ++channel)
+      {
+        unsigned char & value = picture.pixels[static_cast<std::size_t>(y * picture.width + x) * 3 + channel];
+        value = static_cast<unsigned char>(std::lround((1 - strength) * value + strength * MarkColor[channel]));
+      }
+    }
+  }
+}
+} // namespace
+
+int
+RunOverlay(const ArgumentValues & values, const Session & session)
+{
+  const std::string file = values.GetText("SLIDE");
+  const std::string output = values.GetText("output");
+  CheckPNGName(output);
+  const auto      slide = OpenSlide(file, values);
+  const MaskImage mask(values.GetText("MASK"));
+  RefuseExisting(output, values.Has("overwrite"));
+  const auto size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
+  CheckOutput(output, 3.0 * size[0] * size[1]);
+
+  const GridMatch match = GridMatch::Make(mask.GetGrid(), GetPictureGrid(file, *slide, size), values.Has("partial"));
+
+  Progress progress(session, "overlay");
+  Picture  picture = DrawThumbnail(*slide, size, progress);
+  DrawMask(SampleMask(mask, match, size), picture);
+  WritePNG(picture, output);
+  const nlohmann::ordered_json json{ { "picture", output },
+                                     { "slide", file },
+                                     { "mask", mask.GetGrid().name },
+                                     { "width", size[0] },
+                                     { "height", size[1] } };
+  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]), json.dump(2));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

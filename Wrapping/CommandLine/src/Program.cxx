@@ -1,0 +1,122 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelProgram.h"
+
+#include "CommandFunctions.h"
+#include "ITKMessages.h"
+#include "NetworkModule.h"
+
+#include "itkMacro.h"
+#include "itkMultiThreaderBase.h"
+
+#include <cstdio>
+#include <new>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+CommandFunction
+FindCommandFunction(const Command & command)
+{
+  static const std::map<std::string, CommandFunction> functions{
+    { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
+    { "overlay", RunOverlay }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor }
+  };
+  return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
+}
+
+int
+RunCommand(const Command & command, const std::vector<std::string> & words)
+{
+  const ArgumentValues values = ArgumentValues::Parse(command, words);
+  if (values.Has("help"))
+  {
+    std::printf("%s", GetHelp(command).c_str());
+    return Success;
+  }
+  const Session session(values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
+  itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
+  itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
+  InstallInterruptionHandlers();
+  ShowITKWarningsAsSentences();
+  return FindCommandFunction(command)(values, session);
+}
+
+int
+RunWords(const std::vector<std::string> & words)
+{
+  if (words.empty())
+  {
+    throw UsageError("gigapixel needs a command.");
+  }
+  const std::string & first = words.front();
+  if (first == "--help" || first == "-h" || first == "help")
+  {
+    std::printf("%s", GetHelp().c_str());
+    return Success;
+  }
+  if (first == "--version")
+  {
+    std::printf("gigapixel %s\n", GIGAPIXEL_VERSION);
+    return Success;
+  }
+  if (first == "--describe")
+  {
+    std::printf("%s\n", DescribeCommands().c_str());
+    return Success;
+  }
+  const Command * command = FindCommand(first);
+  if (!command)
+  {
+    std::vector<std::string> names;
+    for (const Command & known : GetCommands())
+    {
+      names.push_back(known.name);
+    }
+    throw UsageError("gigapixel has no command " + first + "; there are " + JoinWithOr(names) + '.');
+  }
+  return RunCommand(*command, { words.begin() + 1, words.end() });
+}
+
+int
+Report(const std::string & sentence, int exitCode)
+{
+  std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
+  return exitCode;
+}
+} // namespace
+
+int
+RunProgram(int argc, const char * const * argv)
+{
+  const std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  try
+  {
+    return RunWords(words);
+  }
+  catch (const UsageError & error)
+  {
+    const bool        isCommand = !words.empty() && FindCommand(words.front());
+    const std::string help = "gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help";
+    return Report(std::string(error.what()) + " See " + help + '.', WrongUsage);
+  }
+  catch (const Interrupted & interruption)
+  {
+    return Report(interruption.what(), WasInterrupted);
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted)
+                                     : Report(CleanMessage(error.GetDescription()), Failure);
+  }
+  catch (const std::bad_alloc &)
+  {
+    return Report("There is not enough memory for this; try a coarser level, or --memory with less.", Failure);
+  }
+  catch (const std::exception & error)
+  {
+    return Report(error.what(), Failure);
+  }
+}
+
+} // namespace gigapixel::commandline

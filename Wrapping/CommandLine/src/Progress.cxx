@@ -1,0 +1,119 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSession.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+double
+Seconds(std::chrono::steady_clock::duration duration)
+{
+  return std::chrono::duration<double>(duration).count();
+}
+
+/** A terminal that knows how to go back to the line's begin. */
+bool
+IsTerminal()
+{
+  const char * kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && kind && std::string(kind) != "dumb";
+}
+} // namespace
+
+Progress::Progress(const Session & session, std::string title, double pixels)
+  : m_Title(std::move(title))
+  , m_Pixels(pixels)
+  , m_Shown(!session.IsQuiet())
+  , m_Terminal(IsTerminal())
+  , m_Start(Clock::now())
+  , m_LastShown(m_Start)
+{}
+
+Progress::~Progress()
+{
+  if (m_LineIsOpen)
+  {
+    std::fputs("\r\x1b[K", stderr);
+  }
+}
+
+std::string
+Progress::Compose(double fraction, Clock::time_point now, const std::string & note) const
+{
+  const double seconds = Seconds(now - m_Start);
+  std::string  line = m_Title + ": " + FormatNumber(100 * fraction, 0) + " %";
+  if (m_Pixels > 0 && seconds > 0)
+  {
+    const double rate = m_Pixels * fraction / seconds / 1e6;
+    line += ", " + FormatNumber(rate, rate < 10 ? 1 : 0) + " Mpx/s";
+  }
+  if (fraction > 0)
+  {
+    line += ", " + FormatDuration(seconds * (1 - fraction) / fraction) + " left";
+  }
+  return line + (note.empty() ? "" : ", " + note);
+}
+
+void
+Progress::Update(double fraction, const std::string & note)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  if (!m_Shown || m_Finished)
+  {
+    return;
+  }
+  const auto   now = Clock::now();
+  const double since = Seconds(now - m_LastShown);
+  // A terminal is written to a few times a second. A log gets a line for ten percent if those took some time, and a
+  // sign of life each minute from work that takes hours.
+  const bool due = m_Terminal ? since >= 0.1 : (fraction - m_LastFraction >= 0.1 && since >= 2) || since >= 60;
+  if (!due)
+  {
+    return;
+  }
+  const std::string line = Compose(fraction, now, note);
+  std::fprintf(stderr, m_Terminal ? "\r%s\x1b[K" : "%s\n", line.c_str());
+  std::fflush(stderr);
+  m_LineIsOpen = m_Terminal;
+  m_LastShown = now;
+  m_LastFraction = fraction;
+}
+
+void
+Progress::Interject(const std::string & sentence)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  if (m_Shown)
+  {
+    std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", sentence.c_str());
+    std::fflush(stderr);
+    m_LineIsOpen = false;
+  }
+}
+
+void
+Progress::Finish(const std::string & note)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  if (!m_Shown || m_Finished)
+  {
+    return;
+  }
+  m_Finished = true;
+  const double seconds = Seconds(Clock::now() - m_Start);
+  std::string  line = m_Title + ": " + FormatDuration(seconds);
+  if (m_Pixels > 0 && seconds > 0)
+  {
+    line += ", " + FormatNumber(m_Pixels / seconds / 1e6, m_Pixels / seconds < 1e7 ? 1 : 0) + " Mpx/s";
+  }
+  line += note.empty() ? "" : ", " + note;
+  std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", line.c_str());
+  m_LineIsOpen = false;
+}
+
+} // namespace gigapixel::commandline

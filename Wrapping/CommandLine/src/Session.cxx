@@ -1,0 +1,182 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSession.h"
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iomanip>
+#include <sched.h>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+volatile std::sig_atomic_t interruptionRequested = 0;
+
+extern "C" void
+RequestInterruption(int signal)
+{
+  interruptionRequested = 1;
+  // Whoever asks twice means it.
+  std::signal(signal, SIG_DFL);
+}
+
+/** Cores that this process may use: fewer than the machine's under taskset, batch systems, containers. */
+int
+CountUsableCores()
+{
+#ifdef __linux__
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+  {
+    return CPU_COUNT(&cores);
+  }
+#endif
+  const unsigned int cores_of_machine = std::thread::hardware_concurrency();
+  return cores_of_machine > 0 ? static_cast<int>(cores_of_machine) : 1;
+}
+
+/** A line such as "VmHWM:   1234 kB" of a file of /proc, in bytes. */
+std::int64_t
+ReadProcValue(const char * file, const std::string & key)
+{
+  std::ifstream stream(file);
+  std::string   word;
+  while (stream >> word)
+  {
+    std::int64_t kilobytes = 0;
+    if (word == key && stream >> kilobytes)
+    {
+      return kilobytes * 1024;
+    }
+    stream.ignore(4096, '\n');
+  }
+  return 0;
+}
+
+} // namespace
+
+Interrupted::Interrupted(std::string advice)
+  : m_Message("Interrupted." + (advice.empty() ? std::string() : ' ' + advice))
+{}
+
+Interrupted::~Interrupted() = default;
+
+const char *
+Interrupted::what() const noexcept
+{
+  return m_Message.c_str();
+}
+
+void
+InstallInterruptionHandlers()
+{
+  std::signal(SIGINT, RequestInterruption);
+  std::signal(SIGTERM, RequestInterruption);
+}
+
+bool
+IsInterruptionRequested()
+{
+  return interruptionRequested != 0;
+}
+
+void
+ThrowIfInterrupted()
+{
+  if (IsInterruptionRequested())
+  {
+    throw Interrupted();
+  }
+}
+
+Session::Session(bool quiet, bool json, int threads)
+  : m_Quiet(quiet)
+  , m_JSON(json)
+  , m_Threads(threads > 0 ? threads : CountUsableCores())
+{}
+
+void
+Session::Say(const std::string & sentence) const
+{
+  if (!m_Quiet)
+  {
+    Warn(sentence);
+  }
+}
+
+void
+Session::Warn(const std::string & sentence) const
+{
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+}
+
+void
+Session::PrintResult(const std::string & text, const std::string & json) const
+{
+  const std::string & result = m_JSON ? json : text;
+  if (!result.empty())
+  {
+    std::printf("%s%s", result.c_str(), result.back() == '\n' ? "" : "\n");
+    std::fflush(stdout);
+  }
+}
+
+std::string
+FormatNumber(double value, int digits)
+{
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+std::string
+FormatBytes(double bytes)
+{
+  static constexpr const char * units[] = { "bytes", "kB", "MB", "GB", "TB" };
+  int                           unit = 0;
+  while (bytes >= 1024 && unit < 4)
+  {
+    bytes /= 1024;
+    ++unit;
+  }
+  return FormatNumber(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
+}
+
+std::string
+FormatDuration(double seconds)
+{
+  if (seconds < 59.95)
+  {
+    return FormatNumber(seconds, 1) + " s";
+  }
+  const auto         whole = static_cast<std::int64_t>(seconds + 0.5);
+  std::ostringstream text;
+  text << std::setfill('0');
+  if (whole < 3600)
+  {
+    text << whole / 60 << " min " << std::setw(2) << whole % 60 << " s";
+  }
+  else
+  {
+    text << whole / 3600 << " h " << std::setw(2) << whole % 3600 / 60 << " min";
+  }
+  return text.str();
+}
+
+std::int64_t
+GetPeakMemory()
+{
+  return ReadProcValue("/proc/self/status", "VmHWM:");
+}
+
+std::int64_t
+GetFreeMemory()
+{
+  return ReadProcValue("/proc/meminfo", "MemAvailable:");
+}
+
+} // namespace gigapixel::commandline

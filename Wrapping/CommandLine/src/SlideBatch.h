@@ -1,0 +1,53 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SlideBatch_h
+#define SlideBatch_h
+
+#include "gigapixelProgram.h"
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace gigapixel::commandline
+{
+
+/** One slide and where its result goes. */
+struct SlideTask
+{
+  std::string slide;
+  std::string output;
+};
+
+/** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
+ * (one channel, *.pyramid.tif): those are what we write.
+ * \throw std::runtime_error for a name that is neither, and for a folder without slides */
+GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vector<std::string> & filesAndFolders);
+
+/** "slide" of "folder/slide.svs" and of "folder/slide.pyramid.tif". */
+GigapixelCommandLine_EXPORT std::string GetSlideName(const std::string & file);
+
+/** Pairs slides with outputs. The output is a .tif file for one slide, else a folder (made if it is not there) with
+ * SLIDE-NAME.pyramid.tif for each.
+ * \param optionName for messages
+ * \throw UsageError several slides for one file; a file name that is no .tif
+ * \throw std::runtime_error two slides of one name; an output that is the slide; a folder that cannot be written */
+GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vector<std::string> & slides,
+                                                                 const std::string &              output,
+                                                                 const std::string &              optionName);
+
+/** Does the work for each slide, whatever happens to the others; reports those that failed in the end, prints the
+ * result (one JSON object for one slide given as a file, else a list). \param work returns the JSON of its result, and
+ * appends the text for people to its second argument */
+GigapixelCommandLine_EXPORT int RunBatch(
+  const Session &                                                                      session,
+  const std::vector<SlideTask> &                                                       tasks,
+  bool                                                                                 asList,
+  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work);
+
+/** Whether the result is a list: more than one name was given, or a folder. */
+GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
+
+} // namespace gigapixel::commandline
+
+#endif

@@ -1,0 +1,53 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideFile.h"
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+
+void
+CheckInputFile(const std::string & file)
+{
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored))
+  {
+    throw std::runtime_error("There is no file " + file + '.');
+  }
+  if (std::filesystem::is_directory(file, ignored))
+  {
+    throw std::runtime_error(file + " is a folder; a file is wanted here.");
+  }
+  if (!std::ifstream(file, std::ios::binary))
+  {
+    throw std::runtime_error(file + " cannot be read; look at its permissions.");
+  }
+  if (std::filesystem::file_size(file, ignored) == 0)
+  {
+    throw std::runtime_error(file + " is empty.");
+  }
+}
+
+itk::WholeSlideImageIO::Pointer
+OpenSlide(const std::string & file, const ArgumentValues & values)
+{
+  CheckInputFile(file);
+  const auto slide = itk::WholeSlideImageIO::New();
+  slide->SetFileName(file);
+  if (values.Has("slide-mpp"))
+  {
+    slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
+  }
+  slide->ReadImageInformation();
+  return slide;
+}
+
+double
+GetLevelZeroResolution(const itk::WholeSlideImageIO & slide)
+{
+  return slide.GetMicronsPerPixel() / slide.GetLevelDownsample(slide.GetLevel());
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,27 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SlideFile_h
+#define SlideFile_h
+
+#include "gigapixelArgumentValues.h"
+
+#include "itkWholeSlideImageIO.h"
+
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** Opens a slide with the resolution that the user states (--slide-mpp), if any; its information is read.
+ * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
+GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
+                                                                      const ArgumentValues & values);
+
+/** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
+GigapixelCommandLine_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
+
+/** \throw std::runtime_error naming the file, if it is not there or is a folder */
+GigapixelCommandLine_EXPORT void CheckInputFile(const std::string & file);
+
+} // namespace gigapixel::commandline
+
+#endif
