@@ -105,7 +105,49 @@ struct Gradients
 {
   std::vector<double> weight;
   std::vector<double> bias;
+  double              weightMagnitude{ 0 }; ///< greatest sum of the magnitudes of an element's terms
+  double              biasMagnitude{ 0 };
 };
+
+/** Sums and sums of magnitudes: sums of terms of either sign can be small by chance, and are as uncertain as their
+ * terms then. */
+class Sums
+{
+public:
+  explicit Sums(std::size_t count)
+    : m_Sums(count)
+    , m_Magnitudes(count)
+  {}
+
+  void
+  Add(std::size_t i, double value)
+  {
+    m_Sums[i] += value;
+    m_Magnitudes[i] += std::abs(value);
+  }
+
+  const std::vector<double> &
+  GetSums() const
+  {
+    return m_Sums;
+  }
+
+  double
+  GetMagnitude() const
+  {
+    return *std::max_element(m_Magnitudes.begin(), m_Magnitudes.end());
+  }
+
+private:
+  std::vector<double> m_Sums;
+  std::vector<double> m_Magnitudes;
+};
+
+inline Gradients
+MakeGradients(const Sums & weight, const Sums & bias)
+{
+  return { weight.GetSums(), bias.GetSums(), weight.GetMagnitude(), bias.GetMagnitude() };
+}
 
 inline Gradients
 ConvolutionGradient(const PixelView &            pixels,
@@ -116,8 +158,8 @@ ConvolutionGradient(const PixelView &            pixels,
   const std::int64_t height = outputGradient.height;
   const std::int64_t width = outputGradient.width;
   Map                masked(conv.outputChannels, height, width);
-  Gradients          result{ std::vector<double>(conv.outputChannels * pixels.channels * conv.kernel * conv.kernel),
-                    std::vector<double>(conv.outputChannels) };
+  Sums               weight(conv.outputChannels * pixels.channels * conv.kernel * conv.kernel);
+  Sums               bias(conv.outputChannels);
   for (int o = 0; o < conv.outputChannels; ++o)
   {
     for (std::int64_t y = 0; y < height; ++y)
@@ -126,14 +168,14 @@ ConvolutionGradient(const PixelView &            pixels,
       {
         const bool passes = !conv.relu || GetValue(output, o, y, x) > 0;
         masked(o, y, x) = passes ? GetValue(outputGradient, o, y, x) : 0.0;
-        result.bias[o] += masked(o, y, x);
+        bias.Add(o, masked(o, y, x));
       }
     }
   }
   ForEachProduct(pixels, conv, height, width, [&](int k, int o, std::int64_t y, std::int64_t x, double input) {
-    result.weight[k] += masked(o, y, x) * input;
+    weight.Add(k, masked(o, y, x) * input);
   });
-  return result;
+  return MakeGradients(weight, bias);
 }
 
 /** Logits of one full-resolution pixel. */
@@ -210,8 +252,8 @@ PixelLoss(const MapView<const float> & map,
   const int           kinds = std::max(2, layer.outputChannels);
   Loss                result{ 0, 0, Map(layer.inputChannels, map.height, map.width), {} };
   std::vector<double> z(layer.outputChannels);
-  result.gradients.weight.resize(layer.inputChannels * layer.outputChannels * s * s);
-  result.gradients.bias.resize(layer.outputChannels);
+  Sums                weight(layer.inputChannels * layer.outputChannels * s * s);
+  Sums                bias(layer.outputChannels);
   for (std::int64_t y = core.y; y < core.y + core.height; ++y)
   {
     for (std::int64_t x = core.x; x < core.x + core.width; ++x)
@@ -226,16 +268,17 @@ PixelLoss(const MapView<const float> & map,
       ++result.pixels;
       for (int o = 0; o < layer.outputChannels; ++o)
       {
-        result.gradients.bias[o] += z[o];
+        bias.Add(o, z[o]);
         for (int c = 0; c < layer.inputChannels; ++c)
         {
           const std::int64_t k = ((c * layer.outputChannels + o) * s + y % s) * s + x % s;
-          result.gradients.weight[k] += z[o] * GetValue(map, c, y / s, x / s);
+          weight.Add(k, z[o] * GetValue(map, c, y / s, x / s));
           result.mapGradient(c, y / s, x / s) += z[o] * layer.weight[k];
         }
       }
     }
   }
+  result.gradients = MakeGradients(weight, bias);
   return result;
 }
 

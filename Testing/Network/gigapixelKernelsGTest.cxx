@@ -1,0 +1,558 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Every kernel, on every instruction set of this machine, against its formula in double (gigapixelKernelsReference.h).
+// Tolerances are relative to the greatest magnitude in an array (of sums: to the sum of their terms' magnitudes). 2e-6
+// is some 30 roundings of float; a wrong edge or a missing pixel is off by 1e-3 and more.
+#include "gigapixelKernelTargets.h"
+#include "gigapixelKernelsReference.h"
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include <limits>
+#include <random>
+#include <string>
+
+namespace
+{
+using namespace gigapixel::kernels;
+
+constexpr double Tolerance = 2e-6;
+
+class KernelsTest : public ::testing::TestWithParam<std::int64_t>
+{
+protected:
+  void
+  SetUp() override
+  {
+    hwy::SetSupportedTargetsForTest(0);
+    if ((hwy::SupportedTargets() & GetParam()) == 0)
+    {
+      GTEST_SKIP() << "this machine has no " << hwy::TargetName(GetParam());
+    }
+    Choose(GetParam());
+  }
+
+  void
+  TearDown() override
+  {
+    Choose(0);
+  }
+
+  static void
+  Choose(std::int64_t targets)
+  {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+
+  int
+  Draw(int least, int most)
+  {
+    return std::uniform_int_distribution<int>(least, most)(m_Random);
+  }
+
+  std::vector<float>
+  DrawFloats(std::size_t count, float scale)
+  {
+    std::normal_distribution<float> normal(0.0f, scale);
+    std::vector<float>              values(count);
+    for (float & value : values)
+    {
+      value = normal(m_Random);
+    }
+    return values;
+  }
+
+  std::vector<std::uint8_t>
+  DrawBytes(std::size_t count, int most)
+  {
+    std::vector<std::uint8_t> values(count);
+    for (std::uint8_t & value : values)
+    {
+      value = static_cast<std::uint8_t>(Draw(0, most));
+    }
+    return values;
+  }
+
+  std::mt19937 m_Random{ 7 };
+};
+
+/** A map's memory between guards that no kernel may touch, planar or interleaved, with gaps between rows. */
+template <typename T = float>
+struct GuardedMap
+{
+  static constexpr float Guard = 12345.0f;
+
+  std::vector<float> values;
+  MapView<T>         view;
+  std::int64_t       channels;
+
+  GuardedMap(std::int64_t c, std::int64_t height, std::int64_t width, bool interleaved)
+    : values((height + 2) * c * (width + 3), Guard)
+    , channels(c)
+  {
+    const std::int64_t padded = width + 3;
+    view.values = values.data() + c * padded;
+    view.height = height;
+    view.width = width;
+    view.channelStride = interleaved ? 1 : height * padded;
+    view.rowStride = interleaved ? padded * c : padded;
+    view.columnStride = interleaved ? c : 1;
+  }
+
+  MapView<const float>
+  GetConst() const
+  {
+    return { view.values, view.height, view.width, view.channelStride, view.rowStride, view.columnStride };
+  }
+
+  float &
+  operator()(std::int64_t c, std::int64_t y, std::int64_t x)
+  {
+    return view.values[c * view.channelStride + y * view.rowStride + x * view.columnStride];
+  }
+
+  std::int64_t
+  CountGuards() const
+  {
+    return std::count(values.begin(), values.end(), Guard);
+  }
+
+  std::int64_t
+  GetSizeOfGuards() const
+  {
+    return static_cast<std::int64_t>(values.size()) - channels * view.height * view.width;
+  }
+};
+
+void
+Fill(GuardedMap<> & map, const std::vector<float> & values)
+{
+  std::size_t i = 0;
+  for (std::int64_t c = 0; c < map.channels; ++c)
+  {
+    for (std::int64_t y = 0; y < map.view.height; ++y)
+    {
+      for (std::int64_t x = 0; x < map.view.width; ++x)
+      {
+        map(c, y, x) = values[i++];
+      }
+    }
+  }
+}
+
+double
+GetGreatest(const std::vector<double> & values)
+{
+  double greatest = 1e-30;
+  for (double value : values)
+  {
+    greatest = std::max(greatest, std::abs(value));
+  }
+  return greatest;
+}
+
+void
+ExpectNear(const std::vector<double> & values,
+           const std::vector<double> & truth,
+           double                      magnitude,
+           const std::string &         what)
+{
+  ASSERT_EQ(values.size(), truth.size());
+  const double limit = Tolerance * magnitude;
+  for (std::size_t i = 0; i < truth.size(); ++i)
+  {
+    ASSERT_NEAR(values[i], truth[i], limit) << what << ", element " << i;
+  }
+}
+
+void
+ExpectNear(GuardedMap<> & map, const reference::Map & truth, const std::string & what)
+{
+  std::vector<double> values;
+  for (std::int64_t c = 0; c < map.channels; ++c)
+  {
+    for (std::int64_t y = 0; y < map.view.height; ++y)
+    {
+      for (std::int64_t x = 0; x < map.view.width; ++x)
+      {
+        values.push_back(map(c, y, x));
+      }
+    }
+  }
+  ExpectNear(values, truth.values, GetGreatest(truth.values), what);
+}
+
+/** A last layer with random shape, map, truth and core. */
+struct LogitCase
+{
+  PixelLogits               layer;
+  std::vector<float>        weight;
+  std::vector<float>        bias;
+  GuardedMap<>              map{ 1, 1, 1, false };
+  CoreRegion                core;
+  std::vector<std::uint8_t> classes;
+  std::ptrdiff_t            pitch{ 0 };
+  std::string               name;
+};
+
+class LogitsTest : public KernelsTest
+{
+protected:
+  LogitCase
+  Make(int inputChannels, int outputChannels, int stride, int height, int width, bool interleaved)
+  {
+    LogitCase it;
+    it.weight = DrawFloats(inputChannels * outputChannels * stride * stride, 1.0f);
+    it.bias = DrawFloats(outputChannels, 1.0f);
+    it.layer = { inputChannels, outputChannels, stride, it.weight.data(), it.bias.data() };
+    it.map = GuardedMap<>(inputChannels, height, width, interleaved);
+    Fill(it.map, DrawFloats(inputChannels * height * width, 1.0f));
+    it.core.x = Draw(0, width * stride - 1);
+    it.core.y = Draw(0, height * stride - 1);
+    it.core.width = Draw(1, static_cast<int>(width * stride - it.core.x));
+    it.core.height = Draw(1, static_cast<int>(height * stride - it.core.y));
+    it.pitch = it.core.width + Draw(0, 5);
+    it.classes = DrawBytes(it.core.height * it.pitch, std::max(2, outputChannels) - 1);
+    for (int i = 0; i < 20; ++i)
+    {
+      it.classes[Draw(0, static_cast<int>(it.classes.size()) - 1)] = i < 15 ? 255 : std::max(2, outputChannels);
+    }
+    it.name = std::to_string(inputChannels) + "->" + std::to_string(outputChannels) + " stride " +
+              std::to_string(stride) + " map " + std::to_string(height) + "x" + std::to_string(width) + " core " +
+              std::to_string(it.core.x) + "," + std::to_string(it.core.y) + "," + std::to_string(it.core.width) + "," +
+              std::to_string(it.core.height) + (interleaved ? " interleaved" : " planar");
+    return it;
+  }
+
+  LogitCase
+  MakeRandom(int trial)
+  {
+    static const int strides[] = { 8, 1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 32 };
+    const int        stride = strides[trial % 12];
+    return Make(Draw(1, 14), Draw(0, 1) ? 1 : Draw(2, 6), stride, Draw(1, 5), Draw(1, 600 / stride), Draw(0, 1));
+  }
+
+  static void
+  Compare(LogitCase & it)
+  {
+    const auto   truth = reference::PixelLoss(it.map.GetConst(), it.layer, it.core, it.classes.data(), it.pitch);
+    GuardedMap<> gradient(it.layer.inputChannels, it.map.view.height, it.map.view.width, it.map.view.columnStride != 1);
+    reference::Gradients sums{ std::vector<double>(it.weight.size(), 100.0), std::vector<double>(it.bias.size(), 7.0) };
+    LossSum              sum{ 50.0, 3 };
+    AddPixelLoss(it.map.GetConst(),
+                 it.layer,
+                 it.core,
+                 it.classes.data(),
+                 it.pitch,
+                 gradient.view,
+                 sums.weight.data(),
+                 sums.bias.data(),
+                 sum);
+    for (double & value : sums.weight)
+    {
+      value -= 100.0;
+    }
+    for (double & value : sums.bias)
+    {
+      value -= 7.0;
+    }
+    ASSERT_NEAR(sum.loss - 50.0, truth.loss, Tolerance * truth.loss) << it.name;
+    ASSERT_EQ(sum.pixels - 3, truth.pixels) << it.name;
+    ExpectNear(gradient, truth.mapGradient, "map gradient of " + it.name);
+    ExpectNear(sums.weight, truth.gradients.weight, truth.gradients.weightMagnitude, "weight gradient of " + it.name);
+    ExpectNear(sums.bias, truth.gradients.bias, truth.gradients.biasMagnitude, "bias gradient of " + it.name);
+    ASSERT_EQ(gradient.CountGuards(), gradient.GetSizeOfGuards()) << it.name;
+  }
+};
+
+TEST_P(LogitsTest, LossAndGradientsOfRandomShapes)
+{
+  for (int trial = 0; trial < 60 && !HasFatalFailure(); ++trial)
+  {
+    LogitCase it = MakeRandom(trial);
+    Compare(it);
+  }
+}
+
+TEST_P(LogitsTest, MapOfManyStripsAndChannels)
+{
+  LogitCase wide = Make(33, 20, 2, 2, 700, true);
+  Compare(wide);
+  LogitCase deep = Make(3, 2, 64, 2, 9, false);
+  Compare(deep);
+}
+
+// Losses of confident pixels are tiny, but not zero: relative accuracy must hold where 1 + x would swallow x.
+TEST_P(LogitsTest, ConfidentPixelsKeepTheirDigits)
+{
+  for (const int outputs : { 1, 3 })
+  {
+    LogitCase it = Make(1, outputs, 4, 3, 50, false);
+    it.core = { 0, 0, 200, 12 };
+    it.pitch = 200;
+    it.classes.assign(200 * 12, 1);
+    std::fill(it.weight.begin(), it.weight.end(), 0.0f);
+    it.bias[outputs == 1 ? 0 : 1] = 17.0f; // of the true class
+    Compare(it);
+    it.classes.assign(200 * 12, 0); // all wrong, the other end
+    Compare(it);
+  }
+}
+
+// Far beyond what exp can hold in float the loss is linear, the gradient 0 or 1.
+TEST_P(LogitsTest, HugeLogitsDoNotOverflow)
+{
+  for (const float logit : { -1e4f, 1e4f, 1e30f })
+  {
+    LogitCase it = Make(1, 1, 8, 1, 2, false);
+    it.core = { 0, 0, 16, 8 };
+    it.pitch = 16;
+    it.classes.assign(128, 1);
+    std::fill(it.weight.begin(), it.weight.end(), 0.0f);
+    it.bias[0] = logit;
+    GuardedMap<>        gradient(1, 1, 2, false);
+    std::vector<double> weight(64), bias(1);
+    LossSum             sum;
+    AddPixelLoss(it.map.GetConst(),
+                 it.layer,
+                 it.core,
+                 it.classes.data(),
+                 it.pitch,
+                 gradient.view,
+                 weight.data(),
+                 bias.data(),
+                 sum);
+    EXPECT_NEAR(sum.loss, logit < 0 ? 128.0 * 1e4 : 0.0, 1.0);
+    EXPECT_NEAR(bias[0], logit < 0 ? -128.0 : 0.0, 1e-30);
+  }
+}
+
+TEST_P(LogitsTest, ANumberThatIsNoneIsNotHidden)
+{
+  LogitCase it = Make(1, 1, 8, 1, 2, false);
+  it.core = { 0, 0, 16, 8 };
+  it.pitch = 16;
+  it.classes.assign(128, 0);
+  it.map(0, 0, 1) = std::numeric_limits<float>::quiet_NaN();
+  GuardedMap<>        gradient(1, 1, 2, false);
+  std::vector<double> weight(64), bias(1);
+  LossSum             sum;
+  AddPixelLoss(
+    it.map.GetConst(), it.layer, it.core, it.classes.data(), 16, gradient.view, weight.data(), bias.data(), sum);
+  EXPECT_TRUE(std::isnan(sum.loss));
+}
+
+TEST_P(LogitsTest, NothingTakesPart)
+{
+  LogitCase it = Make(5, 1, 8, 3, 7, false);
+  it.classes.assign(it.classes.size(), 255);
+  GuardedMap<>        gradient(5, 3, 7, false);
+  std::vector<double> weight(it.weight.size()), bias(1);
+  LossSum             sum;
+  for (int run = 0; run < 2; ++run)
+  {
+    AddPixelLoss(it.map.GetConst(),
+                 it.layer,
+                 it.core,
+                 it.classes.data(),
+                 it.pitch,
+                 gradient.view,
+                 weight.data(),
+                 bias.data(),
+                 sum);
+    EXPECT_EQ(sum.loss, 0.0);
+    EXPECT_EQ(sum.pixels, 0);
+    EXPECT_EQ(std::count(weight.begin(), weight.end(), 0.0), static_cast<std::ptrdiff_t>(weight.size()));
+    EXPECT_EQ(gradient(4, 2, 6), 0.0f);
+    it.core = { 8, 8, 0, 0 }; // and with an empty core
+  }
+}
+
+TEST_P(LogitsTest, ProbabilitiesAndLabelsOfRandomShapes)
+{
+  for (int trial = 0; trial < 40 && !HasFatalFailure(); ++trial)
+  {
+    LogitCase                 it = MakeRandom(trial);
+    const int                 outputs = it.layer.outputChannels;
+    GuardedMap<>              output(outputs, it.core.height, it.core.width, trial % 2 == 0);
+    const float               threshold = outputs == 1 ? 0.3f : 0.5f;
+    std::vector<double>       z(outputs);
+    std::vector<std::uint8_t> labels(it.core.height * it.pitch, 77);
+    PredictProbabilities(it.map.GetConst(), it.layer, it.core, output.view);
+    PredictLabels(it.map.GetConst(), it.layer, it.core, threshold, 200, labels.data(), it.pitch);
+    for (std::int64_t y = 0; y < it.core.height; ++y)
+    {
+      for (std::int64_t x = 0; x < it.pitch; ++x)
+      {
+        const int label = labels[y * it.pitch + x];
+        if (x >= it.core.width)
+        {
+          ASSERT_EQ(label, 77) << it.name; // between the rows
+          continue;
+        }
+        reference::ComputeLogits(it.map.GetConst(), it.layer, it.core.y + y, it.core.x + x, z);
+        const auto   best = std::max_element(z.begin(), z.end()) - z.begin();
+        const double sum = outputs == 1 ? 0.0 : reference::Exponentials(z);
+        for (int o = 0; o < outputs; ++o)
+        {
+          const double truth = outputs == 1 ? 1.0 / (1.0 + std::exp(-z[0])) : z[o] / sum;
+          // Logits near 10 are known to 1e-6 in float, hence probabilities to 1e-6 of themselves; 5e-6 for their sums.
+          ASSERT_NEAR(output(o, y, x), truth, 5e-6 * truth + 1e-12) << it.name;
+        }
+        const double probability = output(0, y, x);
+        if (outputs == 1 && std::abs(probability - threshold) > 1e-5)
+        {
+          ASSERT_EQ(label, probability >= threshold ? 200 : 0) << it.name;
+        }
+        if (outputs > 1 && label != best)
+        {
+          ASSERT_NEAR(output(label, y, x), output(best, y, x), 1e-5) << it.name;
+        }
+      }
+    }
+    ASSERT_EQ(output.CountGuards(), output.GetSizeOfGuards()) << it.name;
+  }
+}
+
+TEST_P(LogitsTest, ThresholdsAtTheEnds)
+{
+  LogitCase                 it = Make(2, 1, 8, 1, 3, false);
+  std::vector<std::uint8_t> labels(it.core.height * it.pitch);
+  PredictLabels(it.map.GetConst(), it.layer, it.core, 0.0, 1, labels.data(), it.pitch);
+  EXPECT_EQ(labels[0], 1);
+  PredictLabels(it.map.GetConst(), it.layer, it.core, 1.0, 1, labels.data(), it.pitch);
+  EXPECT_EQ(labels[0], 0);
+}
+
+TEST_P(LogitsTest, TheSameBitsEveryTime)
+{
+  LogitCase           it = Make(6, 1, 8, 20, 60, true);
+  std::vector<double> first;
+  for (int run = 0; run < 3; ++run)
+  {
+    GuardedMap<>        gradient(6, 20, 60, true);
+    std::vector<double> weight(it.weight.size()), bias(1);
+    LossSum             sum;
+    AddPixelLoss(it.map.GetConst(),
+                 it.layer,
+                 it.core,
+                 it.classes.data(),
+                 it.pitch,
+                 gradient.view,
+                 weight.data(),
+                 bias.data(),
+                 sum);
+    weight.push_back(bias[0]);
+    weight.push_back(sum.loss);
+    first = run == 0 ? weight : first;
+    EXPECT_EQ(weight, first);
+  }
+}
+
+class PixelConvolutionTest : public KernelsTest
+{
+protected:
+  /** One random window and convolution, against the reference. \param beyond rows and columns of output past the end */
+  void
+  Compare(PixelConvolution conv, int channels, int width, int height, int beyond = 0)
+  {
+    const auto weight = DrawFloats(conv.outputChannels * channels * conv.kernel * conv.kernel, 0.1f);
+    const auto bias = DrawFloats(conv.outputChannels, 0.5f);
+    conv.weight = weight.data();
+    conv.bias = bias.data();
+    const std::ptrdiff_t pitch = width * channels + Draw(0, 7);
+    const auto           samples = DrawBytes(height * pitch, 255);
+    const PixelView      pixels{ samples.data(), width, height, pitch, channels, Draw(0, 1) == 1 };
+    const int            outputWidth = std::max(1, (width + 2 * conv.padding - conv.kernel) / conv.stride + 1 + beyond);
+    const int         outputHeight = std::max(1, (height + 2 * conv.padding - conv.kernel) / conv.stride + 1 + beyond);
+    const bool        interleaved = Draw(0, 1) == 1;
+    const std::string name =
+      std::to_string(channels) + "->" + std::to_string(conv.outputChannels) + " k" + std::to_string(conv.kernel) +
+      " s" + std::to_string(conv.stride) + " p" + std::to_string(conv.padding) + " window " + std::to_string(width) +
+      "x" + std::to_string(height) + (interleaved ? " interleaved" : " planar") + (conv.relu ? " relu" : "");
+    GuardedMap<> output(conv.outputChannels, outputHeight, outputWidth, interleaved);
+    ConvolvePixels(pixels, conv, output.view);
+    ExpectNear(output, reference::Convolve(pixels, conv, outputHeight, outputWidth), "output of " + name);
+    ASSERT_EQ(output.CountGuards(), output.GetSizeOfGuards()) << name;
+
+    GuardedMap<> gradient(conv.outputChannels, outputHeight, outputWidth, interleaved);
+    Fill(gradient, DrawFloats(conv.outputChannels * outputHeight * outputWidth, 1.0f));
+    reference::Gradients sums;
+    sums.weight.assign(weight.size(), 100.0);
+    sums.bias.assign(bias.size(), 7.0);
+    AddPixelConvolutionGradient(pixels,
+                                conv,
+                                conv.relu ? output.GetConst() : MapView<const float>(),
+                                gradient.GetConst(),
+                                sums.weight.data(),
+                                sums.bias.data());
+    for (double & value : sums.weight)
+    {
+      value -= 100.0;
+    }
+    for (double & value : sums.bias)
+    {
+      value -= 7.0;
+    }
+    const auto truth = reference::ConvolutionGradient(pixels, conv, output.GetConst(), gradient.GetConst());
+    ExpectNear(sums.weight, truth.weight, truth.weightMagnitude, "weight gradient of " + name);
+    ExpectNear(sums.bias, truth.bias, truth.biasMagnitude, "bias gradient of " + name);
+  }
+};
+
+TEST_P(PixelConvolutionTest, TheFirstLayerOfThePreset)
+{
+  for (const int width : { 8, 17, 128, 515, 1100 })
+  {
+    Compare({ 6, 16, 8, 4, nullptr, nullptr, true }, 1, width, Draw(8, 90));
+    Compare({ 6, 16, 8, 4, nullptr, nullptr, true }, 3, width, Draw(8, 90));
+  }
+}
+
+TEST_P(PixelConvolutionTest, RandomShapes)
+{
+  for (int trial = 0; trial < 60 && !HasFatalFailure(); ++trial)
+  {
+    PixelConvolution conv;
+    conv.outputChannels = Draw(1, 14);
+    conv.kernel = Draw(1, 9);
+    conv.stride = Draw(1, 9); // also greater than the kernel: some pixels are never seen
+    conv.padding = Draw(0, conv.kernel - 1);
+    conv.relu = Draw(0, 1) == 1;
+    Compare(conv, Draw(1, 4), Draw(1, 120), Draw(1, 40));
+  }
+}
+
+TEST_P(PixelConvolutionTest, OutputBeyondThePixelsSeesZeros)
+{
+  Compare({ 6, 16, 8, 4, nullptr, nullptr, true }, 1, 50, 41, 3);
+  Compare({ 4, 3, 1, 1, nullptr, nullptr, false }, 3, 20, 11, 5);
+}
+
+TEST_P(PixelConvolutionTest, ManyChannels)
+{
+  Compare({ 70, 3, 1, 1, nullptr, nullptr, true }, 5, 40, 9);
+  Compare({ 2, 31, 10, 7, nullptr, nullptr, true }, 2, 300, 75);
+}
+
+std::string
+GetName(const ::testing::TestParamInfo<std::int64_t> & info)
+{
+  return hwy::TargetName(info.param);
+}
+
+const auto Targets = ::testing::Values(
+#if HWY_ARCH_X86
+  HWY_AVX3,
+  HWY_AVX2,
+  HWY_SSE4,
+#elif HWY_ARCH_ARM_A64
+  HWY_NEON,
+#endif
+  HWY_SCALAR);
+
+INSTANTIATE_TEST_SUITE_P(Target, LogitsTest, Targets, GetName);
+INSTANTIATE_TEST_SUITE_P(Target, PixelConvolutionTest, Targets, GetName);
+
+} // namespace
