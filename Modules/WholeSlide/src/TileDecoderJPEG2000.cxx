@@ -180,15 +180,16 @@ Clamp(int value)
   return static_cast<unsigned char>(std::clamp(value, 0, 255));
 }
 
-/** JFIF's conversion in 16-bit fixed point, each term rounded as libjpeg does it. */
+/** JFIF's conversion, rounded to nearest; coefficients in 20-bit fixed point, which gives OpenSlide's pixels. */
 void
 RGBFromYCbCr(int luma, int cb, int cr, unsigned char * rgb)
 {
   cb -= 128;
   cr -= 128;
-  rgb[0] = Clamp(luma + ((91881 * cr + 32768) >> 16));
-  rgb[1] = Clamp(luma + ((-22554 * cb - 46802 * cr + 32768) >> 16));
-  rgb[2] = Clamp(luma + ((116130 * cb + 32768) >> 16));
+  constexpr int half = 1 << 19;
+  rgb[0] = Clamp(luma + ((1470104 * cr + half) >> 20));
+  rgb[1] = Clamp(luma + ((-360853 * cb - 748826 * cr + half) >> 20));
+  rgb[2] = Clamp(luma + ((1858077 * cb + half) >> 20));
 }
 
 void
