@@ -6,7 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <stdexcept>
 
 namespace gigapixel
@@ -277,13 +277,13 @@ CheckAgainstEarlier(const std::string & file, const CohortEntry & entry, Cohort 
 std::string
 ReadText(const std::string & fileName)
 {
-  std::ifstream      stream(fileName, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf()))
+  std::ifstream stream(fileName, std::ios::binary);
+  std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
+  if (!stream)
   {
-    throw std::runtime_error(fileName + ": the cohort cannot be read, or is empty");
+    throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
   }
-  return text.str();
+  return text;
 }
 
 } // namespace

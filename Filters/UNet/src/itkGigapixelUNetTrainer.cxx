@@ -272,8 +272,8 @@ GigapixelUNetTrainer::GetOptions() const
   options.seed = m_Seed;
   options.strategy = m_Strategy;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
-  options.threads = static_cast<int>(std::min<ThreadIdType>(
-    this->GetNumberOfWorkUnits(), const_cast<Self *>(this)->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  options.threads = static_cast<int>(
+    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   options.tileSize = m_TileSize;
   options.resume = m_Resume;
   return options;

@@ -1,0 +1,127 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelCohort.h"
+
+#include "UNetTestImages.h"
+
+using gigapixel::Cohort;
+using gigapixel::CohortEntry;
+using gigapixel_test::TemporaryFolder;
+
+namespace
+{
+
+class CohortTest : public ::testing::Test
+{
+protected:
+  void
+  SetUp() override
+  {
+    for (const char * name : { "a.svs", "b.svs", "c, d.svs", "m.tif" })
+    {
+      std::ofstream(m_Folder.File(name)) << "x";
+    }
+  }
+
+  Cohort
+  Load(const std::string & text)
+  {
+    std::ofstream(m_Folder.File("cohort.csv"), std::ios::binary) << text;
+    return Cohort::Load(m_Folder.File("cohort.csv"));
+  }
+
+  TemporaryFolder m_Folder;
+};
+
+TEST_F(CohortTest, ReadsColumnsInAnyOrderWithPathsOfItsFolder)
+{
+  const Cohort cohort = this->Load("split,region,slide,mask\n"
+                                   "train,,a.svs,m.tif\n"
+                                   "validation,\"1,2,30,40\",b.svs,m.tif\n"
+                                   "\n"
+                                   "test,5 6;70  80,\"c, d.svs\"," +
+                                   m_Folder.File("m.tif") + "\n");
+  ASSERT_EQ(cohort.entries.size(), 3u);
+  EXPECT_TRUE(cohort.warnings.empty());
+  EXPECT_EQ(cohort.entries[0].slide, m_Folder.File("a.svs"));
+  EXPECT_EQ(cohort.entries[0].mask, m_Folder.File("m.tif"));
+  EXPECT_EQ(cohort.entries[0].split, CohortEntry::Split::Training);
+  EXPECT_EQ(cohort.entries[0].region.width, 0);
+  EXPECT_EQ(cohort.entries[1].split, CohortEntry::Split::Validation);
+  EXPECT_EQ(cohort.entries[1].region.y, 2);
+  EXPECT_EQ(cohort.entries[1].region.height, 40);
+  EXPECT_EQ(cohort.entries[2].split, CohortEntry::Split::Test);
+  EXPECT_EQ(cohort.entries[2].slide, m_Folder.File("c, d.svs"));
+  EXPECT_EQ(cohort.entries[2].mask, m_Folder.File("m.tif"));
+  EXPECT_EQ(cohort.entries[2].region.x, 5);
+  EXPECT_EQ(cohort.entries[2].region.width, 70);
+  EXPECT_EQ(cohort.entries[2].line, 5);
+}
+
+TEST_F(CohortTest, ReadsByteOrderMarkCarriageReturnsAndQuotesOfRFC4180)
+{
+  std::ofstream(m_Folder.File("say \"hi\".svs")) << "x";
+  const Cohort cohort = this->Load("\xEF\xBB\xBFslide,mask,\"split\"\r\n"
+                                   "\"say \"\"hi\"\".svs\",m.tif,train\r\n"
+                                   "b.svs, m.tif ,\"validation\"");
+  ASSERT_EQ(cohort.entries.size(), 2u);
+  EXPECT_EQ(cohort.entries[0].slide, m_Folder.File("say \"hi\".svs"));
+  EXPECT_EQ(cohort.entries[1].mask, m_Folder.File("m.tif"));
+}
+
+TEST_F(CohortTest, CountsLinesThroughQuotedLineBreaks)
+{
+  EXPECT_MESSAGE(this->Load("slide,mask,split,note\na.svs,m.tif,train,\"two\nlines\"\nb.svs,m.tif,tests,\n"),
+                 "line 4: ");
+}
+
+TEST_F(CohortTest, WarnsOfColumnsThatItDoesNotRead)
+{
+  const Cohort cohort = this->Load("slide,mask,split,regoin\na.svs,m.tif,train,\n");
+  ASSERT_EQ(cohort.warnings.size(), 1u);
+  EXPECT_NE(cohort.warnings[0].find("\"regoin\" is not read"), std::string::npos);
+}
+
+TEST_F(CohortTest, NamesFileAndLineOfEveryError)
+{
+  const std::string                             header = "slide,mask,split,region\n";
+  const std::string                             file = m_Folder.File("cohort.csv");
+  const std::vector<std::array<std::string, 2>> cases = {
+    { { "", ", line 1: the cohort is empty" } },
+    { { header, ", line 1: the cohort names no slides" } },
+    { { "slide,mask\na.svs,m.tif\n", ", line 1: the column \"split\" is missing" } },
+    { { "slide,mask,split,mask\n", ", line 1: the column \"mask\" is there twice" } },
+    { { header + "a.svs,m.tif,train\n", ", line 2: there are 3 fields for 4 columns" } },
+    { { header + "a.svs,m.tif,train,1,2,3,4\n", ", line 2: there are 7 fields for 4 columns" } },
+    { { header + "a.svs,m.tif,Training,\n", ", line 2: the split \"Training\" is none of" } },
+    { { header + "no.svs,m.tif,train,\n", ", line 2: there is no slide " + m_Folder.File("no.svs") } },
+    { { header + "a.svs,no.tif,train,\n", ", line 2: there is no mask " + m_Folder.File("no.tif") } },
+    { { header + ",m.tif,train,\n", ", line 2: the slide is empty" } },
+    { { header + "a.svs,m.tif,train,1 2 3\n", ", line 2: the region \"1 2 3\"" } },
+    { { header + "a.svs,m.tif,train,1 2 0 4\n", ", line 2: the region \"1 2 0 4\"" } },
+    { { header + "a.svs,m.tif,train,1 2 3 4 5\n", ", line 2: the region" } },
+    { { header + "a.svs,m.tif,train,1.5 2 3 4\n", ", line 2: the region" } },
+    { { header + "a.svs,m.tif,train,\"1,2\n", ", line 2: the quote that opens here is never closed" } },
+    { { header + "\"a.svs\"x,m.tif,train,\n", ", line 2: text follows a closing quote" } },
+    { { header + "a.s\"vs,m.tif,train,\n", ", line 2: a quote stands inside" } },
+    { { header + "a.svs,m.tif,train,\n./a.svs,m.tif,train,\n", ", line 3: the slide " } },
+    { { header + "a.svs,m.tif,train,\na.svs,m.tif,test,1 2 3 4\n", ", line 3: the slide " } },
+  };
+  for (const auto & [text, message] : cases)
+  {
+    EXPECT_MESSAGE(this->Load(text), file + message);
+  }
+  EXPECT_MESSAGE(Cohort::Load(m_Folder.File("none.csv")), m_Folder.File("none.csv"));
+}
+
+TEST_F(CohortTest, TellsPixelsInTwoSplitsFromNeighbors)
+{
+  const std::string first = "slide,mask,split,region\na.svs,m.tif,train,0 0 100 100\n";
+  EXPECT_MESSAGE(this->Load(first + "a.svs,m.tif,validation,99 99 10 10\n"), "in another split already, on line 2");
+  const Cohort neighbors = this->Load(first + "a.svs,m.tif,validation,100 0 10 10\n");
+  EXPECT_EQ(neighbors.entries.size(), 2u);
+  ASSERT_EQ(neighbors.warnings.size(), 1u);
+  EXPECT_NE(neighbors.warnings[0].find("line 3: another region of the slide"), std::string::npos);
+  EXPECT_TRUE(this->Load(first + "a.svs,m.tif,train,50 0 10 10\n").warnings.empty());
+}
+
+} // namespace

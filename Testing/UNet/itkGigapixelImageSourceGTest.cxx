@@ -1,0 +1,262 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelFileSource.h"
+#include "itkGigapixelImageIOSource.h"
+#include "itkGigapixelImageSource.h"
+
+#include "UNetTestImages.h"
+#include "itkCastImageFilter.h"
+#include "itkMetaImageIO.h"
+#include "itkShiftScaleImageFilter.h"
+#include "itkVectorImage.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace gigapixel;
+using gigapixel_test::ColorImage;
+using gigapixel_test::GrayImage;
+using gigapixel_test::NoiseImage;
+using gigapixel_test::TemporaryFolder;
+using gigapixel_test::Write;
+
+namespace
+{
+
+/** Compares 40 random regions, read by several threads at once, with the samples in memory. */
+void
+ExpectSameFromThreads(PixelSource &         source,
+                      const unsigned char * samples,
+                      unsigned              width,
+                      unsigned              height,
+                      int                   threads = 4)
+{
+  ASSERT_EQ(source.GetSize().width, width);
+  ASSERT_EQ(source.GetSize().height, height);
+  const unsigned           channels = source.GetNumberOfChannels();
+  std::atomic<int>         wrong{ 0 };
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t)
+  {
+    workers.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int i = 0; i < 10; ++i)
+      {
+        Region region;
+        region.x = random() % width;
+        region.y = random() % height;
+        region.width = 1 + random() % (width - region.x);
+        region.height = 1 + random() % (height - region.y);
+        std::vector<std::uint8_t> part(static_cast<std::size_t>(region.width * region.height) * channels);
+        source.Read(region, part.data());
+        for (std::int64_t y = 0; y < region.height; ++y)
+        {
+          const auto * expected = samples + ((region.y + y) * width + region.x) * channels;
+          wrong += std::memcmp(part.data() + y * region.width * channels,
+                               expected,
+                               static_cast<std::size_t>(region.width) * channels) != 0;
+        }
+      }
+    });
+  }
+  for (auto & worker : workers)
+  {
+    worker.join();
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+template <typename TImage>
+const unsigned char *
+Samples(const TImage & image)
+{
+  return reinterpret_cast<const unsigned char *>(image.GetBufferPointer());
+}
+
+TEST(GigapixelImageSource, ReadsImagesInMemory)
+{
+  const auto gray = NoiseImage(211, 97);
+  gray->SetRegions(itk::ImageRegion<2>({ { -5, 1000 } }, { { 211, 97 } })); // an index other than 0
+  gray->Allocate();
+  std::copy_n(Samples(*NoiseImage(211, 97)), 211 * 97, gray->GetBufferPointer());
+  ExpectSameFromThreads(*itk::GigapixelImageSource(gray.GetPointer()).pixels, Samples(*gray), 211, 97);
+
+  const auto color = NoiseImage<ColorImage>(50, 60);
+  const auto source = itk::GigapixelImageSource(color.GetPointer(), "color");
+  EXPECT_EQ(source.name, "color");
+  EXPECT_EQ(source.pixels->GetNumberOfChannels(), 3u);
+  ExpectSameFromThreads(*source.pixels, Samples(*color), 50, 60);
+
+  const auto vectors = itk::VectorImage<unsigned char, 2>::New();
+  vectors->SetRegions(itk::Size<2>{ { 20, 30 } });
+  vectors->SetNumberOfComponentsPerPixel(5);
+  vectors->Allocate();
+  std::iota(vectors->GetBufferPointer(), vectors->GetBufferPointer() + 3000, 0);
+  const auto five = itk::GigapixelImageSource(vectors.GetPointer()).pixels;
+  EXPECT_EQ(five->GetNumberOfChannels(), 5u);
+  ExpectSameFromThreads(*five, vectors->GetBufferPointer(), 20, 30);
+}
+
+TEST(GigapixelImageSource, GridIsWhereTheFirstPixelLies)
+{
+  const auto image = NoiseImage(30, 20);
+  image->SetRegions(itk::ImageRegion<2>({ { 10, 100 } }, { { 30, 20 } }));
+  gigapixel_test::SetSpacing(*image, 0.5, 1.0);
+  const Grid grid = itk::GigapixelGridOf(*image);
+  EXPECT_EQ(grid.size.width, 30);
+  EXPECT_DOUBLE_EQ(grid.origin[0], 1.0 + 10 * 0.0005);
+  EXPECT_DOUBLE_EQ(grid.origin[1], 1.0 + 100 * 0.0005);
+  EXPECT_DOUBLE_EQ(grid.GetMicronsPerPixel(), 0.5);
+}
+
+TEST(GigapixelImageSource, SpacingIsKnownOnlyWhereItIsPlausible)
+{
+  Grid grid;
+  EXPECT_EQ(grid.GetMicronsPerPixel(), 0); // ITK's default of 1 mm
+  for (const auto & [spacing, known] : { std::pair<double, bool>{ 0.000228, true },
+                                         { 0.00005, true },
+                                         { 0.000005, false },
+                                         { 0.128, true },
+                                         { 25.4 / 72, false } })
+  {
+    grid.spacing = { { spacing, spacing } };
+    EXPECT_EQ(grid.IsSpacingKnown(), known) << spacing;
+  }
+}
+
+TEST(GigapixelImageSource, UpdatesPipelinesRegionByRegion)
+{
+  const TemporaryFolder folder;
+  const auto            image = NoiseImage(300, 200);
+  const auto            reader = itk::ImageFileReader<GrayImage>::New();
+  reader->SetFileName(Write(image.GetPointer(), folder.File("image.mha")));
+  PhysicalImage source;
+  {
+    using Invert = itk::ShiftScaleImageFilter<GrayImage, GrayImage>;
+    const auto invert = Invert::New();
+    invert->SetInput(reader->GetOutput());
+    invert->SetShift(-255);
+    invert->SetScale(-1);
+    source = itk::GigapixelImageSource(invert->GetOutput());
+  } // the source keeps the filter
+  const auto inverted = NoiseImage(300, 200);
+  std::transform(Samples(*image), Samples(*image) + 60000, inverted->GetBufferPointer(), [](unsigned char v) {
+    return static_cast<unsigned char>(255 - v);
+  });
+  std::vector<std::uint8_t> part(50 * 40);
+  source.pixels->Read(Region{ 100, 100, 50, 40 }, part.data());
+  EXPECT_EQ(reader->GetOutput()->GetBufferedRegion(), itk::ImageRegion<2>({ { 100, 100 } }, { { 50, 40 } }));
+  ExpectSameFromThreads(*source.pixels, Samples(*inverted), 300, 200);
+}
+
+TEST(GigapixelImageSource, PutsTheRequestedRegionBack)
+{
+  const TemporaryFolder folder;
+  const auto            reader = itk::ImageFileReader<GrayImage>::New();
+  reader->SetFileName(Write(NoiseImage(30, 20).GetPointer(), folder.File("image.mha")));
+  {
+    const auto   source = itk::GigapixelImageSource(reader->GetOutput());
+    std::uint8_t pixel = 0;
+    source.pixels->Read(Region{ 7, 7, 1, 1 }, &pixel);
+  }
+  reader->Update();
+  EXPECT_EQ(reader->GetOutput()->GetBufferedRegion(), reader->GetOutput()->GetLargestPossibleRegion());
+}
+
+TEST(GigapixelImageIOSource, ReadsAnyImageIOFromSeveralThreads)
+{
+  const TemporaryFolder folder;
+  const auto            gray = NoiseImage(211, 97);
+  gigapixel_test::SetSpacing(*gray, 0.5, 0.25);
+  for (const char * name : { "gray.mha", "gray.png", "gray.nrrd" }) // streams; does not; has three axes at times
+  {
+    const auto source = itk::GigapixelFileSource(Write(gray.GetPointer(), folder.File(name)));
+    EXPECT_EQ(source.pixels->GetNumberOfChannels(), 1u);
+    ExpectSameFromThreads(*source.pixels, Samples(*gray), 211, 97);
+  }
+  const auto color = NoiseImage<ColorImage>(64, 80);
+  ExpectSameFromThreads(
+    *itk::GigapixelFileSource(Write(color.GetPointer(), folder.File("color.mha"))).pixels, Samples(*color), 64, 80);
+  const Grid grid = itk::GigapixelFileSource(folder.File("gray.mha")).grid;
+  EXPECT_DOUBLE_EQ(grid.spacing[1], 0.0005);
+  EXPECT_DOUBLE_EQ(grid.origin[0], 0.25);
+}
+
+TEST(GigapixelImageIOSource, MakesOneReaderForEachConcurrentRead)
+{
+  const TemporaryFolder folder;
+  const auto            gray = NoiseImage(200, 100);
+  const std::string     file = Write(gray.GetPointer(), folder.File("gray.mha"));
+  std::atomic<int>      made{ 0 };
+  const auto            source = itk::GigapixelImageIOSource(
+    [&] {
+      ++made;
+      const auto io = itk::MetaImageIO::New();
+      io->SetFileName(file);
+      return itk::ImageIOBase::Pointer(io);
+    },
+    "gray");
+  ExpectSameFromThreads(*source.pixels, Samples(*gray), 200, 100, 1);
+  EXPECT_EQ(made, 1);
+  ExpectSameFromThreads(*source.pixels, Samples(*gray), 200, 100, 4);
+  EXPECT_LE(made, 4);
+}
+
+TEST(GigapixelImageIOSource, TakesLabelMapsThatFitInEightBits)
+{
+  using LabelImage = itk::Image<unsigned short, 2>;
+  const TemporaryFolder folder;
+  const auto            gray = NoiseImage(40, 30);
+  const auto            cast = itk::CastImageFilter<GrayImage, LabelImage>::New();
+  cast->SetInput(gray);
+  cast->Update();
+  const std::string file = Write(cast->GetOutput(), folder.File("labels.mha"));
+  ExpectSameFromThreads(*itk::GigapixelFileSource(file).pixels, Samples(*gray), 40, 30);
+
+  cast->GetOutput()->SetPixel({ { 3, 3 } }, 300);
+  std::vector<std::uint8_t> samples(1200);
+  const auto                source = itk::GigapixelFileSource(Write(cast->GetOutput(), folder.File("large.mha")));
+  EXPECT_MESSAGE(source.pixels->Read(Region{ 0, 0, 40, 30 }, samples.data()),
+                 folder.File("large.mha") + ": the value 300 does not fit in 8 bits");
+}
+
+TEST(GigapixelImageIOSource, ErrorsNameTheFileInOneSentence)
+{
+  const TemporaryFolder folder;
+  EXPECT_MESSAGE(itk::GigapixelFileSource(folder.File("none.mha")),
+                 folder.File("none.mha") + ": there is no such file");
+  std::ofstream(folder.File("text.mha")) << "no image";
+  EXPECT_MESSAGE(itk::GigapixelFileSource(folder.File("text.mha")), folder.File("text.mha"));
+  using FloatImage = itk::Image<float, 2>;
+  const auto image = FloatImage::New();
+  image->SetRegions(itk::Size<2>{ { 4, 4 } });
+  image->Allocate(true);
+  const auto   source = itk::GigapixelFileSource(Write(image.GetPointer(), folder.File("float.mha")));
+  std::uint8_t samples[16];
+  EXPECT_MESSAGE(source.pixels->Read(Region{ 0, 0, 4, 4 }, samples),
+                 folder.File("float.mha") + ": its samples are of float");
+  itk::GigapixelResolution second;
+  second.level = 1;
+  EXPECT_MESSAGE(itk::GigapixelFileSource(folder.File("float.mha"), second), "it has no level 1");
+}
+
+TEST(AdaptChannels, GrayIsRec601)
+{
+  const auto                color = NoiseImage<ColorImage>(1024, 700); // more than one band
+  const auto                source = AdaptChannels(itk::GigapixelImageSource(color.GetPointer()).pixels, 1, "color");
+  std::vector<std::uint8_t> gray(1024 * 700);
+  source->Read(Region{ 0, 0, 1024, 700 }, gray.data());
+  const auto * rgb = Samples(*color);
+  double       worst = 0;
+  for (std::size_t i = 0; i < gray.size(); ++i)
+  {
+    const double luma = 0.299 * rgb[3 * i] + 0.587 * rgb[3 * i + 1] + 0.114 * rgb[3 * i + 2];
+    worst = std::max(worst, std::abs(gray[i] - luma));
+  }
+  EXPECT_LE(worst, 0.5 + 3 * 255 * 0.5 / 65536); // rounding, and that of three 16-bit coefficients
+  EXPECT_EQ(source->GetNumberOfChannels(), 1u);
+  const auto same = itk::GigapixelImageSource(color.GetPointer()).pixels;
+  EXPECT_EQ(AdaptChannels(same, 3, "color"), same);
+  EXPECT_MESSAGE(AdaptChannels(source, 3, "gray.png"), "gray.png has 1 channels where 3 are needed");
+}
+
+} // namespace

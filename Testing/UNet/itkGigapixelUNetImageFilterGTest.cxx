@@ -1,0 +1,350 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelUNetImageFilter.h"
+
+#include "UNetTestImages.h"
+#include "itkCommand.h"
+#include "itkImageSource.h"
+#include "itkMeanImageFilter.h"
+#include "itkStreamingImageFilter.h"
+#include "itkVectorImage.h"
+
+using gigapixel_test::ColorImage;
+using gigapixel_test::ExpectSamePixels;
+using gigapixel_test::GrayImage;
+using gigapixel_test::NoiseImage;
+using gigapixel_test::NoiseModel;
+using FloatImage = itk::Image<float, 2>;
+
+namespace
+{
+
+constexpr unsigned Width = 461; // no multiple of anything
+constexpr unsigned Height = 610;
+constexpr unsigned Tile = 128;
+constexpr unsigned Tiles = 4 * 5;
+constexpr int      Halo = 64; // of remedios2023
+
+template <typename TOutput = GrayImage, typename TInput = GrayImage>
+typename itk::GigapixelUNetImageFilter<TInput, TOutput>::Pointer
+MakeFilter(const TInput * image, const gigapixel::Model & model = NoiseModel(Tile))
+{
+  const auto filter = itk::GigapixelUNetImageFilter<TInput, TOutput>::New();
+  filter->SetInput(image);
+  filter->SetModel(model);
+  return filter;
+}
+
+template <typename TImage>
+typename TImage::Pointer
+Result(itk::ImageSource<TImage> * filter)
+{
+  filter->UpdateLargestPossibleRegion();
+  const typename TImage::Pointer image = filter->GetOutput();
+  image->DisconnectPipeline();
+  return image;
+}
+
+/** Hands on an image's regions, and remembers which ones were asked for. */
+class RememberingSource : public itk::ImageSource<GrayImage>
+{
+public:
+  using Self = RememberingSource;
+  using Superclass = itk::ImageSource<GrayImage>;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+  itkTypeMacro(RememberingSource, ImageSource);
+
+  GrayImage::Pointer                 m_Image;
+  std::vector<GrayImage::RegionType> m_Asked;
+
+protected:
+  void
+  GenerateOutputInformation() override
+  {
+    this->GetOutput()->CopyInformation(m_Image);
+    this->GetOutput()->SetLargestPossibleRegion(m_Image->GetLargestPossibleRegion());
+  }
+
+  void
+  GenerateData() override
+  {
+    this->AllocateOutputs();
+    const auto region = this->GetOutput()->GetBufferedRegion();
+    m_Asked.push_back(region);
+    itk::ImageAlgorithm::Copy(m_Image.GetPointer(), this->GetOutput(), region, region);
+  }
+};
+
+RememberingSource::Pointer
+Remembering(const GrayImage::Pointer & image)
+{
+  const auto source = RememberingSource::New();
+  source->m_Image = image;
+  return source;
+}
+
+TEST(GigapixelUNetImageFilter, ProbabilitiesVary)
+{
+  // All comparisons below would hold for a constant result too.
+  const auto image = NoiseImage(Width, Height);
+  const auto label = Result(MakeFilter(image.GetPointer()).GetPointer());
+  const auto count = std::count(label->GetBufferPointer(), label->GetBufferPointer() + Width * Height, 255);
+  EXPECT_GT(count, Width * Height / 20);
+  EXPECT_LT(count, Width * Height * 19 / 20);
+}
+
+TEST(GigapixelUNetImageFilter, StreamedEqualsWholeAndComputesEachTileOnce)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto whole = Result(MakeFilter<FloatImage>(image.GetPointer()).GetPointer());
+  for (const unsigned divisions : { 1, 2, 3, 7, 16, 33, 64 })
+  {
+    for (const unsigned units : { 1, 2, 5 })
+    {
+      const auto filter = MakeFilter<FloatImage>(image.GetPointer());
+      filter->SetNumberOfWorkUnits(units);
+      const auto streamer = itk::StreamingImageFilter<FloatImage, FloatImage>::New();
+      streamer->SetInput(filter->GetOutput());
+      streamer->SetNumberOfStreamDivisions(divisions);
+      ExpectSamePixels(*Result(streamer.GetPointer()), *whole);
+      EXPECT_EQ(filter->GetNumberOfComputedTiles(), Tiles) << divisions << " divisions";
+    }
+  }
+}
+
+TEST(GigapixelUNetImageFilter, PixelsAreAskedForOnce)
+{
+  const auto source = Remembering(NoiseImage(Width, Height));
+  const auto filter = MakeFilter(source->GetOutput());
+  const auto streamer = itk::StreamingImageFilter<GrayImage, GrayImage>::New();
+  streamer->SetInput(filter->GetOutput());
+  streamer->SetNumberOfStreamDivisions(61); // ten rows each: twelve or thirteen strips for a row of tiles
+  ExpectSamePixels(*Result(streamer.GetPointer()),
+                   *Result(MakeFilter(NoiseImage(Width, Height).GetPointer()).GetPointer()));
+  std::size_t pixels = 0;
+  for (const auto & region : source->m_Asked)
+  {
+    pixels += region.GetNumberOfPixels() > 1 ? region.GetNumberOfPixels() : 0;
+  }
+  // Five rows of tiles, with the halo between them read twice.
+  EXPECT_EQ(pixels, Width * (Height + 4 * 2 * Halo));
+  EXPECT_EQ(filter->GetNumberOfComputedTiles(), Tiles);
+}
+
+TEST(GigapixelUNetImageFilter, RandomRegionsEqualTheWhole)
+{
+  const auto   source = Remembering(NoiseImage(Width, Height));
+  const auto   whole = Result(MakeFilter<FloatImage>(source->GetOutput()).GetPointer());
+  const auto   filter = MakeFilter<FloatImage>(source->GetOutput());
+  std::mt19937 random(11);
+  for (int i = 0; i < 15; ++i)
+  {
+    itk::ImageRegion<2> region;
+    region.SetIndex({ { static_cast<int>(random() % Width), static_cast<int>(random() % Height) } });
+    region.SetSize({ { 1 + random() % std::min<unsigned long>(200, Width - region.GetIndex(0)),
+                       1 + random() % std::min<unsigned long>(200, Height - region.GetIndex(1)) } });
+    filter->GetOutput()->SetRequestedRegion(region);
+    filter->Update();
+    for (itk::ImageRegionConstIterator<FloatImage> it(filter->GetOutput(), region); !it.IsAtEnd(); ++it)
+    {
+      ASSERT_EQ(it.Get(), whole->GetPixel(it.GetIndex()));
+    }
+  }
+}
+
+TEST(GigapixelUNetImageFilter, AsksForItsTilesAndTheirHaloOnly)
+{
+  const auto image = NoiseImage(Width, Height);
+  image->SetRegions(itk::ImageRegion<2>({ { 1000, -50 } }, { { Width, Height } }));
+  image->Allocate();
+  std::copy_n(NoiseImage(Width, Height)->GetBufferPointer(), Width * Height, image->GetBufferPointer());
+  const auto source = Remembering(image);
+  const auto filter = MakeFilter(source->GetOutput());
+  filter->GetOutput()->UpdateOutputInformation();
+  // Pixels (200, 300) to (299, 329) from the first one: tile columns 1 and 2, tile row 2.
+  const itk::ImageRegion<2> region({ { 1200, 250 } }, { { 100, 30 } });
+  filter->GetOutput()->SetRequestedRegion(region);
+  filter->Update();
+  ASSERT_EQ(source->m_Asked.size(), 1u);
+  EXPECT_EQ(
+    source->m_Asked[0],
+    itk::ImageRegion<2>({ { 1000 + 128 - Halo, -50 + 256 - Halo } }, { { 2 * 128 + 2 * Halo, 128 + 2 * Halo } }));
+  const auto whole = Result(MakeFilter(NoiseImage(Width, Height).GetPointer()).GetPointer());
+  for (itk::ImageRegionConstIterator<GrayImage> it(filter->GetOutput(), region); !it.IsAtEnd(); ++it)
+  {
+    const auto index = it.GetIndex();
+    ASSERT_EQ(it.Get(), whole->GetPixel({ { index[0] - 1000, index[1] + 50 } }));
+  }
+}
+
+TEST(GigapixelUNetImageFilter, WorksInTheMiddleOfAPipeline)
+{
+  const gigapixel_test::TemporaryFolder folder;
+  const auto                            image = NoiseImage(Width, Height);
+  using Mean = itk::MeanImageFilter<GrayImage, GrayImage>;
+
+  const auto reader = itk::ImageFileReader<GrayImage>::New();
+  reader->SetFileName(gigapixel_test::Write(image.GetPointer(), folder.File("image.mha")));
+  const auto mean = Mean::New();
+  mean->SetInput(reader->GetOutput());
+  const auto filter = MakeFilter(mean->GetOutput());
+  const auto writer = itk::ImageFileWriter<GrayImage>::New();
+  writer->SetInput(filter->GetOutput());
+  writer->SetFileName(folder.File("label.mha"));
+  writer->SetNumberOfStreamDivisions(17);
+  writer->Update();
+  EXPECT_EQ(filter->GetNumberOfComputedTiles(), Tiles);
+  EXPECT_LT(reader->GetOutput()->GetBufferedRegion().GetSize(1), Height);
+
+  const auto wholeMean = Mean::New();
+  wholeMean->SetInput(image);
+  const auto written = itk::ImageFileReader<GrayImage>::New();
+  written->SetFileName(folder.File("label.mha"));
+  ExpectSamePixels(*Result(written.GetPointer()),
+                   *Result(MakeFilter(Result(wholeMean.GetPointer()).GetPointer()).GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, ColorsAreMadeGrayByRec601)
+{
+  const auto color = NoiseImage<ColorImage>(Width, Height);
+  const auto gray = GrayImage::New();
+  gray->SetRegions(color->GetBufferedRegion());
+  gray->CopyInformation(color);
+  gray->Allocate();
+  gigapixel::AdaptChannels(itk::GigapixelImageSource(color.GetPointer()).pixels, 1, "color")
+    ->Read(gigapixel::Region{ 0, 0, Width, Height }, gray->GetBufferPointer());
+  ExpectSamePixels(*Result(MakeFilter<FloatImage>(color.GetPointer()).GetPointer()),
+                   *Result(MakeFilter<FloatImage>(gray.GetPointer()).GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, LabelsAndBytesComeFromTheProbabilities)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto probability = Result(MakeFilter<FloatImage>(image.GetPointer()).GetPointer());
+  const auto bytes = MakeFilter(image.GetPointer());
+  bytes->SetOutputMode(itk::GigapixelUNetOutput::Probability);
+  const auto labels = MakeFilter(image.GetPointer());
+  labels->SetThreshold(0.25);
+  const auto byteImage = Result(bytes.GetPointer());
+  const auto labelImage = Result(labels.GetPointer());
+  for (std::size_t i = 0; i < Width * Height; ++i)
+  {
+    const float p = probability->GetBufferPointer()[i];
+    ASSERT_GE(p, 0.0f);
+    ASSERT_LE(p, 1.0f);
+    ASSERT_EQ(byteImage->GetBufferPointer()[i], std::lround(255.0 * p));
+    ASSERT_EQ(labelImage->GetBufferPointer()[i], p >= 0.25f ? 255 : 0);
+  }
+}
+
+TEST(GigapixelUNetImageFilter, SeveralClasses)
+{
+  const std::string json = R"({ "name": "three", "input": { "channels": 1, "invert": true }, "layers": [
+    { "name": "A", "type": "convolution", "in": 1, "out": 4, "kernel": 4, "stride": 2, "padding": 1, "activation": "relu" },
+    { "name": "B", "type": "transposed convolution", "in": 4, "out": 3, "kernel": 2, "stride": 2, "activation": "none" } ],
+    "loss": { "type": "softmax cross-entropy" } })";
+  const auto        model = NoiseModel(64, json);
+  const auto        image = NoiseImage(150, 90);
+  using Vectors = itk::VectorImage<float, 2>;
+  const auto probabilities = Result(MakeFilter<Vectors>(image.GetPointer(), model).GetPointer());
+  const auto labels = Result(MakeFilter(image.GetPointer(), model).GetPointer());
+  ASSERT_EQ(probabilities->GetNumberOfComponentsPerPixel(), 3u);
+  std::array<int, 3> counts{};
+  for (std::size_t i = 0; i < 150 * 90; ++i)
+  {
+    const float * p = probabilities->GetBufferPointer() + 3 * i;
+    ASSERT_NEAR(p[0] + p[1] + p[2], 1, 1e-5); // a softmax
+    ASSERT_EQ(labels->GetBufferPointer()[i], std::max_element(p, p + 3) - p);
+    ++counts[labels->GetBufferPointer()[i]];
+  }
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);
+  EXPECT_MESSAGE(MakeFilter<FloatImage>(image.GetPointer(), model)->Update(),
+                 "the model has 3 classes, whose probabilities do not fit in a scalar image");
+}
+
+TEST(GigapixelUNetImageFilter, MemoryLimitChangesNothing)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto limited = MakeFilter<FloatImage>(image.GetPointer());
+  limited->SetMemoryLimit(4000000000);
+  ExpectSamePixels(*Result(limited.GetPointer()), *Result(MakeFilter<FloatImage>(image.GetPointer()).GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, ChangedPixelsAreComputedAnew)
+{
+  const auto                image = NoiseImage(Width, Height);
+  const auto                filter = MakeFilter<FloatImage>(image.GetPointer());
+  const itk::ImageRegion<2> top({ { 0, 0 } }, { { Width, 10 } });
+  filter->GetOutput()->SetRequestedRegion(top);
+  filter->Update();
+  const float before = filter->GetOutput()->GetPixel({ { 5, 5 } });
+  image->FillBuffer(0);
+  image->Modified();
+  filter->GetOutput()->SetRequestedRegion(top);
+  filter->Update();
+  EXPECT_NE(filter->GetOutput()->GetPixel({ { 5, 5 } }), before);
+}
+
+TEST(GigapixelUNetImageFilter, ProgressRisesToOneAndAbortStops)
+{
+  const auto         image = NoiseImage(Width, Height);
+  const auto         filter = MakeFilter(image.GetPointer());
+  std::vector<float> progress;
+  const auto         tag = filter->AddObserver(itk::ProgressEvent(),
+                                       [&](const itk::EventObject &) { progress.push_back(filter->GetProgress()); });
+  filter->Update();
+  EXPECT_GE(progress.size(), 5u);
+  EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
+  EXPECT_EQ(progress.back(), 1.0f);
+  filter->RemoveObserver(tag);
+
+  const auto aborted = MakeFilter(image.GetPointer());
+  const auto abort = aborted->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) {
+    aborted->SetAbortGenerateData(aborted->GetProgress() > 0.3);
+  });
+  EXPECT_THROW(aborted->Update(), itk::ProcessAborted);
+  EXPECT_LT(aborted->GetNumberOfComputedTiles(), Tiles);
+  aborted->RemoveObserver(abort);
+  ExpectSamePixels(*Result(aborted.GetPointer()), *Result(filter.GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, ModelsOfAnotherResolutionAreRefused)
+{
+  const auto image = NoiseImage(200, 100);
+  gigapixel_test::SetSpacing(*image, 0.25);
+  auto model = NoiseModel(Tile);
+  model.micronsPerPixel = 0.5;
+  EXPECT_MESSAGE(MakeFilter(image.GetPointer(), model)->Update(),
+                 "the model was trained at 0.5 micrometers per pixel, the image has 0.25");
+  model.micronsPerPixel = 0.26; // 4 %
+  MakeFilter(image.GetPointer(), model)->Update();
+  EXPECT_EQ(itk::GigapixelCheckResolution(0.5, 0.51), "");
+  EXPECT_NE(itk::GigapixelCheckResolution(0.5, 0).find("of the image is unknown (the model was trained at 0.5)"),
+            std::string::npos);
+  EXPECT_NE(itk::GigapixelCheckResolution(0, 0).find("of the model and the image are unknown"), std::string::npos);
+}
+
+TEST(GigapixelUNetImageFilter, ModelFilesGiveWhatTheirModelsGive)
+{
+  const gigapixel_test::TemporaryFolder folder;
+  const auto                            image = NoiseImage(Width, Height);
+  NoiseModel(Tile).Save(folder.File("model.safetensors"));
+  const auto filter = itk::GigapixelUNetImageFilter<GrayImage, FloatImage>::New();
+  filter->SetInput(image);
+  EXPECT_MESSAGE(filter->Update(), "no model: call SetModelFileName() or SetModel()");
+  filter->SetModelFileName(folder.File("none.safetensors"));
+  EXPECT_MESSAGE(filter->Update(), folder.File("none.safetensors"));
+  filter->SetModelFileName(folder.File("model.safetensors"));
+  ExpectSamePixels(*Result(filter.GetPointer()), *Result(MakeFilter<FloatImage>(image.GetPointer()).GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, ChannelsThatDoNotFitAreRefused)
+{
+  const auto vectors = itk::VectorImage<unsigned char, 2>::New();
+  vectors->SetRegions(itk::Size<2>{ { 100, 80 } });
+  vectors->SetNumberOfComponentsPerPixel(4);
+  vectors->Allocate(true);
+  EXPECT_MESSAGE((MakeFilter<GrayImage>(vectors.GetPointer())->Update()), "the image has 4 channels where 1 is needed");
+}
+
+} // namespace
