@@ -180,16 +180,17 @@ Clamp(int value)
   return static_cast<unsigned char>(std::clamp(value, 0, 255));
 }
 
-/** JFIF's conversion, rounded to nearest; coefficients in 20-bit fixed point, which gives OpenSlide's pixels. */
+/** JFIF 1.02's conversion (1.402; 0.34414, 0.71414; 1.772), rounded to nearest: in 22-bit fixed point exact for all
+ * values, so OpenSlide's pixels. */
 void
 RGBFromYCbCr(int luma, int cb, int cr, unsigned char * rgb)
 {
   cb -= 128;
   cr -= 128;
-  constexpr int half = 1 << 19;
-  rgb[0] = Clamp(luma + ((1470104 * cr + half) >> 20));
-  rgb[1] = Clamp(luma + ((-360853 * cb - 748826 * cr + half) >> 20));
-  rgb[2] = Clamp(luma + ((1858077 * cb + half) >> 20));
+  constexpr int half = 1 << 21;
+  rgb[0] = Clamp(luma + ((5880414 * cr + half) >> 22));
+  rgb[1] = Clamp(luma + ((-1443428 * cb - 2995320 * cr + half) >> 22));
+  rgb[2] = Clamp(luma + ((7432307 * cb + half) >> 22));
 }
 
 void
