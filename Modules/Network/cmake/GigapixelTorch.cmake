@@ -15,10 +15,15 @@ if(NOT GIGAPIXEL_TORCH_INCLUDE_DIR OR NOT GIGAPIXEL_TORCH_CPU_LIBRARY OR NOT GIG
     "-DGigapixel_BUILD_NETWORK=OFF.")
 endif()
 
-file(STRINGS ${GIGAPIXEL_TORCH_INCLUDE_DIR}/torch/csrc/api/include/torch/version.h torch_version
-  REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
+# Later versions have the numbers in a header of their own, which the old one includes.
+set(torch_version_header ${GIGAPIXEL_TORCH_INCLUDE_DIR}/torch/headeronly/version.h)
+if(NOT EXISTS ${torch_version_header})
+  set(torch_version_header ${GIGAPIXEL_TORCH_INCLUDE_DIR}/torch/csrc/api/include/torch/version.h)
+endif()
+file(STRINGS ${torch_version_header} torch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
 string(REGEX REPLACE "[^0-9;]" "" torch_version "${torch_version}")
 string(REPLACE ";" "." torch_version "${torch_version}")
+set_property(GLOBAL PROPERTY Gigapixel_TORCH_VERSION ${torch_version})
 message(STATUS "LibTorch ${torch_version}: ${GIGAPIXEL_TORCH_CPU_LIBRARY}")
 
 add_library(GigapixelTorch INTERFACE)
