@@ -1,0 +1,249 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Pixels laid out for a strided convolution: from interleaved bytes to planes of float.
+#if defined(gigapixelPixelPlanes_inl_h) == defined(HWY_TARGET_TOGGLE)
+#  ifdef gigapixelPixelPlanes_inl_h
+#    undef gigapixelPixelPlanes_inl_h
+#  else
+#    define gigapixelPixelPlanes_inl_h
+#  endif
+
+#  include "gigapixelLanes-inl.h"
+#  include "gigapixelPixelConvolution.h"
+
+#  include <hwy/aligned_allocator.h>
+
+#  include <algorithm>
+#  include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace gigapixel
+{
+namespace kernels
+{
+namespace HWY_NAMESPACE
+{
+
+/** Rows of pixels under a strip of output columns, split into planes so that the stride disappears: plane (p, c) of a
+ * row holds channel c of the pixels p, p + stride, p + 2 stride, ... A kernel column kx = stride * t + p of output
+ * column j then finds its pixel in that plane at j + t: whole vectors of neighbouring output columns are one load.
+ *
+ * Samples stay 0..255 (exact in float); the scale is left to the weights. Rows are kept in a ring, because the kernel
+ * is higher than the stride: each row is split once for all the output rows that see it. Rows are counted from the
+ * first padding row on. */
+class PixelPlanes
+{
+public:
+  /** Output columns of a strip: few enough for the planes of a 16-row kernel to stay close to the core, enough to make
+   * the columns that are split twice, at the seams, rare. */
+  static constexpr int MaximumColumns = 64;
+
+  /** \param outputRows that are looked at together */
+  PixelPlanes(const PixelView & pixels, const PixelConvolution & convolution, int outputRows)
+    : m_Pixels(pixels)
+    , m_Kernel(convolution.kernel)
+    , m_Stride(convolution.stride)
+    , m_Padding(convolution.padding)
+    , m_Group(m_Stride * pixels.channels)
+    , m_Planes(std::min(m_Kernel, m_Stride) * pixels.channels)
+    , m_Pitch(GetPitch(convolution))
+    , m_RingRows((outputRows - 1) * m_Stride + m_Kernel)
+    , m_Values(hwy::AllocateAligned<float>(static_cast<std::size_t>(m_RingRows) * m_Planes * m_Pitch))
+    , m_Bytes(hwy::AllocateAligned<std::uint8_t>(static_cast<std::size_t>(m_Group) * m_Pitch))
+    , m_Split(hwy::AllocateAligned<std::uint8_t>(static_cast<std::size_t>(m_Planes) * m_Pitch))
+  {}
+
+  static std::size_t
+  GetBytesOfRow(const PixelView & pixels, const PixelConvolution & convolution)
+  {
+    return sizeof(float) * std::min(convolution.kernel, convolution.stride) * pixels.channels * GetPitch(convolution);
+  }
+
+  /** Starts a strip. */
+  void
+  SetColumns(std::int64_t first, int columns)
+  {
+    m_FirstColumn = first;
+    m_Columns = RoundUp(columns, Lanes) + (m_Kernel - 1) / m_Stride;
+    m_NextRow = 0;
+  }
+
+  /** Splits the rows that output rows [first, end) see, as far as that is not done. */
+  void
+  LoadFor(std::int64_t first, std::int64_t end)
+  {
+    m_NextRow = std::max(m_NextRow, first * m_Stride);
+    for (const std::int64_t last = (end - 1) * m_Stride + m_Kernel; m_NextRow < last; ++m_NextRow)
+    {
+      if (m_NextRow % m_Stride < m_Kernel)
+      {
+        SplitRow(m_NextRow);
+      }
+    }
+  }
+
+  /** The planes of a row. */
+  const float *
+  GetRow(std::int64_t row) const
+  {
+    return m_Values.get() + (row % m_RingRows) * m_Planes * m_Pitch;
+  }
+
+  /** Where column kx of the kernel finds channel c for output column 0, from GetRow() on. */
+  int
+  GetOffset(int kx, int channel) const
+  {
+    return ((kx % m_Stride) * m_Pixels.channels + channel) * m_Pitch + kx / m_Stride;
+  }
+
+private:
+  /** Columns that one step of the splitting takes. */
+  static constexpr int Step = 16;
+
+  static int
+  RoundUp(int value, int multiple)
+  {
+    return (value + multiple - 1) / multiple * multiple;
+  }
+
+  static int
+  GetPitch(const PixelConvolution & convolution)
+  {
+    return RoundUp(MaximumColumns + (convolution.kernel - 1) / convolution.stride, Step);
+  }
+
+  void
+  SplitRow(std::int64_t row)
+  {
+    const int            columns = RoundUp(m_Columns, Step);
+    const std::uint8_t * source = GetSamples(row - m_Padding, columns);
+    float *              target = m_Values.get() + (row % m_RingRows) * m_Planes * m_Pitch;
+    if (source == nullptr)
+    {
+      std::fill_n(target, m_Planes * m_Pitch, 0.0f);
+      return;
+    }
+    int plane = 0;
+    for (; plane + 8 <= m_Planes; plane += 8)
+    {
+      for (int j = 0; j < columns; j += Step)
+      {
+        SplitBlock(source + j * m_Group + plane, m_Split.get() + plane * m_Pitch + j);
+      }
+    }
+    for (; plane < m_Planes; ++plane)
+    {
+      for (int j = 0; j < columns; ++j)
+      {
+        m_Split[plane * m_Pitch + j] = source[j * m_Group + plane];
+      }
+    }
+    ConvertSplit(target, columns);
+  }
+
+  /** The samples under the strip, with what lies outside the pixels as the sample that becomes 0; null if all does. */
+  const std::uint8_t *
+  GetSamples(std::int64_t y, int columns)
+  {
+    if (y < 0 || y >= m_Pixels.height)
+    {
+      return nullptr;
+    }
+    const std::int64_t   x = m_FirstColumn * m_Stride - m_Padding;
+    const std::int64_t   end = x + static_cast<std::int64_t>(columns) * m_Stride;
+    const std::uint8_t * row = m_Pixels.samples + y * m_Pixels.pitch;
+    if (x >= 0 && end <= m_Pixels.width)
+    {
+      return row + x * m_Pixels.channels;
+    }
+    std::memset(m_Bytes.get(), m_Pixels.invert ? 255 : 0, static_cast<std::size_t>(columns) * m_Group);
+    const std::int64_t from = std::max<std::int64_t>(x, 0);
+    const std::int64_t to = std::min(end, m_Pixels.width);
+    if (from < to)
+    {
+      std::memcpy(m_Bytes.get() + (from - x) * m_Pixels.channels,
+                  row + from * m_Pixels.channels,
+                  (to - from) * m_Pixels.channels);
+    }
+    return m_Bytes.get();
+  }
+
+  /** Transposes 16 groups of 8 samples. Interleaving the first half of 128 bytes with the second rotates the 7 bits of
+   * each byte's address by one; four times turn (group, sample) into (sample, group). */
+  HWY_INLINE void
+  SplitBlock(const std::uint8_t * source, std::uint8_t * target) const
+  {
+#  if HWY_TARGET == HWY_SCALAR
+    for (int sample = 0; sample < 8; ++sample)
+    {
+      for (int group = 0; group < Step; ++group)
+      {
+        target[sample * m_Pitch + group] = source[group * m_Group + sample];
+      }
+    }
+#  else
+    const hn::Full128<std::uint8_t> d;
+    hn::Vec<decltype(d)>            v[8];
+    for (int i = 0; i < 8; ++i)
+    {
+      HWY_ALIGN std::uint8_t pair[16];
+      std::memcpy(pair, source + 2 * i * m_Group, 8);
+      std::memcpy(pair + 8, source + (2 * i + 1) * m_Group, 8);
+      v[i] = hn::Load(d, pair);
+    }
+    for (int rotation = 0; rotation < 4; ++rotation)
+    {
+      hn::Vec<decltype(d)> next[8];
+      for (int i = 0; i < 4; ++i)
+      {
+        next[2 * i] = hn::InterleaveLower(d, v[i], v[i + 4]);
+        next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + 4]);
+      }
+      std::copy_n(next, 8, v);
+    }
+    for (int sample = 0; sample < 8; ++sample)
+    {
+      hn::StoreU(v[sample], d, target + sample * m_Pitch);
+    }
+#  endif
+  }
+
+  void
+  ConvertSplit(float * target, int columns) const
+  {
+    const Floats         d;
+    const auto           flip = hn::Set(Bytes(), m_Pixels.invert ? 255 : 0);
+    const int            pitch = m_Pitch;
+    const std::uint8_t * split = m_Split.get();
+    for (int plane = 0; plane < m_Planes; ++plane)
+    {
+      for (int j = 0; j < columns; j += Lanes)
+      {
+        const auto bytes = hn::Xor(hn::LoadU(Bytes(), split + plane * pitch + j), flip);
+        hn::Store(hn::ConvertTo(d, hn::PromoteTo(Ints(), bytes)), d, target + plane * pitch + j);
+      }
+    }
+  }
+
+  const PixelView m_Pixels;
+  const int       m_Kernel;
+  const int       m_Stride;
+  const int       m_Padding;
+  const int       m_Group;  // samples from output column to output column
+  const int       m_Planes; // of a row; pixels that no kernel column sees have none
+  const int       m_Pitch;  // of a plane
+  const int       m_RingRows;
+  std::int64_t    m_FirstColumn{ 0 };
+  int             m_Columns{ 0 }; // to split, the kernel's overhang included
+  std::int64_t    m_NextRow{ 0 };
+
+  hwy::AlignedFreeUniquePtr<float[]>        m_Values; // [row][plane][column]
+  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Bytes;  // one row with its surroundings
+  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Split;  // one row's planes
+};
+
+} // namespace HWY_NAMESPACE
+} // namespace kernels
+} // namespace gigapixel
+HWY_AFTER_NAMESPACE();
+
+#endif
