@@ -26,7 +26,7 @@ enum class TissueMethod
 };
 
 /** What the thresholds of a slide are taken from: counted over all its pixels, never over a part. */
-struct TissueHistogram
+struct GigapixelTissue_EXPORT TissueHistogram
 {
   /** Pixels by the largest channel, by the smallest one, and by chroma (largest minus smallest). */
   std::array<std::uint64_t, 256> largest{};

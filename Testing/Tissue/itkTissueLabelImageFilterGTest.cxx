@@ -1,0 +1,263 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "MaskImages.h"
+
+#include "itkNearestUpsampleImageFilter.h"
+#include "itkTissueLabelImageFilter.h"
+
+#include "itkBinaryFillholeImageFilter.h"
+#include "itkBinaryThresholdImageFilter.h"
+#include "itkFlatStructuringElement.h"
+#include "itkGrayscaleDilateImageFilter.h"
+#include "itkGrayscaleErodeImageFilter.h"
+#include "itkMedianImageFilter.h"
+#include "itkRegionOfInterestImageFilter.h"
+#include "itkStreamingImageFilter.h"
+
+#include <cmath>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+using LabelFilter = itk::TissueLabelImageFilter<ColorType>;
+
+/** Pink and violet blobs with holes on noisy glass, level 0 at 0.5 um: sizes that 8 does not divide. */
+ColorType::Pointer
+MakeSlide(itk::SizeValueType width, itk::SizeValueType height, unsigned seed)
+{
+  const auto   tissue = MakeBlobs((width + 7) / 8, (height + 7) / 8, seed);
+  auto         image = MakeImage<ColorType>(width, height);
+  std::mt19937 random(seed);
+  for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    const bool           stained = tissue->GetPixel({ { it.GetIndex()[0] / 8, it.GetIndex()[1] / 8 } }) != 0;
+    const int            noise = static_cast<int>(random() % 21) - 10;
+    const int            colors[2][3] = { { 243, 241, 244 }, { 205, 130, 190 } };
+    ColorType::PixelType pixel;
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      pixel[c] = static_cast<unsigned char>(std::clamp(colors[stained ? 1 : 0][c] + noise, 0, 255));
+    }
+    it.Set(pixel);
+  }
+  const double spacing[2] = { 0.0005, 0.0005 };
+  image->SetSpacing(spacing);
+  return image;
+}
+
+/** The published chain by ITK's own filters, from the mean of the blocks on. */
+MaskType::Pointer
+LabelWithITK(const MaskType * thresholded, unsigned medianRadius, unsigned erosionRadius, unsigned dilationRadius)
+{
+  using BallType = itk::FlatStructuringElement<2>;
+  auto median = itk::MedianImageFilter<MaskType, MaskType>::New();
+  median->SetInput(thresholded);
+  median->SetRadius(medianRadius);
+  auto erode = itk::GrayscaleErodeImageFilter<MaskType, MaskType, BallType>::New();
+  erode->SetInput(median->GetOutput());
+  erode->SetKernel(BallType::Ball(BallType::RadiusType{ { erosionRadius, erosionRadius } }));
+  auto dilate = itk::GrayscaleDilateImageFilter<MaskType, MaskType, BallType>::New();
+  dilate->SetInput(erode->GetOutput());
+  dilate->SetKernel(BallType::Ball(BallType::RadiusType{ { dilationRadius, dilationRadius } }));
+  auto fill = itk::BinaryFillholeImageFilter<MaskType>::New();
+  fill->SetInput(dilate->GetOutput());
+  fill->SetForegroundValue(255);
+  fill->Update();
+  return fill->GetOutput();
+}
+
+MaskType::Pointer
+StreamLabels(LabelFilter * filter, unsigned divisions)
+{
+  auto streamer = itk::StreamingImageFilter<MaskType, MaskType>::New();
+  streamer->SetInput(filter->GetOutput());
+  streamer->SetNumberOfStreamDivisions(divisions);
+  streamer->Update();
+  MaskType::Pointer mask = streamer->GetOutput();
+  mask->DisconnectPipeline();
+  return mask;
+}
+
+} // namespace
+
+TEST(TissueLabelImageFilter, ThePublishedChainEqualsITKsFilters)
+{
+  const auto slide = MakeSlide(1003, 1501, 80);
+  auto       filter = LabelFilter::New();
+  filter->SetInput(slide);
+  filter->SetMedianRadiusInMicrometers(12.0);
+  filter->SetErosionRadiusInMicrometers(8.0);
+  filter->SetDilationRadiusInMicrometers(16.0);
+  filter->Update();
+  EXPECT_STREQ(filter->GetPreset(), "remedios2023");
+  EXPECT_TRUE(filter->GetMicronsPerPixelIsKnown());
+  EXPECT_DOUBLE_EQ(filter->GetLabelMicronsPerPixel(), 4.0);
+
+  auto blocks = itk::BlockMeanImageFilter<ColorType>::New();
+  blocks->SetInput(slide);
+  blocks->Update();
+  auto thresholded = MakeImage<MaskType>(126, 188);
+  for (itk::ImageRegionIteratorWithIndex<MaskType> it(thresholded, thresholded->GetBufferedRegion()); !it.IsAtEnd();
+       ++it)
+  {
+    const auto color = blocks->GetOutput()->GetPixel(it.GetIndex());
+    it.Set(color[0] + color[1] + color[2] > 3 * 230 ? 0 : 255);
+  }
+  ExpectEqual<MaskType>(filter->GetOutput(), LabelWithITK(thresholded, 3, 2, 4), "published chain");
+  EXPECT_EQ(filter->GetOutput()->GetSpacing()[0], 8 * 0.0005);
+  EXPECT_NEAR(filter->GetOutput()->GetOrigin()[0], 3.5 * 0.0005, 1e-15);
+  const auto first = filter->GetOutput()->GetBufferPointer();
+  const auto tissue = std::count(first, first + 126 * 188, 255);
+  EXPECT_GT(tissue, 2000);
+  EXPECT_EQ(tissue + std::count(first, first + 126 * 188, 0), 126 * 188);
+}
+
+TEST(TissueLabelImageFilter, StreamedEqualsWholeForEveryPreset)
+{
+  const auto slide = MakeSlide(1003, 2203, 81);
+  for (const std::string & preset : LabelFilter::GetPresets())
+  {
+    auto whole = LabelFilter::New();
+    whole->SetInput(slide);
+    whole->SetPreset(preset);
+    whole->Update();
+    for (const unsigned divisions : { 2, 5, 64 })
+    {
+      auto filter = LabelFilter::New();
+      filter->SetInput(slide);
+      filter->SetPreset(preset);
+      filter->SetNumberOfWorkUnits(1 + divisions % 3);
+      const auto mask = StreamLabels(filter, divisions);
+      ExpectEqual<MaskType>(mask, whole->GetOutput(), preset + ", " + std::to_string(divisions) + " divisions");
+    }
+  }
+}
+
+TEST(TissueLabelImageFilter, ReadsTheSlideOnceForAnyNumberOfDivisions)
+{
+  // A streaming stage in front of which we can see what is asked for.
+  const auto slide = MakeSlide(1003, 4003, 82);
+  auto       crop = itk::RegionOfInterestImageFilter<ColorType, ColorType>::New();
+  crop->SetInput(slide);
+  crop->SetRegionOfInterest(ColorType::RegionType({ { 3, 1 } }, { { 1000, 4001 } }));
+  unsigned long executions = 0;
+  crop->AddObserver(itk::EndEvent(), [&executions](const itk::EventObject &) { ++executions; });
+  auto filter = LabelFilter::New();
+  filter->SetInput(crop->GetOutput());
+  const auto first = StreamLabels(filter, 32);
+  const auto once = executions;
+  EXPECT_LE(once, 3u);
+  filter->GetOutput()->ReleaseData();
+  const auto second = StreamLabels(filter, 7);
+  EXPECT_LE(executions, once + 1);
+  ExpectEqual<MaskType>(second, first, "second pass");
+  const auto twice = executions;
+
+  crop->SetRegionOfInterest(ColorType::RegionType({ { 0, 0 } }, { { 500, 300 } }));
+  const auto cropped = StreamLabels(filter, 2);
+  EXPECT_EQ(cropped->GetLargestPossibleRegion().GetSize(0), 63u);
+  EXPECT_GT(executions, twice);
+}
+
+// What comes after may overwrite the output's pixels; asking again gives the mask, not what was made of it.
+TEST(TissueLabelImageFilter, AskedAgainAfterItsPixelsWereOverwritten)
+{
+  auto filter = LabelFilter::New();
+  filter->SetInput(MakeSlide(403, 303, 83));
+  filter->Update();
+  const auto        size = filter->GetOutput()->GetBufferedRegion().GetNumberOfPixels();
+  const std::string before(reinterpret_cast<char *>(filter->GetOutput()->GetBufferPointer()), size);
+  filter->GetOutput()->FillBuffer(7);
+  filter->GetOutput()->ReleaseData();
+  filter->Update();
+  const std::string after(reinterpret_cast<char *>(filter->GetOutput()->GetBufferPointer()), size);
+  EXPECT_TRUE(before == after);
+}
+
+TEST(TissueLabelImageFilter, NoTissueIsAnEmptyMask)
+{
+  auto                 glass = MakeImage<ColorType>(321, 200);
+  ColorType::PixelType white;
+  white.Fill(255);
+  glass->FillBuffer(white);
+  for (const char * preset : { "remedios2023", "robust" })
+  {
+    auto filter = LabelFilter::New();
+    filter->SetInput(glass);
+    filter->SetPreset(preset);
+    filter->Update();
+    const auto * pixels = filter->GetOutput()->GetBufferPointer();
+    EXPECT_EQ(std::count(pixels, pixels + 41 * 25, 0), 41 * 25) << preset;
+  }
+}
+
+TEST(TissueLabelImageFilter, MicrometersBecomePixelsByTheSpacingWhereItIsPlausible)
+{
+  auto slide = MakeSlide(64, 64, 84);
+  auto filter = LabelFilter::New();
+  filter->SetInput(slide);
+  const auto expect = [&](double millimeters, bool known, double label) {
+    const double spacing[2] = { millimeters, millimeters };
+    slide->SetSpacing(spacing);
+    filter->UpdateOutputInformation();
+    EXPECT_EQ(filter->GetMicronsPerPixelIsKnown(), known) << millimeters;
+    EXPECT_NEAR(filter->GetLabelMicronsPerPixel(), label, 1e-9) << millimeters;
+  };
+  expect(0.00025, true, 2.0);
+  expect(0.02, true, 160.0);
+  expect(1.0, false, 4.0);
+  expect(0.02897, false, 4.0);
+  expect(0.000005, false, 4.0);
+  filter->SetMicronsPerPixel(0.25);
+  expect(1.0, true, 2.0);
+  filter->SetShrinkFactor(1);
+  expect(1.0, true, 0.25);
+}
+
+TEST(TissueLabelImageFilter, SaysWhichPresetsThereAreAndWhichRadiusIsTooLarge)
+{
+  auto filter = LabelFilter::New();
+  try
+  {
+    filter->SetPreset("best");
+    FAIL();
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("\"best\""), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("remedios2023, robust, fluorescence"), std::string::npos);
+  }
+  filter->SetInput(MakeSlide(64, 64, 85));
+  filter->SetMedianRadiusInMicrometers(5000.0);
+  EXPECT_THROW(filter->UpdateOutputInformation(), itk::ExceptionObject);
+}
+
+TEST(TissueLabelImageFilter, ReportsProgressAndStopsWhenAborted)
+{
+  for (const std::string & preset : LabelFilter::GetPresets())
+  {
+    auto filter = LabelFilter::New();
+    filter->SetShrinkFactor(1);
+    filter->SetMicronsPerPixel(4.0);
+    filter->SetInput(MakeSlide(2003, 2503, 86));
+    filter->SetPreset(preset);
+    std::vector<float> progress;
+    const auto         observer = filter->AddObserver(
+      itk::ProgressEvent(), [&](const itk::EventObject &) { progress.push_back(filter->GetProgress()); });
+    filter->Update();
+    EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end())) << preset;
+    EXPECT_GE(progress.size(), 5u) << preset;
+    EXPECT_EQ(progress.back(), 1.0f) << preset;
+
+    filter->RemoveObserver(observer);
+    filter->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) {
+      if (filter->GetProgress() > 0.2f)
+      {
+        filter->AbortGenerateDataOn();
+      }
+    });
+    const_cast<ColorType *>(filter->GetInput())->Modified();
+    EXPECT_THROW(filter->Update(), itk::ProcessAborted) << preset;
+  }
+}

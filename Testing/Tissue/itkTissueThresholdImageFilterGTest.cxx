@@ -1,0 +1,187 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "MaskImages.h"
+
+#include "itkTissueThresholdImageFilter.h"
+
+#include "itkImageToHistogramFilter.h"
+#include "itkOtsuThresholdCalculator.h"
+#include "itkStreamingImageFilter.h"
+
+#include <cmath>
+
+using namespace gigapixel_test;
+using gigapixel::TissueMethod;
+
+namespace
+{
+
+/** The published rule in its own words, in floating point. */
+int
+PublishedRule(int red, int green, int blue)
+{
+  if ((red + green + blue) / 3.0 > 230.0)
+  {
+    red = green = blue = 0;
+  }
+  const double gray = 0.299 * red + 0.587 * green + 0.114 * blue;
+  return std::floor(gray + 0.5) != 0.0 ? 255 : 0;
+}
+
+MaskType::Pointer
+Threshold(const ColorType * image, TissueMethod method)
+{
+  auto filter = itk::TissueThresholdImageFilter<ColorType>::New();
+  filter->SetInput(image);
+  filter->SetMethod(method);
+  filter->Update();
+  return filter->GetOutput();
+}
+
+} // namespace
+
+// All colors within reach of the two borders of the rule, and a grid over the rest.
+TEST(TissueThresholdImageFilter, MeanBelowIsThePublishedRule)
+{
+  std::vector<ColorType::PixelType> colors;
+  const auto                        add = [&colors](int red, int green, int blue) {
+    ColorType::PixelType color;
+    color[0] = static_cast<unsigned char>(red);
+    color[1] = static_cast<unsigned char>(green);
+    color[2] = static_cast<unsigned char>(blue);
+    colors.push_back(color);
+  };
+  for (int red = 0; red < 256; ++red)
+  {
+    for (int green = 0; green < 256; ++green)
+    {
+      for (int blue = 0; blue < 256; ++blue)
+      {
+        const bool nearWhite = std::abs(red + green + blue - 690) <= 2 && (red * 7 + green) % 5 == 0;
+        const bool nearBlack = red + green + blue <= 12;
+        if (nearWhite || nearBlack || (red % 15 == 0 && green % 15 == 0 && blue % 15 == 0))
+        {
+          add(red, green, blue);
+        }
+      }
+    }
+  }
+  auto image = MakeImage<ColorType>(colors.size(), 1);
+  std::copy(colors.begin(), colors.end(), image->GetBufferPointer());
+  const auto mask = Threshold(image, TissueMethod::MeanBelow);
+  for (std::size_t i = 0; i < colors.size(); ++i)
+  {
+    ASSERT_EQ(mask->GetBufferPointer()[i], PublishedRule(colors[i][0], colors[i][1], colors[i][2])) << colors[i];
+  }
+}
+
+TEST(TissueThresholdImageFilter, GrayIsThreeEqualChannels)
+{
+  auto gray = MakeImage<MaskType>(256, 1);
+  for (int value = 0; value < 256; ++value)
+  {
+    gray->GetBufferPointer()[value] = static_cast<unsigned char>(value);
+  }
+  auto filter = itk::TissueThresholdImageFilter<MaskType>::New();
+  filter->SetInput(gray);
+  filter->Update();
+  for (int value = 0; value < 256; ++value)
+  {
+    EXPECT_EQ(filter->GetOutput()->GetBufferPointer()[value], PublishedRule(value, value, value)) << value;
+  }
+}
+
+TEST(TissueRule, OtsuEqualsITKsCalculator)
+{
+  std::mt19937 random(70);
+  for (int trial = 0; trial < 30; ++trial)
+  {
+    auto                           image = MakeImage<MaskType>(200, 20);
+    std::normal_distribution<>     dark(40 + trial, 5 + trial % 7);
+    std::normal_distribution<>     bright(150 + 2 * trial, 12);
+    std::array<std::uint64_t, 256> histogram{};
+    for (itk::ImageRegionIterator<MaskType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+    {
+      const double value = random() % 10 < 6u ? dark(random) : bright(random);
+      it.Set(static_cast<unsigned char>(std::clamp(value, 0.0, 255.0)));
+      ++histogram[it.Get()];
+    }
+    using HistogramFilter = itk::Statistics::ImageToHistogramFilter<MaskType>;
+    auto counter = HistogramFilter::New();
+    counter->SetInput(image);
+    HistogramFilter::HistogramSizeType size(1);
+    size.Fill(256);
+    HistogramFilter::HistogramMeasurementVectorType low(1), high(1);
+    low.Fill(-0.5);
+    high.Fill(255.5);
+    counter->SetHistogramSize(size);
+    counter->SetHistogramBinMinimum(low);
+    counter->SetHistogramBinMaximum(high);
+    counter->AutoMinimumMaximumOff();
+    counter->Update();
+    auto otsu = itk::OtsuThresholdCalculator<HistogramFilter::HistogramType>::New();
+    otsu->SetInput(counter->GetOutput());
+    otsu->Update();
+    // ITK's threshold is the upper edge of the last dark bin (b - 1/2 + 1); where many values are equally good it may
+    // return their middle, so that only the separation is compared.
+    const double separator = otsu->GetThreshold();
+    const auto   countBelow = [&](double limit) {
+      std::uint64_t count = 0;
+      for (int value = 0; value < 256 && value < limit; ++value)
+      {
+        count += histogram[value];
+      }
+      return count;
+    };
+    EXPECT_EQ(countBelow(gigapixel::OtsuThreshold(histogram)), countBelow(separator)) << trial;
+  }
+}
+
+TEST(TissueRule, OneColorIsNothingToSeparate)
+{
+  auto                 image = MakeImage<ColorType>(40, 40);
+  ColorType::PixelType color;
+  for (const unsigned char value : { 0, 128, 255 })
+  {
+    color.Fill(value);
+    image->FillBuffer(color);
+    for (const TissueMethod method : { TissueMethod::DensityOrSaturation, TissueMethod::BrightOnDark })
+    {
+      const auto mask = Threshold(image, method);
+      EXPECT_EQ(std::count(mask->GetBufferPointer(), mask->GetBufferPointer() + 1600, 255), 0) << int(value);
+    }
+  }
+}
+
+// The thresholds are those of the whole image, whatever region is asked for.
+TEST(TissueThresholdImageFilter, StreamedEqualsWholeForDataDrivenThresholds)
+{
+  auto         image = MakeImage<ColorType>(97, 301);
+  std::mt19937 random(71);
+  for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    ColorType::PixelType color;
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      // Each band of the image has its own contrast: a threshold per region would differ.
+      const auto y = it.GetIndex()[1];
+      color[c] = static_cast<unsigned char>(random() % (20 + y / 2) + (c == 1 ? 20 : 60));
+    }
+    it.Set(color);
+  }
+  for (const TissueMethod method :
+       { TissueMethod::MeanBelow, TissueMethod::DensityOrSaturation, TissueMethod::BrightOnDark })
+  {
+    const auto whole = Threshold(image, method);
+    for (const unsigned divisions : { 2, 7, 64 })
+    {
+      auto filter = itk::TissueThresholdImageFilter<ColorType>::New();
+      filter->SetInput(image);
+      filter->SetMethod(method);
+      auto streamer = itk::StreamingImageFilter<MaskType, MaskType>::New();
+      streamer->SetInput(filter->GetOutput());
+      streamer->SetNumberOfStreamDivisions(divisions);
+      streamer->Update();
+      ExpectEqual<MaskType>(streamer->GetOutput(), whole, std::to_string(divisions) + " divisions");
+    }
+  }
+}
