@@ -180,17 +180,25 @@ Clamp(int value)
   return static_cast<unsigned char>(std::clamp(value, 0, 255));
 }
 
-/** JFIF 1.02's conversion (1.402; 0.34414, 0.71414; 1.772), rounded to nearest: in 22-bit fixed point exact for all
- * values, so OpenSlide's pixels. */
+/** Hundred-thousandths to the nearest integer, halves upwards. Unsigned division by a constant is cheap. */
+int
+RoundHundredThousandths(int value)
+{
+  constexpr unsigned unit = 100000;
+  constexpr unsigned shift = 512; // makes the dividend positive
+  return static_cast<int>((static_cast<unsigned>(value) + unit * shift + unit / 2) / unit) - static_cast<int>(shift);
+}
+
+/** JFIF 1.02's conversion, rounded to nearest, with its coefficients as they are printed: OpenSlide's pixels,
+ * and libjpeg's for red and blue. */
 void
 RGBFromYCbCr(int luma, int cb, int cr, unsigned char * rgb)
 {
   cb -= 128;
   cr -= 128;
-  constexpr int half = 1 << 21;
-  rgb[0] = Clamp(luma + ((5880414 * cr + half) >> 22));
-  rgb[1] = Clamp(luma + ((-1443428 * cb - 2995320 * cr + half) >> 22));
-  rgb[2] = Clamp(luma + ((7432307 * cb + half) >> 22));
+  rgb[0] = Clamp(luma + RoundHundredThousandths(140200 * cr));
+  rgb[1] = Clamp(luma + RoundHundredThousandths(-34414 * cb - 71414 * cr));
+  rgb[2] = Clamp(luma + RoundHundredThousandths(177200 * cb - (cb < 0 ? 1 : 0))); // -221.5 goes to -222
 }
 
 void

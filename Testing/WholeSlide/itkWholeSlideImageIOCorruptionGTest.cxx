@@ -1,0 +1,147 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Damaged files: whatever is wrong, the reader gives pixels or one sentence that names the file. Deterministic damage
+// to generated files; run it under -fsanitize=address,undefined when the parser or a decoder changes.
+#include "ReaderTesting.h"
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+std::vector<char>
+ReadAll(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary);
+  return { std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+}
+
+void
+WriteAll(const std::string & path, const std::vector<char> & bytes)
+{
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+    .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+/** Reads the corner of every level; a file that says it is huge is not read whole. */
+void
+ReadCorners(const std::string & path)
+{
+  const auto io = itk::WholeSlideImageIO::New();
+  io->CanReadFile(path.c_str());
+  io->SetFileName(path);
+  io->ReadImageInformation();
+  std::vector<unsigned char> pixels(256 * 256 * 3);
+  for (unsigned level = 0; level < std::min(io->GetNumberOfLevels(), 8u); ++level)
+  {
+    const auto size = io->GetLevelSize(level);
+    const auto width = std::min<std::uint64_t>(256, size[0]);
+    const auto height = std::min<std::uint64_t>(256, size[1]);
+    io->ReadRegion(level, 0, 0, width, height, 3, pixels.data());
+    io->ReadRegion(level, size[0] - width, size[1] - height, width, height, 1, pixels.data());
+    io->ReadScanned(level, 0, 0, width, height, pixels.data());
+  }
+}
+
+struct Case
+{
+  const char *  name;
+  std::uint16_t compression;
+  std::uint16_t photometric;
+  std::uint16_t predictor;
+  bool          big;
+};
+
+class Damaged : public testing::TestWithParam<Case>
+{
+protected:
+  void
+  SetUp() override
+  {
+    m_Path = TemporaryFile(std::string("damaged-") + GetParam().name + ".tif");
+    if (GetParam().compression == 33003)
+    {
+      WriteJPEG2000(m_Path, MakePicture(100, 80, 3, 1), 64, 33003, PHOTOMETRIC_YCBCR, false, "");
+    }
+    else
+    {
+      PyramidOptions options;
+      options.width = 150;
+      options.height = 110;
+      options.tile = 64;
+      options.levels = 2;
+      options.compression = GetParam().compression;
+      options.photometric = GetParam().photometric;
+      options.predictor = GetParam().predictor;
+      options.big = GetParam().big;
+      WritePyramid(m_Path, options);
+    }
+    m_Bytes = ReadAll(m_Path);
+  }
+
+  /** Counts the damages that fail; each failure is one sentence about the file. */
+  bool
+  Fails(const std::vector<char> & bytes)
+  {
+    WriteAll(m_Path, bytes);
+    const std::string failure = GetFailure([this] { ReadCorners(m_Path); });
+    if (failure.empty())
+    {
+      return false;
+    }
+    EXPECT_EQ(failure.find(m_Path + ": "), 0u) << failure;
+    EXPECT_EQ(failure.back(), '.') << failure;
+    EXPECT_EQ(failure.find('\n'), std::string::npos) << failure;
+    return true;
+  }
+
+  std::string       m_Path;
+  std::vector<char> m_Bytes;
+};
+
+TEST_P(Damaged, TruncatedFilesFail)
+{
+  ASSERT_FALSE(Fails(m_Bytes));
+  for (unsigned i = 0; i < 12; ++i)
+  {
+    EXPECT_TRUE(Fails({ m_Bytes.begin(), m_Bytes.begin() + static_cast<std::ptrdiff_t>(m_Bytes.size() * i / 12) }))
+      << i;
+  }
+}
+
+TEST_P(Damaged, FlippedBitsNeverCrash)
+{
+  std::mt19937 random(7);
+  unsigned     failures = 0;
+  for (unsigned i = 0; i < 30; ++i)
+  {
+    std::vector<char> bytes = m_Bytes;
+    // Half of the damage to the page tables and their values, which libtiff writes last and behind each level.
+    const std::size_t range = i % 2 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 700);
+    for (unsigned flip = 0; flip <= i % 4; ++flip)
+    {
+      const std::size_t at = bytes.size() - 1 - random() % range;
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    }
+    failures += Fails(bytes) ? 1 : 0;
+  }
+  EXPECT_GT(failures, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(WholeSlideImageIO,
+                         Damaged,
+                         testing::Values(Case{ "JPEG", COMPRESSION_JPEG, PHOTOMETRIC_YCBCR, 1, false },
+                                         Case{ "Deflate", COMPRESSION_ADOBE_DEFLATE, PHOTOMETRIC_RGB, 2, true },
+                                         Case{ "LZW", COMPRESSION_LZW, PHOTOMETRIC_RGB, 1, false },
+                                         Case{ "PackBits", COMPRESSION_PACKBITS, PHOTOMETRIC_RGB, 1, false },
+                                         Case{ "Zstandard", COMPRESSION_ZSTD, PHOTOMETRIC_RGB, 1, true },
+                                         Case{ "WebP", COMPRESSION_WEBP, PHOTOMETRIC_RGB, 1, false },
+                                         Case{ "JPEG2000", 33003, PHOTOMETRIC_YCBCR, 1, false }),
+                         [](const testing::TestParamInfo<Case> & info) { return std::string(info.param.name); });
+
+} // namespace
