@@ -5,6 +5,7 @@
 #include "gigapixelSource.h"
 #include "gigapixelTrainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -109,6 +110,44 @@ private:
   std::uint64_t m_Seed;
   int           m_Classes;
   bool          m_IgnoreSome;
+};
+
+/** A slide of any size without memory and nearly without computation: 1024 x 1024 pixels repeated. */
+template <typename TSource>
+class Repeated : public TSource
+{
+public:
+  static constexpr std::int64_t Period = 1024;
+
+  explicit Repeated(Size size)
+    : TSource({ Period, Period }, 1)
+    , m_Size(size)
+    , m_Samples(Period * Period)
+  {
+    TSource::Read({ 0, 0, Period, Period }, m_Samples.data());
+  }
+  Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+    {
+      for (std::int64_t x = region.x, end = region.x + region.width; x < end;)
+      {
+        const std::int64_t length = std::min(end - x, Period - x % Period);
+        samples = std::copy_n(m_Samples.begin() + y % Period * Period + x % Period, length, samples);
+        x += length;
+      }
+    }
+  }
+
+private:
+  Size                      m_Size;
+  std::vector<std::uint8_t> m_Samples;
 };
 
 /** The same slide, computed once. */

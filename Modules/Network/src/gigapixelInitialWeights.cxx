@@ -10,8 +10,9 @@ namespace gigapixel
 namespace
 {
 
-/** Scale of the last layer's weights. */
-constexpr double LastScale = 0.1;
+/** Scale of the last layer's weights. Validation Dice after 32 steps on synthetic slides, six seeds: 0.00 to 0.56 with
+ * 1, 0.50 to 0.67 with 0.1, 0.78 to 0.89 with 0.03; not better below. */
+constexpr double LastScale = 0.03;
 
 /** Inputs that one output is made of. */
 double

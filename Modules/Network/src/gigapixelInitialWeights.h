@@ -12,8 +12,8 @@ namespace gigapixel
  * He's normal distribution (variance 2 / fan-in), but output channels in mirrored pairs, w and -w: pixels and the maps
  * behind a ReLU are never negative, so that a drawn filter answers with the same sign nearly everywhere and one of two
  * would be dead from the start; of a mirrored pair one is alive for every input. Biases are 0. The last layer begins
- * at a tenth of that scale, around the logarithm of the classes' shares, so that the first steps need not unlearn a
- * random picture.
+ * at 0.03 of that scale, around the logarithm of the classes' shares, so that the first steps need not unlearn a random
+ * picture.
  * \param shares of the classes among the training pixels
  * \return as in ParameterLayout, every value a float */
 GigapixelNetwork_EXPORT std::vector<double> MakeInitialWeights(const NetworkDescription &  network,

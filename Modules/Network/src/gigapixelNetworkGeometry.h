@@ -30,7 +30,7 @@ std::vector<int> GetSkips(const std::vector<Layer> & layers);
 std::int64_t GetCanvasStride(const std::vector<Layer> & layers);
 
 /** Pixels before and after a core that is aligned to the stride, which its outputs depend on. */
-std::int64_t GetExactHalo(const std::vector<Layer> & layers);
+GigapixelNetwork_EXPORT std::int64_t GetExactHalo(const std::vector<Layer> & layers);
 
 } // namespace gigapixel
 

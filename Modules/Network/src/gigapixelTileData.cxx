@@ -2,7 +2,6 @@
 #include "gigapixelTileData.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -56,9 +55,8 @@ ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileDa
   }
   if (greatest > numberOfClasses)
   {
-    throw std::runtime_error("the labels hold the class " + std::to_string(greatest - 1) +
-                             ", but the network tells only the classes 0 to " + std::to_string(numberOfClasses - 1) +
-                             " apart");
+    throw LabelError("the labels hold the class " + std::to_string(greatest - 1) +
+                     ", but the network tells only the classes 0 to " + std::to_string(numberOfClasses - 1) + " apart");
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include "gigapixelTileGrid.h"
 
+#include <stdexcept>
+
 namespace gigapixel
 {
 
@@ -17,7 +19,13 @@ struct TileData
 
 GigapixelNetwork_EXPORT void ReadPixels(PixelSource & source, const Tile & tile, TileData & data);
 
-/** \throw std::runtime_error when a class is none of the network's */
+/** A class that is none of the network's. */
+struct LabelError : std::runtime_error
+{
+  using std::runtime_error::runtime_error;
+};
+
+/** \throw LabelError when a class is none of the network's */
 GigapixelNetwork_EXPORT void ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileData & data);
 
 } // namespace gigapixel

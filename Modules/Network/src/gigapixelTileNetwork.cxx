@@ -88,7 +88,7 @@ public:
   {
     const Layer & first = network.layers.front();
     const Layer & last = network.layers.back();
-    const bool    fused = false && path == Path::Fused && std::is_same_v<T, float> && network.layers.size() > 1;
+    const bool    fused = path == Path::Fused && std::is_same_v<T, float> && network.layers.size() > 1;
     m_FusedFirst = fused && first.kind == Layer::Kind::Convolution;
     m_FusedLast = fused && last.kind == Layer::Kind::TransposedConvolution && last.kernel == last.stride &&
                   last.padding == 0 && last.add.empty();

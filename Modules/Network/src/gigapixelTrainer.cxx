@@ -23,6 +23,21 @@ namespace
 
 constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
 
+/** Calls work(), and says to which sample wrong labels belong. */
+template <typename TWork>
+bool
+NameSampleInErrors(const Sample & sample, const TWork & work)
+{
+  try
+  {
+    return work();
+  }
+  catch (const LabelError & error)
+  {
+    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
+  }
+}
+
 std::int64_t
 CountPixels(const Sample & sample)
 {
@@ -302,7 +317,7 @@ Trainer::Implementation::RunStep(std::size_t index)
   progress.sample = sample.name;
   progress.loss = NaN;
   LossGradient sum;
-  if (!ComputeGradient(pixels, labels, sum))
+  if (!NameSampleInErrors(sample, [&] { return ComputeGradient(pixels, labels, sum); }))
   {
     return false;
   }
@@ -337,9 +352,10 @@ Trainer::Implementation::Validate(double & loss, Score & total)
   for (const Sample & sample : validation)
   {
     progress.sample = sample.name;
-    Score score;
-    if (!streamed->ComputeScore(
-          *sample.pixels, *sample.labels, score, [this](double fraction) { return Report(fraction); }))
+    Score      score;
+    const auto report = [this](double fraction) { return Report(fraction); };
+    if (!NameSampleInErrors(sample,
+                            [&] { return streamed->ComputeScore(*sample.pixels, *sample.labels, score, report); }))
     {
       progress.validating = false;
       return false;

@@ -1,0 +1,115 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// MeasureStep train|whole|predict WIDTH HEIGHT BUDGET_IN_MIB THREADS
+// One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
+// beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
+#include "SyntheticSources.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelPredictor.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include <sys/resource.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+double
+GetCPUSeconds()
+{
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+std::int64_t
+GetPeakBytes()
+{
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+  {
+    if (word == "VmHWM:")
+    {
+      std::int64_t kilobytes = 0;
+      status >> kilobytes;
+      return kilobytes * 1024;
+    }
+  }
+  return 0;
+}
+
+void
+Train(Size size, Strategy strategy, std::int64_t budget, int threads)
+{
+  TrainingOptions options;
+  options.epochs = 1;
+  options.strategy = strategy;
+  options.memory = budget;
+  options.threads = threads;
+  options.augment = false;
+  Trainer trainer(NetworkDescription::Load("remedios2023"), options, "");
+  trainer.AddTrainingSample(
+    { "giga", std::make_shared<Repeated<ProceduralPixels>>(size), std::make_shared<Repeated<ProceduralLabels>>(size) });
+  trainer.Run();
+}
+
+/** By rows of tiles, as a streaming filter asks. */
+void
+Predict(Size size, int threads)
+{
+  Model model;
+  model.network = NetworkDescription::Load("remedios2023");
+  model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
+  Predictor                  predictor(model, threads);
+  Repeated<ProceduralPixels> pixels(size);
+  std::vector<float>         probabilities(size.width * std::min(model.tileSize, size.height));
+  for (std::int64_t y = 0; y < size.height; y += model.tileSize)
+  {
+    predictor.Predict(pixels, { 0, y, size.width, std::min(model.tileSize, size.height - y) }, probabilities.data());
+  }
+}
+
+} // namespace
+
+int
+main(int argc, char ** argv)
+{
+  if (argc != 6)
+  {
+    std::cerr << "MeasureStep train|whole|predict WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
+    return 2;
+  }
+  const std::string  what = argv[1];
+  const Size         size{ std::atoll(argv[2]), std::atoll(argv[3]) };
+  const std::int64_t budget = std::atoll(argv[4]) << 20;
+  const int          threads = std::atoi(argv[5]);
+  const MemoryPlan   plan = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
+                                           size,
+                                           what == "predict" ? Purpose::Inference : Purpose::Training,
+                                           what == "whole" ? Strategy::Whole : Strategy::Streamed,
+                                           budget,
+                                           threads);
+  const auto         begin = std::chrono::steady_clock::now();
+  const double       beginCPU = GetCPUSeconds();
+  if (what == "predict")
+  {
+    Predict(size, plan.tilesInFlight);
+  }
+  else
+  {
+    Train(size, plan.strategy, budget, threads);
+  }
+  const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::cout << "peak " << GetPeakBytes() << " plan " << plan.peakBytes << " tile " << plan.tileSize << " in_flight "
+            << plan.tilesInFlight << " cpu_ns_per_pixel " << (GetCPUSeconds() - beginCPU) / pixels * 1e9
+            << " wall_seconds " << wall << std::endl;
+  return 0;
+}

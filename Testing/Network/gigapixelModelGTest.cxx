@@ -1,0 +1,234 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "TemporaryFolder.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelModel.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelPredictor.h"
+#include "gigapixelWholeNetwork.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+Model
+MakeModel(std::int64_t tileSize = 256)
+{
+  Model model;
+  model.network = NetworkDescription::Load("remedios2023");
+  std::vector<double> parameters = MakeInitialWeights(model.network, 3, { 0.5, 0.5 });
+  const auto          last = GetParameterLayout(model.network).back();
+  for (std::size_t i = 0; i < last.numberOfWeights; ++i)
+  {
+    parameters[last.weight + i] *= 10; // so that the probabilities differ from place to place
+  }
+  model.parameters = ToParameters(model.network, parameters);
+  model.micronsPerPixel = 0.1 + 0.2;
+  model.tileSize = tileSize;
+  return model;
+}
+
+std::string
+GetRefusal(const std::string & path)
+{
+  try
+  {
+    Model::Load(path);
+  }
+  catch (const std::runtime_error & error)
+  {
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+void
+Write(const std::string & path, const std::string & content)
+{
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+} // namespace
+
+TEST(Model, SurvivesItsFile)
+{
+  const TemporaryFolder folder("model");
+  const Model           model = MakeModel();
+  model.Save(folder.path + "/best.safetensors");
+  for (const std::string & path : { folder.path, folder.path + "/best.safetensors" })
+  {
+    const Model loaded = Model::Load(path);
+    EXPECT_EQ(loaded.network.ToJSON(), model.network.ToJSON());
+    EXPECT_EQ(loaded.micronsPerPixel, model.micronsPerPixel);
+    EXPECT_EQ(loaded.tileSize, model.tileSize);
+    ASSERT_EQ(loaded.parameters.size(), model.parameters.size());
+    for (const auto & [name, parameter] : model.parameters)
+    {
+      EXPECT_EQ(loaded.parameters.at(name).shape, parameter.shape);
+      EXPECT_EQ(loaded.parameters.at(name).values, parameter.values);
+    }
+  }
+}
+
+// The format's own document: eight bytes of length, a JSON header, then the values where the header says.
+TEST(Model, FileIsSafetensors)
+{
+  const TemporaryFolder folder("format");
+  const Model           model = MakeModel();
+  model.Save(folder.path + "/m.safetensors");
+  const std::string content = ReadAll(folder.path + "/m.safetensors");
+  std::uint64_t     length = 0;
+  std::memcpy(&length, content.data(), 8);
+  ASSERT_LT(length, content.size());
+  EXPECT_EQ(length % 8, 0u);
+  EXPECT_EQ(content.size(), 8 + length + 4492 * 4);
+  const std::string header = content.substr(8, length);
+  EXPECT_EQ(header.front(), '{');
+  // std::map order: L1.bias comes first, so its values stand at the front of the data.
+  EXPECT_NE(header.find("\"L1.bias\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}"), std::string::npos);
+  float value = 0;
+  std::memcpy(&value, content.data() + 8 + length + 24, 4);
+  EXPECT_EQ(value, model.parameters.at("L1.weight").values.front());
+}
+
+TEST(Model, RefusesDamagedFiles)
+{
+  const TemporaryFolder folder("damaged");
+  const std::string     path = folder.path + "/m.safetensors";
+  EXPECT_NE(GetRefusal(path).find("does not exist"), std::string::npos);
+  EXPECT_NE(GetRefusal(folder.path).find("best.safetensors is missing"), std::string::npos);
+  MakeModel().Save(path);
+  const std::string content = ReadAll(path);
+  for (const std::size_t length : { std::size_t{ 0 }, std::size_t{ 5 }, std::size_t{ 100 }, content.size() - 1 })
+  {
+    Write(path, content.substr(0, length));
+    EXPECT_NE(GetRefusal(path), "") << length;
+  }
+  Write(path, std::string("\x89PNG\r\n\x1a\n") + std::string(100, 'x'));
+  EXPECT_NE(GetRefusal(path).find("no safetensors"), std::string::npos);
+  const auto change = [&](const std::string & from, const std::string & to) {
+    std::string changed = content;
+    changed.replace(changed.find(from), from.size(), to);
+    Write(path, changed);
+    return GetRefusal(path);
+  };
+  EXPECT_NE(change("L1.bias", "L1.bios").find("L1.bias\", which are missing"), std::string::npos);
+  EXPECT_NE(change("[6,1,16,16]", "[1,6,16,16]").find("not of the shape"), std::string::npos);
+  EXPECT_NE(change("\"F32\",\"shape\":[6]", "\"F64\",\"shape\":[3]").find("not 32-bit floats"), std::string::npos);
+  EXPECT_NE(change("\"dtype\":\"F32\"", "\"dtype\":\"I32\"").find("only F32 and F64"), std::string::npos);
+  EXPECT_NE(change("\"gigapixel\":\"1\"", "\"gigapixel\":\"9\"").find("newer version"), std::string::npos);
+}
+
+// Bytes of every position changed: refused or loaded, never a crash.
+TEST(Model, SurvivesAnyBrokenHeader)
+{
+  const TemporaryFolder folder("fuzz");
+  const std::string     path = folder.path + "/m.safetensors";
+  MakeModel().Save(path);
+  const std::string content = ReadAll(path);
+  for (std::size_t i = 0; i < 2500; i += 7)
+  {
+    std::string changed = content;
+    changed[i] = static_cast<char>(Noise(static_cast<std::int64_t>(i), 0, 1));
+    Write(path, changed);
+    GetRefusal(path);
+  }
+}
+
+TEST(Predictor, HasTheSameBitsForEveryWayOfAsking)
+{
+  const Size         size{ 1100, 733 };
+  ProceduralPixels   pixels(size, 2);
+  Predictor          whole(MakeModel(), 1);
+  std::vector<float> all(size.width * size.height);
+  ASSERT_TRUE(whole.Predict(pixels, { 0, 0, size.width, size.height }, all.data()));
+  EXPECT_GT(*std::max_element(all.begin(), all.end()) - *std::min_element(all.begin(), all.end()), 0.01f);
+  Predictor threaded(MakeModel(), 3);
+  for (const Region & region :
+       { Region{ 0, 0, 1100, 733 }, Region{ 1099, 732, 1, 1 }, Region{ 255, 255, 2, 2 }, Region{ 300, 100, 517, 600 } })
+  {
+    std::vector<float> part(region.width * region.height, -1.0f);
+    ASSERT_TRUE(threaded.Predict(pixels, region, part.data()));
+    for (std::int64_t y = 0; y < region.height; ++y)
+    {
+      for (std::int64_t x = 0; x < region.width; ++x)
+      {
+        ASSERT_EQ(part[y * region.width + x], all[(region.y + y) * size.width + region.x + x]) << x << "," << y;
+      }
+    }
+  }
+}
+
+// Other tiles, other order of additions: the same to rounding. Tiles of 2048 take the image in one piece.
+TEST(Predictor, TilesShowNoSeams)
+{
+  const Size         size{ 1100, 733 };
+  ProceduralPixels   pixels(size, 2);
+  std::vector<float> tiles(size.width * size.height), whole(size.width * size.height);
+  ASSERT_TRUE(Predictor(MakeModel(64)).Predict(pixels, { 0, 0, size.width, size.height }, tiles.data()));
+  ASSERT_TRUE(Predictor(MakeModel(2048)).Predict(pixels, { 0, 0, size.width, size.height }, whole.data()));
+  for (std::size_t i = 0; i < whole.size(); ++i)
+  {
+    ASSERT_NEAR(tiles[i], whole[i], 1e-5f);
+  }
+}
+
+// The logarithm of the probabilities is the loss, which the independent whole-image pass computes with LibTorch.
+TEST(Predictor, ProbabilitiesExplainTheLoss)
+{
+  const Size         size{ 333, 222 };
+  const Model        model = MakeModel();
+  ProceduralPixels   pixels(size, 2);
+  ProceduralLabels   labels(size, 2);
+  std::vector<float> probabilities(size.width * size.height);
+  ASSERT_TRUE(Predictor(model).Predict(pixels, { 0, 0, size.width, size.height }, probabilities.data()));
+  std::vector<std::uint8_t> truth(probabilities.size());
+  labels.Read({ 0, 0, size.width, size.height }, truth.data());
+  double loss = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i)
+  {
+    loss -= std::log(truth[i] ? double{ probabilities[i] } : 1 - double{ probabilities[i] });
+  }
+  const LossGradient whole = ComputeWholeGradient(model.network, ToArray(model), pixels, labels, Precision::Double, 1);
+  EXPECT_NEAR(loss, whole.loss, 1e-5 * whole.loss);
+}
+
+TEST(Predictor, TellsWhatItReads)
+{
+  struct Recording : ProceduralPixels
+  {
+    using ProceduralPixels::ProceduralPixels;
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      left = std::min(left, region.x);
+      top = std::min(top, region.y);
+      right = std::max(right, region.x + region.width);
+      bottom = std::max(bottom, region.y + region.height);
+      ProceduralPixels::Read(region, samples);
+    }
+    std::int64_t left{ 1 << 20 }, top{ 1 << 20 }, right{ 0 }, bottom{ 0 };
+  };
+  const Size         size{ 1100, 733 };
+  Predictor          predictor(MakeModel(), 1);
+  const Region       asked{ 300, 100, 20, 30 };
+  Recording          pixels(size, 1);
+  std::vector<float> part(asked.width * asked.height);
+  ASSERT_TRUE(predictor.Predict(pixels, asked, part.data()));
+  const Region tiles = predictor.GetTiles(asked, size), input = predictor.GetInputRegion(asked, size);
+  EXPECT_EQ((std::vector<std::int64_t>{ tiles.x, tiles.y, tiles.width, tiles.height }),
+            (std::vector<std::int64_t>{ 256, 0, 256, 256 }));
+  EXPECT_EQ((std::vector<std::int64_t>{ pixels.left, pixels.top, pixels.right, pixels.bottom }),
+            (std::vector<std::int64_t>{ input.x, input.y, input.x + input.width, input.y + input.height }));
+  EXPECT_FALSE(predictor.Predict(pixels, asked, part.data(), [](double) { return false; }));
+  EXPECT_THROW(predictor.Predict(pixels, { 1090, 0, 11, 1 }, part.data()), std::invalid_argument);
+}

@@ -1,0 +1,130 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TemporaryFolder.h"
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelNetworkGeometry.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+using namespace gigapixel;
+
+namespace
+{
+
+std::string
+GetRefusal(const std::string & json)
+{
+  try
+  {
+    NetworkDescription::FromJSON(json);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+/** The preset's text with one change. */
+std::string
+Change(const std::string & from, const std::string & to)
+{
+  std::string       text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Modules/Network/networks/remedios2023.json");
+  const std::size_t place = text.find(from);
+  if (place == std::string::npos)
+  {
+    throw std::logic_error("the preset does not hold " + from);
+  }
+  return text.replace(place, from.size(), to);
+}
+
+} // namespace
+
+// The numbers that the paper and the layer list give.
+TEST(NetworkDescription, KnowsThePreset)
+{
+  const NetworkDescription network = NetworkDescription::Load("remedios2023");
+  EXPECT_EQ(network.GetNumberOfParameters(), 4492);
+  EXPECT_EQ(network.GetStride(), 32);
+  EXPECT_EQ(GetExactHalo(network.layers), 60);
+  EXPECT_EQ(network.GetHalo(), 64);
+  EXPECT_EQ(network.GetNumberOfOutputChannels(), 1);
+  EXPECT_EQ(network.GetNumberOfClasses(), 2);
+  EXPECT_EQ(NetworkDescription::GetPresets(), std::vector<std::string>{ "remedios2023" });
+}
+
+TEST(NetworkDescription, SurvivesJSON)
+{
+  const std::string json = NetworkDescription::Load("remedios2023").ToJSON();
+  EXPECT_EQ(NetworkDescription::FromJSON(json).ToJSON(), json);
+}
+
+TEST(NetworkDescription, RefusesWithTheReason)
+{
+  const auto expect = [](const std::string & from, const std::string & to, const std::string & reason) {
+    EXPECT_NE(GetRefusal(Change(from, to)).find(reason), std::string::npos)
+      << reason << "\nnot in: " << GetRefusal(Change(from, to));
+  };
+  expect("\"kernel\": 16", "\"kernal\": 16", "unknown key \"kernal\"");
+  expect("\"name\": \"remedios2023\",", "", "lacks the key \"name\"");
+  expect("\"in\": 6, \"out\": 6, \"kernel\": 4", "\"in\": 5, \"out\": 6, \"kernel\": 4", "takes 5 channels");
+  expect("\"add\": \"L1\"", "\"add\": \"L2\"", "another shape (6 channels at 1/16 of the input)");
+  expect("\"add\": \"L1\"", "\"add\": \"L7\"", "no earlier layer");
+  expect("\"kernel\": 8, \"stride\": 8", "\"kernel\": 4, \"stride\": 4", "not of the input's size: 1 channels at 1/2");
+  expect("\"kernel\": 16", "\"kernel\": 15.5", "must be a whole number");
+  expect("\"kernel\": 16", "\"kernel\": 18", "kernel - 2 * padding is 10");
+  expect("\"kernel\": 8, \"stride\": 8", "\"kernel\": 9, \"stride\": 8", "must be the stride (8)");
+  expect("\"type\": \"convolution\"", "\"type\": \"batch normalisation\"", "sees the whole image");
+  expect("\"type\": \"convolution\"", "\"type\": \"global average pooling\"", "sees the whole image");
+  expect("\"type\": \"convolution\"", "\"type\": \"max pooling\"", "a stride in place of pooling");
+  expect("\"activation\": \"none\"", "\"activation\": \"relu\"", "its output are logits");
+  expect("binary cross-entropy", "softmax cross-entropy", "2 to 254 output channels");
+  expect("binary cross-entropy", "hinge", "unknown loss");
+  expect("\"name\": \"L2\"", "\"name\": \"L1\"", "two layers are named \"L1\"");
+  expect("{", "[", "no JSON");
+  EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
+}
+
+TEST(NetworkDescription, NamesTheFile)
+{
+  const test::TemporaryFolder folder("network");
+  EXPECT_THROW(NetworkDescription::Load(folder.path), std::invalid_argument);
+  const std::string file = folder.path + "/mine.json";
+  std::ofstream(file) << "{}";
+  try
+  {
+    NetworkDescription::Load(file);
+    ADD_FAILURE();
+  }
+  catch (const std::invalid_argument & error)
+  {
+    EXPECT_NE(std::string(error.what()).find(file), std::string::npos);
+  }
+  std::ofstream(file) << Change("remedios2023", "mine");
+  EXPECT_EQ(NetworkDescription::Load(file).name, "mine");
+}
+
+// Closed form: a chain of n convolutions of kernel 3 sees n pixels to each side.
+TEST(NetworkDescription, HaloOfPlainConvolutions)
+{
+  for (int n = 1; n < 6; ++n)
+  {
+    NetworkDescription network;
+    for (int i = 0; i < n; ++i)
+    {
+      network.layers.push_back({ "c" + std::to_string(i),
+                                 Layer::Kind::Convolution,
+                                 1,
+                                 1,
+                                 3,
+                                 1,
+                                 1,
+                                 i + 1 < n ? Layer::Activation::ReLU : Layer::Activation::None,
+                                 "" });
+    }
+    network.Validate();
+    EXPECT_EQ(network.GetStride(), 1);
+    EXPECT_EQ(network.GetHalo(), n);
+  }
+}

@@ -1,0 +1,289 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "TemporaryFolder.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelTrainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+TrainingOptions
+MakeOptions()
+{
+  TrainingOptions options;
+  options.epochs = 2;
+  options.threads = 2;
+  options.tileSize = 256;
+  options.learningRateDecay = 0.5;
+  return options;
+}
+
+std::unique_ptr<Trainer>
+MakeTrainer(const TrainingOptions & options, const std::string & folder)
+{
+  auto trainer = std::make_unique<Trainer>(NetworkDescription::Load("remedios2023"), options, folder);
+  trainer->AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
+  trainer->AddTrainingSample(MakeSample("b", { 300, 700 }, 2));
+  trainer->AddTrainingSample(MakeSample("c", { 512, 512 }, 3));
+  trainer->AddValidationSample(MakeSample("v", { 500, 600 }, 4));
+  trainer->AddValidationSample(MakeSample("w", { 300, 300 }, 5));
+  return trainer;
+}
+
+/** The run that nobody disturbs. */
+const TemporaryFolder &
+GetUninterrupted()
+{
+  static const TemporaryFolder folder("uninterrupted");
+  static const bool            done = MakeTrainer(MakeOptions(), folder.path)->Run();
+  EXPECT_TRUE(done);
+  return folder;
+}
+
+void
+ExpectSameFiles(const std::string & a, const std::string & b)
+{
+  for (const char * name : { "/last.safetensors", "/best.safetensors", "/history.csv" })
+  {
+    EXPECT_EQ(ReadAll(a + name), ReadAll(b + name)) << name;
+    EXPECT_FALSE(ReadAll(a + name).empty()) << name;
+  }
+}
+
+std::string
+GetRefusal(const TrainingOptions & options, const std::string & folder)
+{
+  try
+  {
+    MakeTrainer(options, folder)->Run();
+  }
+  catch (const std::exception & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+} // namespace
+
+TEST(Trainer, KeepsModelsHistoryAndBestWeights)
+{
+  const std::string folder = GetUninterrupted().path;
+  const Model       best = Model::Load(folder);
+  EXPECT_EQ(best.tileSize, 256);
+  EXPECT_EQ(best.network.GetNumberOfParameters(), 4492);
+  std::ifstream history(folder + "/history.csv");
+  std::string   line;
+  ASSERT_TRUE(std::getline(history, line));
+  EXPECT_EQ(line, "epoch,training_loss,validation_loss,validation_dice,learning_rate");
+  int lines = 0;
+  while (std::getline(history, line))
+  {
+    EXPECT_EQ(line.rfind(std::to_string(++lines) + ",", 0), 0u);
+  }
+  EXPECT_EQ(lines, 2);
+}
+
+// Stopped after the k-th report, whatever it is about (a tile, a step, a validation tile, an epoch), again and again.
+class Interrupted : public testing::TestWithParam<int>
+{
+};
+
+TEST_P(Interrupted, RunGoesOnBitForBit)
+{
+  const TemporaryFolder folder("interrupted");
+  TrainingOptions       options = MakeOptions();
+  options.resume = true;
+  options.threads = GetParam() % 3 + 1;
+  int runs = 0;
+  for (bool done = false; !done && runs < 60; ++runs)
+  {
+    int reports = 0;
+    done = MakeTrainer(options, folder.path)->Run([&](const TrainingProgress &) { return ++reports < GetParam(); });
+  }
+  EXPECT_GT(runs, 2);
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reports, Interrupted, testing::Values(17, 23));
+
+TEST(Trainer, ResumesAfterAnExceptionAndRemovesUnfinishedFiles)
+{
+  const TemporaryFolder folder("thrown");
+  TrainingOptions       options = MakeOptions();
+  int                   steps = 0;
+  EXPECT_THROW(MakeTrainer(options, folder.path)->Run([&](const TrainingProgress & progress) -> bool {
+    steps += progress.fractionOfStep == 1 && !progress.validating;
+    return steps < 5 ? true : throw std::out_of_range("the power is gone");
+  }),
+               std::out_of_range);
+  std::ofstream(folder.path + "/last.safetensors.part-1") << "half";
+  options.resume = true;
+  options.threads = 4;
+  options.memory = std::int64_t{ 1 } << 30;
+  EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
+  EXPECT_EQ(ReadAll(folder.path + "/last.safetensors.part-1"), "");
+}
+
+TEST(Trainer, RefusesToResumeWithOtherSettings)
+{
+  const TemporaryFolder folder("settings");
+  TrainingOptions       options = MakeOptions();
+  MakeTrainer(options, folder.path)->Run([](const TrainingProgress & p) { return p.fractionOfStep < 1; });
+  EXPECT_NE(GetRefusal(options, folder.path).find("already holds a training run"), std::string::npos);
+  options.resume = true;
+  options.seed = 2;
+  EXPECT_NE(GetRefusal(options, folder.path).find("another seed (1 then, 2 now)"), std::string::npos);
+  options = MakeOptions();
+  options.resume = true;
+  options.tileSize = 512;
+  EXPECT_NE(GetRefusal(options, folder.path).find("another tile size"), std::string::npos);
+  options.tileSize = 0; // takes the run's own
+  options.epochs = 1;
+  EXPECT_EQ(GetRefusal(options, folder.path), "");
+}
+
+TEST(Trainer, RefusesTwoRunsInOneFolder)
+{
+  const TemporaryFolder folder("lock");
+  TrainingOptions       options = MakeOptions();
+  options.resume = true;
+  std::string refusal;
+  MakeTrainer(options, folder.path)->Run([&](const TrainingProgress &) {
+    refusal = GetRefusal(options, folder.path);
+    return false;
+  });
+  EXPECT_NE(refusal.find("in use by another training run"), std::string::npos) << refusal;
+}
+
+TEST(Trainer, GoesOnWithMoreEpochs)
+{
+  const TemporaryFolder folder("more");
+  TrainingOptions       options = MakeOptions();
+  options.epochs = 1;
+  EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
+  options.epochs = 2;
+  options.resume = true;
+  EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
+}
+
+TEST(Trainer, RefusesBadSamplesAndOptions)
+{
+  const NetworkDescription network = NetworkDescription::Load("remedios2023");
+  Trainer                  none(network, MakeOptions(), "");
+  EXPECT_THROW(none.Run(), std::invalid_argument);
+
+  const auto refuses = [&](const Sample & sample, const char * expected) {
+    Trainer trainer(network, MakeOptions(), "");
+    trainer.AddTrainingSample(sample);
+    try
+    {
+      trainer.Run();
+      ADD_FAILURE() << "not refused: " << expected;
+    }
+    catch (const std::exception & error)
+    {
+      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("\"" + sample.name + "\""), std::string::npos) << error.what();
+    }
+  };
+  const Sample good = MakeSample("good", { 100, 90 }, 1), other = MakeSample("other", { 100, 91 }, 1);
+  refuses({ "sizes", good.pixels, other.labels }, "another size (100 x 91) than the pixels (100 x 90)");
+  refuses({ "colors", std::make_shared<ProceduralPixels>(Size{ 100, 90 }, 1, 3), good.labels }, "has 3 channels");
+  const Size wide{ 2000, 300 };
+  refuses({ "classes", std::make_shared<ProceduralPixels>(wide, 1), std::make_shared<ProceduralLabels>(wide, 1, 4) },
+          "only the classes 0 to 1");
+  struct AllIgnored : ProceduralLabels
+  {
+    using ProceduralLabels::ProceduralLabels;
+    void
+    Read(const Region & region, std::uint8_t * classes) override
+    {
+      std::fill_n(classes, region.width * region.height, Ignored);
+    }
+  };
+  refuses({ "ignored", good.pixels, std::make_shared<AllIgnored>(Size{ 100, 90 }, 1) }, "no pixel that takes part");
+
+  TrainingOptions tooSmall = MakeOptions();
+  tooSmall.memory = 1000000;
+  Trainer trainer(network, tooSmall, "");
+  trainer.AddTrainingSample(good);
+  EXPECT_THROW(trainer.Run(), std::runtime_error);
+}
+
+// Weights of a run by streaming and by one graph over each whole image stay together: two implementations of a step.
+TEST(Trainer, WholeAndStreamedAgree)
+{
+  TrainingOptions options = MakeOptions();
+  auto            streamed = MakeTrainer(options, "");
+  options.strategy = Strategy::Whole;
+  auto whole = MakeTrainer(options, "");
+  EXPECT_TRUE(streamed->Run());
+  EXPECT_TRUE(whole->Run());
+  for (const auto & [name, parameter] : streamed->GetLastModel().parameters)
+  {
+    const auto & other = whole->GetLastModel().parameters.at(name).values;
+    double       difference = 0, norm = 0;
+    for (std::size_t i = 0; i < other.size(); ++i)
+    {
+      difference += std::pow(other[i] - parameter.values[i], 2);
+      norm += std::pow(other[i], 2);
+    }
+    // Adam divides by the gradient's size: rounding of 1e-6 in a gradient near zero moves a weight by up to 1e-3 a
+    // step.
+    EXPECT_LT(std::sqrt(difference), 1e-3 * std::sqrt(norm) + 1e-4) << name;
+  }
+}
+
+TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
+{
+  TrainingOptions options = MakeOptions();
+  options.epochs = 40;
+  options.learningRate = 1e-12; // weights are floats: nothing changes, no epoch is better than the first
+  options.earlyStopping = 3;
+  auto                trainer = MakeTrainer(options, "");
+  std::vector<double> rates;
+  EXPECT_TRUE(trainer->Run([&](const TrainingProgress & progress) {
+    if (progress.epochDone)
+    {
+      rates.push_back(progress.learningRate);
+    }
+    return true;
+  }));
+  EXPECT_EQ(rates, (std::vector<double>{ 1e-12, 1e-12, 5e-13, 2.5e-13 }));
+}
+
+// The seeds are those of no particular luck: see MakeInitialWeights() on why none can begin with a dead network.
+TEST(Trainer, LearnsWithEverySeed)
+{
+  for (const std::uint64_t seed : { 1, 2, 3 })
+  {
+    TrainingOptions options;
+    options.epochs = 16;
+    options.threads = 2;
+    options.seed = seed;
+    Trainer trainer(NetworkDescription::Load("remedios2023"), options, "");
+    for (std::uint64_t i = 0; i < 4; ++i)
+    {
+      trainer.AddTrainingSample(MakeSample("t" + std::to_string(i), { 800, 700 }, 10 + i));
+    }
+    trainer.AddValidationSample(MakeSample("v", { 1024, 1024 }, 99));
+    double dice = 0;
+    trainer.Run([&](const TrainingProgress & progress) {
+      dice = progress.epochDone ? progress.validationDice : dice;
+      return true;
+    });
+    EXPECT_GT(dice, 0.9) << "seed " << seed;
+  }
+}
