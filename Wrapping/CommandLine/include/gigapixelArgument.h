@@ -36,7 +36,7 @@ enum class ArgumentChannel
 /** \class Argument
  * \brief The one definition of an argument: parsing, help, and the descriptions that other front ends (Slicer, Python)
  * are made of come from it. */
-struct Argument
+struct GigapixelCommandLine_EXPORT Argument
 {
   std::string  name{}; ///< "memory" for --memory; capital letters for an argument without a dash: "SLIDE"
   ArgumentType type{ ArgumentType::Text };
@@ -64,7 +64,7 @@ struct Argument
 };
 
 /** A command of the program. */
-struct Command
+struct GigapixelCommandLine_EXPORT Command
 {
   std::string              name{};
   std::string              summary{}; ///< one line

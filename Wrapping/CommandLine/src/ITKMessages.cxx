@@ -60,6 +60,10 @@ CleanMessage(const std::string & message)
   {
     sentence.erase(0, end + 3);
   }
+  if (const std::string word = "WARNING: "; sentence.rfind(word, 0) == 0)
+  {
+    sentence.erase(0, word.size());
+  }
   std::replace(sentence.begin(), sentence.end(), '\n', ' ');
   const std::size_t last = sentence.find_last_not_of(' ');
   const std::size_t first = sentence.find_first_not_of(' ');

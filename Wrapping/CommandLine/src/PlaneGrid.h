@@ -27,7 +27,7 @@ struct PlaneGrid
 };
 
 /** Coordinates along one axis of one grid in pixels of another. */
-struct AxisMatch
+struct GigapixelCommandLine_EXPORT AxisMatch
 {
   double scale{ 1 };  ///< pixels of the other per pixel
   double offset{ 0 }; ///< the other's coordinate of the first pixel's outer edge
