@@ -14,7 +14,9 @@ namespace gigapixel
  *
  * Each pixel takes the mask pixel that its center lies in; pixels outside the mask are Ignored. The grids are matched
  * - in mm by origin and spacing where both spacings are known. Ratios that are nearly integers (1e-4, or 1 % where the
- *   mask's size is the image's divided by the integer) are integers, and so are offsets within 1e-4 of a pixel;
+ *   mask's size is the image's divided by the integer) are integers, and so are offsets within 1e-4 of a pixel. A mask
+ *   of such a divided size with origin (0, 0) begins at the image's edge: TIFF and PNG have no place for an origin, and
+ *   its pixels' centers are not where those of the image are;
  * - by extent otherwise: mask and image cover the same rectangle. A mask of ceil(n / f) or floor(n / f) pixels has the
  *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes.
  *

@@ -22,12 +22,23 @@ struct Axis
   double       shift{ 0 };
 };
 
-/** Whether a mask of that size is the image divided by an integer, with or without the partial last pixel. */
+/** Whether the mask's size is the image's divided by an integer, with or without the partial last pixel. */
 bool
 IsDivided(const Axis & axis, std::int64_t factor)
 {
   const std::int64_t floored = axis.pixels / factor;
   return axis.maskPixels == floored || axis.maskPixels == (axis.pixels + factor - 1) / factor;
+}
+
+/** The integer above 1 that the ratio is meant to be, as the sizes say too up to a pixel of the mask (both may come from
+ * a larger image by rounding); 0: there is none. */
+std::int64_t
+GetDivisor(const Axis & axis)
+{
+  const double integer = std::round(axis.ratio);
+  const bool   near = integer > 1 && std::abs(axis.ratio / integer - 1) < 0.01;
+  const double difference = static_cast<double>(axis.maskPixels) * integer - static_cast<double>(axis.pixels);
+  return near && std::abs(difference) <= integer ? static_cast<std::int64_t>(integer) : 0;
 }
 
 /** Snaps what rounding in files has moved, so that the arithmetic below is exact where it can be. */
@@ -37,10 +48,7 @@ Snap(Axis & axis)
   constexpr double tolerance = 1e-4;
   const double     larger = std::max(axis.ratio, 1 / axis.ratio);
   const double     integer = std::round(larger);
-  const bool       nearly = std::abs(larger / integer - 1) < tolerance;
-  const bool       divided =
-    axis.ratio > 1 && std::abs(larger / integer - 1) < 0.01 && IsDivided(axis, static_cast<std::int64_t>(integer));
-  if (nearly || divided)
+  if (std::abs(larger / integer - 1) < tolerance || GetDivisor(axis) != 0)
   {
     axis.ratio = axis.ratio >= 1 ? integer : 1 / integer;
   }
@@ -119,22 +127,27 @@ MatchInMillimeters(const PhysicalImage & mask, const Grid & pixels, const std::s
   {
     const double spacing = pixels.spacing[i];
     const double maskSpacing = mask.grid.spacing[i];
+    axes[i] =
+      Axis{ sizes[i], maskSizes[i], maskSpacing / spacing, (maskSpacing / 2 - spacing / 2 - between[i]) / spacing };
+  }
+  if (mask.grid.origin[0] == 0 && mask.grid.origin[1] == 0 && GetDivisor(axes[0]) != 0 && GetDivisor(axes[1]) != 0)
+  {
+    axes[0].shift = axes[1].shift = 0;
+  }
+  for (std::size_t i = 0; i < 2; ++i)
+  {
     Axis &       axis = axes[i];
-    axis.pixels = sizes[i];
-    axis.maskPixels = maskSizes[i];
-    axis.ratio = maskSpacing / spacing;
-    axis.shift = (maskSpacing / 2 - spacing / 2 - between[i]) / spacing;
     const double length = static_cast<double>(axis.pixels);
-    const double allowed = std::max(std::max(1.0, axis.ratio), 0.01 * length);
-    if (std::abs(static_cast<double>(axis.maskPixels) * axis.ratio - length) > allowed * (1 + 1e-6))
+    const double allowed = (1 + 1e-6) * std::max(std::max(1.0, axis.ratio), 0.01 * length);
+    if (std::abs(static_cast<double>(axis.maskPixels) * axis.ratio - length) > allowed)
     {
       Refuse(
         mask, pixels, pixelsName, "they differ in physical size; give the mask of the whole image, with its spacing");
     }
-    if (std::abs(axis.shift) > allowed * (1 + 1e-6))
+    if (std::abs(axis.shift) > allowed)
     {
-      Refuse(
-        mask, pixels, pixelsName, "their origins differ by " + std::to_string(std::abs(axis.shift) * spacing) + " mm");
+      const double difference = std::abs(axis.shift) * pixels.spacing[i];
+      Refuse(mask, pixels, pixelsName, "their edges lie " + std::to_string(difference) + " mm apart");
     }
     Snap(axis);
   }
