@@ -285,22 +285,13 @@ private:
       {
         const float * source = GetColumns(gradient, o, row + r, column);
         float *       target = m_Gradient.get() + (r * m_Convolution.outputChannels + o) * PixelPlanes::MaximumColumns;
+        Gather(source, gradient.columnStride, columns, target);
         if (m_Convolution.relu)
         {
-          const float * activated = GetColumns(output, o, row + r, column);
-          for (int j = 0; j < columns; ++j)
-          {
-            target[j] = activated[j * output.columnStride] > 0.0f ? source[j * gradient.columnStride] : 0.0f;
-          }
+          HWY_ALIGN float activated[PixelPlanes::MaximumColumns];
+          Gather(GetColumns(output, o, row + r, column), output.columnStride, columns, activated);
+          CloseReLU(activated, target);
         }
-        else
-        {
-          for (int j = 0; j < columns; ++j)
-          {
-            target[j] = source[j * gradient.columnStride];
-          }
-        }
-        std::fill(target + columns, target + PixelPlanes::MaximumColumns, 0.0f);
         AddBias(target, o);
       }
     }
@@ -310,6 +301,29 @@ private:
   GetColumns(const MapView<const float> & map, int channel, std::int64_t row, std::int64_t column)
   {
     return map.values + channel * map.channelStride + row * map.rowStride + column * map.columnStride;
+  }
+
+  /** Values side by side, and zeros up to the strip's end. */
+  static void
+  Gather(const float * source, std::ptrdiff_t step, int columns, float * target)
+  {
+    for (int j = 0; j < columns; ++j)
+    {
+      target[j] = source[j * step];
+    }
+    std::fill(target + columns, target + PixelPlanes::MaximumColumns, 0.0f);
+  }
+
+  /** In vectors, because a branch would be mispredicted for every other value. */
+  static void
+  CloseReLU(const float * activated, float * gradient)
+  {
+    const Floats d;
+    for (int j = 0; j < PixelPlanes::MaximumColumns; j += Lanes)
+    {
+      const auto open = hn::Gt(hn::Load(d, activated + j), hn::Zero(d));
+      hn::Store(hn::IfThenElseZero(open, hn::Load(d, gradient + j)), d, gradient + j);
+    }
   }
 
   void

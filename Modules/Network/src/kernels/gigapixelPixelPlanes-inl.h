@@ -11,6 +11,7 @@
 #  include "gigapixelPixelConvolution.h"
 
 #  include <hwy/aligned_allocator.h>
+#  include <hwy/cache_control.h>
 
 #  include <algorithm>
 #  include <cstring>
@@ -64,6 +65,9 @@ public:
   {
     m_FirstColumn = first;
     m_Columns = RoundUp(columns, Lanes) + (m_Kernel - 1) / m_Stride;
+    // The few columns that the kernel hangs over are not worth a step of their own.
+    m_ColumnsInSteps = m_Columns % Step <= 4 ? m_Columns / Step * Step : RoundUp(m_Columns, Step);
+    m_Columns = std::max(m_Columns, m_ColumnsInSteps);
     m_NextRow = 0;
   }
 
@@ -99,6 +103,8 @@ private:
   /** Columns that one step of the splitting takes. */
   static constexpr int Step = 16;
 
+  static constexpr int PrefetchRows = 8;
+
   static int
   RoundUp(int value, int multiple)
   {
@@ -114,8 +120,7 @@ private:
   void
   SplitRow(std::int64_t row)
   {
-    const int            columns = RoundUp(m_Columns, Step);
-    const std::uint8_t * source = GetSamples(row - m_Padding, columns);
+    const std::uint8_t * source = GetSamples(row - m_Padding);
     float *              target = m_Values.get() + (row % m_RingRows) * m_Planes * m_Pitch;
     if (source == nullptr)
     {
@@ -125,37 +130,51 @@ private:
     int plane = 0;
     for (; plane + 8 <= m_Planes; plane += 8)
     {
-      for (int j = 0; j < columns; j += Step)
+      for (int j = 0; j < m_ColumnsInSteps; j += Step)
       {
         SplitBlock(source + j * m_Group + plane, m_Split.get() + plane * m_Pitch + j);
       }
     }
+    SplitSlowly(source, plane, 0, m_ColumnsInSteps);
+    SplitSlowly(source, 0, m_ColumnsInSteps, m_Columns);
+    ConvertSplit(target);
+  }
+
+  /** Planes from the given one on, of the columns [begin, end): what no block takes. */
+  void
+  SplitSlowly(const std::uint8_t * source, int plane, int begin, int end) const
+  {
     for (; plane < m_Planes; ++plane)
     {
-      for (int j = 0; j < columns; ++j)
+      std::uint8_t * target = m_Split.get() + plane * m_Pitch;
+      for (int j = begin; j < end; ++j)
       {
-        m_Split[plane * m_Pitch + j] = source[j * m_Group + plane];
+        target[j] = source[j * m_Group + plane];
       }
     }
-    ConvertSplit(target, columns);
   }
 
   /** The samples under the strip, with what lies outside the pixels as the sample that becomes 0; null if all does. */
   const std::uint8_t *
-  GetSamples(std::int64_t y, int columns)
+  GetSamples(std::int64_t y)
   {
     if (y < 0 || y >= m_Pixels.height)
     {
       return nullptr;
     }
     const std::int64_t   x = m_FirstColumn * m_Stride - m_Padding;
-    const std::int64_t   end = x + static_cast<std::int64_t>(columns) * m_Stride;
+    const std::int64_t   end = x + static_cast<std::int64_t>(m_Columns) * m_Stride;
     const std::uint8_t * row = m_Pixels.samples + y * m_Pixels.pitch;
     if (x >= 0 && end <= m_Pixels.width)
     {
-      return row + x * m_Pixels.channels;
+      const std::uint8_t * samples = row + x * m_Pixels.channels;
+      if (y + PrefetchRows < m_Pixels.height)
+      {
+        Prefetch(samples + PrefetchRows * m_Pixels.pitch);
+      }
+      return samples;
     }
-    std::memset(m_Bytes.get(), m_Pixels.invert ? 255 : 0, static_cast<std::size_t>(columns) * m_Group);
+    std::memset(m_Bytes.get(), m_Pixels.invert ? 255 : 0, static_cast<std::size_t>(m_Columns) * m_Group);
     const std::int64_t from = std::max<std::int64_t>(x, 0);
     const std::int64_t to = std::min(end, m_Pixels.width);
     if (from < to)
@@ -165,6 +184,16 @@ private:
                   (to - from) * m_Pixels.channels);
     }
     return m_Bytes.get();
+  }
+
+  /** Rows lie in different pages: the processor does not guess that the strip goes on in the next one. */
+  void
+  Prefetch(const std::uint8_t * samples) const
+  {
+    for (int i = 0; i < m_Columns * m_Group; i += 64)
+    {
+      hwy::Prefetch(samples + i);
+    }
   }
 
   /** Transposes 16 groups of 8 samples. Interleaving the first half of 128 bytes with the second rotates the 7 bits of
@@ -185,10 +214,15 @@ private:
     hn::Vec<decltype(d)>            v[8];
     for (int i = 0; i < 8; ++i)
     {
-      HWY_ALIGN std::uint8_t pair[16];
-      std::memcpy(pair, source + 2 * i * m_Group, 8);
-      std::memcpy(pair + 8, source + (2 * i + 1) * m_Group, 8);
-      v[i] = hn::Load(d, pair);
+      const std::uint8_t * pair = source + 2 * i * m_Group;
+      HWY_ALIGN std::uint8_t copy[16];
+      if (m_Group != 8)
+      {
+        std::memcpy(copy, pair, 8);
+        std::memcpy(copy + 8, pair + m_Group, 8);
+        pair = copy;
+      }
+      v[i] = hn::LoadU(d, pair);
     }
     for (int rotation = 0; rotation < 4; ++rotation)
     {
@@ -208,18 +242,26 @@ private:
   }
 
   void
-  ConvertSplit(float * target, int columns) const
+  ConvertSplit(float * target) const
   {
+    const int            columns = m_ColumnsInSteps;
+    const int            end = m_Columns;
+    const int            planes = m_Planes;
+    const std::uint8_t   flipped = m_Pixels.invert ? 255 : 0;
     const Floats         d;
-    const auto           flip = hn::Set(Bytes(), m_Pixels.invert ? 255 : 0);
+    const auto           flip = hn::Set(Bytes(), flipped);
     const int            pitch = m_Pitch;
     const std::uint8_t * split = m_Split.get();
-    for (int plane = 0; plane < m_Planes; ++plane)
+    for (int plane = 0; plane < planes; ++plane)
     {
       for (int j = 0; j < columns; j += Lanes)
       {
         const auto bytes = hn::Xor(hn::LoadU(Bytes(), split + plane * pitch + j), flip);
         hn::Store(hn::ConvertTo(d, hn::PromoteTo(Ints(), bytes)), d, target + plane * pitch + j);
+      }
+      for (int j = columns; j < end; ++j)
+      {
+        target[plane * pitch + j] = split[plane * pitch + j] ^ flipped;
       }
     }
   }
@@ -233,7 +275,8 @@ private:
   const int       m_Pitch;  // of a plane
   const int       m_RingRows;
   std::int64_t    m_FirstColumn{ 0 };
-  int             m_Columns{ 0 }; // to split, the kernel's overhang included
+  int             m_Columns{ 0 };        // to split, the kernel's overhang included
+  int             m_ColumnsInSteps{ 0 }; // of them those that are split in blocks
   std::int64_t    m_NextRow{ 0 };
 
   hwy::AlignedFreeUniquePtr<float[]>        m_Values; // [row][plane][column]
