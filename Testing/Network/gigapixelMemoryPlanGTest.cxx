@@ -1,0 +1,116 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelMemoryPlan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+using namespace gigapixel;
+
+namespace
+{
+
+constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+
+MemoryPlan
+Make(Size image, Strategy strategy, std::int64_t budget, int threads, std::int64_t tileSize = 0)
+{
+  return MemoryPlan::Make(
+    NetworkDescription::Load("remedios2023"), image, Purpose::Training, strategy, budget, threads, tileSize);
+}
+
+struct Measurement
+{
+  std::int64_t peak{ 0 };
+  std::int64_t plan{ 0 };
+};
+
+/** Runs MeasureStep in a process of its own: peak memory belongs to a process. */
+Measurement
+Measure(const std::string & arguments)
+{
+  FILE * const pipe = popen((std::string(MEASURE_STEP) + " " + arguments).c_str(), "r");
+  std::string  output;
+  for (int c = 0; pipe && (c = std::fgetc(pipe)) != EOF;)
+  {
+    output.push_back(static_cast<char>(c));
+  }
+  EXPECT_EQ(pipe ? pclose(pipe) : -1, 0);
+  std::istringstream words(output);
+  std::string        name;
+  Measurement        measurement;
+  words >> name >> measurement.peak >> name >> measurement.plan;
+  return measurement;
+}
+
+} // namespace
+
+TEST(MemoryPlan, BudgetDecidesTilesInFlight)
+{
+  const Size       image{ 16000, 64000 };
+  const MemoryPlan rich = Make(image, Strategy::Streamed, 0, 4);
+  EXPECT_EQ(rich.tileSize, 2048);
+  EXPECT_EQ(rich.tilesInFlight, 4);
+  EXPECT_EQ(rich.numberOfTiles, 8 * 32);
+  int before = 4;
+  for (std::int64_t budget = rich.peakBytes; budget > 230 * MiB; budget -= 4 * MiB)
+  {
+    const MemoryPlan plan = Make(image, Strategy::Streamed, budget, 4);
+    EXPECT_LE(plan.peakBytes, budget);
+    EXPECT_EQ(plan.tileSize, 2048);
+    EXPECT_LE(plan.tilesInFlight, before);
+    before = plan.tilesInFlight;
+  }
+  EXPECT_LT(before, 4);
+}
+
+TEST(MemoryPlan, TakesSmallerTilesBeforeItRefuses)
+{
+  const MemoryPlan one = Make({ 16000, 64000 }, Strategy::Streamed, 0, 1);
+  const MemoryPlan smaller = Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1);
+  EXPECT_EQ(smaller.tileSize, 1024);
+  // Not where the tile size is given: a run keeps the one it began with.
+  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1, 2048), std::runtime_error);
+}
+
+TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
+{
+  std::string message;
+  try
+  {
+    Make({ 16000, 64000 }, Strategy::Streamed, 100 * MiB, 2);
+  }
+  catch (const std::runtime_error & error)
+  {
+    message = error.what();
+  }
+  const std::size_t place = message.find("at least ");
+  ASSERT_NE(place, std::string::npos) << message;
+  const std::int64_t least = std::stoll(message.substr(place + 9)) * MiB;
+  EXPECT_NO_THROW(Make({ 16000, 64000 }, Strategy::Streamed, least, 2));
+  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, least - 4 * MiB, 2), std::runtime_error);
+}
+
+TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
+{
+  EXPECT_EQ(Make({ 1000, 1000 }, Strategy::Automatic, 1024 * MiB, 1).strategy, Strategy::Whole);
+  EXPECT_EQ(Make({ 16000, 64000 }, Strategy::Automatic, 1024 * MiB, 1).strategy, Strategy::Streamed);
+  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
+}
+
+// The budget is kept, and the estimate is near: never below the measurement by more than 5 %, nor above by more than 30
+// %.
+TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
+{
+  for (const char * arguments : { "train 8192 8192 300 2", "train 8192 8192 240 4", "predict 8192 2048 400 2" })
+  {
+    const Measurement  m = Measure(arguments);
+    const std::int64_t budget = std::stoll(std::string(arguments).substr(std::string(arguments).find_last_of(' ') - 3));
+    EXPECT_GT(m.peak, 0);
+    EXPECT_LE(m.peak, budget * MiB) << arguments;
+    EXPECT_LE(m.peak, 1.05 * m.plan) << arguments;
+    EXPECT_GE(1.3 * m.peak, m.plan) << arguments;
+  }
+}

@@ -1,0 +1,101 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "gigapixelOrientedSource.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+std::vector<std::uint8_t>
+ReadAllOf(PixelSource & source)
+{
+  const Size                size = source.GetSize();
+  std::vector<std::uint8_t> all(size.width * size.height * source.GetNumberOfChannels());
+  source.Read({ 0, 0, size.width, size.height }, all.data());
+  return all;
+}
+
+} // namespace
+
+// Two pixels by three, written down by hand: a b / c d / e f.
+TEST(OrientedSource, LaysASmallPictureInEightWays)
+{
+  struct Letters : PixelSource
+  {
+    Size
+    GetSize() const override
+    {
+      return { 2, 3 };
+    }
+    unsigned
+    GetNumberOfChannels() const override
+    {
+      return 1;
+    }
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+      {
+        for (std::int64_t x = region.x; x < region.x + region.width; ++x)
+        {
+          *samples++ = static_cast<std::uint8_t>("abcdef"[2 * y + x]);
+        }
+      }
+    }
+  } letters;
+  const char * const    expected[] = { "abcdef", "badcfe", "efcdab", "fedcba", "acebdf", "bdface", "ecafdb", "fdbeca" };
+  std::set<std::string> all;
+  for (int i = 0; i < Orientation::Number; ++i)
+  {
+    OrientedPixelSource laid(letters, i);
+    EXPECT_EQ(laid.GetSize().width, i < 4 ? 2 : 3);
+    const auto samples = ReadAllOf(laid);
+    EXPECT_EQ(std::string(samples.begin(), samples.end()), expected[i]) << i;
+    all.emplace(samples.begin(), samples.end());
+  }
+  EXPECT_EQ(all.size(), 8u);
+}
+
+TEST(OrientedSource, RegionsArePartsOfTheWhole)
+{
+  ProceduralPixels source({ 301, 177 }, 1, 3);
+  for (int i = 0; i < Orientation::Number; ++i)
+  {
+    OrientedPixelSource       laid(source, i);
+    const auto                all = ReadAllOf(laid);
+    const Region              region{ 11, 70, 130, 99 };
+    std::vector<std::uint8_t> part(region.width * region.height * 3);
+    laid.Read(region, part.data());
+    for (std::int64_t y = 0; y < region.height; ++y)
+    {
+      const auto row = all.begin() + ((region.y + y) * laid.GetSize().width + region.x) * 3;
+      ASSERT_TRUE(std::equal(row, row + region.width * 3, part.begin() + y * region.width * 3)) << i << " " << y;
+    }
+  }
+}
+
+TEST(OrientedSource, LabelsFollowThePixels)
+{
+  const Size       size{ 600, 520 };
+  ProceduralPixels pixels(size, 1);
+  ProceduralLabels labels(size, 1);
+  for (int i = 0; i < Orientation::Number; ++i)
+  {
+    OrientedPixelSource       laidPixels(pixels, i);
+    OrientedLabelSource       laidLabels(labels, i);
+    const auto                samples = ReadAllOf(laidPixels);
+    std::vector<std::uint8_t> classes(samples.size());
+    laidLabels.Read({ 0, 0, laidLabels.GetSize().width, laidLabels.GetSize().height }, classes.data());
+    for (std::size_t k = 0; k < samples.size(); ++k)
+    {
+      ASSERT_EQ(classes[k], samples[k] < 200 ? 1 : 0); // tissue is darker than 180, glass brighter than 224
+    }
+  }
+}
