@@ -29,10 +29,10 @@ namespace itk
  *   decoding the colors (it differs from gray computed from RGB by the clipping and rounding of the color conversion,
  *   by at most 17 of 255 on H&E slides), else (0.299 R + 0.587 G + 0.114 B) in 16-bit fixed point, as libjpeg does.
  * - spacing in mm, from the file's resolution. A resolution outside 0.05 to 20 micrometers per pixel at level 0 is
- *   taken for unknown with a warning (scanners and converters write such nonsense); then the spacing is 1, unless
- *   SetLevelZeroMicronsPerPixel() says better.
+ *   taken for unknown with a warning (scanners and converters write such nonsense); unless
+ *   SetLevelZeroMicronsPerPixel() says better, the spacing is then 1 at level 0 and the downsample at the others.
  * - origin: the center of the level's first pixel, (downsample - 1) / 2 times the spacing of level 0, so that all
- * levels cover the same rectangle. Downsamples that are integers up to rounding of the level's size are integers.
+ *   levels cover the same rectangle. Downsamples that are integers up to rounding of the level's size are integers.
  * - the orientation tag of TIFF is neglected, as by OpenSlide: pixels come in the order in which they are stored. The
  *   tag is in the dictionary ("tiff.Orientation") and one other than 1 is warned of.
  *

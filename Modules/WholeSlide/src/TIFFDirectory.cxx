@@ -136,7 +136,7 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
   for (std::uint64_t i = 0; i < count; ++i)
   {
     const unsigned char * const at = bytes.data() + i * entrySize;
-    TIFFEntry                   entry;
+    TIFFEntry                   entry = {};
     entry.tag = static_cast<std::uint16_t>(GetInteger(at, 2));
     entry.type = static_cast<std::uint16_t>(GetInteger(at + 2, 2));
     entry.count = GetInteger(at + 4, wordSize);
@@ -145,8 +145,9 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
     {
       continue; // of a type that we do not know, or longer than the file
     }
-    const std::uint64_t valueOffset = offset + countSize + i * entrySize + 4 + wordSize;
-    entry.offset = entry.count * typeSize <= wordSize ? valueOffset : GetInteger(at + 4 + wordSize, wordSize);
+    entry.isInline = entry.count * typeSize <= wordSize;
+    std::copy_n(at + 4 + wordSize, wordSize, entry.values.begin());
+    entry.offset = GetInteger(at + 4 + wordSize, wordSize);
     entries.push_back(entry);
   }
   next = 0;
@@ -157,6 +158,17 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
     next = GetInteger(word, wordSize);
   }
   return entries;
+}
+
+void
+TIFFFile::ReadValues(const TIFFEntry & entry, void * bytes, std::size_t size) const
+{
+  if (entry.isInline)
+  {
+    std::memcpy(bytes, entry.values.data(), size);
+    return;
+  }
+  m_File.Read(entry.offset, bytes, size);
 }
 
 std::vector<std::uint64_t>
@@ -170,7 +182,7 @@ TIFFFile::ReadIntegers(const TIFFEntry & entry, std::uint64_t limit) const
     throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
   }
   std::vector<unsigned char> bytes(entry.count * size);
-  m_File.Read(entry.offset, bytes.data(), bytes.size());
+  ReadValues(entry, bytes.data(), bytes.size());
   std::vector<std::uint64_t> values(entry.count);
   for (std::size_t i = 0; i < values.size(); ++i)
   {
@@ -183,7 +195,7 @@ double
 TIFFFile::ReadNumber(const TIFFEntry & entry) const
 {
   unsigned char bytes[8] = {};
-  m_File.Read(entry.offset, bytes, GetTypeSize(entry.type));
+  ReadValues(entry, bytes, GetTypeSize(entry.type));
   switch (entry.type)
   {
     case 5:
@@ -218,7 +230,7 @@ TIFFFile::ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const
     throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
   }
   std::string bytes(size, '\0');
-  m_File.Read(entry.offset, &bytes[0], bytes.size());
+  ReadValues(entry, &bytes[0], bytes.size());
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TIFFDirectory_h
 #define TIFFDirectory_h
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,13 +79,15 @@ enum class TIFFTag : std::uint16_t
   ImageDepth = 32997
 };
 
-/** One entry of a page: where its values stand. */
+/** One entry of a page: its values, where they are few enough to stand in the entry, else where they stand. */
 struct TIFFEntry
 {
-  std::uint16_t tag;
-  std::uint16_t type;
-  std::uint64_t count;
-  std::uint64_t offset; // of the first value in the file
+  std::uint16_t                tag;
+  std::uint16_t                type;
+  std::uint64_t                count;
+  bool                         isInline;
+  std::array<unsigned char, 8> values; // in the file's byte order
+  std::uint64_t                offset; // of the first value in the file
 };
 
 /** Reads values out of a (Big)TIFF of either byte order. Knows nothing of images. */
@@ -128,6 +131,7 @@ public:
 
 private:
   std::uint64_t GetInteger(const unsigned char * bytes, unsigned size) const;
+  void          ReadValues(const TIFFEntry & entry, void * bytes, std::size_t size) const;
 
   RandomAccessFile m_File;
   bool             m_BigEndian{ false };

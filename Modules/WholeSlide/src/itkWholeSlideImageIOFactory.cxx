@@ -47,4 +47,11 @@ WholeSlideImageIOFactory::RegisterOneFactory()
   ObjectFactoryBase::RegisterFactory(factory, ObjectFactoryBase::InsertionPositionEnum::INSERT_AT_FRONT);
 }
 
+/** What ITK's build calls where this project is one of its modules. */
+void GigapixelWholeSlide_EXPORT
+WholeSlideImageIOFactoryRegister__Private()
+{
+  WholeSlideImageIOFactory::RegisterOneFactory();
+}
+
 } // namespace itk
