@@ -9,10 +9,10 @@
 
 #include "gigapixelModel.h"
 
+#include "itkExtractImageFilter.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkRGBPixel.h"
-#include "itkRegionOfInterestImageFilter.h"
 
 #include <nlohmann/json.hpp>
 
@@ -107,7 +107,8 @@ struct Pipeline
   using ImageType = itk::Image<TPixel, 2>;
   using ReaderType = itk::ImageFileReader<ImageType>;
   using NetworkType = itk::GigapixelUNetImageFilter<ImageType, TOutputImage>;
-  using RegionType = itk::RegionOfInterestImageFilter<TOutputImage, TOutputImage>;
+  // Not RegionOfInterestImageFilter, which asks for all of its region at once.
+  using RegionType = itk::ExtractImageFilter<TOutputImage, TOutputImage>;
 
   explicit Pipeline(const Segmentation & segmentation)
   {
@@ -125,7 +126,8 @@ struct Pipeline
       }
     });
     region->SetInput(network->GetOutput());
-    region->SetRegionOfInterest(segmentation.region);
+    region->SetDirectionCollapseToSubmatrix();
+    region->SetExtractionRegion(segmentation.region);
   }
   Pipeline(const Pipeline &) = delete;
   Pipeline & operator=(const Pipeline &) = delete;
