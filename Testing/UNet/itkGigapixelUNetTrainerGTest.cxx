@@ -285,17 +285,17 @@ TEST(GigapixelUNetTrainer, ErrorsAreOneSentence)
   resolutions->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
   resolutions->AddValidationImage(b.image.GetPointer(), b.mask.GetPointer());
   EXPECT_MESSAGE(resolutions->Update(),
-                 "all samples have to be of one resolution: training image has 0.5 micrometers per pixel, validation "
-                 "image has 0.25");
+                 "all samples have to be of one resolution: training image 1 has 0.5 micrometers per pixel, "
+                 "validation image 2 has 0.25");
 
   const auto mismatch = MakeTrainer();
   mismatch->AddTrainingImage(a.image.GetPointer(), b.mask.GetPointer());
-  EXPECT_MESSAGE(mismatch->Update(), "the mask training label image (63 x 48 pixels of 1 um) does not belong to");
+  EXPECT_MESSAGE(mismatch->Update(), "the mask label of training image 1 (63 x 48 pixels of 1 um) does not belong to");
 
   const auto outside = MakeTrainer();
   outside->AddTrainingImage(
     a.image.GetPointer(), a.mask.GetPointer(), itk::ImageRegion<2>({ { 200, 0 } }, { { 100, 10 } }));
-  EXPECT_MESSAGE(outside->Update(), "training image: the region 200,0,100,10");
+  EXPECT_MESSAGE(outside->Update(), "training image 1: the region 200,0,100,10");
 }
 
 } // namespace

@@ -162,6 +162,9 @@ private:
   /** A sample before it is opened. */
   struct Definition;
 
+  /** That word and the number of samples so far: what messages call an image, which has no name. */
+  std::string NameNext(const std::string & word) const;
+
   void AddImage(Split                            split,
                 const gigapixel::PhysicalImage & pixels,
                 const gigapixel::PhysicalImage & mask,
@@ -201,8 +204,8 @@ void
 GigapixelUNetTrainer::AddTrainingImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
 {
   this->AddImage(Split::Training,
-                 GigapixelImageSource(image, "training image"),
-                 GigapixelImageSource(labels, "training label image"),
+                 GigapixelImageSource(image, this->NameNext("training image")),
+                 GigapixelImageSource(labels, this->NameNext("label of training image")),
                  *image,
                  region);
 }
@@ -212,8 +215,8 @@ void
 GigapixelUNetTrainer::AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
 {
   this->AddImage(Split::Validation,
-                 GigapixelImageSource(image, "validation image"),
-                 GigapixelImageSource(labels, "validation label image"),
+                 GigapixelImageSource(image, this->NameNext("validation image")),
+                 GigapixelImageSource(labels, this->NameNext("label of validation image")),
                  *image,
                  region);
 }

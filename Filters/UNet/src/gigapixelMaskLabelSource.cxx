@@ -30,8 +30,8 @@ IsDivided(const Axis & axis, std::int64_t factor)
   return axis.maskPixels == floored || axis.maskPixels == (axis.pixels + factor - 1) / factor;
 }
 
-/** The integer above 1 that the ratio is meant to be, as the sizes say too up to a pixel of the mask (both may come from
- * a larger image by rounding); 0: there is none. */
+/** The integer above 1 that the ratio is meant to be, as the sizes say too up to a pixel of the mask (both may come
+ * from a larger image by rounding); 0: there is none. */
 std::int64_t
 GetDivisor(const Axis & axis)
 {

@@ -184,6 +184,12 @@ GigapixelUNetTrainer::Add(Split split, Definition definition)
   this->Modified();
 }
 
+std::string
+GigapixelUNetTrainer::NameNext(const std::string & word) const
+{
+  return word + " " + std::to_string(m_Implementation->definitions.size() + 1);
+}
+
 void
 GigapixelUNetTrainer::AddImage(Split                            split,
                                const gigapixel::PhysicalImage & pixels,
