@@ -37,7 +37,8 @@ namespace HWY_NAMESPACE
  *   rows    (outputChannel, row of the kernel),
  *   channels of the input,
  *   pixels  along the strip,
- * each blocked so that its accumulators or its weights stay in registers while the strip (tens of KB) stays in L1. */
+ * each blocked so that its accumulators or its weights stay in registers while the strip stays in the nearest caches
+ * (longer strips measured faster up to 512 pixels, where what is done once per strip no longer counts). */
 class LogitStrip
 {
 public:
@@ -497,9 +498,9 @@ private:
     return weights.get() + (row * inputChannels + channel) * m_Period;
   }
 
-  static constexpr int MaximumPixels = 256;
-  static constexpr int MaximumBytes = 24 * 1024; // of spread values, logits and sums: leaves room for weights in 32 KB
-  static constexpr int StripsPerFlush = 4;       // each lane adds up to 4 * 256 / period products in float
+  static constexpr int MaximumPixels = 512;
+  static constexpr int MaximumBytes = 48 * 1024; // of spread values, logits and sums: L1 and a little of L2
+  static constexpr int StripsPerFlush = 2;       // each lane adds up to 2 * 512 / period products in float
 
   int          m_Rows;
   int          m_Column{ 1 }; // pixels from column to column
