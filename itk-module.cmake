@@ -1,9 +1,12 @@
 # What ITK's module system needs to know: the name, what it stands on, and the readers that it registers.
+# The filters use nothing of ITK beyond its core; the tests compare with other filters of ITK.
 itk_module(Gigapixel
   ENABLE_SHARED
   DEPENDS
     ITKCommon
     ITKIOImageBase
+  TEST_DEPENDS
+    ITKGoogleTest
     ITKStatistics
     ITKImageStatistics
     ITKImageIntensity
@@ -12,8 +15,6 @@ itk_module(Gigapixel
     ITKLabelMap
     ITKSmoothing
     ITKThresholding
-  TEST_DEPENDS
-    ITKGoogleTest
   FACTORY_NAMES
     ImageIO::WholeSlide
     ImageIO::PyramidTIFF

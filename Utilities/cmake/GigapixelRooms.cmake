@@ -2,6 +2,11 @@
 include(GenerateExportHeader)
 include(CMakePackageConfigHelpers)
 
+# The Python package puts the rooms as static libraries into its modules.
+if(NOT DEFINED Gigapixel_LIBRARY_TYPE)
+  set(Gigapixel_LIBRARY_TYPE SHARED)
+endif()
+
 # Makes the imported target Gigapixel::ITK of the header folders of the ITK that was found; the libraries are named by
 # each room, so that none is linked that is not used.
 function(gigapixel_import_itk)
@@ -24,7 +29,7 @@ function(gigapixel_add_library room)
     add_library(${name} INTERFACE)
     set(scope INTERFACE)
   else()
-    add_library(${name} SHARED ${ARG_SOURCES})
+    add_library(${name} ${Gigapixel_LIBRARY_TYPE} ${ARG_SOURCES})
     set(scope PUBLIC)
     generate_export_header(${name} BASE_NAME ${name} EXPORT_MACRO_NAME ${name}_EXPORT
       EXPORT_FILE_NAME ${generated}/${name}Export.h)

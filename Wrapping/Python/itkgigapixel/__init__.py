@@ -1,0 +1,21 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Whole-slide images for Python: what one does every day with ITK's Gigapixel classes, in few functions.
+
+>>> import itkgigapixel as gp
+>>> slide = gp.Slide("slide.svs")
+>>> slide.levels                                     # sizes, downsamples and resolutions
+>>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8
+>>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
+>>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
+>>> gp.segment("new.svs", "run", "new.pyramid.tif")
+
+Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``,
+``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``.
+"""
+
+from itkgigapixel.network import segment, train
+from itkgigapixel.slide import Level, Slide, Tile
+from itkgigapixel.tissue import label, presets
+
+__all__ = ["Level", "Slide", "Tile", "label", "presets", "segment", "train"]
+__version__ = "0.1.0"

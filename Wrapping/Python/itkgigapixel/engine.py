@@ -1,0 +1,49 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""PyTorch's libraries, which the networks are linked to: found and loaded before ``itk.GigapixelUNet...`` is."""
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import pathlib
+import tempfile
+
+from itkgigapixel.built import TORCH
+
+
+def require_torch() -> None:
+    """Load the libraries of PyTorch, without importing it.
+
+    :raises ImportError: one sentence that says what to install, where PyTorch is missing or another than the minor version
+        that the package was built for (PyTorch's C++ interface changes with each)
+    """
+    install = f"pip install 'torch=={TORCH}.*'"
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        raise ImportError(f"The networks of itk-gigapixel need PyTorch {TORCH}, which is not installed: {install}") from None
+    if version.split(".")[:2] != TORCH.split("."):
+        raise ImportError(f"The networks of itk-gigapixel need PyTorch {TORCH}, but {version} is installed: {install}")
+    folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
+    try:
+        for name in ("libc10.so", "libtorch_cpu.so"):
+            ctypes.CDLL(str(folder / name))
+    except OSError:  # it knows better where the libraries are that these need
+        import torch  # noqa: F401
+
+
+def bytes_of_model(model) -> bytes:
+    """A model as its safetensors file has it; what ``pickle`` keeps of an ``itk.GigapixelModel``."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.safetensors"
+        model.Save(str(path))
+        return path.read_bytes()
+
+
+def model_of_bytes(content: bytes):
+    """The ``itk.GigapixelModel`` of such a file."""
+    import itk
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.safetensors"
+        path.write_bytes(content)
+        return itk.GigapixelModel.Load(str(path))

@@ -1,0 +1,118 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks that train and run on whole slides. They need PyTorch: pip install 'itk-gigapixel[network]'."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, Sequence
+
+import itk
+
+from itkgigapixel.progress import bar
+from itkgigapixel.slide import Path, Slide
+from itkgigapixel.tissue import _source, write
+
+
+def train(
+    slides: Sequence[tuple],
+    folder: Path = "",
+    *,
+    validation: Sequence[tuple] = (),
+    network: str = "remedios2023",
+    level: int = 0,
+    mpp: Optional[float] = None,
+    epochs: int = 50,
+    learning_rate: float = 1e-3,
+    augment: bool = True,
+    seed: int = 1,
+    memory: int = 0,
+    resume: bool = False,
+    progress: bool = False,
+):
+    """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
+
+    :param slides: pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than
+        slides (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0
+    :param folder: where models and the history go; "": nothing is written
+    :param validation: more of them; the weights with the best loss there are kept
+    :param network: a preset, or the path of a JSON file
+    :param level: of slide files
+    :param mpp: micrometers per pixel to read slide files at, instead of *level*
+    :param memory: peak bytes of the process, 0: no limit; never changes a result
+    :param resume: go on with the run in *folder*, bit for bit
+    :param progress: show a tqdm bar with the losses
+    """
+    trainer = itk.GigapixelUNetTrainer.New()
+    trainer.SetNetwork(os.fspath(network))
+    trainer.SetRunFolder(os.fspath(folder))
+    trainer.SetLevel(level)
+    trainer.SetMicronsPerPixel(mpp or 0.0)
+    trainer.SetEpochs(epochs)
+    trainer.SetLearningRate(learning_rate)
+    trainer.SetAugment(augment)
+    trainer.SetSeed(seed)
+    trainer.SetMemoryLimit(memory)
+    trainer.SetResume(resume)
+    for split, samples in (("Training", slides), ("Validation", validation)):
+        for sample in samples:
+            _add(trainer, split, *sample)
+    with bar(trainer, "train", progress) as shown:
+        if shown is not None:
+
+            def tell():
+                state = trainer.GetTrainingProgress()
+                shown.set_postfix(epoch=state["epoch"], loss=state["loss"], validation=state["validation_loss"])
+
+            trainer.AddObserver(itk.IterationEvent(), tell)
+        trainer.Update()
+    return trainer.GetBestModel()
+
+
+def _add(trainer, split: str, pixels, mask, region=()) -> None:
+    if isinstance(pixels, itk.Object):
+        getattr(trainer, f"Add{split}Image")(pixels, mask)
+    else:
+        pixels = pixels.path if isinstance(pixels, Slide) else os.fspath(pixels)
+        getattr(trainer, f"Add{split}Slide")(pixels, os.fspath(mask), tuple(region) or (0, 0, 0, 0))
+
+
+def segment(
+    slide: Path | Slide,
+    model,
+    output: Optional[Path] = None,
+    *,
+    probability: bool = False,
+    threshold: float = 0.5,
+    mpp: Optional[float] = None,
+    memory: int = 0,
+    progress: bool = False,
+):
+    """Segments a slide with a trained network, streamed, at the resolution that the network was trained at.
+
+    :param model: what :func:`train` returned, a model file, or the folder of a run (its best model)
+    :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
+    :param probability: write probabilities (0..255) instead of labels (0 or 255)
+    :param threshold: the object is where its probability is at least this
+    :param mpp: micrometers per pixel of level 0, where the slide does not say or says wrong
+    :param memory: peak bytes of the process, 0: no limit; never changes a result
+    :returns: the segmentation as an ITK image, or *output* if that is given
+    """
+    if isinstance(model, (str, os.PathLike)):
+        model = itk.GigapixelModel.Load(os.fspath(model))
+    path, io = _source(slide, mpp, gray=True)
+    if model.GetMicronsPerPixel() > 0 and Slide(path, mpp).mpp > 0:
+        io.SetMicronsPerPixel(model.GetMicronsPerPixel())
+    image = itk.Image[itk.UC, 2]
+    reader = itk.ImageFileReader[image].New(FileName=path, ImageIO=io)
+    network = itk.GigapixelUNetImageFilter[image, image].New(Input=reader.GetOutput())
+    network.SetModel(model)
+    network.SetThreshold(threshold)
+    network.SetMemoryLimit(memory)
+    if probability:
+        network.SetOutputMode(itk.GigapixelUNetOutput_Probability)
+    if output is None:
+        with bar(network, "segment", progress):
+            network.Update()
+        return network.GetOutput()
+    write(network, output, "segment", progress)
+    return output

@@ -1,0 +1,261 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Slides as arrays."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Union
+
+import itk
+import numpy as np
+
+if TYPE_CHECKING:
+    import dask.array
+    import torch
+    import xarray
+
+Path = Union[str, os.PathLike]
+Region = Sequence[int]
+
+
+class Level(NamedTuple):
+    """One level of a slide's pyramid."""
+
+    width: int
+    height: int
+    downsample: float
+    #: micrometers per pixel, 0 where the slide does not say
+    mpp: float
+
+
+class Tile(NamedTuple):
+    """A rectangle of a level: its first pixel, in pixels of the level, and its pixels, (y, x, 3) or (y, x)."""
+
+    x: int
+    y: int
+    pixels: np.ndarray
+
+
+class Slide:
+    """A whole-slide image, read region by region.
+
+    :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, tiled TIFF, and all that OpenSlide opens (where
+        openslide-bin is installed)
+    :param mpp: the user's word on the resolution of level 0 in micrometers per pixel, where the file's is missing or wrong
+    :raises RuntimeError: one sentence that names the file, what is wrong with it and what to do
+
+    All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
+
+    In all methods *level* chooses a level by its number, *mpp* the coarsest one that is not coarser than so many
+    micrometers per pixel (5 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
+    and becomes those pixels of the level that it touches; *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
+    only the luma channel is decoded).
+    """
+
+    def __init__(self, path: Path, mpp: Optional[float] = None):
+        self.path = os.fspath(path)
+        self._mpp = mpp
+        self._io = self._open()
+
+    def _open(self):
+        io = itk.WholeSlideImageIO.New()
+        io.SetFileName(self.path)
+        if self._mpp is not None:
+            io.SetLevelZeroMicronsPerPixel(self._mpp)
+        io.ReadImageInformation()
+        return io
+
+    def __reduce__(self):
+        return Slide, (self.path, self._mpp)
+
+    def __repr__(self):
+        first = self.levels[0]
+        return f"Slide({self.path!r}: {first.width} x {first.height}, {len(self.levels)} levels, {self.mpp:g} um, {self.decoder})"
+
+    @property
+    def levels(self) -> list[Level]:
+        """The levels, finest first."""
+        downsamples = [self._io.GetLevelDownsample(k) for k in range(self._io.GetNumberOfLevels())]
+        return [Level(*self._io.GetLevelSize(k), d, self.mpp * d) for k, d in enumerate(downsamples)]
+
+    @property
+    def mpp(self) -> float:
+        """Micrometers per pixel of level 0, 0 where it is unknown."""
+        return self._io.GetMicronsPerPixel()
+
+    @property
+    def vendor(self) -> str:
+        """The scanner's maker as OpenSlide names it, or "generic-tiff"."""
+        return self._io.GetVendor()
+
+    @property
+    def decoder(self) -> str:
+        """How pixels are got, e.g. "tiles (JPEG)" or "OpenSlide 4.0.1"."""
+        return self._io.GetDecoder()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """All properties under OpenSlide's names."""
+        dictionary = self._io.GetMetaDataDictionary()
+        return {key: str(dictionary[key]) for key in dictionary.GetKeys()}
+
+    @property
+    def associated(self) -> dict[str, np.ndarray]:
+        """Label, macro, thumbnail, ... as arrays (y, x, 3)."""
+        return {name: self._associated(name) for name in self._io.GetAssociatedImageNames()}
+
+    def _associated(self, name: str) -> np.ndarray:
+        io = itk.WholeSlideImageIO.New()
+        io.SetAssociatedImage(name)
+        return itk.array_from_image(itk.imread(self.path, imageio=io))
+
+    def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
+        """The number of the level that *level* or *mpp* means; 0 without either."""
+        if level is not None and mpp is not None:
+            raise ValueError("Give level or mpp, not both")
+        if mpp is None:
+            chosen = 0 if level is None else int(level)
+            if not 0 <= chosen < self._io.GetNumberOfLevels():
+                raise ValueError(f"{self.path} has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}")
+            return chosen
+        if not self.mpp:
+            raise ValueError(f"The resolution of {self.path} is unknown: give its mpp when opening it, or ask for a level")
+        fine = [k for k, each in enumerate(self.levels) if each.mpp <= mpp * 1.05]
+        if not fine:
+            raise ValueError(f"{self.path} has {self.mpp:g} um per pixel at its finest level, which is coarser than {mpp:g}")
+        return fine[-1]
+
+    def _rectangle(self, level: int, region: Optional[Region]) -> tuple[int, int, int, int]:
+        """The region in pixels of the level, inside the level."""
+        size = self.levels[level]
+        if region is None:
+            return 0, 0, size.width, size.height
+        x, y, width, height = region
+        first = self.levels[0]
+        if width < 1 or height < 1 or x < 0 or y < 0 or x + width > first.width or y + height > first.height:
+            raise ValueError(f"The region {tuple(region)} is not inside {self.path} of {first.width} x {first.height} pixels")
+        left, top = (min(int(v / size.downsample), n - 1) for v, n in ((x, size.width), (y, size.height)))
+        right = min(math.ceil((x + width) / size.downsample), size.width)
+        bottom = min(math.ceil((y + height) / size.downsample), size.height)
+        return left, top, max(right - left, 1), max(bottom - top, 1)
+
+    def _read(self, level: int, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
+        width, height = rectangle[2:]
+        pixels = np.empty((height, width) if gray else (height, width, 3), np.uint8)
+        self._io.ReadPixels(level, *rectangle, 1 if gray else 3, pixels)
+        return pixels
+
+    def read(
+        self,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        region: Optional[Region] = None,
+        gray: bool = False,
+    ) -> np.ndarray:
+        """Pixels as an array of uint8, (y, x, 3) or, gray, (y, x). See the class for the parameters."""
+        level = self.select(level, mpp)
+        return self._read(level, self._rectangle(level, region), gray)
+
+    def image(
+        self,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        region: Optional[Region] = None,
+        gray: bool = False,
+    ):
+        """Pixels as an ITK image in its place: spacing and origin in mm, as ``itk.imread`` gives for the whole level."""
+        level = self.select(level, mpp)
+        rectangle = self._rectangle(level, region)
+        pixel = itk.UC if gray else itk.RGBPixel[itk.UC]
+        image = itk.image_from_array(self._read(level, rectangle, gray), ttype=itk.Image[pixel, 2])
+        spacing, origin = self._geometry(level)
+        image.SetSpacing(spacing)
+        image.SetOrigin([o + s * i for o, s, i in zip(origin, spacing, rectangle)])
+        return image
+
+    def _geometry(self, level: int) -> tuple[list[float], list[float]]:
+        """Spacing and center of the level's first pixel in mm, (x, y)."""
+        fine = [self._io.GetSpacing(axis) for axis in range(2)]
+        downsample = self.levels[level].downsample
+        return [s * downsample for s in fine], [(downsample - 1) / 2 * s for s in fine]
+
+    def xarray(
+        self,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        region: Optional[Region] = None,
+        gray: bool = False,
+    ) -> "xarray.DataArray":
+        """Pixels with the coordinates of their centers in mm (pixels where the resolution is unknown)."""
+        level = self.select(level, mpp)
+        rectangle = self._rectangle(level, region)
+        return self._with_coordinates(self._read(level, rectangle, gray), level, rectangle[:2])
+
+    def _with_coordinates(self, pixels, level: int, first: Sequence[int]) -> "xarray.DataArray":
+        import xarray
+
+        spacing, origin = self._geometry(level)
+        counts = pixels.shape[1], pixels.shape[0]
+        x, y = (o + s * (i + np.arange(n)) for o, s, i, n in zip(origin, spacing, first, counts))
+        coordinates = {"y": y, "x": x}
+        if pixels.ndim == 3:
+            coordinates["c"] = ["red", "green", "blue"]
+        attributes = {"units": "mm" if self.mpp else "pixel", "level": level, "mpp": self.levels[level].mpp}
+        return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
+
+    def tiles(
+        self,
+        size: int = 1024,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        region: Optional[Region] = None,
+        gray: bool = False,
+        overlap: int = 0,
+    ) -> Iterator[Tile]:
+        """Row by row, tiles of *size* pixels of the level; those at the right and bottom are as small as what is left.
+
+        :param overlap: pixels by which tiles reach over their grid on all sides, as far as there are any in the region
+        """
+        level = self.select(level, mpp)
+        left, top, width, height = self._rectangle(level, region)
+        right, bottom = left + width, top + height
+        for y in range(top, bottom, size):
+            for x in range(left, right, size):
+                x0, y0 = max(x - overlap, left), max(y - overlap, top)
+                x1, y1 = min(x + size + overlap, right), min(y + size + overlap, bottom)
+                yield Tile(x0, y0, self._read(level, (x0, y0, x1 - x0, y1 - y0), gray))
+
+    def dask(
+        self,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        gray: bool = False,
+        chunk: int = 2048,
+    ) -> "dask.array.Array":
+        """A level as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed."""
+        import dask.array
+
+        level = self.select(level, mpp)
+        size = self.levels[level]
+        channels = () if gray else (3,)
+
+        def block(block_info=None):
+            (y0, y1), (x0, x1) = block_info[None]["array-location"][:2]
+            return self._read(level, (x0, y0, x1 - x0, y1 - y0), gray)
+
+        chunks = dask.array.core.normalize_chunks((chunk, chunk, *channels), (size.height, size.width, *channels))
+        return dask.array.map_blocks(block, chunks=chunks, dtype=np.uint8, meta=np.empty((0,) * len(chunks), np.uint8))
+
+    def tensor(
+        self,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        region: Optional[Region] = None,
+        gray: bool = False,
+    ) -> "torch.Tensor":
+        """Pixels as a torch tensor of uint8, (3, y, x) or, gray, (1, y, x): a view of what was read, without a copy."""
+        import torch
+
+        pixels = torch.from_numpy(self.read(level, mpp, region, gray))
+        return pixels[None] if gray else pixels.permute(2, 0, 1)

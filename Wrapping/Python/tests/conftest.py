@@ -1,0 +1,46 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Slides to test with: small ones that the package draws itself, and real ones where there are any."""
+
+import os
+import pathlib
+
+import itk
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def real_slide(name: str) -> str:
+    """A slide below GIGAPIXEL_TEST_DATA (an error if it is not there), else below ../shared/data; skips without either."""
+    folder = os.environ.get("GIGAPIXEL_TEST_DATA")
+    path = pathlib.Path(folder or ROOT.parent / "shared" / "data") / name
+    if not path.exists():
+        assert not folder, f"GIGAPIXEL_TEST_DATA is set, but there is no {path}"
+        pytest.skip(f"no real slides here: {name} (set GIGAPIXEL_TEST_DATA)")
+    return str(path)
+
+
+def synthesize(folder, width: int, height: int, seed: int) -> tuple[str, str]:
+    """A slide and its truth, as files."""
+    names = []
+    for source, name in (
+        (itk.SyntheticSlideImageSource.New(), f"slide-{seed}.pyramid.tif"),
+        (itk.SyntheticSlideTruthImageSource.New(), f"truth-{seed}.pyramid.tif"),
+    ):
+        source.SetSize(width, height)
+        source.SetSeed(seed)
+        names.append(str(folder / name))
+        itk.imwrite(source.GetOutput(), names[-1])
+    return tuple(names)
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory):
+    """A synthetic slide of 3000 x 2000 pixels (0.5 um) with three levels, and its truth."""
+    return synthesize(tmp_path_factory.mktemp("drawn"), 3000, 2000, seed=3)
+
+
+@pytest.fixture(params=["drawn", "slides/cmu-1-small-region.svs"])
+def slide(request, drawn):
+    """Path of a slide: the synthetic one, then a real one."""
+    return drawn[0] if request.param == "drawn" else real_slide(request.param)

@@ -1,0 +1,113 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The package adds to itk, costs little, and breaks nobody."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import itk
+import numpy as np
+import pytest
+
+
+def python(code: str, *arguments: str, **environment: str) -> str:
+    """What a fresh interpreter prints; fails with its error."""
+    import os
+
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+# Stands in for a machine without the named packages: neither their metadata nor their folders are found.
+WITHOUT = """
+import importlib.metadata, importlib.util, sys
+hidden = sys.argv[1].split(",")
+def version(name, before=importlib.metadata.version):
+    if name in hidden: raise importlib.metadata.PackageNotFoundError(name)
+    return before(name)
+def find_spec(name, *more, before=importlib.util.find_spec):
+    return None if name in hidden else before(name, *more)
+importlib.metadata.version, importlib.util.find_spec = version, find_spec
+"""
+
+
+def test_members_of_itk():
+    for name in (
+        "WholeSlideImageIO",
+        "PyramidTIFFImageIO",
+        "TissueLabelImageFilter",
+        "BlockMeanImageFilter",
+        "BinaryMajorityImageFilter",
+        "BinaryDiscErodeImageFilter",
+        "BinaryDiscDilateImageFilter",
+        "BinaryHoleFillImageFilter",
+        "BinaryAreaOpeningImageFilter",
+        "NearestUpsampleImageFilter",
+        "TissueThresholdImageFilter",
+        "SyntheticSlideImageSource",
+        "GigapixelUNetImageFilter",
+        "GigapixelUNetTrainer",
+        "GigapixelModel",
+        "tissue_label_image_filter",
+        "gigapixel_u_net_image_filter",
+    ):
+        assert name in dir(itk), name
+
+
+@pytest.fixture
+def png(tmp_path):
+    name = str(tmp_path / "image.png")
+    itk.imwrite(itk.image_from_array(np.arange(35, dtype=np.uint8).reshape(5, 7)), name)
+    return name
+
+
+@pytest.mark.parametrize("hidden", ["torch", "openslide_bin", "torch,openslide_bin,dask,xarray,tqdm"])
+def test_png_without_optional_libraries(png, hidden):
+    code = WITHOUT + "import itk; print(itk.array_from_image(itk.imread(sys.argv[2])).sum())"
+    assert python(code, hidden, png, GIGAPIXEL_OPENSLIDE="/nowhere/libopenslide.so") == f"{sum(range(35))}\n"
+
+
+def test_reading_png_loads_no_torch(png):
+    code = "import sys, itk; itk.imread(sys.argv[1]); print('libtorch' in open('/proc/self/maps').read(), 'torch' in sys.modules)"
+    assert python(code, png) == "False False\n"
+
+
+def test_tissue_without_torch(drawn):
+    code = WITHOUT + "import itkgigapixel as gp; print(max(gp.label(sys.argv[2]).GetLargestPossibleRegion().GetSize()))"
+    assert python(code, "torch", drawn[0]) == "375\n"
+
+
+@pytest.mark.parametrize(
+    "torch, sentence",
+    [("missing", "need PyTorch 2.15, which is not installed: pip install 'torch==2.15.*'"),
+     ("1.13.1", "need PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*'")],
+)
+def test_network_without_its_torch(torch, sentence):
+    other = f"""
+def other(name, before=importlib.metadata.version):
+    return {torch!r} if name == 'torch' and {torch!r} != 'missing' else before(name)
+importlib.metadata.version = other
+import itk
+try:
+    itk.GigapixelUNetTrainer
+except ImportError as error:
+    print(error)
+itk.WholeSlideImageIO.New(); itk.TissueLabelImageFilter
+"""
+    hidden = "torch" if torch == "missing" else ""
+    assert python(WITHOUT + other, hidden).strip().endswith(sentence)
+
+
+def test_cost_of_importing_itk():
+    """Our part of ``import itk`` are two small configuration files and two of names: no library, no other module."""
+    code = "import sys, itk; print([m for m in sys.modules if 'igapixel' in m], 'igapixel' in open('/proc/self/maps').read())"
+    assert python(code) == "[] False\n"
+
+
+def test_wheel_has_nothing_of_torch_or_openslide():
+    files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
+    assert any("_GigapixelNetworkPython" in f for f in files)
+    assert not [f for f in files if any(name in f for name in ("libtorch", "libc10", "libopenslide"))]

@@ -1,0 +1,201 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks from Python, against PyTorch's own layers and autograd with the same weights."""
+
+import json
+import pathlib
+import pickle
+import struct
+
+import itk
+import itkgigapixel as gp
+import numpy as np
+import pytest
+import torch
+
+GRAY = itk.Image[itk.UC, 2]
+PROBABILITY = itk.Image[itk.F, 2]
+
+
+def load(path) -> tuple[dict, dict[str, torch.Tensor]]:
+    """A safetensors file, read by its specification: 8 bytes of header size, JSON, data."""
+    data = pathlib.Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    types = {"F32": torch.float32, "F64": torch.float64}
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] in types:
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            tensors[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=types[entry["dtype"]]).reshape(entry["shape"])
+    return header["__metadata__"], tensors
+
+
+def parameters(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {k: v.double().requires_grad_() for k, v in tensors.items() if k.endswith((".weight", ".bias")) and k[0] == "L"}
+
+
+def logits(pixels: np.ndarray, p: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The preset remedios2023 in PyTorch, double precision, on the whole canvas (a multiple of 32 of background)."""
+    height, width = pixels.shape
+    canvas = torch.zeros(1, 1, -(-height // 32) * 32, -(-width // 32) * 32, dtype=torch.float64)
+    canvas[0, 0, :height, :width] = torch.from_numpy((255 - pixels.astype(np.float64)) / 255)
+    convolve, transpose, relu = torch.conv2d, torch.conv_transpose2d, torch.relu
+
+    def layer(function, x, name, **how):
+        return function(x, p[f"{name}.weight"], p[f"{name}.bias"], **how)
+
+    one = relu(layer(convolve, canvas, "L1", stride=8, padding=4))
+    two = relu(layer(convolve, one, "L2", stride=2, padding=1))
+    four = relu(layer(convolve, relu(layer(convolve, two, "L3", stride=2, padding=1)), "L4", padding=1))
+    five = relu(layer(transpose, four, "L5", stride=2)) + two
+    six = relu(layer(transpose, five, "L6", stride=2)) + one
+    return layer(transpose, six, "L7", stride=8)[0, 0, :height, :width]
+
+
+@pytest.fixture(scope="module")
+def picture():
+    """Gray pixels and their truth, of a size that is no multiple of anything."""
+    rng = np.random.default_rng(11)
+    truth = np.kron(rng.random((11, 13)) > 0.5, np.ones((64, 64)))[:653, :777] > 0
+    pixels = np.where(truth, 120, 235) + rng.integers(-20, 20, truth.shape)
+    return pixels.astype(np.uint8), np.where(truth, 255, 0).astype(np.uint8)
+
+
+def image(array: np.ndarray):
+    result = itk.image_from_array(array)
+    result.SetSpacing((0.0005, 0.0005))
+    return result
+
+
+def trainer(picture, folder, epochs=1, rate=1e-3):
+    result = itk.GigapixelUNetTrainer.New()
+    result.SetRunFolder(str(folder))
+    result.SetEpochs(epochs)
+    result.SetLearningRate(rate)
+    result.AugmentOff()
+    result.SetTileSize(256)
+    result.AddTrainingImage(image(picture[0]), image(picture[1]))
+    return result
+
+
+@pytest.fixture(scope="module")
+def start(picture, tmp_path_factory):
+    """Folder of a run of one step that is too small to change a weight: the weights that the seed draws."""
+    folder = tmp_path_factory.mktemp("start") / "run"
+    trainer(picture, folder, rate=1e-30).Update()
+    return folder
+
+
+def test_logits_are_pytorchs(picture, start):
+    network = itk.GigapixelUNetImageFilter[GRAY, PROBABILITY].New(Input=image(picture[0]))
+    network.SetModelFileName(str(start))
+    network.Update()
+    ours = torch.logit(torch.from_numpy(itk.array_from_image(network.GetOutput())).double())
+    with torch.no_grad():
+        theirs = logits(picture[0], parameters(load(start / "last.safetensors")[1]))
+    # The probabilities come in float: their logits near 0 (new weights) carry an error of about 2e-7.
+    assert float((ours - theirs).norm() / theirs.norm()) < 1e-5
+
+
+def test_gradients_are_autograds(picture, start):
+    """After the first step Adam's first moment is a tenth of the gradient."""
+    _, tensors = load(start / "last.safetensors")
+    p = parameters(tensors)
+    truth = torch.from_numpy(picture[1] > 0).double()
+    torch.nn.functional.binary_cross_entropy_with_logits(logits(picture[0], p), truth).backward()
+    moment = next(v for k, v in tensors.items() if k.endswith("first_moment"))
+    at = 0
+    for layer in (f"L{k}" for k in range(1, 8)):
+        for name in (f"{layer}.weight", f"{layer}.bias"):
+            theirs = p[name].grad.flatten()
+            ours = moment[at : at + theirs.numel()] * 10
+            at += theirs.numel()
+            assert float((ours - theirs).norm() / theirs.norm()) < 1e-5, name
+    assert at == moment.numel() == 4492
+
+
+def test_training_is_pytorchs(picture, start, tmp_path):
+    """Ten steps with Adam: the weights stay together."""
+    trained = trainer(picture, tmp_path / "run", epochs=10)
+    trained.Update()
+    p = parameters(load(start / "last.safetensors")[1])
+    optimizer = torch.optim.Adam(p.values(), lr=1e-3)
+    truth = torch.from_numpy(picture[1] > 0).double()
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits(picture[0], p), truth)
+        loss.backward()
+        optimizer.step()
+    ours = parameters(load(tmp_path / "run" / "last.safetensors")[1])
+    for name, theirs in p.items():
+        # Adam divides by the gradient's size, so that rounding shows in weights whose gradient is nearly zero.
+        assert float((ours[name] - theirs).abs().max()) < 2e-5, name
+    assert trained.GetTrainingProgress()["loss"] == pytest.approx(float(loss), rel=1e-4)
+
+
+def test_model(start, tmp_path):
+    model = itk.GigapixelModel.Load(str(start))
+    assert model.GetMicronsPerPixel() == pytest.approx(0.5)
+    model.Save(str(tmp_path / "copy.safetensors"))
+    first, copy = load(start / "best.safetensors")[1], load(tmp_path / "copy.safetensors")[1]
+    assert first.keys() == copy.keys() and all(torch.equal(first[k], copy[k]) for k in first)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.GetMicronsPerPixel() == model.GetMicronsPerPixel()
+
+
+def test_streamed_segmentation_is_whole(picture, start):
+    def network():
+        result = itk.GigapixelUNetImageFilter[GRAY, GRAY].New(Input=image(picture[0]))
+        result.SetModelFileName(str(start))
+        return result
+
+    whole = network()
+    whole.Update()
+    pieces = network()
+    streamer = itk.StreamingImageFilter[GRAY, GRAY].New(Input=pieces.GetOutput(), NumberOfStreamDivisions=5)
+    streamer.Update()
+    assert np.array_equal(itk.array_from_image(whole.GetOutput()), itk.array_from_image(streamer.GetOutput()))
+    assert pieces.GetNumberOfComputedTiles() == whole.GetNumberOfComputedTiles()
+
+
+def test_progress_and_abort(picture, tmp_path):
+    followed = trainer(picture, tmp_path / "run", epochs=3)
+    epochs, shares = [], []
+    followed.AddObserver(itk.IterationEvent(), lambda: epochs.append(followed.GetTrainingProgress()["epoch"]))
+    followed.AddObserver(itk.ProgressEvent(), lambda: shares.append(followed.GetProgress()))
+    followed.Update()
+    assert epochs == [1, 2, 3] and shares == sorted(shares) and shares[-1] == pytest.approx(1)
+
+    stopped = trainer(picture, tmp_path / "stopped", epochs=50)
+    stopped.AddObserver(itk.IterationEvent(), stopped.AbortGenerateDataOn)
+    with pytest.raises(RuntimeError, match="(?i)abort"):
+        stopped.Update()
+    assert stopped.GetTrainingProgress()["epoch"] < 50
+
+
+def test_resume_is_uninterrupted(picture, tmp_path):
+    trainer(picture, tmp_path / "whole", epochs=4).Update()
+    trainer(picture, tmp_path / "parts", epochs=2).Update()
+    rest = trainer(picture, tmp_path / "parts", epochs=4)
+    rest.ResumeOn()
+    rest.Update()
+    whole, parts = (load(tmp_path / name / "last.safetensors")[1] for name in ("whole", "parts"))
+    assert all(torch.equal(whole[k], parts[k]) for k in whole)
+
+
+def test_errors_are_sentences(picture, tmp_path):
+    network = itk.GigapixelUNetImageFilter[GRAY, GRAY].New(Input=image(picture[0]))
+    network.SetModelFileName(str(tmp_path / "nothing.safetensors"))
+    with pytest.raises(RuntimeError, match="nothing.safetensors"):
+        network.Update()
+    with pytest.raises(RuntimeError, match="nothing.safetensors"):
+        itk.GigapixelModel.Load(str(tmp_path / "nothing.safetensors"))
+
+
+def test_functions_from_slide_to_segmentation(drawn, tmp_path):
+    model = gp.train([(drawn[0], drawn[1], (0, 0, 1500, 2000))], tmp_path / "run", epochs=2, progress=True)
+    assert model.GetMicronsPerPixel() == pytest.approx(0.5)
+    path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
+    mask = gp.Slide(path)
+    assert mask.levels[0][:2] == (3000, 2000) and mask.mpp == pytest.approx(0.5)
+    assert np.array_equal(mask.read(gray=True), itk.array_from_image(gp.segment(drawn[0], tmp_path / "run")))

@@ -1,0 +1,170 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The module on top: levels, regions, coordinates, tiles, lazy arrays, other threads and processes."""
+
+import concurrent.futures
+import multiprocessing
+import pickle
+import threading
+import time
+
+import itk
+import itkgigapixel as gp
+import numpy as np
+import pytest
+
+
+def test_levels(drawn):
+    slide = gp.Slide(drawn[0])
+    assert slide.levels[0] == gp.Level(3000, 2000, 1.0, 0.5)
+    assert [each.downsample for each in slide.levels] == [2.0**k for k in range(len(slide.levels))]
+    assert slide.mpp == 0.5 and slide.vendor == "generic-tiff" and "tiles" in slide.decoder
+    assert "3000 x 2000" in repr(slide)
+    assert slide.select(mpp=1.0) == 1 and slide.select(mpp=1.5) == 1 and slide.select() == 0
+
+
+def test_regions_are_parts_of_the_whole(slide):
+    reader = gp.Slide(slide)
+    whole = reader.read()
+    assert np.array_equal(whole, itk.array_from_image(itk.imread(slide)))
+    assert np.array_equal(reader.read(region=(101, 57, 333, 222)), whole[57:279, 101:434])
+    gray = reader.read(gray=True)
+    assert gray.shape == whole.shape[:2]
+    assert np.abs(gray - whole @ [0.299, 0.587, 0.114]).max() <= 17.5  # luma as stored: see itk::WholeSlideImageIO
+
+
+def test_region_of_a_level(drawn):
+    slide = gp.Slide(drawn[0])
+    assert np.array_equal(slide.read(level=1, region=(100, 200, 500, 300)), slide.read(level=1)[100:250, 50:300])
+
+
+@pytest.mark.parametrize("arguments", [{"level": 9}, {"level": 0, "mpp": 1}, {"mpp": 0.1}, {"region": (2900, 0, 200, 9)}])
+def test_wrong_arguments_are_sentences(drawn, arguments):
+    with pytest.raises(ValueError, match=" "):
+        gp.Slide(drawn[0]).read(**arguments)
+
+
+def test_image_and_xarray_lie_where_itk_says(drawn):
+    slide = gp.Slide(drawn[0])
+    io = itk.WholeSlideImageIO.New()
+    io.SetLevel(1)
+    whole = itk.imread(drawn[0], imageio=io)
+    part = slide.image(level=1, region=(200, 100, 600, 400))
+    assert np.allclose(part.GetSpacing(), whole.GetSpacing(), rtol=1e-12)
+    assert np.allclose(part.GetOrigin(), whole.TransformIndexToPhysicalPoint([100, 50]), rtol=1e-9)
+    lazy = itk.xarray_from_image(whole)
+    array = slide.xarray(level=1)
+    assert array.dims == lazy.dims == ("y", "x", "c")
+    assert np.allclose(array.x, lazy.x, rtol=1e-9) and np.allclose(array.y, lazy.y, rtol=1e-9)
+    assert array.units == "mm" and float(array.x[1] - array.x[0]) == pytest.approx(0.001)
+    assert np.array_equal(array.sel(x=0.5005, y=0.2505, method="nearest"), slide.read(level=1)[250, 500])
+
+
+@pytest.mark.parametrize("overlap", [0, 16])
+def test_tiles_cover(drawn, overlap):
+    slide = gp.Slide(drawn[0])
+    whole, again = slide.read(level=1), np.zeros((1000, 1500, 3), np.uint8)
+    count = 0
+    for tile in slide.tiles(400, level=1, overlap=overlap):
+        height, width = tile.pixels.shape[:2]
+        again[tile.y : tile.y + height, tile.x : tile.x + width] = tile.pixels
+        count += 1
+    assert count == 3 * 4 and np.array_equal(again, whole)
+
+
+def test_dask_is_lazy_and_equal(drawn):
+    slide = gp.Slide(drawn[0])
+    lazy = slide.dask(chunk=512)
+    assert lazy.shape == (2000, 3000, 3) and lazy.dtype == np.uint8
+    assert np.array_equal(lazy[700:900, 1000:1300].compute(), slide.read(region=(1000, 700, 300, 200)))
+    assert int(lazy.astype(np.int64).sum().compute()) == int(slide.read().sum(dtype=np.int64))
+
+
+def test_tensor_is_a_view(drawn):
+    slide = gp.Slide(drawn[0])
+    tensor = slide.tensor(region=(10, 20, 64, 48))
+    assert tensor.shape == (3, 48, 64) and not tensor.is_contiguous()  # the pixels as read, seen channel by channel
+    assert np.array_equal(tensor.permute(1, 2, 0).numpy(), slide.read(region=(10, 20, 64, 48)))
+    assert slide.tensor(region=(0, 0, 8, 8), gray=True).shape == (1, 8, 8)
+
+
+def test_associated():
+    from conftest import real_slide
+
+    slide = gp.Slide(real_slide("slides/cmu-1-small-region.svs"))
+    assert set(slide.associated) == {"label", "macro", "thumbnail"}
+    assert slide.properties["openslide.vendor"] == "aperio" and slide.mpp == pytest.approx(0.499)
+
+
+def test_the_users_word_on_resolution(drawn):
+    assert gp.Slide(drawn[0], mpp=0.25).levels[1].mpp == pytest.approx(0.5)
+
+
+def test_threads_read_the_same(drawn):
+    slide = gp.Slide(drawn[0])
+    rng = np.random.default_rng(7)
+    regions = [(*rng.integers(0, 1500, 2), 400, 300) for _ in range(40)]
+    whole = slide.read()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for (x, y, w, h), pixels in zip(regions, pool.map(lambda r: slide.read(region=r), regions)):
+            assert np.array_equal(pixels, whole[y : y + h, x : x + w])
+
+
+def test_reading_lets_other_threads_run(drawn):
+    """A thread that counts gets on while another one is inside of a single call."""
+    slide, ticks, stop = gp.Slide(drawn[0]), [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            ticks[0] += 1
+            time.sleep(0)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    before = ticks[0]
+    source = itk.SyntheticSlideImageSource.New()
+    source.SetSize(2000, 2000)
+    source.Update()
+    during = ticks[0] - before
+    stop.set()
+    counter.join()
+    assert during > 0
+
+
+def test_pickle(drawn):
+    slide = pickle.loads(pickle.dumps(gp.Slide(drawn[0], mpp=0.25)))
+    assert slide.mpp == 0.25 and slide.read(level=2).shape[2] == 3
+
+
+def _sum(slide) -> int:
+    return int(slide.read(level=1).sum(dtype=np.int64))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes(drawn, method):
+    slide = gp.Slide(drawn[0])
+    expected = _sum(slide)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
+        assert list(pool.map(_sum, [slide] * 4)) == [expected] * 4
+
+
+def test_memory_of_reading_tiles_is_flat(tmp_path):
+    """A slide of 150 MB is read in tiles within the cache (128 MB by default, here 16 MB) and a few tiles."""
+    from conftest import synthesize
+
+    path, _ = synthesize(tmp_path, 8000, 6400, seed=1)
+    slide = gp.Slide(path)
+    limit = itk.WholeSlideImageIO.GetTileCacheLimit()
+    itk.WholeSlideImageIO.SetTileCacheLimit(16 << 20)
+    try:
+        before, peak = resident(), 0
+        for tile in slide.tiles(512):
+            peak = max(peak, resident())
+        assert peak - before < 48 << 20
+    finally:
+        itk.WholeSlideImageIO.SetTileCacheLimit(limit)
+
+
+def resident() -> int:
+    """Bytes of memory that this process has now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096

@@ -1,0 +1,118 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
+
+import itk
+import itkgigapixel as gp
+import numpy as np
+import pytest
+import scipy.ndimage
+import skimage.measure
+import skimage.morphology
+
+RGB = itk.Image[itk.RGBPixel[itk.UC], 2]
+GRAY = itk.Image[itk.UC, 2]
+
+
+@pytest.fixture
+def mask():
+    """Blobs with holes, touching all borders."""
+    noise = scipy.ndimage.gaussian_filter(np.random.default_rng(5).normal(size=(240, 310)), 4)
+    return np.where(noise > 0, 255, 0).astype(np.uint8)
+
+
+def disc(radius: int) -> np.ndarray:
+    """ITK's ball: d^2 <= (r + 1/2)^2."""
+    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    return y * y + x * x <= (radius + 0.5) ** 2
+
+
+def test_median_is_scipys(mask):
+    ours = itk.binary_majority_image_filter(itk.image_from_array(mask), radius=3)
+    assert np.array_equal(itk.array_from_image(ours), scipy.ndimage.median_filter(mask, size=7, mode="nearest"))
+
+
+@pytest.mark.parametrize("radius", [1, 4, 9])
+def test_disc_erosion_and_dilation_are_skimages(mask, radius):
+    padded = np.pad(mask, radius, constant_values=255)  # outside counts as tissue in an erosion
+    eroded = skimage.morphology.erosion(padded, disc(radius))[radius:-radius, radius:-radius]
+    assert np.array_equal(itk.binary_disc_erode_image_filter(mask, radius=radius), eroded)
+    padded = np.pad(mask, radius)
+    dilated = skimage.morphology.dilation(padded, disc(radius))[radius:-radius, radius:-radius]
+    assert np.array_equal(itk.binary_disc_dilate_image_filter(mask, radius=radius), dilated)
+
+
+def test_hole_fill_is_scipys(mask):
+    filled = scipy.ndimage.binary_fill_holes(mask > 0)  # holes are 4-connected in both
+    assert np.array_equal(itk.binary_hole_fill_image_filter(mask) > 0, filled)
+
+
+def test_area_opening_is_skimages(mask):
+    ours = itk.binary_area_opening_image_filter(mask, minimum_area=200) > 0
+    labels = skimage.measure.label(mask > 0, connectivity=2)  # tissue is 8-connected, as holes are 4-connected
+    keep = np.bincount(labels.ravel()) >= 200
+    keep[0] = False
+    assert np.array_equal(ours, keep[labels])
+
+
+def test_block_mean_is_numpys():
+    pixels = np.random.default_rng(2).integers(0, 256, (64, 80, 3), dtype=np.uint8)
+    image = itk.image_from_array(pixels, ttype=RGB)
+    ours = itk.array_from_image(itk.block_mean_image_filter(image, shrink_factor=8))
+    mean = pixels.reshape(8, 8, 10, 8, 3).mean(axis=(1, 3))
+    assert np.abs(ours - mean).max() <= 0.5
+
+
+def test_label_is_label_in_pieces(drawn):
+    whole = itk.array_from_image(gp.label(drawn[0]))
+    assert set(np.unique(whole)) == {0, 255} and whole.shape == (250, 375)
+    reader = itk.ImageFileReader[RGB].New(FileName=drawn[0])
+    tissue = itk.TissueLabelImageFilter[RGB, GRAY].New(Input=reader.GetOutput())
+    streamer = itk.StreamingImageFilter[GRAY, GRAY].New(Input=tissue.GetOutput(), NumberOfStreamDivisions=7)
+    streamer.Update()
+    assert np.array_equal(itk.array_from_image(streamer.GetOutput()), whole)
+
+
+def test_label_meets_the_truth(drawn):
+    """Synthetic slides are drawn with pen and debris, so that the published chain is good but not perfect."""
+    truth = gp.Slide(drawn[1]).read(gray=True)[4::8, 4::8] > 0
+    labels = itk.array_from_image(gp.label(drawn[0]))[: truth.shape[0], : truth.shape[1]] > 0
+    assert (labels & truth).sum() / (labels | truth).sum() > 0.7
+
+
+def test_label_writes_a_pyramid(drawn, tmp_path):
+    path = gp.label(drawn[0], tmp_path / "mask.pyramid.tif")
+    mask = gp.Slide(path)
+    assert mask.mpp == pytest.approx(4.0)
+    assert np.array_equal(mask.read(gray=True), itk.array_from_image(gp.label(drawn[0])))
+
+
+def test_presets():
+    assert gp.presets()[0] == "remedios2023"
+    tissue = itk.TissueLabelImageFilter[RGB, GRAY].New()
+    with pytest.raises(RuntimeError, match="remedios2023"):
+        tissue.SetPreset("no such preset")
+
+
+def test_observers_and_abort(drawn):
+    reader = itk.ImageFileReader[RGB].New(FileName=drawn[0])
+    tissue = itk.TissueLabelImageFilter[RGB, GRAY].New(Input=reader.GetOutput())
+    seen = []
+    tissue.AddObserver(itk.ProgressEvent(), lambda: seen.append(tissue.GetProgress()))
+    tissue.Update()
+    assert seen and seen == sorted(seen) and 0 <= seen[0] and seen[-1] <= 1
+
+    reader = itk.ImageFileReader[RGB].New(FileName=drawn[0])
+    stopped = itk.TissueLabelImageFilter[RGB, GRAY].New(Input=reader.GetOutput())
+    stopped.AddObserver(itk.ProgressEvent(), stopped.AbortGenerateDataOn)
+    with pytest.raises(RuntimeError, match="(?i)abort"):
+        stopped.Update()
+
+
+def test_between_itks_own_filters():
+    pixels = np.random.default_rng(3).integers(0, 256, (90, 120), dtype=np.uint8)
+    threshold = itk.binary_threshold_image_filter(itk.image_from_array(pixels), lower_threshold=128, inside_value=255)
+    median = itk.BinaryMajorityImageFilter.New(threshold, Radius=2)
+    inverted = itk.InvertIntensityImageFilter.New(median.GetOutput(), Maximum=255)
+    inverted.Update()
+    reference = itk.median_image_filter(threshold, radius=2)
+    assert np.array_equal(itk.array_from_image(inverted.GetOutput()), 255 - itk.array_from_image(reference))
