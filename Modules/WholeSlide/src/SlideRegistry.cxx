@@ -29,6 +29,10 @@ GetIdentity(const std::string & path)
     throw SlideError(
       path, std::string("it cannot be opened: ") + std::strerror(errno), "check the name and its rights");
   }
+  if (!S_ISREG(status.st_mode))
+  {
+    throw SlideError(path, "it is not a file", "name a slide's file");
+  }
   return { path,
            static_cast<std::uint64_t>(status.st_ino),
            static_cast<std::uint64_t>(status.st_size),
@@ -178,10 +182,14 @@ Slide::IsClaimed(const std::string & path) noexcept
 {
   try
   {
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+    {
+      return false;
+    }
     if (!TIFFFile::IsTIFF(path))
     {
-      struct stat status = {};
-      return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && !DetectOpenSlideVendor(path).empty();
+      return !DetectOpenSlideVendor(path).empty();
     }
     try
     {

@@ -106,10 +106,13 @@ TIFFObstacle
 FindObstacle(const TIFFPage & page)
 {
   const std::string useITK = "read it with itk::TIFFImageIO, or convert it to 8-bit gray or RGB";
-  if (page.bits != 8 || !page.uniformBits || page.sampleFormat == 2 || page.sampleFormat == 3)
+  if (page.bits != 8 || !page.uniformBits)
   {
-    return { "its samples are of " + std::to_string(page.bits) + " bit or signed, where slides have unsigned 8 bit",
-             useITK };
+    return { "its samples are of " + std::to_string(page.bits) + " bit, where slides have 8", useITK };
+  }
+  if (page.sampleFormat == 2 || page.sampleFormat == 3)
+  {
+    return { "its samples are signed, where slides have unsigned ones", useITK };
   }
   if (page.samples != 1 && page.samples != 3 && page.samples != 4)
   {
