@@ -38,10 +38,30 @@ ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory)
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
+/** round(255 p), exactly: the product of a float and 255 fits in a double. */
 std::uint8_t
 ToByte(float probability)
 {
-  return static_cast<std::uint8_t>(std::lround(255.0 * std::min(1.0f, std::max(0.0f, probability))));
+  return static_cast<std::uint8_t>(255.0 * static_cast<double>(std::min(1.0f, std::max(0.0f, probability))) + 0.5);
+}
+
+/** Labels of one pixel after another, as the sample type; a loop for each case, so that compilers vectorize them. */
+template <typename TSample>
+void
+Label(const float * probabilities, int channels, float threshold, TSample * out, std::int64_t pixels)
+{
+  if (channels == 1)
+  {
+    for (std::int64_t i = 0; i < pixels; ++i)
+    {
+      out[i] = static_cast<TSample>(probabilities[i] >= threshold ? 255 : 0);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < pixels; ++i, probabilities += channels)
+  {
+    out[i] = static_cast<TSample>(std::max_element(probabilities, probabilities + channels) - probabilities);
+  }
 }
 
 } // namespace
@@ -90,7 +110,7 @@ struct TilePrediction::Implementation
 
   bool ComputeRow(PixelSource & image, const TileRange & tiles, const std::function<bool(double)> & progress);
 
-  void Store(const TileRange & tiles, const Region & region, const std::vector<float> & probabilities);
+  void Store(const TileRange & tiles, const Region & region);
 
   void Convert(const float * probabilities, std::uint8_t * out, std::int64_t pixels) const;
 
@@ -109,6 +129,7 @@ struct TilePrediction::Implementation
 
   std::map<std::int64_t, Bytes> known; ///< finished tiles of one row, by column
   std::int64_t                  knownRow{ -1 };
+  std::vector<float> probabilities; ///< of the tiles that are being computed; kept, since to get it anew costs
 };
 
 /** Computes what is not known of a row's tiles, a few at a time so that their float probabilities stay few. */
@@ -124,7 +145,6 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
     knownRow = row;
   }
   const std::int64_t most = 2 * threads; // twice, so that a thread that is done early finds another one
-  std::vector<float> probabilities;
   for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn;)
   {
     if (this->IsKnown(column, row))
@@ -139,7 +159,8 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
     }
     const TileRange batch{ column, end, row, row + 1 };
     const Region    region = this->RegionOf(batch);
-    probabilities.resize(static_cast<std::size_t>(region.width * region.height * channels));
+    const auto      needed = static_cast<std::size_t>(region.width * region.height * channels);
+    probabilities.resize(std::max(probabilities.size(), needed));
     const double all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
     const auto   report = [&](double fraction) {
       const double done =
@@ -150,7 +171,7 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
     {
       return false;
     }
-    this->Store(batch, region, probabilities);
+    this->Store(batch, region);
     computed += end - column;
     column = end;
     if (!progress(static_cast<double>(column - tiles.firstColumn) / all))
@@ -162,9 +183,7 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
 }
 
 void
-TilePrediction::Implementation::Store(const TileRange &          tiles,
-                                      const Region &             region,
-                                      const std::vector<float> & probabilities)
+TilePrediction::Implementation::Store(const TileRange & tiles, const Region & region)
 {
   for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
   {
@@ -195,20 +214,13 @@ TilePrediction::Implementation::Convert(const float * probabilities, std::uint8_
     return;
   }
   const auto threshold = static_cast<float>(format.threshold);
-  auto *     floats = reinterpret_cast<float *>(out);
-  for (std::int64_t i = 0; i < pixels; ++i, probabilities += channels)
+  if (format.sample == PredictionFormat::Sample::Float)
   {
-    const int label = channels == 1
-                        ? (*probabilities >= threshold ? 255 : 0)
-                        : static_cast<int>(std::max_element(probabilities, probabilities + channels) - probabilities);
-    if (format.sample == PredictionFormat::Sample::Float)
-    {
-      floats[i] = static_cast<float>(label);
-    }
-    else
-    {
-      out[i] = static_cast<std::uint8_t>(label);
-    }
+    Label(probabilities, channels, threshold, reinterpret_cast<float *>(out), pixels);
+  }
+  else
+  {
+    Label(probabilities, channels, threshold, out, pixels);
   }
 }
 
