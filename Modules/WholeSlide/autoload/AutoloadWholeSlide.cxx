@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkObjectFactoryBase.h"
+#include "itkPyramidTIFFImageIOFactory.h"
 #include "itkVersion.h"
 #include "itkWholeSlideImageIOFactory.h"
 
@@ -7,7 +8,7 @@ namespace
 {
 
 /** What ITK wants of a library in ITK_AUTOLOAD_PATH: a factory, which it registers at the back. There, ITK's own TIFF
- * reader would come first; so this one makes nothing, and itkLoad() registers the reader's factory in front. */
+ * reader would come first; so this one makes nothing, and itkLoad() registers ours in front. */
 class AutoloadFactory : public itk::ObjectFactoryBase
 {
 public:
@@ -25,7 +26,7 @@ public:
   const char *
   GetDescription() const override
   {
-    return "Brings the readers of ITKGigapixel";
+    return "Brings the readers and writers of ITKGigapixel";
   }
 };
 
@@ -36,6 +37,7 @@ extern "C" GigapixelWholeSlide_EXPORT itk::ObjectFactoryBase * itkLoad();
 itk::ObjectFactoryBase *
 itkLoad()
 {
+  itk::PyramidTIFFImageIOFactory::RegisterOneFactory();
   itk::WholeSlideImageIOFactory::RegisterOneFactory();
   static const AutoloadFactory::Pointer factory = AutoloadFactory::New();
   return factory;
