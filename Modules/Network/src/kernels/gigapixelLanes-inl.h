@@ -8,9 +8,11 @@
 #    define gigapixelLanes_inl_h
 #  endif
 
+#  include <hwy/aligned_allocator.h>
 #  include <hwy/highway.h>
 
 #  include <cstdint>
+#  include <new>
 #  include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
@@ -38,6 +40,19 @@ constexpr int BlockRows = 4;
 constexpr int BlockRows = 2;
 #  endif
 constexpr int BlockChannels = 6;
+
+/** Memory for whole vectors. */
+template <typename T>
+hwy::AlignedFreeUniquePtr<T[]>
+Allocate(std::size_t count)
+{
+  auto array = hwy::AllocateAligned<T>(count);
+  if (array == nullptr)
+  {
+    throw std::bad_alloc();
+  }
+  return array;
+}
 
 /** Calls f(std::integral_constant<int, n>), 1 <= n <= BlockChannels: a loop count that the compiler can unroll. */
 template <typename F>

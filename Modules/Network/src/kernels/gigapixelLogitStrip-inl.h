@@ -10,8 +10,6 @@
 #  include "gigapixelLanes-inl.h"
 #  include "gigapixelPixelLoss.h"
 
-#  include <hwy/aligned_allocator.h>
-
 #  include <algorithm>
 #  include <cstring>
 
@@ -255,7 +253,7 @@ private:
   static hwy::AlignedFreeUniquePtr<T[]>
   MakeZeros(std::size_t count)
   {
-    auto array = hwy::AllocateAligned<T>(count);
+    auto array = Allocate<T>(count);
     std::fill_n(array.get(), count, T(0));
     return array;
   }

@@ -17,6 +17,33 @@ namespace kernels
 namespace HWY_NAMESPACE
 {
 
+/** Calls f(channel, column, place) for the values of a row of a map, in the order in which they lie in memory. */
+template <typename T, typename F>
+HWY_INLINE void
+ForEachValue(const MapView<T> & map, int channels, int columns, const F & f)
+{
+  const std::ptrdiff_t channelStride = map.channelStride;
+  const std::ptrdiff_t columnStride = map.columnStride;
+  if (channelStride < columnStride)
+  {
+    for (int j = 0; j < columns; ++j)
+    {
+      for (int c = 0; c < channels; ++c)
+      {
+        f(c, j, c * channelStride + j * columnStride);
+      }
+    }
+    return;
+  }
+  for (int c = 0; c < channels; ++c)
+  {
+    for (int j = 0; j < columns; ++j)
+    {
+      f(c, j, c * channelStride + j * columnStride);
+    }
+  }
+}
+
 /** The forward pass over strips of output columns. Output channels x output columns are accumulated in registers (6 x 4
  * vectors of 32 registers, 6 x 2 of 16) over all taps of the kernel: 24 products cost 10 loads. */
 class ForwardStrip
@@ -26,7 +53,7 @@ public:
     : m_Convolution(convolution)
     , m_Planes(pixels, convolution, 1)
     , m_TapsPerRow(convolution.kernel * pixels.channels)
-    , m_Output(hwy::AllocateAligned<float>(convolution.outputChannels * PixelPlanes::MaximumColumns))
+    , m_Output(Allocate<float>(convolution.outputChannels * PixelPlanes::MaximumColumns))
   {
     for (int kx = 0; kx < convolution.kernel; ++kx)
     {
@@ -141,15 +168,10 @@ private:
   void
   Store(const MapView<float> & output, std::int64_t row, std::int64_t column, int columns) const
   {
-    for (int o = 0; o < m_Convolution.outputChannels; ++o)
-    {
-      const float * source = m_Output.get() + o * PixelPlanes::MaximumColumns;
-      float * target = output.values + o * output.channelStride + row * output.rowStride + column * output.columnStride;
-      for (int j = 0; j < columns; ++j)
-      {
-        target[j * output.columnStride] = source[j];
-      }
-    }
+    float * target = output.values + row * output.rowStride + column * output.columnStride;
+    ForEachValue(output, m_Convolution.outputChannels, columns, [&](int o, int j, std::ptrdiff_t place) {
+      target[place] = m_Output[o * PixelPlanes::MaximumColumns + j];
+    });
   }
 
   const PixelConvolution             m_Convolution;
@@ -172,12 +194,13 @@ public:
     , m_GroupRows(GetGroupRows(pixels, convolution))
     , m_Planes(pixels, convolution, m_GroupRows)
     , m_Rows((m_GroupRows - 1) * convolution.stride + convolution.kernel)
-    , m_Gradient(hwy::AllocateAligned<float>(m_GroupRows * convolution.outputChannels * PixelPlanes::MaximumColumns))
+    , m_Gradient(Allocate<float>(m_GroupRows * convolution.outputChannels * PixelPlanes::MaximumColumns))
+    , m_Activated(Allocate<float>(convolution.outputChannels * PixelPlanes::MaximumColumns))
     , m_BiasSums(convolution.outputChannels)
   {
     ListTaps();
     const std::size_t sums = m_Taps.size() * convolution.outputChannels;
-    m_LaneSums = hwy::AllocateAligned<float>(sums * Lanes);
+    m_LaneSums = Allocate<float>(sums * Lanes);
     std::fill_n(m_LaneSums.get(), sums * Lanes, 0.0f);
     m_Sums.resize(sums);
   }
@@ -279,47 +302,44 @@ private:
                std::int64_t                 column,
                int                          columns)
   {
+    const int size = m_Convolution.outputChannels * PixelPlanes::MaximumColumns;
     for (int r = 0; r < rows; ++r)
     {
+      float * target = m_Gradient.get() + r * size;
+      Gather(gradient, row + r, column, columns, target);
+      if (m_Convolution.relu)
+      {
+        Gather(output, row + r, column, columns, m_Activated.get());
+        CloseReLU(m_Activated.get(), size, target);
+      }
       for (int o = 0; o < m_Convolution.outputChannels; ++o)
       {
-        const float * source = GetColumns(gradient, o, row + r, column);
-        float *       target = m_Gradient.get() + (r * m_Convolution.outputChannels + o) * PixelPlanes::MaximumColumns;
-        Gather(source, gradient.columnStride, columns, target);
-        if (m_Convolution.relu)
-        {
-          HWY_ALIGN float activated[PixelPlanes::MaximumColumns];
-          Gather(GetColumns(output, o, row + r, column), output.columnStride, columns, activated);
-          CloseReLU(activated, target);
-        }
-        AddBias(target, o);
+        AddBias(target + o * PixelPlanes::MaximumColumns, o);
       }
     }
   }
 
-  static const float *
-  GetColumns(const MapView<const float> & map, int channel, std::int64_t row, std::int64_t column)
+  /** [channel][column] of one row, and zeros up to the strip's end. */
+  void
+  Gather(const MapView<const float> & map, std::int64_t row, std::int64_t column, int columns, float * target) const
   {
-    return map.values + channel * map.channelStride + row * map.rowStride + column * map.columnStride;
-  }
-
-  /** Values side by side, and zeros up to the strip's end. */
-  static void
-  Gather(const float * source, std::ptrdiff_t step, int columns, float * target)
-  {
-    for (int j = 0; j < columns; ++j)
+    const float * source = map.values + row * map.rowStride + column * map.columnStride;
+    ForEachValue(map, m_Convolution.outputChannels, columns, [&](int o, int j, std::ptrdiff_t place) {
+      target[o * PixelPlanes::MaximumColumns + j] = source[place];
+    });
+    for (int o = 0; columns < PixelPlanes::MaximumColumns && o < m_Convolution.outputChannels; ++o)
     {
-      target[j] = source[j * step];
+      float * channel = target + o * PixelPlanes::MaximumColumns;
+      std::fill(channel + columns, channel + PixelPlanes::MaximumColumns, 0.0f);
     }
-    std::fill(target + columns, target + PixelPlanes::MaximumColumns, 0.0f);
   }
 
   /** In vectors, because a branch would be mispredicted for every other value. */
   static void
-  CloseReLU(const float * activated, float * gradient)
+  CloseReLU(const float * activated, int size, float * gradient)
   {
     const Floats d;
-    for (int j = 0; j < PixelPlanes::MaximumColumns; j += Lanes)
+    for (int j = 0; j < size; j += Lanes)
     {
       const auto open = hn::Gt(hn::Load(d, activated + j), hn::Zero(d));
       hn::Store(hn::IfThenElseZero(open, hn::Load(d, gradient + j)), d, gradient + j);
@@ -414,10 +434,11 @@ private:
   int                                m_GroupsInLanes{ 0 };
   std::vector<const float *>         m_Rows; // planes of each pixel row that the group sees
   std::vector<Tap>                   m_Taps;
-  hwy::AlignedFreeUniquePtr<float[]> m_Gradient; // [row of the group][output channel][column]
-  hwy::AlignedFreeUniquePtr<float[]> m_LaneSums; // [tap][output channel][lane], of the latest groups
-  std::vector<double>                m_Sums;     // [tap][output channel], of the groups before
-  std::vector<LaneSums>              m_BiasSums; // [output channel]
+  hwy::AlignedFreeUniquePtr<float[]> m_Gradient;  // [row of the group][output channel][column]
+  hwy::AlignedFreeUniquePtr<float[]> m_Activated; // [output channel][column]
+  hwy::AlignedFreeUniquePtr<float[]> m_LaneSums;  // [tap][output channel][lane], of the latest groups
+  std::vector<double>                m_Sums;      // [tap][output channel], of the groups before
+  std::vector<LaneSums>              m_BiasSums;  // [output channel]
 };
 
 template <typename F>

@@ -2,8 +2,6 @@
 #include "gigapixelKernelTargets.h"
 #include "gigapixelPixelLoss.h"
 
-#include <hwy/aligned_allocator.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>

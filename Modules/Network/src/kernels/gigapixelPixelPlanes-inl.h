@@ -10,7 +10,6 @@
 #  include "gigapixelLanes-inl.h"
 #  include "gigapixelPixelConvolution.h"
 
-#  include <hwy/aligned_allocator.h>
 #  include <hwy/cache_control.h>
 
 #  include <algorithm>
@@ -48,9 +47,9 @@ public:
     , m_Planes(std::min(m_Kernel, m_Stride) * pixels.channels)
     , m_Pitch(GetPitch(convolution))
     , m_RingRows((outputRows - 1) * m_Stride + m_Kernel)
-    , m_Values(hwy::AllocateAligned<float>(static_cast<std::size_t>(m_RingRows) * m_Planes * m_Pitch))
-    , m_Bytes(hwy::AllocateAligned<std::uint8_t>(static_cast<std::size_t>(m_Group) * m_Pitch))
-    , m_Split(hwy::AllocateAligned<std::uint8_t>(static_cast<std::size_t>(m_Planes) * m_Pitch))
+    , m_Values(Allocate<float>(static_cast<std::size_t>(m_RingRows) * m_Planes * m_Pitch))
+    , m_Bytes(Allocate<std::uint8_t>(static_cast<std::size_t>(m_Group) * m_Pitch))
+    , m_Split(Allocate<std::uint8_t>(static_cast<std::size_t>(m_Planes) * m_Pitch))
   {}
 
   static std::size_t
