@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -45,7 +46,16 @@ GetPeakBytes()
   return 0;
 }
 
-void
+/** Threads of this process, LibTorch's own included. */
+int
+CountThreads()
+{
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+/** \return the greatest number of threads at the same time */
+int
 Train(Size size, Strategy strategy, std::int64_t budget, int threads)
 {
   TrainingOptions options;
@@ -57,7 +67,12 @@ Train(Size size, Strategy strategy, std::int64_t budget, int threads)
   Trainer trainer(NetworkDescription::Load("remedios2023"), options, "");
   trainer.AddTrainingSample(
     { "giga", std::make_shared<Repeated<ProceduralPixels>>(size), std::make_shared<Repeated<ProceduralLabels>>(size) });
-  trainer.Run();
+  int most = 0;
+  trainer.Run([&](const TrainingProgress &) {
+    most = std::max(most, CountThreads());
+    return true;
+  });
+  return most;
 }
 
 /** By rows of tiles, as a streaming filter asks. */
@@ -98,20 +113,21 @@ main(int argc, char ** argv)
                                            threads);
   const auto         begin = std::chrono::steady_clock::now();
   const double       beginCPU = GetCPUSeconds();
+  int                runningThreads = 0;
   if (what == "predict")
   {
     Predict(size, plan.tilesInFlight);
   }
   else
   {
-    Train(size, plan.strategy, budget, threads);
+    runningThreads = Train(size, plan.strategy, budget, threads);
   }
   // The caller's probabilities are none of the engine's memory.
   const std::int64_t output = what == "predict" ? 4 * size.width * std::min(plan.tileSize, size.height) : 0;
   const double       pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double       wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::cout << "peak " << GetPeakBytes() << " plan " << plan.peakBytes + output << " tile " << plan.tileSize
-            << " in_flight " << plan.tilesInFlight << " cpu_ns_per_pixel "
+            << " in_flight " << plan.tilesInFlight << " threads " << runningThreads << " cpu_ns_per_pixel "
             << (GetCPUSeconds() - beginCPU) / pixels * 1e9 << " wall_seconds " << wall << std::endl;
   return 0;
 }

@@ -250,7 +250,7 @@ TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
 {
   TrainingOptions options = MakeOptions();
   options.epochs = 40;
-  options.learningRate = 1e-12; // weights are floats: nothing changes, no epoch is better than the first
+  options.learningRate = 1e-60; // below every float: nothing changes, no epoch is better than the first
   options.earlyStopping = 3;
   auto                trainer = MakeTrainer(options, "");
   std::vector<double> rates;
@@ -261,7 +261,7 @@ TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
     }
     return true;
   }));
-  EXPECT_EQ(rates, (std::vector<double>{ 1e-12, 1e-12, 5e-13, 2.5e-13 }));
+  EXPECT_EQ(rates, (std::vector<double>{ 1e-60, 1e-60, 5e-61, 2.5e-61 }));
 }
 
 // The seeds are those of no particular luck: see MakeInitialWeights() on why none can begin with a dead network.

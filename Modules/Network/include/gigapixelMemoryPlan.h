@@ -22,7 +22,8 @@ enum class Purpose
 };
 
 /** \class MemoryPlan
- * \brief What a strategy will take, before it starts. Bytes are resident memory of the whole process. */
+ * \brief What a strategy will take, before it starts. Bytes are resident memory of the whole process: what it
+ * holds when the plan is made, and what the strategy adds. */
 struct GigapixelNetwork_EXPORT MemoryPlan
 {
   Strategy     strategy{ Strategy::Streamed };

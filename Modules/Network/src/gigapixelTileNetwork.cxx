@@ -563,6 +563,8 @@ TileNetwork::Predict(const TileData & data, float * probabilities, std::ptrdiff_
 void
 TileNetwork::ComputeInThisThreadAlone()
 {
+  // Asked first: LibTorch takes the process' number over when it is first asked in a thread, which would undo ours.
+  at::get_num_threads();
   at::set_num_threads(1);
 }
 
