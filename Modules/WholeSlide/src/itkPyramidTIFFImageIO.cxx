@@ -3,6 +3,7 @@
 #include "PyramidWriter.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -79,7 +80,14 @@ PyramidTIFFImageIO::InternalSetCompressor(const std::string & compressor)
 bool
 PyramidTIFFImageIO::CanWriteFile(const char * fileName)
 {
-  return this->HasSupportedWriteExtension(fileName);
+  // Not HasSupportedWriteExtension(): from ITK 5.4 on it looks at what follows the last dot only.
+  std::string name = fileName != nullptr ? fileName : "";
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const ArrayOfExtensionsType & extensions = this->GetSupportedWriteExtensions();
+  return std::any_of(extensions.begin(), extensions.end(), [&](const std::string & extension) {
+    return name.size() > extension.size() &&
+           name.compare(name.size() - extension.size(), extension.size(), extension) == 0;
+  });
 }
 
 PyramidTIFFImageIO::Content
