@@ -210,18 +210,12 @@ private:
     }
 #  else
     const hn::Full128<std::uint8_t> d;
+    const hn::Half<decltype(d)>     half;
     hn::Vec<decltype(d)>            v[8];
     for (int i = 0; i < 8; ++i)
     {
       const std::uint8_t * pair = source + 2 * i * m_Group;
-      HWY_ALIGN std::uint8_t copy[16];
-      if (m_Group != 8)
-      {
-        std::memcpy(copy, pair, 8);
-        std::memcpy(copy + 8, pair + m_Group, 8);
-        pair = copy;
-      }
-      v[i] = hn::LoadU(d, pair);
+      v[i] = m_Group == 8 ? hn::LoadU(d, pair) : hn::Combine(d, hn::LoadU(half, pair + m_Group), hn::LoadU(half, pair));
     }
     for (int rotation = 0; rotation < 4; ++rotation)
     {
