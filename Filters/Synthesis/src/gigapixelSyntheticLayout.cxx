@@ -162,7 +162,7 @@ SyntheticLayout::GetTearDepth(double x, double y) const
     return 1e9;
   }
   const double ridge = std::abs(FractalNoise(m_Seed + TearStream, x / size, y / size, 4, 0.4));
-  return (ridge - 0.05 * (where - 0.4)) * 0.5 * size;
+  return (ridge - std::min(0.20 * (where - 0.4), 0.03)) * 0.5 * size;
 }
 
 double
@@ -187,7 +187,7 @@ SyntheticLayout::GetKind(double x, double y) const
   const auto   stream = m_Seed + KindStream;
   Kind         kind;
   kind.cellularity = std::clamp(0.5 + 0.5 * FractalNoise(stream, 1.6 * u, 1.6 * v, 3), 0.0, 1.0);
-  kind.glandular = SmoothStep(0.02, 0.10, FractalNoise(stream + 16, 0.8 * u, 0.8 * v, 3));
+  kind.glandular = SmoothStep(-0.10, 0.22, FractalNoise(stream + 16, 0.8 * u, 0.8 * v, 3));
   const double pale = FractalNoise(stream + 32, 0.7 * u, 0.7 * v, 3, 0.4);
   const double fat = FractalNoise(stream + 48, 0.8 * u, 0.8 * v, 3, 0.4);
   kind.pale = SmoothStep(m_PaleThreshold - 0.22, m_PaleThreshold + 0.10, pale);
@@ -228,8 +228,8 @@ SyntheticLayout::SetThresholds()
     }
   }
   m_HoleThreshold = UpperQuantile(holes, HashBetween(m_Seed + HoleStream, 99, 0.025, 0.055));
-  m_PaleThreshold = UpperQuantile(pale, HashBetween(stream, 98, 0.02, 0.06));
-  m_FatThreshold = UpperQuantile(fat, HashBetween(stream, 99, 0.02, 0.06));
+  m_PaleThreshold = UpperQuantile(pale, HashBetween(stream, 98, 0.004, 0.022));
+  m_FatThreshold = UpperQuantile(fat, HashBetween(stream, 99, 0.008, 0.028));
 }
 
 SyntheticLayout::Stroke

@@ -159,14 +159,14 @@ SyntheticScene::GetKindNode(double x, double y) const
   double     taken = 0.07 + 0.22 * kind.cellularity;
   double     elongated = 0.75;
   const bool lymphoid = kind.cellularity > 0.80;
-  if (lymphoid)
+  if (kind.glandular > 0.5 && gland < 1.02)
   {
-    taken = 0.92;
+    taken = gland < 0.55 ? 0.0 : (gland > 0.66 && gland < 0.98 ? 0.92 : 0.12);
     elongated = 0.0;
   }
-  else if (kind.glandular > 0.5 && gland < 1.05)
+  else if (lymphoid)
   {
-    taken = gland < 0.48 ? 0.0 : (gland > 0.66 && gland < 0.98 ? 0.92 : 0.12);
+    taken = 0.92;
     elongated = 0.0;
   }
   taken *= 1.0 - 0.93 * kind.fat;
