@@ -135,6 +135,30 @@ TEST(Trainer, ResumesAfterAnExceptionAndRemovesUnfinishedFiles)
   EXPECT_EQ(ReadAll(folder.path + "/last.safetensors.part-1"), "");
 }
 
+TEST(Trainer, BudgetNeverChangesTheResult)
+{
+  TrainingOptions options = MakeOptions();
+  options.threads = 4;
+  auto rich = MakeTrainer(options, "");
+  EXPECT_TRUE(rich->Run());
+  // Room for one tile in flight, beside what the process holds now.
+  options.memory = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
+                                    { 512, 512 },
+                                    Purpose::Training,
+                                    Strategy::Streamed,
+                                    0,
+                                    1,
+                                    options.tileSize)
+                     .peakBytes +
+                   (8 << 20);
+  auto poor = MakeTrainer(options, "");
+  EXPECT_TRUE(poor->Run());
+  for (const auto & [name, parameter] : rich->GetLastModel().parameters)
+  {
+    EXPECT_EQ(parameter.values, poor->GetLastModel().parameters.at(name).values) << name;
+  }
+}
+
 TEST(Trainer, RefusesToResumeWithOtherSettings)
 {
   const TemporaryFolder folder("settings");

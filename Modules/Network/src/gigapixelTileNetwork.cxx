@@ -17,7 +17,7 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <tuple>
 
 namespace gigapixel
 {
@@ -214,19 +214,59 @@ private:
 
   // Forward -----------------------------------------------------------------------------------------------------------
 
+  /** A transposed convolution is the gradient of a convolution with the same weights, and its gradient is that
+   * convolution. Asked in this way, LibTorch 1.13 takes oneDNN for it, too, not the system's BLAS: faster, without
+   * BLAS's own threads, and with bits that do not depend on which BLAS is installed. */
   at::Tensor
   Convolve(std::size_t i, const at::Tensor & input) const
   {
     const Layer & layer = m_Network.layers[i];
+    if (layer.kind == Layer::Kind::Convolution)
+    {
+      return ConvolvePlainly(i, input, m_Biases[i]);
+    }
+    const at::Tensor shape = at::empty(
+      { 1, layer.outputChannels, input.size(2) * layer.stride, input.size(3) * layer.stride }, input.options());
+    at::Tensor output = std::get<0>(DifferentiatePlainly(i, input, shape, { true, false, false }));
+    return output.add_(m_Biases[i].view({ 1, layer.outputChannels, 1, 1 }));
+  }
+
+  /** Convolution with the weights of layer i, of whichever kind it is. */
+  at::Tensor
+  ConvolvePlainly(std::size_t i, const at::Tensor & input, const c10::optional<at::Tensor> & bias) const
+  {
+    const Layer & layer = m_Network.layers[i];
     return at::convolution(input,
                            m_Weights[i],
-                           m_Biases[i],
+                           bias,
                            { layer.stride, layer.stride },
                            { layer.padding, layer.padding },
                            { 1, 1 },
-                           layer.kind == Layer::Kind::TransposedConvolution,
+                           false,
                            { 0, 0 },
                            1);
+  }
+
+  /** Gradients of ConvolvePlainly() for its input, weights and bias. */
+  std::tuple<at::Tensor, at::Tensor, at::Tensor>
+  DifferentiatePlainly(std::size_t                 i,
+                       const at::Tensor &          gradient,
+                       const at::Tensor &          input,
+                       const std::array<bool, 3> & wanted) const
+  {
+    const Layer &                   layer = m_Network.layers[i];
+    const std::vector<std::int64_t> biasShape{ m_Weights[i].size(0) };
+    return at::convolution_backward(gradient,
+                                    input,
+                                    m_Weights[i],
+                                    at::OptionalIntArrayRef(biasShape),
+                                    { layer.stride, layer.stride },
+                                    { layer.padding, layer.padding },
+                                    { 1, 1 },
+                                    false,
+                                    { 0, 0 },
+                                    1,
+                                    wanted);
   }
 
   kernels::PixelConvolution
@@ -440,18 +480,18 @@ private:
     {
       gradient = at::threshold_backward(gradient, maps.activated[i], 0);
     }
-    const std::vector<std::int64_t> biasShape{ layer.outputChannels };
-    const auto [input, weight, bias] = at::convolution_backward(gradient,
-                                                                i == 0 ? maps.input : maps.outputs[i - 1],
-                                                                m_Weights[i],
-                                                                at::OptionalIntArrayRef(biasShape),
-                                                                { layer.stride, layer.stride },
-                                                                { layer.padding, layer.padding },
-                                                                { 1, 1 },
-                                                                layer.kind == Layer::Kind::TransposedConvolution,
-                                                                { 0, 0 },
-                                                                1,
-                                                                std::array<bool, 3>{ i > 0, true, true });
+    const at::Tensor & before = i == 0 ? maps.input : maps.outputs[i - 1];
+    at::Tensor         input, weight, bias;
+    if (layer.kind == Layer::Kind::Convolution)
+    {
+      std::tie(input, weight, bias) = DifferentiatePlainly(i, gradient, before, { i > 0, true, true });
+    }
+    else
+    {
+      weight = std::get<1>(DifferentiatePlainly(i, before, gradient, { false, true, false }));
+      bias = gradient.sum({ 0, 2, 3 });
+      input = i > 0 ? ConvolvePlainly(i, gradient, {}) : at::Tensor();
+    }
     AddTo<T>(sum.data() + m_Layout[i].weight, weight);
     AddTo<T>(sum.data() + m_Layout[i].bias, bias);
     return input;
