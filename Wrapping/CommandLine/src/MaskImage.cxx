@@ -83,7 +83,9 @@ MaskImage::SetGeometry(const itk::ImageIOBase & io)
     if (isKnown)
     {
       m_Grid.spacing[axis] = io.GetSpacing(axis);
-      m_Grid.corner[axis] = io.GetOrigin(axis) - io.GetSpacing(axis) / 2;
+      // The first pixel's center lies less than half a pixel from 0, in levels (ITK counts from the center of level 0's
+      // first pixel) as in files without an origin; regions begin so many whole pixels further on.
+      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(io.GetOrigin(axis) / io.GetSpacing(axis) + 1e-3);
     }
   }
 }

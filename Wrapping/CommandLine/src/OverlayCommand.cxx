@@ -14,8 +14,8 @@ namespace gigapixel::commandline
 {
 namespace
 {
-/** A green that neither stain nor pen has; tint and outline are told apart by their strength. */
-constexpr std::array<double, 3> MarkColor{ 0, 200, 83 };
+/** An orange that is neither a stain nor a usual pen; tint and outline are told apart by their strength. */
+constexpr std::array<double, 3> MarkColor{ 255, 176, 0 };
 constexpr double                TintStrength = 0.25;
 
 std::array<unsigned, 2>

@@ -17,7 +17,7 @@ struct PlaneGrid
   std::string                 name; ///< of the file, for messages
   std::array<std::int64_t, 2> size{};
   std::array<double, 2>       spacing{}; ///< mm; 0 where unknown
-  std::array<double, 2>       corner{};  ///< mm, of the first pixel's outer corner; 0 for what covers a whole slide
+  std::array<double, 2>       corner{};  ///< mm from the slide's outer corner to the first pixel's
 
   bool
   HasSpacing() const

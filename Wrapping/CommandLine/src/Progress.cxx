@@ -47,7 +47,7 @@ Progress::Compose(double fraction, Clock::time_point now, const std::string & no
 {
   const double seconds = Seconds(now - m_Start);
   std::string  line = m_Title + ": " + FormatNumber(100 * fraction, 0) + " %";
-  if (m_Pixels > 0 && seconds > 0)
+  if (m_Pixels > 0 && seconds > 0 && fraction > 0)
   {
     const double rate = m_Pixels * fraction / seconds / 1e6;
     line += ", " + FormatNumber(rate, rate < 10 ? 1 : 0) + " Mpx/s";

@@ -1,0 +1,97 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What the tests of the program share: the program itself, and small slides that it or tifffile makes."""
+
+import json
+import os
+import struct
+import subprocess
+import zlib
+
+import numpy
+import pytest
+import tifffile
+
+PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
+
+
+class Result:
+    def __init__(self, finished):
+        self.code = finished.returncode
+        self.out = finished.stdout
+        self.err = finished.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+def run(*arguments, code=0, cwd=None, env=None):
+    """Runs the program, checks its exit code, and that what it says for people is no dump of a class."""
+    words = [PROGRAM, *[str(argument) for argument in arguments]]
+    finished = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, timeout=300)
+    result = Result(finished)
+    assert result.code == code, f"{words}\nexit code {result.code}\n{result.out}\n{result.err}"
+    for trace in ("ITK ERROR", "itk::ERROR", "(0x", "terminate", "what()"):
+        assert trace not in result.err, result.err
+    return result
+
+
+def fails(*arguments, **options):
+    """Runs what has to fail: exit code 1, one sentence on stderr, which is returned, nothing on stdout."""
+    result = run(*arguments, "--quiet", code=1, **options)
+    assert result.out == ""
+    lines = result.err.strip().splitlines()
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("gigapixel: ")
+    return lines[0]
+
+
+def write_slide(path, pixels, mpp=0.5, **options):
+    """A tiled deflate TIFF as other programs write it."""
+    resolution = {"resolution": (1e4 / mpp, 1e4 / mpp), "resolutionunit": "CENTIMETER"} if mpp else {}
+    photometric = "rgb" if pixels.ndim == 3 else "minisblack"
+    tifffile.imwrite(
+        path, pixels, tile=(256, 256), compression="zlib", photometric=photometric, **resolution, **options
+    )
+    return path
+
+
+def write_png(path, pixels):
+    """A gray PNG of 8 bits."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 0, 0, 0, 0)
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    )
+    return path
+
+
+def blobs(height, width, seed=1):
+    """A 0/255 mask of a few discs."""
+    random = numpy.random.default_rng(seed)
+    y, x = numpy.mgrid[:height, :width]
+    mask = numpy.zeros((height, width), bool)
+    for _ in range(6):
+        cy, cx, r = random.uniform(0, height), random.uniform(0, width), random.uniform(0.05, 0.2) * width
+        mask |= (y - cy) ** 2 + (x - cx) ** 2 < r**2
+    return mask.astype(numpy.uint8) * 255
+
+
+@pytest.fixture(scope="session")
+def synthetic(tmp_path_factory):
+    """A synthesized slide of 1300 x 1100 pixels with its truth: (slide, truth)."""
+    folder = tmp_path_factory.mktemp("synthetic")
+    slide, truth = folder / "slide.tif", folder / "truth.tif"
+    run("synthesize", slide, "--size", "1300x1100", "--seed", 3, "--truth", truth)
+    return slide, truth
+
+
+@pytest.fixture(scope="session")
+def network():
+    """Skips where the program was built without LibTorch."""
+    if not run("doctor", "--json").json["network"]["installed"]:
+        pytest.skip("the network module was not built")

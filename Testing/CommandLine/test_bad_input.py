@@ -1,0 +1,91 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Bad input: one sentence that names the file, exit code 1, and nothing left behind."""
+
+import numpy
+import pytest
+
+from conftest import blobs, fails, run, write_slide
+
+
+@pytest.fixture
+def good(tmp_path):
+    random = numpy.random.default_rng(1)
+    return write_slide(tmp_path / "good.tif", random.integers(0, 256, (900, 900, 3), numpy.uint8))
+
+
+def truncated(good, path):
+    """The directory is at the file's begin, the tiles are cut off."""
+    run("synthesize", path, "--size", "900x900")
+    import tifffile
+
+    with tifffile.TiffFile(good) as file:
+        pixels = file.asarray()
+    write_slide(path, pixels)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    return path
+
+
+def bad_slides(tmp_path, good):
+    (tmp_path / "empty.svs").write_bytes(b"")
+    (tmp_path / "text.tif").write_text("this is no slide" * 100)
+    (tmp_path / "folder.svs").mkdir()
+    truncated(good, tmp_path / "cut.tif")
+    (tmp_path / "head.tif").write_bytes(good.read_bytes()[:100])
+    return ["missing.svs", "empty.svs", "text.tif", "cut.tif", "head.tif"]
+
+
+@pytest.mark.parametrize("command", ["label", "overlay"])
+def test_bad_slides(tmp_path, good, command):
+    write_slide(tmp_path / "mask.tif", blobs(900, 900))
+    for name in bad_slides(tmp_path, good):
+        output = tmp_path / "out" / ("o.tif" if command == "label" else "o.png")
+        output.parent.mkdir(exist_ok=True)
+        words = [tmp_path / name] if command == "label" else [tmp_path / name, tmp_path / "mask.tif"]
+        assert name in fails(command, *words, "-o", output), name
+        assert list(output.parent.iterdir()) == [], name
+
+
+def test_folder_without_slides(tmp_path):
+    assert "holds no slides" in fails("label", tmp_path, "-o", tmp_path / "m.tif")
+    assert "holds no slides" in fails("info", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["empty.tif", "text.tif", "text.png", "missing.tif"])
+def test_bad_masks(tmp_path, name):
+    good = write_slide(tmp_path / "good.tif", blobs(300, 300))
+    (tmp_path / "empty.tif").write_bytes(b"")
+    for text in ("text.tif", "text.png"):
+        (tmp_path / text).write_text("no mask" * 50)
+    assert name in fails("evaluate", good, tmp_path / name)
+    assert name in fails("evaluate", tmp_path / name, good)
+
+
+def test_folder_for_a_mask(tmp_path):
+    good = write_slide(tmp_path / "good.tif", blobs(300, 300))
+    assert "is a folder" in fails("evaluate", good, tmp_path)
+
+
+def test_outputs_that_cannot_be(tmp_path, good):
+    (tmp_path / "file").write_text("")
+    assert "no folder" in fails("label", good, "-o", tmp_path / "nowhere" / "m.tif")
+    assert "file" in fails("label", good, "-o", f"{tmp_path}/file/sub/")
+    assert "no folder" in fails("synthesize", tmp_path / "nowhere" / "s.tif", "--size", "300x300")
+    # Not even root writes here.
+    assert "cannot be written" in fails("label", good, "-o", "/proc/m.tif")
+    assert "cannot be written" in fails("synthesize", "/proc/s.tif", "--size", "300x300")
+    assert "cannot be written" in fails("overlay", good, good_mask(tmp_path), "-o", "/proc/o.png")
+
+
+def good_mask(tmp_path):
+    return write_slide(tmp_path / "good-mask.tif", blobs(900, 900))
+
+
+def test_failure_keeps_the_old_output(tmp_path, good):
+    cut = truncated(good, tmp_path / "cut.tif")
+    target = tmp_path / "m.tif"
+    run("label", good, "-o", target)
+    before = target.read_bytes()
+    fails("label", cut, "-o", target, "--overwrite")
+    assert target.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"good.tif", "cut.tif", "m.tif"}

@@ -1,0 +1,119 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""evaluate: against numpy, on equal and unequal grids."""
+
+import numpy
+import pytest
+
+from conftest import blobs, fails, run, write_png, write_slide
+
+
+def reference(prediction, truth):
+    """All figures from two boolean arrays of one shape."""
+    tp = int(numpy.sum(prediction & truth))
+    fp = int(numpy.sum(prediction & ~truth))
+    fn = int(numpy.sum(~prediction & truth))
+    tn = int(numpy.sum(~prediction & ~truth))
+
+    def quotient(part, whole):
+        return part / whole if whole else 1.0
+
+    return {
+        "tp": tp,
+        "fp": fp,
+        "fn": fn,
+        "tn": tn,
+        "dice": quotient(2 * tp, 2 * tp + fp + fn),
+        "iou": quotient(tp, tp + fp + fn),
+        "sensitivity": quotient(tp, tp + fn),
+        "specificity": quotient(tn, tn + fp),
+        "precision": quotient(tp, tp + fp),
+        "diceAllForeground": quotient(2 * (tp + fn), tp + fn + tp + fp + fn + tn),
+    }
+
+
+def check(result, prediction, truth):
+    for key, value in reference(prediction > 0, truth > 0).items():
+        assert result[key] == pytest.approx(value, rel=1e-12), key
+
+
+def test_one_grid(tmp_path):
+    a, b = blobs(731, 903, 1), blobs(731, 903, 2)
+    write_slide(tmp_path / "a.tif", a)
+    write_slide(tmp_path / "b.tif", b)
+    result = run("evaluate", tmp_path / "a.tif", tmp_path / "b.tif", "--json").json
+    check(result, a, b)
+    assert result["matchedBy"] == "millimeters" and result["mpp"] == pytest.approx(0.5, rel=1e-6)
+    assert result["truthMm2"] == pytest.approx(numpy.sum(b > 0) * 0.25e-6, rel=1e-5)
+    assert result["predictionMm2"] == pytest.approx(numpy.sum(a > 0) * 0.25e-6, rel=1e-5)
+    text = run("evaluate", tmp_path / "a.tif", tmp_path / "b.tif").out
+    assert f"{result['dice']:.6f}" in text
+
+
+@pytest.mark.parametrize("mpp", [0.5, None], ids=["in mm", "by extent"])
+@pytest.mark.parametrize("factor", [2, 3, 8])
+def test_mask_at_a_fraction_of_the_resolution(tmp_path, factor, mpp):
+    fine = blobs(731, 903, 1)
+    coarse = blobs(731, 903, 2)[::factor, ::factor]
+    assert coarse.shape == (-(-731 // factor), -(-903 // factor))
+    write_slide(tmp_path / "fine.tif", fine, mpp)
+    write_slide(tmp_path / "coarse.tif", coarse, mpp and mpp * factor)
+    blown = numpy.kron(coarse, numpy.ones((factor, factor), numpy.uint8))[:731, :903]
+    check(run("evaluate", tmp_path / "fine.tif", tmp_path / "coarse.tif", "--json").json, fine, blown)
+    result = run("evaluate", tmp_path / "coarse.tif", tmp_path / "fine.tif", "--json").json
+    check(result, blown, fine)
+    assert result["matchedBy"] == ("millimeters" if mpp else "extent")
+
+
+def test_a_ratio_that_is_no_integer(tmp_path):
+    fine, coarse = blobs(800, 1000, 1), blobs(320, 400, 2)
+    write_slide(tmp_path / "fine.tif", fine, 0.4)
+    write_slide(tmp_path / "coarse.tif", coarse, 1.0)
+    rows = ((numpy.arange(800) + 0.5) * 0.4).astype(int)
+    columns = ((numpy.arange(1000) + 0.5) * 0.4).astype(int)
+    sampled = coarse[numpy.ix_(rows, columns)]
+    check(run("evaluate", tmp_path / "fine.tif", tmp_path / "coarse.tif", "--json").json, fine, sampled)
+
+
+def test_empty_masks(tmp_path):
+    nothing, all_, some = numpy.zeros((300, 300)), numpy.full((300, 300), 255), blobs(300, 300)
+    for name, pixels in (("nothing", nothing), ("all", all_), ("some", some)):
+        write_slide(tmp_path / f"{name}.tif", pixels.astype(numpy.uint8))
+    result = run("evaluate", tmp_path / "nothing.tif", tmp_path / "nothing.tif", "--json").json
+    assert result["dice"] == result["iou"] == result["sensitivity"] == result["specificity"] == 1
+    assert result["diceAllForeground"] == 0
+    for first, a in (("nothing", nothing), ("all", all_), ("some", some)):
+        for second, b in (("nothing", nothing), ("all", all_), ("some", some)):
+            check(run("evaluate", tmp_path / f"{first}.tif", tmp_path / f"{second}.tif", "--json").json, a, b)
+
+
+def test_other_formats_and_values(tmp_path):
+    a, b = blobs(301, 403, 1), blobs(301, 403, 2)
+    write_png(tmp_path / "a.png", a // 255)
+    write_png(tmp_path / "b.png", b)
+    result = run("evaluate", tmp_path / "a.png", tmp_path / "b.png", "--json").json
+    check(result, a, b)
+    assert result["mpp"] is None and result["truthMm2"] is None
+    write_slide(tmp_path / "b.tif", b)
+    check(run("evaluate", tmp_path / "a.png", tmp_path / "b.tif", "--json").json, a, b)
+
+
+def test_sixteen_bit_label_map(tmp_path):
+    import tifffile
+
+    a = blobs(301, 403, 1)
+    # 256 becomes 0 where somebody takes the low byte.
+    tifffile.imwrite(tmp_path / "a.tif", (a // 255).astype(numpy.uint16) * 256)
+    write_png(tmp_path / "b.png", a)
+    assert run("evaluate", tmp_path / "a.tif", tmp_path / "b.png", "--json").json["dice"] == 1
+
+
+def test_refusals(tmp_path, synthetic):
+    write_slide(tmp_path / "a.tif", blobs(300, 400))
+    write_slide(tmp_path / "other.tif", blobs(300, 500))
+    write_slide(tmp_path / "turned.tif", blobs(400, 300), None)
+    message = fails("evaluate", tmp_path / "a.tif", tmp_path / "other.tif")
+    assert "not of the same slide" in message and "400 x 300" in message and "500 x 300" in message
+    assert "not of the same slide" in fails("evaluate", tmp_path / "a.tif", tmp_path / "turned.tif")
+    assert "3 channels" in fails("evaluate", tmp_path / "a.tif", synthetic[0])
+    assert "missing.tif" in fails("evaluate", tmp_path / "missing.tif", tmp_path / "a.tif")
+    assert "needs both" in fails("evaluate", tmp_path / "turned.tif", tmp_path / "a.tif", "--partial")

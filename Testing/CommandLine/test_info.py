@@ -1,0 +1,91 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""info: against openslide-python and against what was written."""
+
+import os
+import pathlib
+
+import numpy
+import openslide
+import pytest
+
+from conftest import fails, run, write_slide
+
+
+def real_slide(path):
+    folder = os.environ.get("GIGAPIXEL_TEST_DATA")
+    if folder is None:
+        folder = pathlib.Path(__file__).parents[3] / "shared" / "data"
+        if not (folder / path).exists():
+            pytest.skip(f"no real slides here: {path} (set GIGAPIXEL_TEST_DATA)")
+    slide = pathlib.Path(folder) / path
+    assert slide.exists(), f"GIGAPIXEL_TEST_DATA is set, but there is no {slide}"
+    return slide
+
+
+def test_levels_and_resolution_of_a_synthetic_slide(synthetic):
+    slide = synthetic[0]
+    info = run("info", slide, "--json").json
+    reference = openslide.OpenSlide(str(slide))
+    assert [(level["width"], level["height"]) for level in info["levels"]] == list(reference.level_dimensions)
+    assert [level["downsample"] for level in info["levels"]] == [2**k for k in range(len(info["levels"]))]
+    assert info["mpp"] == pytest.approx(0.5, rel=1e-6)
+    assert info["levels"][1]["mpp"] == pytest.approx(1.0, rel=1e-6)
+    assert info["widthMm"] == pytest.approx(0.65, rel=1e-6) and info["heightMm"] == pytest.approx(0.55, rel=1e-6)
+    assert info["channels"] == 3 and info["fileBytes"] == slide.stat().st_size
+    assert info["warnings"] == [] and info["associatedImages"] == []
+
+
+def test_text_names_the_same(synthetic):
+    result = run("info", synthetic[0])
+    assert "1300 x 1100" in result.out and "0.5000 µm/px" in result.out
+    assert result.err == ""
+
+
+def test_unknown_resolution_is_null_until_stated(tmp_path):
+    slide = write_slide(tmp_path / "a.tif", numpy.full((300, 400, 3), 200, numpy.uint8), mpp=None)
+    info = run("info", slide, "--json").json
+    assert info["mpp"] is None and info["widthMm"] is None
+    assert run("info", slide, "--slide-mpp", 0.25, "--json").json["mpp"] == pytest.approx(0.25)
+
+
+def test_implausible_resolution_is_a_warning(tmp_path):
+    slide = write_slide(tmp_path / "a.tif", numpy.full((300, 400, 3), 200, numpy.uint8), mpp=300)
+    info = run("info", slide, "--json").json
+    assert info["mpp"] is None
+    assert len(info["warnings"]) == 1 and "plausible" in info["warnings"][0]
+
+
+def test_several_slides_and_a_folder_are_lists(tmp_path, synthetic):
+    for name in ("b.tif", "a.tif"):
+        write_slide(tmp_path / name, numpy.full((300, 400, 3), 200, numpy.uint8))
+    (tmp_path / "notes.txt").write_text("no slide")
+    info = run("info", tmp_path, "--json").json
+    assert [pathlib.Path(entry["slide"]).name for entry in info] == ["a.tif", "b.tif"]
+    assert len(run("info", tmp_path, synthetic[0], "--json").json) == 3
+
+
+def test_one_bad_slide_stops_no_other(tmp_path):
+    good = write_slide(tmp_path / "good.tif", numpy.full((300, 400, 3), 200, numpy.uint8))
+    result = run("info", tmp_path / "missing.tif", good, "--json", code=1)
+    assert "error" in result.json[0] and result.json[1]["width"] == 400
+    assert "missing.tif" in result.err and "1 of 2 slides failed" in result.err
+
+
+def test_aperio_against_openslide(tmp_path):
+    slide = real_slide("slides/cmu-1-small-region.svs")
+    info = run("info", slide, "--json").json
+    reference = openslide.OpenSlide(str(slide))
+    assert info["vendor"] == "aperio"
+    assert info["mpp"] == pytest.approx(float(reference.properties["openslide.mpp-x"]))
+    assert info["magnification"] == float(reference.properties["openslide.objective-power"])
+    names = {image["name"]: (image["width"], image["height"]) for image in info["associatedImages"]}
+    assert names == {name: image.size for name, image in reference.associated_images.items()}
+    target = tmp_path / "macro.png"
+    run("info", slide, "--associated", "macro", "-o", target)
+    from PIL import Image
+
+    assert numpy.array_equal(
+        numpy.asarray(Image.open(target)), numpy.asarray(reference.associated_images["macro"].convert("RGB"))
+    )
+    assert "exists already" in fails("info", slide, "--associated", "macro", "-o", target)
+    assert "macro" in fails("info", slide, "--associated", "nothing", "-o", tmp_path / "x.png")

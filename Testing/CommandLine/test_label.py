@@ -1,0 +1,180 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""label: mask pyramids as other programs see them, batches, and no LibTorch in sight."""
+
+import os
+import subprocess
+
+import numpy
+import openslide
+import pytest
+import tifffile
+
+from conftest import PROGRAM, blobs, fails, run, write_slide
+
+
+def tissue_slide(path, width=1111, height=905, mpp=0.5, seed=1):
+    """Pink discs on white: their mask is known but for the borders that the morphology rounds."""
+    mask = blobs(height, width, seed)
+    pixels = numpy.where(mask[..., None] > 0, numpy.array([200, 100, 150], numpy.uint8), numpy.uint8(245))
+    return write_slide(path, pixels, mpp), mask
+
+
+def test_pyramid_opens_elsewhere_with_right_levels_and_resolution(tmp_path, synthetic):
+    mask = tmp_path / "mask.tif"
+    result = run("label", synthetic[0], "-o", mask, "--full-resolution", "--json").json
+    assert (result["width"], result["height"]) == (1300, 1100)
+    slide = openslide.OpenSlide(str(mask))
+    assert slide.level_dimensions[:2] == ((1300, 1100), (650, 550)) and slide.level_count == 3
+    with tifffile.TiffFile(mask) as file:
+        levels = [page.asarray() for page in file.pages]
+        x, unit = file.pages[0].tags["XResolution"].value, file.pages[0].tags["ResolutionUnit"].value
+    assert [level.shape[::-1] for level in levels] == list(slide.level_dimensions)
+    assert unit == 3 and 1e4 * x[1] / x[0] == pytest.approx(0.5, rel=1e-6)
+    assert set(numpy.unique(levels[0])) == {0, 255}
+    for k, level in enumerate(levels):
+        # Labels are reduced to the upper left pixel of each block.
+        assert numpy.array_equal(level, levels[0][:: 2**k, :: 2**k])
+        seen = slide.read_region((0, 0), k, slide.level_dimensions[k])
+        assert numpy.array_equal(numpy.asarray(seen)[..., 0], level)
+
+
+def test_label_grid_is_rounded_up_and_eight_times_coarser(tmp_path):
+    slide, truth = tissue_slide(tmp_path / "a.tif")
+    result = run("label", slide, "-o", tmp_path / "m.tif", "--json").json
+    assert (result["width"], result["height"]) == (139, 114) == (-(-1111 // 8), -(-905 // 8))
+    assert result["mpp"] == pytest.approx(4.0, rel=1e-6) and result["downsample"] == 8
+    mask = tifffile.imread(tmp_path / "m.tif")
+    assert mask.shape == (114, 139)
+    assert result["tissueFraction"] == pytest.approx(numpy.mean(mask > 0), rel=1e-12)
+    assert result["tissueMm2"] == pytest.approx(numpy.sum(mask > 0) * 0.004**2, rel=1e-6)
+    # Discs: the rounding of erosion and dilation (at most two pixels along each border) is all that differs.
+    blown = numpy.kron(mask, numpy.ones((8, 8), numpy.uint8))[:905, :1111]
+    assert numpy.mean(blown != truth) < 0.05
+
+
+def test_full_resolution_is_the_label_grid_enlarged(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif")
+    run("label", slide, "-o", tmp_path / "grid.tif")
+    run("label", slide, "-o", tmp_path / "full.tif", "--full-resolution")
+    grid, full = tifffile.imread(tmp_path / "grid.tif"), tifffile.imread(tmp_path / "full.tif")
+    assert numpy.array_equal(full, numpy.kron(grid, numpy.ones((8, 8), numpy.uint8))[:905, :1111])
+
+
+def test_resolution_of_the_label_grid(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif")
+    assert run("label", slide, "-o", tmp_path / "m1.tif", "--mpp", 2, "--json").json["downsample"] == 4
+    assert run("label", slide, "-o", tmp_path / "m2.tif", "--downsample", 3, "--json").json["width"] == 371
+    blind, _ = tissue_slide(tmp_path / "blind.tif", mpp=None)
+    assert "--slide-mpp" in fails("label", blind, "-o", tmp_path / "m3.tif", "--mpp", 2)
+    stated = run("label", blind, "-o", tmp_path / "m3.tif", "--mpp", 2, "--slide-mpp", 0.5, "--json").json
+    assert stated["downsample"] == 4 and stated["mpp"] == pytest.approx(2.0)
+    unknown = run("label", blind, "-o", tmp_path / "m4.tif", "--json").json
+    assert unknown["mpp"] is None and unknown["tissueMm2"] is None
+
+
+def test_coarsest_level_that_covers_the_label_grid_is_read(tmp_path, synthetic):
+    assert run("label", synthetic[0], "-o", tmp_path / "m.tif", "--json").json["level"] == 2
+    slide, _ = tissue_slide(tmp_path / "flat.tif")
+    assert run("label", slide, "-o", tmp_path / "n.tif", "--json").json["level"] == 0
+
+
+def test_threads_change_no_byte(tmp_path, synthetic):
+    for threads in (1, 2, 4):
+        run("label", synthetic[0], "-o", tmp_path / f"{threads}.tif", "--threads", threads)
+    assert (tmp_path / "1.tif").read_bytes() == (tmp_path / "2.tif").read_bytes() == (tmp_path / "4.tif").read_bytes()
+
+
+def test_no_tissue_is_a_result(tmp_path):
+    slide = write_slide(tmp_path / "glass.tif", numpy.full((600, 700, 3), 250, numpy.uint8))
+    result = run("label", slide, "-o", tmp_path / "m.tif", "--json").json
+    assert result["tissueFraction"] == 0
+    assert not tifffile.imread(tmp_path / "m.tif").any()
+
+
+def test_gray_slide(tmp_path):
+    pixels = 250 - blobs(500, 600) // 2
+    result = run("label", write_slide(tmp_path / "g.tif", pixels), "-o", tmp_path / "m.tif", "--json").json
+    assert 0.01 < result["tissueFraction"] < 0.9
+
+
+def test_folder_in_folder_out_and_resume(tmp_path):
+    slides, masks = tmp_path / "slides", tmp_path / "masks"
+    slides.mkdir()
+    for name in ("b", "a"):
+        tissue_slide(slides / f"{name}.tif", 600, 500)
+    results = run("label", slides, "-o", masks, "--json").json
+    assert [os.path.basename(result["mask"]) for result in results] == ["a.pyramid.tif", "b.pyramid.tif"]
+    before = {path.name: path.stat().st_mtime_ns for path in masks.iterdir()}
+    again = run("label", slides, "-o", masks, "--json").json
+    assert all(result["skipped"] for result in again)
+    assert {path.name: path.stat().st_mtime_ns for path in masks.iterdir()} == before
+    replaced = run("label", slides, "-o", masks, "--overwrite", "--json").json
+    assert not any(result["skipped"] for result in replaced)
+    assert {path.name: path.stat().st_mtime_ns for path in masks.iterdir()} != before
+
+
+def test_masks_beside_their_slides_are_not_taken_for_slides(tmp_path):
+    tissue_slide(tmp_path / "a.tif", 600, 500)
+    run("label", tmp_path, "-o", tmp_path)
+    assert len(run("label", tmp_path, "-o", tmp_path, "--json").json) == 1
+
+
+def test_slash_means_a_folder(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
+    run("label", slide, "-o", f"{tmp_path}/new/")
+    assert (tmp_path / "new" / "a.pyramid.tif").exists()
+
+
+def test_failed_slide_stops_no_other(tmp_path):
+    good, _ = tissue_slide(tmp_path / "good.tif", 600, 500)
+    bad = tmp_path / "bad.tif"
+    bad.write_bytes(good.read_bytes()[:3000])
+    result = run("label", bad, good, "-o", tmp_path / "out", "--json", code=1)
+    assert "bad.tif" in result.json[0]["error"] and result.json[1]["tissueFraction"] > 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.pyramid.tif"]
+    assert "1 of 2 slides failed" in result.err
+
+
+def test_existing_output_of_another_kind_is_kept(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
+    (tmp_path / "m.tif").write_text("somebody's")
+    assert "--overwrite" in fails("label", slide, "-o", tmp_path / "m.tif")
+    assert (tmp_path / "m.tif").read_text() == "somebody's"
+    run("label", slide, "-o", tmp_path / "m.tif", "--overwrite")
+    assert tifffile.imread(tmp_path / "m.tif").shape == (63, 75)
+
+
+def test_names_that_collide(tmp_path):
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        tissue_slide(tmp_path / folder / "a.tif", 300, 300)
+    message = fails("label", tmp_path / "1", tmp_path / "2", "-o", tmp_path / "out")
+    assert "both" in message
+    slide = tmp_path / "1" / "a.tif"
+    before = slide.read_bytes()
+    assert "itself" in fails("label", slide, "-o", slide, "--overwrite")
+    assert slide.read_bytes() == before
+    result = run("label", slide, tmp_path / "2" / "a.tif", "-o", slide, code=2)
+    assert "folder" in result.err
+
+
+@pytest.mark.parametrize("command", ["label", "info", "evaluate", "synthesize", "overlay"])
+def test_torch_is_not_loaded(command, tmp_path, synthetic):
+    arguments = {
+        "label": [synthetic[0], "-o", tmp_path / "m.tif"],
+        "info": [synthetic[0]],
+        "evaluate": [synthetic[1], synthetic[1]],
+        "synthesize": [tmp_path / "s.tif", "--size", "300x300"],
+        "overlay": [synthetic[0], synthetic[1], "-o", tmp_path / "o.png"],
+    }[command]
+    # The loader itself lists every library that it maps, at start or later.
+    finished = subprocess.run(
+        [PROGRAM, command, *map(str, arguments)],
+        env={**os.environ, "LD_DEBUG": "files"},
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 0
+    assert "libGigapixelWholeSlide" in finished.stderr
+    for library in ("libtorch", "libc10", "GigapixelNetwork"):
+        assert library not in finished.stderr

@@ -1,0 +1,194 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""plan, train, segment, doctor: the commands that need LibTorch, skipped where it was not built."""
+
+import os
+import re
+import shutil
+import signal
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import fails, run, write_slide
+from test_terminal import read_until, start_on_terminal
+
+pytestmark = pytest.mark.usefixtures("network")
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """Two synthetic slides with their truth, one to train on and one to validate with."""
+    folder = tmp_path_factory.mktemp("cohort")
+    for name, seed in (("a", 1), ("b", 2)):
+        run("synthesize", folder / f"{name}.tif", "--size", "800x700", "--seed", seed, "--truth", folder / f"{name}.truth.tif")
+    table = folder / "cohort.csv"
+    table.write_text("slide,mask,split\na.tif,a.truth.tif,train\nb.tif,b.truth.tif,validation\n")
+    return table
+
+
+@pytest.fixture(scope="module")
+def trained(cohort, tmp_path_factory):
+    """A run of a few epochs: (folder, result)."""
+    folder = tmp_path_factory.mktemp("run") / "run"
+    result = run("train", "--cohort", cohort, "-o", folder, "--epochs", 3, "--learning-rate", 0.01, "--json")
+    return folder, result
+
+
+def test_doctor_finds_the_module():
+    report = run("doctor", "--json").json
+    assert report["healthy"] and report["network"]["loads"] and re.match(r"\d+\.\d+", report["network"]["torch"])
+    assert report["writeTest"]["passed"] and report["itk"] and report["openslide"] and "JPEG 2000" in report["codecs"]
+    assert "All is well" in run("doctor").out
+
+
+def test_plan():
+    plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
+    assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
+    rows = {(row["purpose"], row["strategy"]): row for row in plan["plans"]}
+    assert len(rows) == 4
+    streamed = rows["training", "streamed"]
+    assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
+    side = streamed["tileSize"]
+    assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
+    assert not rows["training", "whole"]["fits"]
+    assert "training" in run("plan", "--size", "16000x64000").out
+    assert "--size" in run("plan", code=2).err
+
+
+def test_plan_of_a_slide(cohort):
+    plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
+    assert (plan["width"], plan["height"]) == (400, 350)
+
+
+def test_training_writes_a_run_and_says_how_it_went(trained):
+    folder, result = trained
+    assert {"best.safetensors", "last.safetensors", "history.csv"} <= {path.name for path in folder.iterdir()}
+    assert result.json["epochs"] == 3 and result.json["trainingSamples"] == result.json["validationSamples"] == 1
+    assert result.json["peakBytes"] > 0 and result.json["estimatedPeakBytes"] > 0
+    assert len(re.findall(r"^epoch \d/3: loss [\d.]+, validation loss [\d.]+, validation Dice", result.err, re.M)) == 3
+    assert "estimated peak memory" in result.err and "measured" in result.err
+
+
+def test_run_is_not_trained_over(trained, cohort):
+    folder, _ = trained
+    before = (folder / "best.safetensors").read_bytes()
+    assert str(folder) in fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
+    assert (folder / "best.safetensors").read_bytes() == before
+
+
+def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
+    folder, _ = trained
+    options = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]
+    process, terminal = start_on_terminal([*options, "--epochs", 100000])
+    read_until(terminal, r"epoch 1/")
+    process.send_signal(signal.SIGINT)
+    shown = read_until(terminal, r"--resume")
+    assert process.wait(timeout=120) == 130
+    os.close(terminal)
+    assert "--resume" in shown
+    done = len((tmp_path / "run" / "history.csv").read_text().splitlines()) - 1
+    epochs = done + 2
+    run(*options, "--epochs", epochs, "--resume")
+    run("train", "--cohort", cohort, "-o", tmp_path / "straight", "--learning-rate", 0.01, "--epochs", epochs)
+    assert weights(tmp_path / "run") == weights(tmp_path / "straight")
+
+
+def weights(folder):
+    """The tensors' bytes; the text before them may hold times and names."""
+    data = (folder / "last.safetensors").read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+def test_segmentation_with_probability(trained, cohort, tmp_path):
+    slide = cohort.parent / "b.tif"
+    result = run("segment", slide, "--model", trained[0], "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif", "--json")
+    assert (result.json["width"], result.json["height"], result.json["level"]) == (800, 700, 0)
+    assert result.json["mpp"] == pytest.approx(0.5, rel=1e-6)
+    mask, probability = tifffile.imread(tmp_path / "m.tif"), tifffile.imread(tmp_path / "p.tif")
+    assert mask.shape == probability.shape == (700, 800) and set(numpy.unique(mask)) <= {0, 255}
+    # Rounded to 255ths, a probability on the one side of 0.5 is never on the other.
+    assert (probability[mask > 0] >= 127).all() and (probability[mask == 0] <= 128).all()
+    run("segment", slide, "--model", trained[0], "-o", tmp_path / "alone.tif")
+    assert (tmp_path / "alone.tif").read_bytes() == (tmp_path / "m.tif").read_bytes()
+    threshold = float(numpy.median(probability)) / 255
+    run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", threshold)
+    cut = tifffile.imread(tmp_path / "t.tif")
+    assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
+
+
+def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
+    slide = cohort.parent / "b.tif"
+    threshold = ["--threshold", "0.4"]
+    common = ["segment", slide, "--model", trained[0], *threshold]
+    run(*common, "-o", tmp_path / "whole.tif", "--probability", tmp_path / "whole.p.tif")
+    region = run(*common, "-o", tmp_path / "part.tif", "--probability", tmp_path / "part.p.tif", "--region", "200,100,300,400", "--json")
+    assert region.json["region"] == [200, 100, 300, 400]
+    for name in ("", ".p"):
+        whole, part = (tifffile.imread(tmp_path / f"{kind}{name}.tif") for kind in ("whole", "part"))
+        assert numpy.array_equal(part, whole[100:500, 200:500])
+    # The part knows its place: compared with the truth there, and laid over the slide there.
+    truth = cohort.parent / "b.truth.tif"
+    result = run("evaluate", tmp_path / "part.tif", truth, "--partial", "--json").json
+    predicted, true = tifffile.imread(tmp_path / "part.tif") > 0, tifffile.imread(truth)[100:500, 200:500] > 0
+    assert (result["tp"], result["fp"]) == (numpy.sum(predicted & true), numpy.sum(predicted & ~true))
+    assert "not of the same slide" in fails("evaluate", tmp_path / "part.tif", truth)
+    run("overlay", slide, tmp_path / "part.tif", "-o", tmp_path / "o.png", "--partial")
+    assert "outside" in fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
+    assert not (tmp_path / "x.tif").exists()
+
+
+def test_several_slides_resume(trained, cohort, tmp_path):
+    slides = [cohort.parent / "a.tif", cohort.parent / "b.tif"]
+    first = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
+    assert [entry["skipped"] for entry in first] == [False, False]
+    (tmp_path / "masks" / "a.pyramid.tif").unlink()
+    again = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
+    assert [entry["skipped"] for entry in again] == [False, True]
+
+
+def test_resolution_has_to_be_the_models(trained, tmp_path):
+    pixels = numpy.full((700, 900, 3), 200, numpy.uint8)
+    coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)
+    message = fails("segment", coarse, "--model", trained[0], "-o", tmp_path / "m.tif")
+    assert "0.500 µm/px" in message and "1.000 µm/px" in message
+    blind = write_slide(tmp_path / "blind.tif", pixels, None)
+    assert "--slide-mpp" in fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
+    run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)
+    run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
+    assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
+
+
+def test_bad_models_and_cohorts(trained, cohort, tmp_path):
+    slide = cohort.parent / "a.tif"
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "broken.safetensors").write_bytes((trained[0] / "best.safetensors").read_bytes()[:500])
+    (tmp_path / "norun").mkdir()
+    for model in ("missing", "broken.safetensors", "norun"):
+        assert model in fails("segment", slide, "--model", tmp_path / model, "-o", out / "m.tif")
+    tables = {
+        "columns.csv": "slide,split\na.tif,train\n",
+        "split.csv": "slide,mask,split\na.tif,a.truth.tif,training\n",
+        "notrain.csv": "slide,mask,split\na.tif,a.truth.tif,validation\n",
+        "missing.csv": "slide,mask,split\nnowhere.tif,a.truth.tif,train\n",
+        "empty.csv": "",
+    }
+    for name, text in tables.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in ("a.tif", "a.truth.tif"):
+            shutil.copy(cohort.parent / file, folder)
+        (folder / name).write_text(text)
+        message = fails("train", "--cohort", folder / name, "-o", out / "run")
+        assert name in message or "nowhere.tif" in message, message
+    assert list(out.iterdir()) == []
+
+
+def test_mask_of_another_slide(cohort, tmp_path):
+    run("synthesize", tmp_path / "s.tif", "--size", "600x300", "--seed", 9)
+    shutil.copy(cohort.parent / "a.truth.tif", tmp_path)
+    table = tmp_path / "c.csv"
+    table.write_text("slide,mask,split\ns.tif,a.truth.tif,train\n")
+    message = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
+    assert "a.truth.tif" in message

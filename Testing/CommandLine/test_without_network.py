@@ -1,0 +1,44 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""A program whose network module is missing: everything else works, and what needs it says so in one sentence."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM
+
+
+@pytest.fixture
+def program(tmp_path):
+    """The program and its libraries, without the folder of modules, in a place of their own."""
+    build = pathlib.Path(PROGRAM).resolve().parents[1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").mkdir()
+    shutil.copy(PROGRAM, tmp_path / "bin" / "gigapixel")
+    for library in (build / "lib").glob("libGigapixel*.so*"):
+        shutil.copy(library, tmp_path / "lib", follow_symlinks=False)
+    return tmp_path / "bin" / "gigapixel"
+
+
+def run_program(program, *arguments):
+    libraries = {**os.environ, "LD_LIBRARY_PATH": str(program.parents[1] / "lib")}
+    return subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True, env=libraries)
+
+
+def test_missing_module(program, synthetic, tmp_path):
+    for arguments in (
+        ["plan", "--size", "100x100"],
+        ["segment", synthetic[0], "--model", "run", "-o", tmp_path / "m.tif"],
+        ["train", "--cohort", "c.csv", "-o", tmp_path / "run"],
+    ):
+        finished = run_program(program, *arguments)
+        assert finished.returncode == 1
+        assert len(finished.stderr.strip().splitlines()) == 1
+        assert "network module" in finished.stderr and "libtorch" in finished.stderr
+    assert run_program(program, "label", synthetic[0], "-o", tmp_path / "m.tif").returncode == 0
+    # Help needs no LibTorch either, and a build without the network is a healthy one.
+    assert run_program(program, "train", "--help").returncode == 0
+    assert run_program(program, "doctor").returncode == 0
