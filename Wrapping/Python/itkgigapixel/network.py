@@ -14,7 +14,7 @@ from itkgigapixel.tissue import _source, write
 
 
 def train(
-    slides: Sequence[tuple],
+    slides: Sequence[tuple] | Path,
     folder: Path = "",
     *,
     validation: Sequence[tuple] = (),
@@ -31,8 +31,8 @@ def train(
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
-    :param slides: pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than
-        slides (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0
+    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region), or pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than
+        slides (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, or the path of a JSON file
@@ -53,6 +53,9 @@ def train(
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(memory)
     trainer.SetResume(resume)
+    if isinstance(slides, (str, os.PathLike)):
+        trainer.AddCohort(os.fspath(slides))
+        slides = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
             _add(trainer, split, *sample)
@@ -70,7 +73,8 @@ def train(
 
 def _add(trainer, split: str, pixels, mask, region=()) -> None:
     if isinstance(pixels, itk.Object):
-        getattr(trainer, f"Add{split}Image")(pixels, mask)
+        add = getattr(trainer, f"Add{split}Image")
+        add(pixels, mask, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
         pixels = pixels.path if isinstance(pixels, Slide) else os.fspath(pixels)
         getattr(trainer, f"Add{split}Slide")(pixels, os.fspath(mask), tuple(region) or (0, 0, 0, 0))
@@ -109,7 +113,7 @@ def segment(
     network.SetThreshold(threshold)
     network.SetMemoryLimit(memory)
     if probability:
-        network.SetOutputMode(itk.GigapixelUNetOutput_Probability)
+        network.SetOutputMode("probability")
     if output is None:
         with bar(network, "segment", progress):
             network.Update()

@@ -1,0 +1,59 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Writes what C++ headers say about classes and methods as SWIG docstrings: docstrings.py OUTPUT HEADER..."""
+
+import pathlib
+import re
+import sys
+import textwrap
+
+# How ITK names the instances of a template. Names that do not exist do no harm.
+ENDINGS = ("IUC2IUC2", "IRGBUC2IUC2", "IRGBUC2IRGBUC2", "IUC2IF2", "IRGBUC2IF2")
+COMMENT = re.compile(r"/\*\*(.*?)\*/(.*?)(?=\n\s*\n|/\*\*|\Z)", re.DOTALL)
+CLASS = re.compile(r"\s*(?:template\s*<.*?>\s*)?(?:class|struct)\s+(?:\w+_EXPORT\s+)?(\w+)\s*[:{]", re.DOTALL)
+MACRO = re.compile(r"\bitk(Set|Get|Boolean)\w*Macro\((\w+)")
+METHOD = re.compile(r"\b([A-Z]\w+)\([^()]*\)\s*(?:const)?\s*(?:override)?\s*[;{]")
+
+
+def text_of(comment: str) -> str:
+    """The comment without Doxygen's marks."""
+    lines = [re.sub(r"^\s*\* ?", "", line) for line in comment.splitlines()]
+    text = "\n".join(line for line in lines if not re.match(r"\s*\\(class|ingroup)", line))
+    text = re.sub(r"\\(brief|par|a|c|code|endcode|name|sa)\b ?|@[{}]", "", text)
+    text = re.sub(r"\\throw (\w+)", r"Raises \1:", text)
+    text = re.sub(r"\\(param|tparam) (\w+)", r"\2:", text)
+    return textwrap.dedent(re.sub(r"\\return ", "Returns ", text)).strip()
+
+
+def members(following: str) -> list[str]:
+    """The methods that the lines after a comment declare."""
+    names = []
+    for kind, name in MACRO.findall(following):
+        names += [f"{name}On", f"{name}Off"] if kind == "Boolean" else [f"{kind}{name}"]
+    return names + METHOD.findall(following)
+
+
+def docstrings(header: str):
+    """Tuples (class, endings of its instances, ``::method`` or nothing, text)."""
+    current, endings = "", ("",)
+    for comment, following in COMMENT.findall(header):
+        declared = CLASS.match(following)
+        if declared:
+            current = declared.group(1)
+            endings = ENDINGS if "template" in declared.group() else ("",)
+            yield current, endings, "", text_of(comment)
+        elif current:
+            for name in members(following):
+                yield current, endings, f"::{name}", text_of(comment)
+
+
+def main(output: str, *headers: str) -> None:
+    lines = []
+    for header in headers:
+        for name, endings, member, text in docstrings(pathlib.Path(header).read_text()):
+            quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            lines += [f'%feature("docstring") itk{name}{ending}{member} {quoted};' for ending in endings]
+    pathlib.Path(output).write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
