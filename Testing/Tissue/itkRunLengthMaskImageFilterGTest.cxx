@@ -125,6 +125,42 @@ TEST(BinaryHoleFillImageFilter, HolesAreFourConnectedBackground)
   }
 }
 
+// Holes up to a size: what ITK fills, less what ITK keeps of that as 4-connected objects larger than the size.
+TEST(BinaryHoleFillImageFilter, LargerHolesStayAsITKsShapeOpeningOfTheHolesSays)
+{
+  for (const auto & mask : MakeMasks())
+  {
+    const auto filled = FillWithITK(mask);
+    auto       holes = MakeImage<MaskType>(mask->GetBufferedRegion().GetSize(0), mask->GetBufferedRegion().GetSize(1));
+    const auto pixels = mask->GetBufferedRegion().GetNumberOfPixels();
+    for (itk::SizeValueType i = 0; i < pixels; ++i)
+    {
+      holes->GetBufferPointer()[i] = filled->GetBufferPointer()[i] - mask->GetBufferPointer()[i];
+    }
+    for (const itk::SizeValueType maximum : { 0, 1, 4, 30 })
+    {
+      auto large = itk::BinaryShapeOpeningImageFilter<MaskType>::New();
+      large->SetInput(holes);
+      large->SetForegroundValue(255);
+      large->SetBackgroundValue(0);
+      large->FullyConnectedOff();
+      large->SetAttribute(itk::BinaryShapeOpeningImageFilter<MaskType>::LabelObjectType::NUMBER_OF_PIXELS);
+      large->SetLambda(static_cast<double>(maximum + 1));
+      large->Update();
+      auto fill = itk::BinaryHoleFillImageFilter<MaskType>::New();
+      fill->SetInput(mask);
+      fill->SetMaximumArea(maximum);
+      fill->Update();
+      for (itk::SizeValueType i = 0; i < pixels; ++i)
+      {
+        ASSERT_EQ(fill->GetOutput()->GetBufferPointer()[i],
+                  filled->GetBufferPointer()[i] - large->GetOutput()->GetBufferPointer()[i])
+          << maximum << " at " << i;
+      }
+    }
+  }
+}
+
 TEST(BinaryAreaOpeningImageFilter, EqualsITKsShapeOpeningByNumberOfPixels)
 {
   for (const auto & mask : MakeMasks())

@@ -215,6 +215,33 @@ TEST(TissueLabelImageFilter, MicrometersBecomePixelsByTheSpacingWhereItIsPlausib
   expect(1.0, true, 0.25);
 }
 
+// A thumbnail without a resolution: its tissue is small in pixels, and yet no debris.
+TEST(TissueLabelImageFilter, WithoutAResolutionWhatFillsAThousandthOfThePictureStays)
+{
+  auto                 thumbnail = MakeImage<ColorType>(200, 200);
+  ColorType::PixelType color;
+  color.Fill(240);
+  thumbnail->FillBuffer(color);
+  color[1] = 150;
+  for (int y = 90; y < 110; ++y)
+  {
+    for (int x = 90; x < 110; ++x)
+    {
+      thumbnail->SetPixel({ { x, y } }, color);
+    }
+  }
+  auto filter = LabelFilter::New();
+  filter->SetInput(thumbnail);
+  filter->SetPreset("robust");
+  filter->SetShrinkFactor(1);
+  filter->Update();
+  EXPECT_EQ(filter->GetOutput()->GetPixel({ { 100, 100 } }), 255);
+  // 400 pixels of 4 um are 6400 um^2: debris, if that is the resolution.
+  filter->SetMicronsPerPixel(4.0);
+  filter->Update();
+  EXPECT_EQ(filter->GetOutput()->GetPixel({ { 100, 100 } }), 0);
+}
+
 TEST(TissueLabelImageFilter, SaysWhichPresetsThereAreAndWhichRadiusIsTooLarge)
 {
   auto filter = LabelFilter::New();

@@ -144,12 +144,66 @@ TEST(TissueRule, OneColorIsNothingToSeparate)
   {
     color.Fill(value);
     image->FillBuffer(color);
-    for (const TissueMethod method : { TissueMethod::DensityOrSaturation, TissueMethod::BrightOnDark })
+    for (const TissueMethod method : { TissueMethod::Stain, TissueMethod::BrightOnDark })
     {
       const auto mask = Threshold(image, method);
       EXPECT_EQ(std::count(mask->GetBufferPointer(), mask->GetBufferPointer() + 1600, 255), 0) << int(value);
     }
   }
+}
+
+// Colors as they lie on slides, on glass with a cast and a little noise.
+TEST(TissueRule, StainIsToldFromPenDustAndShadow)
+{
+  struct Sample
+  {
+    const char * what;
+    int          color[3];
+    int          expected;
+  };
+  const std::vector<Sample> samples{
+    { "glass", { 238, 236, 240 }, 0 },        { "eosin", { 225, 150, 190 }, 255 },
+    { "pale eosin", { 235, 222, 236 }, 255 }, { "strong eosin", { 205, 80, 120 }, 255 },
+    { "hematoxylin", { 95, 70, 150 }, 255 },  { "blood", { 170, 60, 80 }, 255 },
+    { "dust", { 120, 118, 121 }, 0 },         { "shadow", { 200, 198, 202 }, 0 },
+    { "black frame", { 0, 0, 0 }, 0 },        { "not scanned", { 255, 255, 255 }, 0 },
+    { "green pen", { 60, 150, 95 }, 0 },      { "blue pen", { 50, 100, 190 }, 0 },
+    { "red pen", { 220, 60, 75 }, 0 },        { "black pen", { 30, 28, 35 }, 0 },
+    { "yellow paper", { 220, 200, 120 }, 0 }
+  };
+  auto         image = MakeImage<ColorType>(1000, 1);
+  std::mt19937 random(72);
+  for (int i = 0; i < 1000; ++i)
+  {
+    const bool isSample = i < static_cast<int>(samples.size());
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      const int glass = samples[0].color[c] + static_cast<int>(random() % 3) - 1;
+      image->GetBufferPointer()[i][c] = static_cast<unsigned char>(isSample ? samples[i].color[c] : glass);
+    }
+  }
+  const auto mask = Threshold(image, TissueMethod::Stain);
+  for (std::size_t i = 0; i < 1000; ++i)
+  {
+    const bool isSample = i < samples.size();
+    EXPECT_EQ(mask->GetBufferPointer()[i], isSample ? samples[i].expected : 0)
+      << (isSample ? samples[i].what : "noise");
+  }
+}
+
+// A gray slide has no color: there, darkness decides.
+TEST(TissueRule, InGrayStainIsWhatIsDarkerThanTheGlass)
+{
+  auto gray = MakeImage<MaskType>(400, 1);
+  gray->FillBuffer(240);
+  gray->GetBufferPointer()[7] = 180;
+  gray->GetBufferPointer()[8] = 238;
+  auto filter = itk::TissueThresholdImageFilter<MaskType>::New();
+  filter->SetInput(gray);
+  filter->SetMethod(TissueMethod::Stain);
+  filter->Update();
+  EXPECT_EQ(filter->GetOutput()->GetBufferPointer()[7], 255);
+  EXPECT_EQ(std::count(filter->GetOutput()->GetBufferPointer(), filter->GetOutput()->GetBufferPointer() + 400, 255), 1);
 }
 
 // The thresholds are those of the whole image, whatever region is asked for.
@@ -168,8 +222,7 @@ TEST(TissueThresholdImageFilter, StreamedEqualsWholeForDataDrivenThresholds)
     }
     it.Set(color);
   }
-  for (const TissueMethod method :
-       { TissueMethod::MeanBelow, TissueMethod::DensityOrSaturation, TissueMethod::BrightOnDark })
+  for (const TissueMethod method : { TissueMethod::MeanBelow, TissueMethod::Stain, TissueMethod::BrightOnDark })
   {
     const auto whole = Threshold(image, method);
     for (const unsigned divisions : { 2, 7, 64 })

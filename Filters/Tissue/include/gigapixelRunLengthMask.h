@@ -23,8 +23,9 @@ public:
   /** Adds the row below the last one: foreground where pixels[x] is not 0. */
   void AppendRow(const unsigned char * pixels);
 
-  /** Turns background that is not 4-connected to the image's edge into foreground. */
-  void FillHoles();
+  /** Turns holes into foreground: background that is not 4-connected to the image's edge, of at most `maximum` pixels.
+   */
+  void FillHoles(std::uint64_t maximum);
 
   /** Turns 8-connected foreground of fewer than minimum pixels into background. */
   void RemoveSmallObjects(std::uint64_t minimum);

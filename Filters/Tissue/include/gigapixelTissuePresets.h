@@ -13,16 +13,18 @@ namespace gigapixel
 
 /** The numbers of a tissue label chain. Lengths in micrometers, areas in square micrometers, so that they mean the same
  * on every slide; where a slide's resolution is unknown, a pixel of the label grid is taken as
- * NominalLabelMicronsPerPixel. A radius of 0 leaves its stage out, and so does an area of 0. */
+ * NominalLabelMicronsPerPixel. A radius of 0 leaves its stage out, and so does a
+ * minimum area of 0; a maximum hole area of 0 means that holes of any size are filled. */
 struct TissuePreset
 {
   std::string  name;
   std::string  purpose;
-  TissueMethod method;
-  double       medianRadius;
-  double       erosionRadius;
-  double       dilationRadius;
-  double       minimumArea;
+  TissueMethod method{ TissueMethod::MeanBelow };
+  double       medianRadius{ 0.0 };
+  double       erosionRadius{ 0.0 };
+  double       dilationRadius{ 0.0 };
+  double       maximumHoleArea{ 0.0 };
+  double       minimumArea{ 0.0 };
 };
 
 /** A 20x scan (0.5 um a pixel) at downsample 8: what the published chain is described for. */

@@ -18,9 +18,8 @@ enum class TissueMethod
    * R + G + B <= 690 and 19595 R + 38470 G + 7471 B >= 32768, the latter being Rec. 601 gray, rounded, of at least 1.
    * So a black pixel (gray 0) is background, as in the published chain, where "nonzero becomes 255". */
   MeanBelow,
-  /** For stained tissue on glass: darker or more colored than this slide's glass, by thresholds taken from this slide's
-   * own histograms, and of a hue that a hematoxylin and eosin stain can have (not marker pen). */
-  DensityOrSaturation,
+  /** For hematoxylin and eosin: colored as these stains color this slide's glass; see TissueRule. */
+  Stain,
   /** For fluorescence: brighter than this slide's dark ground. */
   BrightOnDark
 };
@@ -28,10 +27,13 @@ enum class TissueMethod
 /** What the thresholds of a slide are taken from: counted over all its pixels, never over a part. */
 struct GigapixelTissue_EXPORT TissueHistogram
 {
-  /** Pixels by the largest channel, by the smallest one, and by chroma (largest minus smallest). */
+  /** Pixels by their largest channel. */
   std::array<std::uint64_t, 256> largest{};
-  std::array<std::uint64_t, 256> smallest{};
-  std::array<std::uint64_t, 256> chroma{};
+  /** Pixels that may be glass, per channel (gray: the first): largest channel at least 180 (glass is the bright ground
+   * of any stained slide), largest minus smallest at most 16 (the cast of a light source is less, a stain more). White
+   * (255, 255, 255) is left out: it is what readers give for areas that were not scanned. */
+  std::array<std::array<std::uint64_t, 256>, 3> glass{};
+  std::uint64_t                                 pixels{ 0 };
 
   TissueHistogram & operator+=(const TissueHistogram & other);
 };
@@ -42,19 +44,31 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
                                         unsigned              channels,
                                         TissueHistogram &     histogram);
 
-/** The rule of one slide: a method and its numbers. */
+/** The rule of one slide: a method and its numbers.
+ *
+ * Stain: with d the difference between the glass and the pixel (R, G, B), the pixel is tissue where all of these hold:
+ * - dG - min(dR, dB) >= stain, and >= dG / 12: something absorbs green more than red or blue. Eosin (pink) and
+ * hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not, however
+ * dark they are;
+ * - 4 dR <= 5 dG: not blue or green pen, which absorb red most. Hematoxylin may absorb red up to 5/4 of green;
+ * - dB <= dG + 10: not yellow or brown;
+ * - not (5 dB > 4 dG and 4 dR < dG and dG >= 40): not red pen. Eosin absorbs less blue for its green, and blood more
+ *   red: of the sample slides' strongly stained pixels, none has both.
+ * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least 2 * stain. */
 struct TissueRule
 {
-  TissueMethod method{ TissueMethod::MeanBelow };
-  /** DensityOrSaturation: tissue has a channel of at most this value ... */
-  int darkest{ 230 };
-  /** ... or a chroma of at least this. BrightOnDark does not use it. */
-  int chroma{ 256 };
-  /** BrightOnDark: the largest channel is at least this. */
+  TissueMethod       method{ TissueMethod::MeanBelow };
+  std::array<int, 3> glass{ { 243, 243, 243 } };
+  int                stain{ 6 };
+  /** BrightOnDark: tissue's largest channel is at least this. */
   int brightest{ 256 };
 };
 
-/** The rule for a slide with this histogram. MeanBelow does not look at it. */
+/** The rule for a slide with this histogram. MeanBelow does not look at it.
+ * Stain: glass is the commonest value of each channel among the pixels that may be glass, and stain is 3 more than the
+ * spread of the glass: how far 95 % of the brighter ones lie above it (brighter than glass is noise only). Where fewer
+ * than one pixel in a thousand may be glass, glass is 243 and stain is 6, as on most scanners.
+ * BrightOnDark: Otsu's threshold on the square root of the values, on which photon noise is even. */
 GigapixelTissue_EXPORT TissueRule MakeTissueRule(TissueMethod method, const TissueHistogram & histogram);
 
 /** Otsu's threshold: the value t that separates [0, t) from [t, 255] with the largest variance between the two; 256 if

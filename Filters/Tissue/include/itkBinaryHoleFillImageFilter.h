@@ -10,7 +10,8 @@ namespace itk
 /** \class BinaryHoleFillImageFilter
  * \brief Makes holes foreground: background that is not 4-connected to the image's edge.
  *
- * Equal to BinaryFillholeImageFilter with FullyConnected off, but it streams; see RunLengthMaskImageFilter. */
+ * Equal, with the default MaximumArea, to BinaryFillholeImageFilter with FullyConnected off, but it streams; see
+ * RunLengthMaskImageFilter. */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryHoleFillImageFilter : public RunLengthMaskImageFilter<TInputImage, TOutputImage>
 {
@@ -25,6 +26,10 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(BinaryHoleFillImageFilter, RunLengthMaskImageFilter);
 
+  /** Larger holes stay, in pixels; default: the largest number, so that all holes are filled. */
+  itkSetMacro(MaximumArea, SizeValueType);
+  itkGetConstMacro(MaximumArea, SizeValueType);
+
 protected:
   BinaryHoleFillImageFilter() = default;
   ~BinaryHoleFillImageFilter() override = default;
@@ -32,8 +37,18 @@ protected:
   void
   ChangeMask(gigapixel::RunLengthMask & mask) override
   {
-    mask.FillHoles();
+    mask.FillHoles(m_MaximumArea);
   }
+
+  void
+  PrintSelf(std::ostream & os, Indent indent) const override
+  {
+    Superclass::PrintSelf(os, indent);
+    os << indent << "MaximumArea: " << m_MaximumArea << std::endl;
+  }
+
+private:
+  SizeValueType m_MaximumArea{ NumericTraits<SizeValueType>::max() };
 };
 
 } // namespace itk

@@ -30,7 +30,8 @@ namespace itk
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
- * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel. SetMicronsPerPixel() overrules both.
+ * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel, and nothing that fills a thousandth of the image is
+ * removed for its size. SetMicronsPerPixel() overrules both.
  *
  * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip
  * on the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
@@ -78,6 +79,10 @@ public:
   itkSetClampMacro(DilationRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(DilationRadiusInMicrometers, double);
 
+  /** Larger holes stay holes; 0: holes of any size are filled. */
+  itkSetClampMacro(MaximumHoleAreaInSquareMicrometers, double, 0.0, 1e15);
+  itkGetConstMacro(MaximumHoleAreaInSquareMicrometers, double);
+
   /** Smaller pieces of tissue are taken for debris, after the hole fill. */
   itkSetClampMacro(MinimumAreaInSquareMicrometers, double, 0.0, 1e15);
   itkGetConstMacro(MinimumAreaInSquareMicrometers, double);
@@ -111,6 +116,7 @@ private:
 
   void                         MeasureLabelPixel();
   unsigned int                 ToPixels(double micrometers) const;
+  SizeValueType                ToPixelArea(double squareMicrometers) const;
   void                         ConnectStages();
   std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
@@ -123,6 +129,7 @@ private:
   double       m_MedianRadiusInMicrometers{ 0.0 };
   double       m_ErosionRadiusInMicrometers{ 0.0 };
   double       m_DilationRadiusInMicrometers{ 0.0 };
+  double       m_MaximumHoleAreaInSquareMicrometers{ 0.0 };
   double       m_MinimumAreaInSquareMicrometers{ 0.0 };
   double       m_LabelMicronsPerPixel{ gigapixel::NominalLabelMicronsPerPixel };
   bool         m_MicronsPerPixelIsKnown{ false };

@@ -40,6 +40,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
     m_MedianRadiusInMicrometers = preset.medianRadius;
     m_ErosionRadiusInMicrometers = preset.erosionRadius;
     m_DilationRadiusInMicrometers = preset.dilationRadius;
+    m_MaximumHoleAreaInSquareMicrometers = preset.maximumHoleArea;
     m_MinimumAreaInSquareMicrometers = preset.minimumArea;
     this->Modified();
   }
@@ -94,6 +95,14 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixels(double micrometers) 
 }
 
 template <typename TInputImage, typename TOutputImage>
+SizeValueType
+TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixelArea(double squareMicrometers) const
+{
+  return static_cast<SizeValueType>(
+    std::llround(squareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel)));
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
 {
@@ -102,8 +111,17 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   m_Majority->SetRadius(this->ToPixels(m_MedianRadiusInMicrometers));
   m_Erode->SetRadius(this->ToPixels(m_ErosionRadiusInMicrometers));
   m_Dilate->SetRadius(this->ToPixels(m_DilationRadiusInMicrometers));
-  m_AreaOpening->SetMinimumArea(static_cast<SizeValueType>(
-    std::llround(m_MinimumAreaInSquareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel))));
+  m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers > 0.0
+                               ? this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers)
+                               : NumericTraits<SizeValueType>::max());
+  SizeValueType smallest = this->ToPixelArea(m_MinimumAreaInSquareMicrometers);
+  if (!m_MicronsPerPixelIsKnown)
+  {
+    // The nominal pixel may be far too small (a thumbnail): what fills a thousandth of the picture is no debris.
+    const auto input = this->GetInput()->GetLargestPossibleRegion().GetNumberOfPixels();
+    smallest = std::min<SizeValueType>(smallest, input / (1000 * m_ShrinkFactor * m_ShrinkFactor));
+  }
+  m_AreaOpening->SetMinimumArea(smallest);
 
   if (m_ShrinkFactor > 1)
   {
@@ -211,6 +229,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
   os << indent << "MedianRadiusInMicrometers: " << m_MedianRadiusInMicrometers << std::endl;
   os << indent << "ErosionRadiusInMicrometers: " << m_ErosionRadiusInMicrometers << std::endl;
   os << indent << "DilationRadiusInMicrometers: " << m_DilationRadiusInMicrometers << std::endl;
+  os << indent << "MaximumHoleAreaInSquareMicrometers: " << m_MaximumHoleAreaInSquareMicrometers << std::endl;
   os << indent << "MinimumAreaInSquareMicrometers: " << m_MinimumAreaInSquareMicrometers << std::endl;
   os << indent << "LabelMicronsPerPixel: " << m_LabelMicronsPerPixel
      << (m_MicronsPerPixelIsKnown ? " (known)" : " (nominal)") << std::endl;

@@ -16,7 +16,7 @@ namespace itk
  *
  * Three methods, see gigapixel::TissueMethod, whose comments give the rules in whole numbers:
  * - MeanBelow (default): the published rule, a fixed threshold of 230;
- * - DensityOrSaturation and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
+ * - Stain and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
  *   filter pulls the input once in strips for them and keeps them until something upstream is modified.
  *
  * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */

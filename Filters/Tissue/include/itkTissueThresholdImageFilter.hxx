@@ -111,8 +111,8 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & 
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Method: " << static_cast<int>(m_Method) << std::endl;
-  os << indent << "Rule: darkest " << m_Rule.darkest << ", chroma " << m_Rule.chroma << ", brightest "
-     << m_Rule.brightest << std::endl;
+  os << indent << "Rule: glass " << m_Rule.glass[0] << " " << m_Rule.glass[1] << " " << m_Rule.glass[2] << ", stain "
+     << m_Rule.stain << ", brightest " << m_Rule.brightest << std::endl;
 }
 
 } // namespace itk

@@ -166,7 +166,7 @@ RunLengthMask::AppendRow(const unsigned char * pixels)
 }
 
 void
-RunLengthMask::FillHoles()
+RunLengthMask::FillHoles(std::uint64_t maximum)
 {
   const Runs        background(*this, false);
   const std::size_t height = this->GetHeight();
@@ -193,16 +193,28 @@ RunLengthMask::FillHoles()
     }
   }
 
+  // Set 0 is never a hole, however small.
+  std::vector<std::uint64_t> areas(background.GetFirstNumber(height) + 1, 0);
+  for (std::size_t y = 0; y < height; ++y)
+  {
+    for (std::size_t i = 0; i < background.GetCount(y); ++i)
+    {
+      const std::uint32_t root = sets.GetRoot(static_cast<std::uint32_t>(background.GetFirstNumber(y) + i + 1));
+      areas[root] += background.GetEnd(y, i) - background.GetBegin(y, i);
+    }
+  }
+
   std::size_t   kept = 0;
   std::size_t   begin = 0;
   std::uint32_t number = 1;
   for (std::size_t y = 0; y < height; ++y)
   {
     const std::size_t end = m_RowStarts[y + 1];
-    ++number;
     for (std::size_t i = begin; i < end; i += 2, ++number)
     {
-      const bool joins = i > begin && sets.GetRoot(number - 1) != 0;
+      // The background run before this run; the row's first one touches the edge.
+      const std::uint32_t before = sets.GetRoot(number);
+      const bool          joins = i > begin && before != 0 && areas[before] <= maximum;
       if (joins)
       {
         m_Changes[kept - 1] = m_Changes[i + 1];
@@ -213,6 +225,8 @@ RunLengthMask::FillHoles()
         m_Changes[kept++] = m_Changes[i + 1];
       }
     }
+    // The background run after the last one.
+    ++number;
     begin = end;
     m_RowStarts[y + 1] = kept;
   }

@@ -3,6 +3,8 @@
 #include "gigapixelInstructionSets.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace gigapixel
 {
@@ -36,30 +38,154 @@ ApplyMeanBelow1(const unsigned char * pixels, std::size_t count, unsigned char *
   }
 }
 
+inline unsigned char
+IsStained(const TissueRule & rule, int red, int green, int blue)
+{
+  const int  dr = rule.glass[0] - red;
+  const int  dg = rule.glass[1] - green;
+  const int  db = rule.glass[2] - blue;
+  const int  least = dr < db ? dr : db;
+  const bool stained = (dg - least >= rule.stain) & (12 * (dg - least) >= dg);
+  const bool bluish = 4 * dr > 5 * dg;
+  const bool yellowish = db > dg + 10;
+  const bool redPen = (5 * db > 4 * dg) & (4 * dr < dg) & (dg >= 40);
+  return stained & !bluish & !yellowish & !redPen ? 255 : 0;
+}
+
+GIGAPIXEL_INSTRUCTION_SETS void
+ApplyStain3(const TissueRule &    given,
+            const unsigned char * pixels,
+            std::size_t           count,
+            unsigned char * __restrict output)
+{
+  const TissueRule rule = given;
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    output[i] = IsStained(rule, pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
+  }
+}
+
+GIGAPIXEL_INSTRUCTION_SETS void
+ApplyStain1(const TissueRule & rule, const unsigned char * pixels, std::size_t count, unsigned char * __restrict output)
+{
+  const int darkest = rule.glass[0] - 2 * rule.stain;
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    output[i] = pixels[i] <= darkest ? 255 : 0;
+  }
+}
+
+inline unsigned char
+GetLargest(const unsigned char * pixel, unsigned channels)
+{
+  return channels == 1 ? pixel[0] : std::max(pixel[0], std::max(pixel[1], pixel[2]));
+}
+
+/** Commonest value, and how far 95 % of the larger ones lie above it. */
+struct Peak
+{
+  int value;
+  int spread;
+};
+
+Peak
+FindPeak(const std::array<std::uint64_t, 256> & histogram)
+{
+  const auto    mode = std::max_element(histogram.begin(), histogram.end());
+  std::uint64_t brighter = 0;
+  for (auto bin = mode; bin != histogram.end(); ++bin)
+  {
+    brighter += *bin;
+  }
+  std::uint64_t below = 0;
+  auto          bin = mode;
+  while (bin + 1 != histogram.end() && 20 * (below += *bin) <= 19 * brighter)
+  {
+    ++bin;
+  }
+  return { static_cast<int>(mode - histogram.begin()), static_cast<int>(bin - mode) };
+}
+
+TissueRule
+MakeStainRule(const TissueHistogram & histogram)
+{
+  TissueRule rule;
+  rule.method = TissueMethod::Stain;
+  std::uint64_t candidates = 0;
+  for (const std::uint64_t count : histogram.glass[0])
+  {
+    candidates += count;
+  }
+  if (candidates == 0 || candidates < histogram.pixels / 1000)
+  {
+    return rule;
+  }
+  int spread = 0;
+  for (std::size_t channel = 0; channel < 3; ++channel)
+  {
+    const Peak peak = FindPeak(histogram.glass[channel]);
+    rule.glass[channel] = peak.value;
+    spread = std::max(spread, peak.spread);
+  }
+  rule.stain = 3 + spread;
+  return rule;
+}
+
+/** Otsu's threshold after the square root, in 256 steps, given back on the scale of the values. */
+int
+OtsuOfRoots(const std::array<std::uint64_t, 256> & histogram)
+{
+  std::array<std::uint64_t, 256> roots{};
+  const auto getRoot = [](int value) { return static_cast<int>(std::lround(std::sqrt(255.0 * value))); };
+  for (int value = 0; value < 256; ++value)
+  {
+    roots[getRoot(value)] += histogram[value];
+  }
+  const int threshold = OtsuThreshold(roots);
+  int       value = 0;
+  while (value < 256 && getRoot(value) < threshold)
+  {
+    ++value;
+  }
+  return value;
+}
+
 } // namespace
 
 TissueHistogram &
 TissueHistogram::operator+=(const TissueHistogram & other)
 {
-  for (std::size_t i = 0; i < 256; ++i)
+  const auto add = [](std::array<std::uint64_t, 256> & to, const std::array<std::uint64_t, 256> & from) {
+    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
+  };
+  add(largest, other.largest);
+  for (std::size_t channel = 0; channel < 3; ++channel)
   {
-    largest[i] += other.largest[i];
-    smallest[i] += other.smallest[i];
-    chroma[i] += other.chroma[i];
+    add(glass[channel], other.glass[channel]);
   }
+  pixels += other.pixels;
   return *this;
 }
 
 void
 CountPixels(const unsigned char * pixels, std::size_t count, unsigned channels, TissueHistogram & histogram)
 {
+  constexpr int darkestGlass = 180;
+  constexpr int strongestCast = 16;
   for (std::size_t i = 0; i < count; ++i, pixels += channels)
   {
-    const auto [low, high] = std::minmax_element(pixels, pixels + channels);
-    ++histogram.largest[*high];
-    ++histogram.smallest[*low];
-    ++histogram.chroma[*high - *low];
+    const int low = channels == 1 ? pixels[0] : std::min(pixels[0], std::min(pixels[1], pixels[2]));
+    const int high = GetLargest(pixels, channels);
+    ++histogram.largest[high];
+    if (high >= darkestGlass && high - low <= strongestCast && low < 255)
+    {
+      for (unsigned channel = 0; channel < 3; ++channel)
+      {
+        ++histogram.glass[channel][pixels[channel % channels]];
+      }
+    }
   }
+  histogram.pixels += count;
 }
 
 int
@@ -98,16 +224,15 @@ OtsuThreshold(const std::array<std::uint64_t, 256> & histogram)
 TissueRule
 MakeTissueRule(TissueMethod method, const TissueHistogram & histogram)
 {
+  if (method == TissueMethod::Stain)
+  {
+    return MakeStainRule(histogram);
+  }
   TissueRule rule;
   rule.method = method;
-  if (method == TissueMethod::DensityOrSaturation)
+  if (method == TissueMethod::BrightOnDark)
   {
-    rule.darkest = OtsuThreshold(histogram.smallest) - 1;
-    rule.chroma = OtsuThreshold(histogram.chroma);
-  }
-  else if (method == TissueMethod::BrightOnDark)
-  {
-    rule.brightest = OtsuThreshold(histogram.largest);
+    rule.brightest = OtsuOfRoots(histogram.largest);
   }
   return rule;
 }
@@ -124,17 +249,13 @@ ApplyTissueRule(const TissueRule &    rule,
     case TissueMethod::MeanBelow:
       (channels == 1 ? ApplyMeanBelow1 : ApplyMeanBelow3)(pixels, count, output);
       break;
-    case TissueMethod::DensityOrSaturation:
-      for (std::size_t i = 0; i < count; ++i, pixels += channels)
-      {
-        const auto [low, high] = std::minmax_element(pixels, pixels + channels);
-        output[i] = *low <= rule.darkest || *high - *low >= rule.chroma ? 255 : 0;
-      }
+    case TissueMethod::Stain:
+      (channels == 1 ? ApplyStain1 : ApplyStain3)(rule, pixels, count, output);
       break;
     case TissueMethod::BrightOnDark:
       for (std::size_t i = 0; i < count; ++i, pixels += channels)
       {
-        output[i] = *std::max_element(pixels, pixels + channels) >= rule.brightest ? 255 : 0;
+        output[i] = GetLargest(pixels, channels) >= rule.brightest ? 255 : 0;
       }
       break;
   }
