@@ -106,7 +106,7 @@ GetHalfWidth(std::size_t radius, std::size_t dy)
 
 /** to = to OR row moved by `shift` pixels to the left and to the right (Dilating), or AND (not Dilating). */
 template <bool Dilating>
-inline __attribute__((always_inline)) void
+GIGAPIXEL_ALWAYS_INLINE void
 WidenRow(const Word * __restrict row, std::size_t words, std::size_t shift, Word * __restrict to)
 {
   const std::size_t q = shift / 64;
@@ -126,7 +126,7 @@ WidenRow(const Word * __restrict row, std::size_t words, std::size_t shift, Word
 }
 
 template <bool Dilating>
-inline __attribute__((always_inline)) void
+GIGAPIXEL_ALWAYS_INLINE void
 JoinRow(const Word * __restrict row, std::size_t words, Word * __restrict to)
 {
   for (std::size_t i = 0; i < words; ++i)
@@ -138,7 +138,7 @@ JoinRow(const Word * __restrict row, std::size_t words, Word * __restrict to)
 /** A disc is a stack of horizontal lines. Each input row is widened step by step to all half-widths that the disc has,
  * and joined into the output rows in which the disc has that width. */
 template <bool Dilating>
-inline __attribute__((always_inline)) void
+GIGAPIXEL_ALWAYS_INLINE void
 ApplyDisc(const Word * const * rows, std::size_t height, std::size_t words, std::size_t radius, BitBand & output)
 {
   std::vector<std::vector<std::size_t>> offsetsOfHalfWidth(radius + 1);
@@ -215,7 +215,7 @@ private:
 
 /** numbers += row (Adding) or numbers -= row. */
 template <bool Adding>
-inline __attribute__((always_inline)) void
+GIGAPIXEL_ALWAYS_INLINE void
 CountRow(const Word * row, std::size_t words, std::size_t digits, BitPlanes & numbers)
 {
   for (std::size_t i = 0; i < words; i += Group)
@@ -236,7 +236,7 @@ CountRow(const Word * row, std::size_t words, std::size_t digits, BitPlanes & nu
 }
 
 /** sum = a + (b taken from `shift` pixels further right); a has aDigits, b has bDigits, sum has sumDigits. */
-inline __attribute__((always_inline)) void
+GIGAPIXEL_ALWAYS_INLINE void
 AddShifted(const BitPlanes & a,
            std::size_t       aDigits,
            const BitPlanes & b,
@@ -306,7 +306,7 @@ public:
     , m_Sum{ this->MakeSum(), this->MakeSum() }
   {}
 
-  inline __attribute__((always_inline)) void
+  GIGAPIXEL_ALWAYS_INLINE void
   Apply(const Word * const * rows, std::size_t height, BitBand & output)
   {
     for (std::size_t j = 0; j + 1 < m_Side; ++j)
@@ -334,7 +334,7 @@ private:
   }
 
   /** The sums over the squares; the number at a pixel is that of the square whose left column is there. */
-  inline __attribute__((always_inline)) const BitPlanes &
+  GIGAPIXEL_ALWAYS_INLINE const BitPlanes &
   SumColumns()
   {
     // Over `length` columns: the power of two in hand; over `offset` columns: what is already added up.
@@ -365,7 +365,7 @@ private:
   }
 
   /** 1 where the sum is more than half of the square: the carry of sum + (2^digits - threshold). */
-  inline __attribute__((always_inline)) void
+  GIGAPIXEL_ALWAYS_INLINE void
   Compare(const BitPlanes & sum, Word * output)
   {
     const std::size_t threshold = (m_Side * m_Side + 1) / 2;

@@ -10,4 +10,11 @@
 #  define GIGAPIXEL_INSTRUCTION_SETS
 #endif
 
+/** Before a function that such a function calls: it must become part of it, to be made for its instruction set. */
+#if defined(__GNUC__)
+#  define GIGAPIXEL_ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#  define GIGAPIXEL_ALWAYS_INLINE inline
+#endif
+
 #endif
