@@ -1,0 +1,41 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The program gigapixel lies on PATH, with all its commands."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import itkgigapixel as gp
+import numpy as np
+
+PROGRAM = pathlib.Path(sys.executable).parent / "gigapixel"
+
+
+def gigapixel(*arguments: str) -> str:
+    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_info_and_label(drawn, tmp_path):
+    assert json.loads(gigapixel("info", drawn[0], "--json"))
+    mask = tmp_path / "mask.pyramid.tif"
+    gigapixel("label", drawn[0], "-o", mask, "--quiet")
+    assert np.array_equal(gp.Slide(mask).read(gray=True), gp.Slide(gp.label(drawn[0], tmp_path / "b.pyramid.tif")).read(gray=True))
+
+
+def test_train_and_segment(drawn, tmp_path):
+    cohort = tmp_path / "cohort.csv"
+    cohort.write_text(f"slide,mask,split\n{drawn[0]},{drawn[1]},train\n")
+    gigapixel("train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--seed", 4, "--quiet")
+    gigapixel("segment", drawn[0], "--model", tmp_path / "run", "-o", tmp_path / "program.pyramid.tif", "--quiet")
+    # The same run from Python has the same bits.
+    gp.train(cohort, tmp_path / "again", epochs=1, seed=4)
+    segmented = gp.segment(drawn[0], tmp_path / "again", tmp_path / "python.pyramid.tif")
+    assert np.array_equal(gp.Slide(segmented).read(gray=True), gp.Slide(tmp_path / "program.pyramid.tif").read(gray=True))
+
+
+def test_a_wrong_file_is_a_sentence(tmp_path):
+    result = subprocess.run([PROGRAM, "info", tmp_path / "nothing.svs"], capture_output=True, text=True)
+    assert result.returncode == 1 and "nothing.svs" in result.stderr
