@@ -25,11 +25,14 @@ MakeWriter(const itk::Image<float, 2> & image, const std::string & file, itk::Py
   writer->SetComponentType(itk::IOComponentEnum::UCHAR);
   writer->SetPixelType(itk::IOPixelEnum::SCALAR);
   writer->SetNumberOfComponents(1);
+  // The first pixel may have any index; a file has only the place of it.
+  itk::Image<float, 2>::PointType first;
+  image.TransformIndexToPhysicalPoint(image.GetLargestPossibleRegion().GetIndex(), first);
   for (unsigned axis = 0; axis < 2; ++axis)
   {
     writer->SetDimensions(axis, image.GetLargestPossibleRegion().GetSize(axis));
     writer->SetSpacing(axis, image.GetSpacing()[axis]);
-    writer->SetOrigin(axis, image.GetOrigin()[axis]);
+    writer->SetOrigin(axis, first[axis]);
   }
   return writer;
 }
