@@ -59,7 +59,7 @@ ReadProcValue(const char * file, const std::string & key)
 
 } // namespace
 
-Interrupted::Interrupted(std::string advice)
+Interrupted::Interrupted(const std::string & advice)
   : m_Message("Interrupted." + (advice.empty() ? std::string() : ' ' + advice))
 {}
 

@@ -1,0 +1,197 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentKinds.h"
+
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Type = ArgumentType;
+using Channel = ArgumentChannel;
+
+Argument
+Numeric(Type                type,
+        const std::string & name,
+        const std::string & value,
+        double              least,
+        double              most,
+        const std::string & text)
+{
+  Argument argument{ name, type, type == Type::Integer ? "N" : "X", text, value };
+  argument.minimum = least;
+  argument.maximum = most;
+  return argument;
+}
+} // namespace
+
+Argument
+Slides(const std::string & description)
+{
+  Argument argument{ "SLIDE", Type::File, "", description };
+  argument.channel = Channel::Input;
+  argument.content = "slide";
+  argument.required = true;
+  argument.repeated = true;
+  return argument;
+}
+
+Argument
+Slide(const std::string & description)
+{
+  Argument argument = Slides(description);
+  argument.repeated = false;
+  return argument;
+}
+
+Argument
+InputFile(const std::string & name,
+          const std::string & placeholder,
+          const std::string & content,
+          const std::string & text)
+{
+  Argument argument{ name, Type::File, placeholder, text };
+  argument.channel = Channel::Input;
+  argument.content = content;
+  return argument;
+}
+
+Argument
+OutputFile(const std::string & name,
+           const std::string & placeholder,
+           const std::string & content,
+           const std::string & text)
+{
+  Argument argument = InputFile(name, placeholder, content, text);
+  argument.channel = Channel::Output;
+  return argument;
+}
+
+Argument
+Output(const std::string & placeholder, const std::string & content, const std::string & text)
+{
+  Argument argument = OutputFile("output", placeholder, content, text);
+  argument.shortName = 'o';
+  return argument;
+}
+
+Argument
+Switch(const std::string & name, const std::string & text)
+{
+  return Argument{ name, Type::Switch, "", text };
+}
+
+Argument
+Choice(const std::string & name, std::vector<std::string> choices, const std::string & value, const std::string & text)
+{
+  Argument argument{ name, Type::Choice, "NAME", text, value };
+  argument.choices = std::move(choices);
+  return argument;
+}
+
+Argument
+Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text)
+{
+  return Numeric(Type::Integer, name, value, least, most, text);
+}
+
+Argument
+Number(const std::string & name, const std::string & value, double least, double most, const std::string & text)
+{
+  return Numeric(Type::Number, name, value, least, most, text);
+}
+
+Argument
+Resolution(const std::string & name, const std::string & value, const std::string & text)
+{
+  Argument argument = Number(name, value, 0.05, name == "slide-mpp" ? 20 : 1000, text);
+  argument.unit = "µm/px";
+  return argument;
+}
+
+Argument
+SlideResolution()
+{
+  return Resolution(
+    "slide-mpp", "", "Resolution of level 0, for slides whose file does not tell it or tells nonsense.");
+}
+
+Argument
+Required(Argument argument)
+{
+  argument.required = true;
+  return argument;
+}
+
+Argument
+OneOf(const std::string & alternative, Argument argument)
+{
+  argument.alternative = alternative;
+  return argument;
+}
+
+Argument
+Level()
+{
+  return OneOf("level", Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest, and the default."));
+}
+
+Argument
+LevelResolution()
+{
+  return OneOf(
+    "level",
+    Resolution(
+      "mpp", "", "Pyramid level by its resolution: the coarsest that is not coarser than this (5 % allowed)."));
+}
+
+Argument
+Network()
+{
+  return Argument{ "network",
+                   Type::Text,
+                   "NAME|FILE.json",
+                   "The network: a name (remedios2023) or a JSON file of layers, channels, kernels, strides and skips.",
+                   "remedios2023" };
+}
+
+Argument
+Memory()
+{
+  return Argument{ "memory",
+                   Type::Memory,
+                   "BYTES",
+                   "Peak resident memory that the whole process may take, for instance 2G or 512M. It never changes a "
+                   "result, only how much is in flight. Without it: what the machine has free." };
+}
+
+Argument
+TileSize()
+{
+  Argument argument = Integer(
+    "tile-size", "", 32, 65536, "Side of a tile's core, a multiple of the network's stride. Without it: the plan's.");
+  argument.unit = "px";
+  return argument;
+}
+
+Argument
+Overwrite()
+{
+  return Switch("overwrite",
+                "Replace outputs that exist. Without it, a valid output of the same slide is kept and skipped, so that "
+                "an interrupted batch goes on where it was.");
+}
+
+std::vector<Argument>
+CommonArguments()
+{
+  Argument threads =
+    Integer("threads", "0", 0, 4096, "Threads to use; 0: as many as there are cores. No result depends on it.");
+  Argument quiet = Switch("quiet", "No progress and no messages but warnings and errors.");
+  quiet.shortName = 'q';
+  Argument help = Switch("help", "Show this help.");
+  help.shortName = 'h';
+  return { threads, quiet, Switch("json", "Print the result on stdout as JSON; messages stay on stderr."), help };
+}
+
+} // namespace gigapixel::commandline
