@@ -17,7 +17,7 @@ namespace gigapixel::commandline
 class GigapixelCommandLine_EXPORT Interrupted : public std::exception
 {
 public:
-  explicit Interrupted(std::string advice = {});
+  explicit Interrupted(const std::string & advice = {});
   ~Interrupted() override;
 
   const char * what() const noexcept override;

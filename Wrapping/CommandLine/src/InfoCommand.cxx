@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentText.h"
 #include "CommandFunctions.h"
 #include "ITKMessages.h"
 #include "OutputCheck.h"
@@ -80,8 +81,8 @@ DescribeSlide(const std::string & file, const ArgumentValues & values)
   info["height"] = size[1];
   info["channels"] = slide->GetNumberOfComponents();
   info["mpp"] = Known(resolution);
-  const std::string magnification = GetProperty(*slide, "openslide.objective-power");
-  info["magnification"] = magnification.empty() ? JSON() : JSON(std::atof(magnification.c_str()));
+  const auto magnification = ReadNumber(GetProperty(*slide, "openslide.objective-power"));
+  info["magnification"] = magnification ? JSON(*magnification) : JSON();
   info["widthMm"] = Known(static_cast<double>(size[0]) * resolution / 1000);
   info["heightMm"] = Known(static_cast<double>(size[1]) * resolution / 1000);
   info["levels"] = DescribeLevels(*slide);
@@ -94,7 +95,7 @@ DescribeSlide(const std::string & file, const ArgumentValues & values)
   {
     for (const char * key : { "x", "y", "width", "height" })
     {
-      bounds[key] = std::atoll(GetProperty(*slide, std::string("openslide.bounds-") + key).c_str());
+      bounds[key] = ReadInteger(GetProperty(*slide, std::string("openslide.bounds-") + key)).value_or(0);
     }
   }
   info["bounds"] = bounds;

@@ -5,7 +5,6 @@
 
 #include "itkImageFileReader.h"
 #include "itkJPEGImageIOFactory.h"
-#include "itkMetaDataObject.h"
 #include "itkMetaImageIOFactory.h"
 #include "itkNrrdImageIOFactory.h"
 #include "itkPNGImageIOFactory.h"
@@ -13,8 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <locale>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel::commandline
@@ -47,24 +44,6 @@ FindImageIO(const std::string & file)
   return io;
 }
 
-/** Center of the first pixel in mm: as our pyramids write it into the image description, else as the reader says. */
-std::array<double, 2>
-GetOrigin(itk::ImageIOBase & io)
-{
-  std::string description;
-  itk::ExposeMetaData(io.GetMetaDataDictionary(), "tiff.ImageDescription", description);
-  const std::string     key = "origin-mm = ";
-  const std::size_t     place = description.find(key);
-  std::array<double, 2> origin{ io.GetOrigin(0), io.GetOrigin(1) };
-  if (description.rfind("ITKGigapixel pyramid", 0) == 0 && place != std::string::npos)
-  {
-    std::istringstream numbers(description.substr(place + key.size()));
-    numbers.imbue(std::locale::classic());
-    numbers >> origin[0] >> origin[1];
-  }
-  return origin;
-}
-
 void
 RefuseColors(const std::string & file, unsigned channels)
 {
@@ -95,9 +74,8 @@ MaskImage::MaskImage(const std::string & file)
 }
 
 void
-MaskImage::SetGeometry(itk::ImageIOBase & io)
+MaskImage::SetGeometry(const itk::ImageIOBase & io)
 {
-  const auto origin = GetOrigin(io);
   const bool isKnown = IsPlausible(io.GetSpacing(0)) && IsPlausible(io.GetSpacing(1));
   for (unsigned axis = 0; axis < 2; ++axis)
   {
@@ -107,7 +85,7 @@ MaskImage::SetGeometry(itk::ImageIOBase & io)
       m_Grid.spacing[axis] = io.GetSpacing(axis);
       // The first pixel's center lies less than half a pixel from 0, in levels (ITK counts from the center of level 0's
       // first pixel) as in files without an origin; regions begin so many whole pixels further on.
-      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(origin[axis] / io.GetSpacing(axis) + 1e-3);
+      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(io.GetOrigin(axis) / io.GetSpacing(axis) + 1e-3);
     }
   }
 }

@@ -34,7 +34,7 @@ public:
 private:
   void ReadWhole();
 
-  void SetGeometry(itk::ImageIOBase & io);
+  void SetGeometry(const itk::ImageIOBase & io);
 
   PlaneGrid                       m_Grid;
   itk::WholeSlideImageIO::Pointer m_Pyramid; ///< null: m_Pixels holds all
