@@ -8,7 +8,7 @@ from typing import Optional, Sequence
 
 import itk
 
-from itkgigapixel.progress import bar
+from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide
 from itkgigapixel.tissue import _source, write
 
@@ -59,7 +59,7 @@ def train(
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
             _add(trainer, split, *sample)
-    with bar(trainer, "train", progress) as shown:
+    with running(trainer, "train", progress) as shown:
         if shown is not None:
 
             def tell():
@@ -115,7 +115,7 @@ def segment(
     if probability:
         network.SetOutputMode("probability")
     if output is None:
-        with bar(network, "segment", progress):
+        with running(network, "segment", progress):
             network.Update()
         return network.GetOutput()
     write(network, output, "segment", progress)

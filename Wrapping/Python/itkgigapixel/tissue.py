@@ -8,7 +8,7 @@ from typing import Optional
 
 import itk
 
-from itkgigapixel.progress import bar
+from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide
 
 
@@ -46,7 +46,7 @@ def label(
     tissue.SetPreset(preset)
     tissue.SetShrinkFactor(downsample)
     if output is None:
-        with bar(tissue, "label", progress):
+        with running(tissue, "label", progress):
             tissue.Update()
         return tissue.GetOutput()
     write(tissue, output, "label", progress)
@@ -69,5 +69,5 @@ def write(source, output: Path, description: str, progress: bool) -> None:
     writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=os.fspath(output))
     if os.fspath(output).endswith((".pyramid.tif", ".pyramid.tiff")):
         writer.SetImageIO(itk.PyramidTIFFImageIO.New())
-    with bar(writer, description, progress):
+    with running(writer, description, progress):
         writer.Update()

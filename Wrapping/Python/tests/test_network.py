@@ -5,6 +5,8 @@ import json
 import pathlib
 import pickle
 import struct
+import subprocess
+import sys
 
 import itk
 import itkgigapixel as gp
@@ -171,6 +173,33 @@ def test_progress_and_abort(picture, tmp_path):
     with pytest.raises(RuntimeError, match="(?i)abort"):
         stopped.Update()
     assert stopped.GetTrainingProgress()["epoch"] < 50
+
+
+def test_ctrl_c(drawn, tmp_path):
+    """In an interpreter of its own, which sends itself the signal a second after the training began."""
+    code = """
+import os, signal, sys, threading, itkgigapixel as gp
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    gp.train([sys.argv[1:3]], sys.argv[3], epochs=10000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run = [sys.executable, "-c", code, *drawn, str(tmp_path / "run")]
+    assert subprocess.run(run, capture_output=True, text=True, timeout=120).stdout == "interrupted\n"
+    assert (tmp_path / "run" / "last.safetensors").exists()
+
+
+def test_whole_is_streamed(picture, tmp_path):
+    """LibTorch's automatic differentiation inside of Python, against the engine's own."""
+    results = []
+    for strategy in ("whole", "streamed"):
+        one = trainer(picture, tmp_path / strategy)
+        one.SetStrategy(strategy)
+        one.Update()
+        results.append(one.GetTrainingProgress()["loss"])
+        assert one.GetStrategy() == strategy
+    assert results[0] == pytest.approx(results[1], rel=1e-6)
 
 
 def test_resume_is_uninterrupted(picture, tmp_path):
