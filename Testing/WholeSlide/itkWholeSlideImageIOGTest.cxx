@@ -9,6 +9,7 @@
 #include "itkImageFileWriter.h"
 #include "itkImageIOFactory.h"
 #include "itkMetaDataObject.h"
+#include "itkPyramidTIFFImageIO.h"
 #include "itkRGBPixel.h"
 #include "itkTIFFImageIO.h"
 #include "itkTIFFImageIOFactory.h"
@@ -291,6 +292,37 @@ TEST(WholeSlideImageIO, ImplausibleResolutionIsUnknownUnlessStated)
   io->ReadImageInformation();
   EXPECT_EQ(io->GetLevel(), 1u);
   EXPECT_DOUBLE_EQ(io->GetSpacing(1), 0.001);
+}
+
+/** A mask of a part of a slide stands where it was cut out: our pyramids say it, since TIFF cannot. */
+TEST(WholeSlideImageIO, ReadsTheOriginThatOurPyramidsTell)
+{
+  using ImageType = itk::Image<unsigned char, 2>;
+  const auto image = ImageType::New();
+  image->SetRegions(ImageType::SizeType{ { 600, 700 } });
+  image->Allocate();
+  image->FillBuffer(255);
+  const double spacing[2] = { 0.004, 0.004 };
+  const double origin[2] = { 1.2345678901234567, -0.25 };
+  image->SetSpacing(spacing);
+  image->SetOrigin(origin);
+  const std::string path = TemporaryFile("origin.pyramid.tif");
+  const auto        writer = itk::ImageFileWriter<ImageType>::New();
+  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  writer->SetFileName(path);
+  writer->SetInput(image);
+  writer->Update();
+
+  const auto io = OpenSlideFile(path);
+  for (unsigned level = 0; level < 2; ++level)
+  {
+    io->SetLevel(level);
+    io->ReadImageInformation();
+    for (unsigned axis = 0; axis < 2; ++axis)
+    {
+      EXPECT_NEAR(io->GetOrigin(axis), origin[axis] + level * 0.002, 1e-12);
+    }
+  }
 }
 
 TEST(WholeSlideImageIO, ChoosesTheCoarsestLevelThatIsFineEnough)

@@ -91,16 +91,17 @@ SyntheticLayout::PlacePieces(double left, double top, double right, double botto
   const double height = bottom - top;
   if (count > 1)
   {
-    const double share = static_cast<double>(count / 2) / count + HashBetween(stream, 1, -0.05, 0.05);
+    const unsigned half = count / 2;
+    const double   share = static_cast<double>(half) / count + HashBetween(stream, 1, -0.05, 0.05);
     if (width > height)
     {
-      PlacePieces(left, top, left + share * width, bottom, count / 2, 2 * number);
-      PlacePieces(left + share * width, top, right, bottom, count - count / 2, 2 * number + 1);
+      PlacePieces(left, top, left + share * width, bottom, half, 2 * number);
+      PlacePieces(left + share * width, top, right, bottom, count - half, 2 * number + 1);
     }
     else
     {
-      PlacePieces(left, top, right, top + share * height, count / 2, 2 * number);
-      PlacePieces(left, top + share * height, right, bottom, count - count / 2, 2 * number + 1);
+      PlacePieces(left, top, right, top + share * height, half, 2 * number);
+      PlacePieces(left, top + share * height, right, bottom, count - half, 2 * number + 1);
     }
     return;
   }

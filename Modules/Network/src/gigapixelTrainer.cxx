@@ -237,11 +237,8 @@ Trainer::Implementation::Begin()
     CountClasses(*sample.labels, counts);
   }
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
-  std::vector<double> shares;
-  for (const std::int64_t count : counts)
-  {
-    shares.push_back(count / sum);
-  }
+  std::vector<double> shares(counts.size());
+  std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares);
   state.adam.firstMoment.resize(state.parameters.size());

@@ -121,6 +121,14 @@ public:
     return m_MicronsPerPixel;
   }
 
+  /** Where the center of the first pixel of level 0 stands, in mm: (0, 0) in slides, and where the region stood that
+   * was written in our own pyramids. */
+  std::array<double, 2>
+  GetOrigin() const
+  {
+    return m_Origin;
+  }
+
   /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, 1 or 3 channels. Tiles are
    * shared among `threads` threads. Throws SlideError. */
   void ReadRegion(unsigned          plane,
@@ -162,6 +170,7 @@ protected:
   std::string                        m_ColorProfile;
   std::string                        m_Decoder;
   std::vector<std::string>           m_Warnings;
+  std::array<double, 2>              m_Origin{ { 0.0, 0.0 } };
   std::array<unsigned char, 3>       m_Background{ { 255, 255, 255 } };
 
 private:

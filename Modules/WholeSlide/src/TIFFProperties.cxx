@@ -51,6 +51,26 @@ GetMicrons(const TIFFPage & page, TIFFTag tag)
   return (unit == 2 ? 25400.0 : 10000.0) / perUnit;
 }
 
+/** TIFF has no place for an origin: our own writer says it in the description, in mm. */
+std::array<double, 2>
+GetPyramidOrigin(const std::string & description)
+{
+  const std::string     start = "ITKGigapixel pyramid\norigin-mm = ";
+  std::array<double, 2> origin{ { 0.0, 0.0 } };
+  if (description.rfind(start, 0) == 0)
+  {
+    std::istringstream numbers(description.substr(start.size()));
+    numbers.imbue(std::locale::classic());
+    double x = 0.0;
+    double y = 0.0;
+    if (numbers >> x >> y)
+    {
+      origin = { { x, y } };
+    }
+  }
+  return origin;
+}
+
 } // namespace
 
 /** OpenSlide's own properties where it opens the file; what it does not say, or where it does not, ours. */
@@ -117,6 +137,7 @@ TIFFSlide::FillProperties()
     m_Properties.emplace("openslide.mpp-y", ToText(y));
   }
   SetMicronsPerPixel(x, y);
+  m_Origin = GetPyramidOrigin(base.GetText(TIFFTag::ImageDescription));
   FillLevelProperties();
 }
 

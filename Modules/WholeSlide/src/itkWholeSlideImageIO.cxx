@@ -352,7 +352,7 @@ WholeSlideImageIO::SetGeometry()
     const double base = known ? resolution[i] / 1000.0 : 1.0; // mm
     // Of unknown resolution, each level has spacing 1 times its downsample: levels still cover the same rectangle.
     this->SetSpacing(i, base * downsample);
-    this->SetOrigin(i, (downsample - 1.0) / 2.0 * base);
+    this->SetOrigin(i, (known ? m_Slide->GetOrigin()[i] : 0.0) + (downsample - 1.0) / 2.0 * base);
     std::vector<double> direction(2, 0.0);
     direction[i] = 1.0;
     this->SetDirection(i, direction);
