@@ -164,6 +164,58 @@ TEST_P(StreamedGradient, EqualsFiniteDifferences)
   }
 }
 
+// Kernels without a backward pass, against LibTorch in double: the loss, and the counts but for a pixel in a thousand
+// whose logit is as near to the threshold as float is coarse.
+TEST_P(StreamedGradient, ScoresAsTheReference)
+{
+  Score scores[2];
+  for (const bool fused : { false, true })
+  {
+    StreamedNetwork streamed(
+      network, GetParam().tileSize, 2, fused ? Precision::Float : Precision::Double, fused ? Path::Fused : Path::Stock);
+    streamed.SetParameters(parameters);
+    ASSERT_TRUE(streamed.ComputeScore(pixels, labels, scores[fused]));
+  }
+  EXPECT_EQ(scores[0].pixels, scores[1].pixels);
+  EXPECT_EQ(scores[0].actual, scores[1].actual);
+  EXPECT_NEAR(scores[0].loss, scores[1].loss, 1e-6 * scores[0].loss);
+  for (std::size_t c = 0; c < scores[0].both.size(); ++c)
+  {
+    EXPECT_NEAR(scores[0].both[c], scores[1].both[c], 1e-3 * scores[0].pixels);
+    EXPECT_NEAR(scores[0].predicted[c], scores[1].predicted[c], 1e-3 * scores[0].pixels);
+  }
+}
+
+// Labels are probabilities at the threshold, or the greatest; asked for in parts they are the same.
+TEST_P(StreamedGradient, LabelsFollowFromProbabilities)
+{
+  constexpr double Threshold = 0.4;
+  const auto [width, height] = GetParam().size;
+  const int                 channels = network.GetNumberOfOutputChannels();
+  StreamedNetwork           streamed(network, GetParam().tileSize, 2);
+  std::vector<float>        probabilities(width * height * channels);
+  std::vector<std::uint8_t> found(width * height, 99), part((width - 1) * (height - 2), 99);
+  streamed.SetParameters(parameters);
+  ASSERT_TRUE(streamed.Predict(pixels, { 0, 0, width, height }, probabilities.data()));
+  ASSERT_TRUE(streamed.PredictLabels(pixels, { 0, 0, width, height }, Threshold, found.data()));
+  ASSERT_TRUE(streamed.PredictLabels(pixels, { 1, 2, width - 1, height - 2 }, Threshold, part.data()));
+  for (std::int64_t i = 0; i < width * height; ++i)
+  {
+    const auto first = probabilities.begin() + i * channels;
+    const auto greatest = std::max_element(first, first + channels);
+    const int  label = channels == 1 ? *first >= Threshold : static_cast<int>(greatest - first);
+    const bool close = channels == 1
+                         ? std::abs(*first - Threshold) < 1e-6
+                         : std::count_if(first, first + channels, [&](float p) { return *greatest - p < 1e-6; }) > 1;
+    ASSERT_TRUE(found[i] == label || close) << i;
+    const std::int64_t x = i % width - 1, y = i / width - 2;
+    if (x >= 0 && y >= 0)
+    {
+      ASSERT_EQ(part[y * (width - 1) + x], found[i]) << i;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes,
                          StreamedGradient,
                          testing::Values(Case{ true, { 700, 513 }, 256 },

@@ -1,187 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Every kernel, on every instruction set of this machine, against its formula in double (gigapixelKernelsReference.h).
-// Tolerances are relative to the greatest magnitude in an array (of sums: to the sum of their terms' magnitudes). 2e-6
-// is some 30 roundings of float; a wrong edge or a missing pixel is off by 1e-3 and more.
-#include "gigapixelKernelTargets.h"
-#include "gigapixelKernelsReference.h"
-
-#include <gtest/gtest.h>
-#include <hwy/highway.h>
+// The kernels that touch full resolution against their formulas in double (gigapixelKernelsReference.h).
+#include "gigapixelKernelsFixture.h"
 
 #include <limits>
-#include <random>
-#include <string>
 
 namespace
 {
 using namespace gigapixel::kernels;
-
-constexpr double Tolerance = 2e-6;
-
-class KernelsTest : public ::testing::TestWithParam<std::int64_t>
-{
-protected:
-  void
-  SetUp() override
-  {
-    hwy::SetSupportedTargetsForTest(0);
-    if ((hwy::SupportedTargets() & GetParam()) == 0)
-    {
-      GTEST_SKIP() << "this machine has no " << hwy::TargetName(GetParam());
-    }
-    Choose(GetParam());
-  }
-
-  void
-  TearDown() override
-  {
-    Choose(0);
-  }
-
-  static void
-  Choose(std::int64_t targets)
-  {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-
-  int
-  Draw(int least, int most)
-  {
-    return std::uniform_int_distribution<int>(least, most)(m_Random);
-  }
-
-  std::vector<float>
-  DrawFloats(std::size_t count, float scale)
-  {
-    std::normal_distribution<float> normal(0.0f, scale);
-    std::vector<float>              values(count);
-    for (float & value : values)
-    {
-      value = normal(m_Random);
-    }
-    return values;
-  }
-
-  std::vector<std::uint8_t>
-  DrawBytes(std::size_t count, int most)
-  {
-    std::vector<std::uint8_t> values(count);
-    for (std::uint8_t & value : values)
-    {
-      value = static_cast<std::uint8_t>(Draw(0, most));
-    }
-    return values;
-  }
-
-  std::mt19937 m_Random{ 7 };
-};
-
-/** A map's memory between guards that no kernel may touch, planar or interleaved, with gaps between rows. */
-template <typename T = float>
-struct GuardedMap
-{
-  static constexpr float Guard = 12345.0f;
-
-  std::vector<float> values;
-  MapView<T>         view;
-  std::int64_t       channels;
-
-  GuardedMap(std::int64_t c, std::int64_t height, std::int64_t width, bool interleaved)
-    : values((height + 2) * c * (width + 3), Guard)
-    , channels(c)
-  {
-    const std::int64_t padded = width + 3;
-    view.values = values.data() + c * padded;
-    view.height = height;
-    view.width = width;
-    view.channelStride = interleaved ? 1 : height * padded;
-    view.rowStride = interleaved ? padded * c : padded;
-    view.columnStride = interleaved ? c : 1;
-  }
-
-  MapView<const float>
-  GetConst() const
-  {
-    return { view.values, view.height, view.width, view.channelStride, view.rowStride, view.columnStride };
-  }
-
-  float &
-  operator()(std::int64_t c, std::int64_t y, std::int64_t x)
-  {
-    return view.values[c * view.channelStride + y * view.rowStride + x * view.columnStride];
-  }
-
-  std::int64_t
-  CountGuards() const
-  {
-    return std::count(values.begin(), values.end(), Guard);
-  }
-
-  std::int64_t
-  GetSizeOfGuards() const
-  {
-    return static_cast<std::int64_t>(values.size()) - channels * view.height * view.width;
-  }
-};
-
-void
-Fill(GuardedMap<> & map, const std::vector<float> & values)
-{
-  std::size_t i = 0;
-  for (std::int64_t c = 0; c < map.channels; ++c)
-  {
-    for (std::int64_t y = 0; y < map.view.height; ++y)
-    {
-      for (std::int64_t x = 0; x < map.view.width; ++x)
-      {
-        map(c, y, x) = values[i++];
-      }
-    }
-  }
-}
-
-double
-GetGreatest(const std::vector<double> & values)
-{
-  double greatest = 1e-30;
-  for (double value : values)
-  {
-    greatest = std::max(greatest, std::abs(value));
-  }
-  return greatest;
-}
-
-void
-ExpectNear(const std::vector<double> & values,
-           const std::vector<double> & truth,
-           double                      magnitude,
-           const std::string &         what)
-{
-  ASSERT_EQ(values.size(), truth.size());
-  const double limit = Tolerance * magnitude;
-  for (std::size_t i = 0; i < truth.size(); ++i)
-  {
-    ASSERT_NEAR(values[i], truth[i], limit) << what << ", element " << i;
-  }
-}
-
-void
-ExpectNear(GuardedMap<> & map, const reference::Map & truth, const std::string & what)
-{
-  std::vector<double> values;
-  for (std::int64_t c = 0; c < map.channels; ++c)
-  {
-    for (std::int64_t y = 0; y < map.view.height; ++y)
-    {
-      for (std::int64_t x = 0; x < map.view.width; ++x)
-      {
-        values.push_back(map(c, y, x));
-      }
-    }
-  }
-  ExpectNear(values, truth.values, GetGreatest(truth.values), what);
-}
 
 /** A last layer with random shape, map, truth and core. */
 struct LogitCase
@@ -455,7 +280,7 @@ class PixelConvolutionTest : public KernelsTest
 protected:
   /** One random window and convolution, against the reference. \param beyond rows and columns of output past the end */
   void
-  Compare(PixelConvolution conv, int channels, int width, int height, int beyond = 0)
+  Compare(Convolution conv, int channels, int width, int height, int beyond = 0)
   {
     const auto weight = DrawFloats(conv.outputChannels * channels * conv.kernel * conv.kernel, 0.1f);
     const auto bias = DrawFloats(conv.outputChannels, 0.5f);
@@ -514,7 +339,7 @@ TEST_P(PixelConvolutionTest, RandomShapes)
 {
   for (int trial = 0; trial < 60 && !HasFatalFailure(); ++trial)
   {
-    PixelConvolution conv;
+    Convolution conv;
     conv.outputChannels = Draw(1, 14);
     conv.kernel = Draw(1, 9);
     conv.stride = Draw(1, 9); // also greater than the kernel: some pixels are never seen
@@ -535,22 +360,6 @@ TEST_P(PixelConvolutionTest, ManyChannels)
   Compare({ 70, 3, 1, 1, nullptr, nullptr, true }, 5, 40, 9);
   Compare({ 2, 31, 10, 7, nullptr, nullptr, true }, 2, 300, 75);
 }
-
-std::string
-GetName(const ::testing::TestParamInfo<std::int64_t> & info)
-{
-  return hwy::TargetName(info.param);
-}
-
-const auto Targets = ::testing::Values(
-#if HWY_ARCH_X86
-  HWY_AVX3,
-  HWY_AVX2,
-  HWY_SSE4,
-#elif HWY_ARCH_ARM_A64
-  HWY_NEON,
-#endif
-  HWY_SCALAR);
 
 INSTANTIATE_TEST_SUITE_P(Target, LogitsTest, Targets, GetName);
 INSTANTIATE_TEST_SUITE_P(Target, PixelConvolutionTest, Targets, GetName);

@@ -3,6 +3,7 @@
 #ifndef gigapixelKernelsReference_h
 #define gigapixelKernelsReference_h
 
+#include "gigapixelMapConvolution.h"
 #include "gigapixelPixelConvolution.h"
 #include "gigapixelPixelLoss.h"
 
@@ -57,7 +58,7 @@ GetInput(const PixelView & pixels, std::int64_t y, std::int64_t x, int channel)
 /** Calls f(index of the weight, output channel, row, column, input value) for every product of the convolution. */
 template <typename F>
 void
-ForEachProduct(const PixelView & pixels, const PixelConvolution & conv, std::int64_t height, std::int64_t width, F f)
+ForEachProduct(const PixelView & pixels, const Convolution & conv, std::int64_t height, std::int64_t width, F f)
 {
   for (std::int64_t y = 0; y < height; ++y)
   {
@@ -83,7 +84,7 @@ ForEachProduct(const PixelView & pixels, const PixelConvolution & conv, std::int
 }
 
 inline Map
-Convolve(const PixelView & pixels, const PixelConvolution & conv, std::int64_t height, std::int64_t width)
+Convolve(const PixelView & pixels, const Convolution & conv, std::int64_t height, std::int64_t width)
 {
   Map output(conv.outputChannels, height, width);
   ForEachProduct(pixels, conv, height, width, [&](int k, int o, std::int64_t y, std::int64_t x, double input) {
@@ -151,7 +152,7 @@ MakeGradients(const Sums & weight, const Sums & bias)
 
 inline Gradients
 ConvolutionGradient(const PixelView &            pixels,
-                    const PixelConvolution &     conv,
+                    const Convolution &          conv,
                     const MapView<const float> & output,
                     const MapView<const float> & outputGradient)
 {
@@ -281,6 +282,72 @@ PixelLoss(const MapView<const float> & map,
   result.gradients = MakeGradients(weight, bias);
   return result;
 }
+
+/** A convolution between maps, and its two gradients for the outputs' values as the outputs' gradient. The gradient for
+ * the input is the transposed convolution, to which a bias is added and ReLU applied as for a layer. */
+struct MapProducts
+{
+  Map       output;
+  Map       transposed;
+  Gradients gradients;
+
+  MapProducts(const MapView<const float> & input,
+              int                          channels,
+              const Convolution &          conv,
+              const MapView<const float> & gradient)
+    : output(conv.outputChannels, gradient.height, gradient.width)
+    , transposed(channels, input.height, input.width)
+  {
+    Sums weight(static_cast<std::size_t>(conv.outputChannels) * channels * conv.kernel * conv.kernel);
+    for (int o = 0; o < conv.outputChannels; ++o)
+    {
+      for (std::int64_t i = 0; i < output.height * output.width; ++i)
+      {
+        AddProducts(input, channels, conv, gradient, o, i / output.width, i % output.width, weight);
+      }
+    }
+    Finish(output, conv);
+    Finish(transposed, conv);
+    gradients = MakeGradients(weight, Sums(1));
+  }
+
+private:
+  void
+  AddProducts(const MapView<const float> & input,
+              int                          channels,
+              const Convolution &          conv,
+              const MapView<const float> & gradient,
+              int                          o,
+              std::int64_t                 y,
+              std::int64_t                 x,
+              Sums &                       weight)
+  {
+    for (int k = 0; k < channels * conv.kernel * conv.kernel; ++k)
+    {
+      const int          c = k / (conv.kernel * conv.kernel);
+      const std::int64_t row = y * conv.stride - conv.padding + k / conv.kernel % conv.kernel;
+      const std::int64_t column = x * conv.stride - conv.padding + k % conv.kernel;
+      if (row >= 0 && row < input.height && column >= 0 && column < input.width)
+      {
+        const std::size_t w = static_cast<std::size_t>(o) * channels * conv.kernel * conv.kernel + k;
+        output(o, y, x) += conv.weight[w] * GetValue(input, c, row, column);
+        transposed(c, row, column) += conv.weight[w] * GetValue(gradient, o, y, x);
+        weight.Add(w, GetValue(input, c, row, column) * GetValue(gradient, o, y, x));
+      }
+    }
+  }
+
+  static void
+  Finish(Map & map, const Convolution & conv)
+  {
+    const std::int64_t size = map.height * map.width;
+    for (std::int64_t i = 0; i < map.channels * size; ++i)
+    {
+      map.values[i] += conv.bias[i / size];
+      map.values[i] = conv.relu ? std::max(map.values[i], 0.0) : map.values[i];
+    }
+  }
+};
 
 } // namespace reference
 

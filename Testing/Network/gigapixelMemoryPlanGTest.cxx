@@ -58,8 +58,10 @@ TEST(MemoryPlan, BudgetDecidesTilesInFlight)
   EXPECT_EQ(rich.tileSize, 2048);
   EXPECT_EQ(rich.tilesInFlight, 4);
   EXPECT_EQ(rich.numberOfTiles, 8 * 32);
-  int before = 4;
-  for (std::int64_t budget = rich.peakBytes; budget > 240 * MiB; budget -= 4 * MiB)
+  int                before = 4;
+  const std::int64_t least =
+    Make(image, Strategy::Streamed, 0, 1).peakBytes + 4 * MiB; // the process may grow meanwhile
+  for (std::int64_t budget = rich.peakBytes + 4 * MiB; budget > least; budget -= 4 * MiB)
   {
     const MemoryPlan plan = Make(image, Strategy::Streamed, budget, 4);
     EXPECT_LE(plan.peakBytes, budget);
@@ -108,7 +110,7 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
 // %.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
-  for (const char * arguments : { "train 8192 8192 300 2", "train 8192 8192 245 4", "predict 8192 2048 400 2" })
+  for (const char * arguments : { "train 8192 8192 300 2", "train 8192 8192 220 4", "predict 8192 2048 400 2" })
   {
     const Measurement  m = Measure(arguments);
     const std::int64_t budget = std::stoll(std::string(arguments).substr(std::string(arguments).find_last_of(' ') - 3));

@@ -17,12 +17,11 @@ namespace
 
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
-// Measured with LibTorch 1.13 and 2.15 on x86-64 (Testing/Network/MeasureStep), rounded up: what is resident before the
-// first tile (150 and 110 MiB of LibTorch, mostly) grows by 65 MiB with one tile of 2048 in flight in training, and by
-// 20 MiB with each further one.
-constexpr std::int64_t StartBytes = 40 * MiB; ///< LibTorch's first convolutions
-constexpr std::int64_t WorkerBytes = 4 * MiB; ///< stack, allocator and results of one worker
-constexpr std::int64_t GraphBytes = 96 * MiB; ///< what the allocator holds beside one large graph
+// Measured on x86-64 (Testing/Network/MeasureStep), rounded up: what is resident before the first tile (160 MiB with
+// LibTorch 1.13, mostly its libraries) grows by 20 MiB with each tile of 2048 in flight in training.
+constexpr std::int64_t StartBytes = 4 * MiB;   ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = 1 * MiB;  ///< stack, strips of the kernels and results of one worker
+constexpr std::int64_t GraphBytes = 132 * MiB; ///< what LibTorch holds beside one large graph
 
 constexpr std::int64_t DefaultTileSize = 2048;
 constexpr std::int64_t LeastTileSize = 256;
@@ -74,9 +73,10 @@ double
 GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose)
 {
   const MapBytes maps = GetMapBytes(network, true);
-  // Pixels and classes; all maps; and where the widest layer is, its gradients and LibTorch's copies of them.
-  const double samples = network.channels + 1.0;
-  return purpose == Purpose::Training ? samples + maps.sum + 3 * maps.greatest : samples + 3 * maps.greatest;
+  // Pixels and classes; all maps, and where the widest layer is, its gradients and those of the skip; without a
+  // backward pass, the maps around the widest layer and of the skip.
+  const double samples = network.channels + (purpose == Purpose::Training ? 1.0 : 0.0);
+  return samples + (purpose == Purpose::Training ? maps.sum + 2 * maps.greatest : 2 * maps.greatest);
 }
 
 double

@@ -65,4 +65,14 @@ Predictor::Predict(PixelSource &                       image,
   return m_Implementation->network.Predict(image, region, probabilities, progress);
 }
 
+bool
+Predictor::PredictLabels(PixelSource &                       image,
+                         const Region &                      region,
+                         double                              threshold,
+                         std::uint8_t *                      labels,
+                         const std::function<bool(double)> & progress)
+{
+  return m_Implementation->network.PredictLabels(image, region, threshold, labels, progress);
+}
+
 } // namespace gigapixel

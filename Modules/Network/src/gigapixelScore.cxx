@@ -40,6 +40,14 @@ Score::Add(const Score & other)
   AddElements(actual, other.actual);
 }
 
+void
+Score::SetNumberOfClasses(std::size_t classes)
+{
+  both.resize(classes);
+  predicted.resize(classes);
+  actual.resize(classes);
+}
+
 double
 Score::GetMeanLoss() const
 {

@@ -9,26 +9,28 @@ namespace gigapixel
 namespace
 {
 
-/** Writes the probabilities of a tile's pixels that belong to the region. */
+/** Writes what compute(data, target, pitch) yields for a tile's pixels that belong to the region.
+ * \param values of each pixel */
+template <typename T, typename TCompute>
 void
-PredictTile(const TileNetwork & network, const TileData & data, const Region & region, int channels, float * output)
+PredictTile(TileData & data, const Region & region, int values, T * output, const TCompute & compute)
 {
   const Region &       core = data.tile.core;
   const Region         part = Intersect(core, region);
-  const std::ptrdiff_t pitch = region.width * channels;
-  float *              origin = output + (part.y - region.y) * pitch + (part.x - region.x) * channels;
+  const std::ptrdiff_t pitch = region.width * values;
+  T *                  origin = output + (part.y - region.y) * pitch + (part.x - region.x) * values;
   if (part.width == core.width && part.height == core.height)
   {
-    network.Predict(data, origin, pitch);
+    compute(data, origin, pitch);
     return;
   }
   // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
-  std::vector<float> all(core.width * core.height * channels);
-  network.Predict(data, all.data(), core.width * channels);
+  std::vector<T> all(core.width * core.height * values);
+  compute(data, all.data(), core.width * values);
   for (std::int64_t y = 0; y < part.height; ++y)
   {
-    const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * channels;
-    std::copy(from, from + part.width * channels, origin + y * pitch);
+    const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * values;
+    std::copy(from, from + part.width * values, origin + y * pitch);
   }
 }
 
@@ -105,7 +107,7 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const Progress & progress)
 {
   sum = LossGradient{};
-  return SumOverTiles(pixels, labels, sum, progress, [this](const TileData & data, LossGradient & result) {
+  return SumOverTiles(pixels, labels, sum, progress, [this](TileData & data, LossGradient & result) {
     m_Tiles.AddGradient(data, result);
   });
 }
@@ -115,11 +117,15 @@ StreamedNetwork::ComputeScore(PixelSource & pixels, LabelSource & labels, Score 
 {
   sum = Score{};
   return SumOverTiles(
-    pixels, labels, sum, progress, [this](const TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
+    pixels, labels, sum, progress, [this](TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
 }
 
+template <typename TCompute>
 bool
-StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
+StreamedNetwork::RunOverTiles(PixelSource &    pixels,
+                              const Region &   region,
+                              const Progress & progress,
+                              const TCompute & compute)
 {
   CheckPixels(pixels);
   const Size   size = pixels.GetSize();
@@ -135,9 +141,36 @@ StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * pr
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       ReadPixels(pixels, grid.GetTile(tiles[index]), data);
-      PredictTile(m_Tiles, data, region, m_Network.GetNumberOfOutputChannels(), probabilities);
+      compute(data);
     },
     [&](std::int64_t index) { return !progress || progress(static_cast<double>(index + 1) / tiles.size()); });
+}
+
+bool
+StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
+{
+  return RunOverTiles(pixels, region, progress, [&](TileData & data) {
+    PredictTile(
+      data,
+      region,
+      m_Network.GetNumberOfOutputChannels(),
+      probabilities,
+      [this](TileData & tile, float * target, std::ptrdiff_t pitch) { m_Tiles.Predict(tile, target, pitch); });
+  });
+}
+
+bool
+StreamedNetwork::PredictLabels(PixelSource &    pixels,
+                               const Region &   region,
+                               double           threshold,
+                               std::uint8_t *   labels,
+                               const Progress & progress)
+{
+  return RunOverTiles(pixels, region, progress, [&](TileData & data) {
+    PredictTile(data, region, 1, labels, [&](TileData & tile, std::uint8_t * target, std::ptrdiff_t pitch) {
+      m_Tiles.PredictLabels(tile, threshold, target, pitch);
+    });
+  });
 }
 
 } // namespace gigapixel

@@ -43,6 +43,13 @@ public:
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});
 
+  /** Labels of the region's pixels, as Predictor::PredictLabels() promises. */
+  bool PredictLabels(PixelSource &    pixels,
+                     const Region &   region,
+                     double           threshold,
+                     std::uint8_t *   labels,
+                     const Progress & progress = {});
+
 private:
   void CheckPixels(const PixelSource & pixels) const;
 
@@ -52,6 +59,9 @@ private:
                     TResult &        sum,
                     const Progress & progress,
                     const TCompute & compute);
+
+  template <typename TCompute>
+  bool RunOverTiles(PixelSource & pixels, const Region & region, const Progress & progress, const TCompute & compute);
 
   NetworkDescription    m_Network;
   std::int64_t          m_TileSize;

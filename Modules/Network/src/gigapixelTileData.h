@@ -2,6 +2,7 @@
 #ifndef gigapixelTileData_h
 #define gigapixelTileData_h
 
+#include "gigapixelMapMemory.h"
 #include "gigapixelTileGrid.h"
 
 #include <stdexcept>
@@ -9,12 +10,14 @@
 namespace gigapixel
 {
 
-/** What a tile is computed from; a worker fills the same object again and again, so that its memory stays. */
+/** What a tile is computed from, and where; a worker fills the same object again and again, so that its memory stays.
+ */
 struct TileData
 {
   Tile                      tile;
   std::vector<std::uint8_t> pixels;  ///< of the window, channels interleaved; white beyond the image
   std::vector<std::uint8_t> classes; ///< of the core
+  MapMemory                 maps;
 };
 
 GigapixelNetwork_EXPORT void ReadPixels(PixelSource & source, const Tile & tile, TileData & data);

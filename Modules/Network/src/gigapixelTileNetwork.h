@@ -16,11 +16,11 @@ enum class Precision
   Double
 };
 
-/** Which operations compute the layers that touch full resolution. */
+/** Which operations compute the layers. */
 enum class Path
 {
-  Fused, ///< our kernels where they know the layer's shape and the precision is Float, else LibTorch's
-  Stock  ///< LibTorch's operations everywhere: the reference
+  Fused, ///< our kernels; where the precision is Double, LibTorch's operations
+  Stock  ///< LibTorch's operations: the reference
 };
 
 /** Sums over pixels; the mean loss and its gradient are these divided by the number of pixels. */
@@ -44,16 +44,30 @@ struct Score
 
   void Add(const Score & other);
 
+  void SetNumberOfClasses(std::size_t classes);
+
+  /** One pixel more. */
+  void
+  Count(std::uint8_t truth, int label)
+  {
+    ++pixels;
+    ++predicted[label];
+    ++actual[truth];
+    both[truth] += label == truth;
+  }
+
   double GetMeanLoss() const;
 
   /** 2 both / (predicted + actual) of class 1, or its mean over the classes 1, 2, ... that occur; 1 where none does. */
   double GetDice() const;
 };
 
+class TilePasses;
+
 /** \class TileNetwork
  * \brief Forward and backward pass of a network through one tile, in the calling thread.
  *
- * All functions but SetParameters() may be called from several threads at once. */
+ * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own. */
 class GigapixelNetwork_EXPORT TileNetwork
 {
 public:
@@ -63,20 +77,22 @@ public:
   /** \param parameters as in ParameterLayout */
   void SetParameters(const std::vector<double> & parameters);
 
-  void AddGradient(const TileData & data, LossGradient & sum) const;
+  void AddGradient(TileData & data, LossGradient & sum) const;
 
-  void AddScore(const TileData & data, Score & sum) const;
+  void AddScore(TileData & data, Score & sum) const;
 
   /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
-  void Predict(const TileData & data, float * probabilities, std::ptrdiff_t pitch) const;
+  void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const;
+
+  /** Writes the core's labels: 1 where the probability is at least the threshold, else 0; with more than two classes
+   * the most probable one, whatever the threshold. From row to row `pitch` bytes. */
+  void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;
 
   /** Makes LibTorch compute with the calling thread alone, in this thread only. */
   static void ComputeInThisThreadAlone();
 
-  class Passes;
-
 private:
-  std::unique_ptr<Passes> m_Passes;
+  std::unique_ptr<TilePasses> m_Passes;
 };
 
 /** Keeps LibTorch's process-wide number of threads for the host program while ComputeInThisThreadAlone() is called in
@@ -90,9 +106,6 @@ public:
 private:
   int m_Threads;
 };
-
-/** Bytes that one tile in flight takes at most, with what it is computed from. */
-std::int64_t EstimateTileBytes(const NetworkDescription & network, std::int64_t tileSize, bool training);
 
 } // namespace gigapixel
 

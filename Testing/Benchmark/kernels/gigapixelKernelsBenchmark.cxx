@@ -97,7 +97,7 @@ Report(const std::string &                 name,
 }
 
 void
-ReportConvolution(std::int64_t side, int channels, PixelConvolution conv)
+ReportConvolution(std::int64_t side, int channels, Convolution conv)
 {
   const auto   samples = MakeBytes(side * side * channels, 256);
   const auto   weight = MakeFloats(conv.outputChannels * channels * conv.kernel * conv.kernel, 0.06f);

@@ -2,6 +2,7 @@
 #ifndef gigapixelPixelConvolution_h
 #define gigapixelPixelConvolution_h
 
+#include "gigapixelConvolution.h"
 #include "gigapixelKernelViews.h"
 
 namespace gigapixel
@@ -9,24 +10,12 @@ namespace gigapixel
 namespace kernels
 {
 
-/** The convolution that reads pixels: its input channels are those of the PixelView. */
-struct PixelConvolution
-{
-  int           outputChannels{ 1 };
-  int           kernel{ 1 };
-  int           stride{ 1 };
-  int           padding{ 0 };
-  const float * weight{ nullptr }; ///< [outputChannels][inputChannels][kernel][kernel]
-  const float * bias{ nullptr };   ///< [outputChannels]
-  bool          relu{ true };      ///< output = max(0, convolution + bias)
-};
-
 /** Convolves pixels without ever making a float image of them.
  *
  * Output (row, column) sees the pixels from (row * stride - padding, column * stride - padding) on. The size of the
  * output is the map's: a map that goes beyond the pixels sees zeros there.
  * One thread, deterministic, any alignment. */
-void ConvolvePixels(const PixelView & pixels, const PixelConvolution & convolution, const MapView<float> & output);
+void ConvolvePixels(const PixelView & pixels, const Convolution & convolution, const MapView<float> & output);
 
 /** Adds the gradients of the weights and of the bias to what the caller's arrays hold.
  *
@@ -39,7 +28,7 @@ void ConvolvePixels(const PixelView & pixels, const PixelConvolution & convoluti
  * Products are added in float over short strips (relative error of about 1e-7 of the sum of magnitudes), strips in
  * double, always in the same order. convolution.weight and bias are not read. */
 void AddPixelConvolutionGradient(const PixelView &            pixels,
-                                 const PixelConvolution &     convolution,
+                                 const Convolution &          convolution,
                                  const MapView<const float> & output,
                                  const MapView<const float> & outputGradient,
                                  double *                     weightGradient,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gigapixelPixelLoss.cxx"
@@ -398,6 +399,38 @@ Labels(const MapView<const float> & map,
   });
 }
 
+void
+Score(const MapView<const float> & map,
+      const PixelLogits &          logits,
+      const CoreRegion &           core,
+      const std::uint8_t *         classes,
+      std::ptrdiff_t               pitch,
+      std::uint8_t *               labels,
+      LossSum &                    sum)
+{
+  LogitStrip          strip(logits);
+  std::vector<double> ignoredBias(logits.outputChannels);
+  ForEachStrip(map, core, strip, [&]() HWY_ATTR {
+    strip.ComputeLogits();
+    for (int row = 0; row < strip.stride; ++row)
+    {
+      FindLabels(strip, row, 0.0f, 1);
+      strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
+        std::memcpy(labels + y * pitch + x, strip.GetClasses(row) + from, count);
+      });
+    }
+    strip.LoadTruth(classes, pitch, core);
+    if (logits.outputChannels == 1)
+    {
+      BinaryLossGradient(strip, ignoredBias.data(), sum);
+    }
+    else
+    {
+      SoftmaxLossGradient(strip, ignoredBias.data(), sum);
+    }
+  });
+}
+
 } // namespace HWY_NAMESPACE
 } // namespace kernels
 } // namespace gigapixel
@@ -411,6 +444,7 @@ namespace kernels
 HWY_EXPORT(AddLoss);
 HWY_EXPORT(Probabilities);
 HWY_EXPORT(Labels);
+HWY_EXPORT(Score);
 
 void
 AddPixelLoss(const MapView<const float> & map,
@@ -425,6 +459,18 @@ AddPixelLoss(const MapView<const float> & map,
 {
   HWY_DYNAMIC_DISPATCH(AddLoss)
   (map, logits, core, classes, pitch, mapGradient, weightGradient, biasGradient, sum);
+}
+
+void
+ScorePixels(const MapView<const float> & map,
+            const PixelLogits &          logits,
+            const CoreRegion &           core,
+            const std::uint8_t *         classes,
+            std::ptrdiff_t               pitch,
+            std::uint8_t *               labels,
+            LossSum &                    sum)
+{
+  HWY_DYNAMIC_DISPATCH(Score)(map, logits, core, classes, pitch, labels, sum);
 }
 
 void

@@ -50,6 +50,17 @@ void AddPixelLoss(const MapView<const float> & map,
                   double *                     biasGradient,
                   LossSum &                    sum);
 
+/** Loss and labels of the core's pixels, without a backward pass.
+ * \param classes as in AddPixelLoss
+ * \param labels as in PredictLabels with the threshold 0.5 and the object 1, with the classes' pitch */
+void ScorePixels(const MapView<const float> & map,
+                 const PixelLogits &          logits,
+                 const CoreRegion &           core,
+                 const std::uint8_t *         classes,
+                 std::ptrdiff_t               pitch,
+                 std::uint8_t *               labels,
+                 LossSum &                    sum);
+
 /** Probabilities of the core's pixels: sigmoid of the only logit, or softmax.
  * \param probabilities a value per output channel and pixel of the core, in any layout: interleaved is
  * { values, height, width, 1, width * channels, channels } */

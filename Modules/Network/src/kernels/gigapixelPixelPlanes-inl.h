@@ -37,8 +37,13 @@ public:
    * the columns that are split twice, at the seams, rare. */
   static constexpr int MaximumColumns = 64;
 
+  using Source = PixelView;
+
+  /** What stands for 1. */
+  static constexpr float Unit = 255.0f;
+
   /** \param outputRows that are looked at together */
-  PixelPlanes(const PixelView & pixels, const PixelConvolution & convolution, int outputRows)
+  PixelPlanes(const PixelView & pixels, const Convolution & convolution, int outputRows)
     : m_Pixels(pixels)
     , m_Kernel(convolution.kernel)
     , m_Stride(convolution.stride)
@@ -53,7 +58,7 @@ public:
   {}
 
   static std::size_t
-  GetBytesOfRow(const PixelView & pixels, const PixelConvolution & convolution)
+  GetBytesOfRow(const PixelView & pixels, const Convolution & convolution)
   {
     return sizeof(float) * std::min(convolution.kernel, convolution.stride) * pixels.channels * GetPitch(convolution);
   }
@@ -111,7 +116,7 @@ private:
   }
 
   static int
-  GetPitch(const PixelConvolution & convolution)
+  GetPitch(const Convolution & convolution)
   {
     return RoundUp(MaximumColumns + (convolution.kernel - 1) / convolution.stride, Step);
   }

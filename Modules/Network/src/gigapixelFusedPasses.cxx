@@ -1,0 +1,420 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelLogitMap.h"
+#include "gigapixelNetworkGeometry.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelTilePasses.h"
+
+#include "kernels/gigapixelMapConvolution.h"
+#include "kernels/gigapixelPixelConvolution.h"
+#include "kernels/gigapixelPixelLoss.h"
+
+namespace gigapixel
+{
+namespace
+{
+
+using kernels::Convolution;
+using Map = kernels::MapView<float>;
+
+/** What the forward pass leaves for the backward pass, per layer. */
+struct Maps
+{
+  Map              input;     ///< of the first layer, where the kernels do not read the pixels themselves
+  std::vector<Map> activated; ///< before the skip is added: tells where ReLU was open
+  std::vector<Map> outputs;
+};
+
+kernels::MapView<const float>
+ToConst(const Map & map)
+{
+  return { map.values, map.height, map.width, map.channelStride, map.rowStride, map.columnStride };
+}
+
+/** result = a + b; maps of MapMemory are compact. */
+void
+Add(const Map & a, const Map & b, std::int64_t channels, const Map & result)
+{
+  const std::int64_t size = channels * a.channelStride;
+  for (std::int64_t i = 0; i < size; ++i)
+  {
+    result.values[i] = a.values[i] + b.values[i];
+  }
+}
+
+class FusedPasses : public TilePasses
+{
+public:
+  explicit FusedPasses(const NetworkDescription & network)
+    : m_Network(network)
+    , m_Layout(GetParameterLayout(network))
+    , m_Skips(GetSkips(network.layers))
+    , m_Scales(GetMapScales(network.layers))
+  {
+    const Layer & last = network.layers.back();
+    m_FusedFirst = network.layers.front().kind == Layer::Kind::Convolution;
+    m_FusedLast = network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution &&
+                  last.kernel == last.stride && last.padding == 0 && last.add.empty();
+    m_End = network.layers.size() - (m_FusedLast ? 1 : 0);
+  }
+
+  void
+  SetParameters(const std::vector<double> & parameters) override
+  {
+    m_Values.assign(parameters.begin(), parameters.end());
+  }
+
+  void
+  AddGradient(TileData & data, LossGradient & sum) const override
+  {
+    Maps maps = Forward(data, true);
+    sum.gradient.resize(m_Values.size());
+    Backward(data, maps, m_FusedLast ? FusedLoss(data, maps, sum) : PlainLoss(data, maps, sum), sum.gradient);
+  }
+
+  void
+  AddScore(TileData & data, Score & sum) const override
+  {
+    const Maps maps = Forward(data, false);
+    sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
+    if (!m_FusedLast)
+    {
+      return GetLogitMap(maps, data).TakeScore(sum);
+    }
+    kernels::LossSum          loss;
+    std::vector<std::uint8_t> labels(data.classes.size());
+    kernels::ScorePixels(ToConst(maps.outputs[m_End - 1]),
+                         GetLogits(),
+                         GetCore(data),
+                         data.classes.data(),
+                         data.tile.core.width,
+                         labels.data(),
+                         loss);
+    sum.loss += loss.loss;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+    {
+      if (TakesPart(data.classes[i], m_Network.GetNumberOfOutputChannels()))
+      {
+        sum.Count(data.classes[i], labels[i]);
+      }
+    }
+  }
+
+  void
+  Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
+  {
+    const Maps         maps = Forward(data, false);
+    const Region &     core = data.tile.core;
+    const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
+    if (!m_FusedLast)
+    {
+      return GetLogitMap(maps, data).Predict(probabilities, pitch);
+    }
+    kernels::PredictProbabilities(ToConst(maps.outputs[m_End - 1]),
+                                  GetLogits(),
+                                  GetCore(data),
+                                  { probabilities, core.height, core.width, 1, pitch, channels });
+  }
+
+  void
+  PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
+  {
+    const Maps maps = Forward(data, false);
+    if (!m_FusedLast)
+    {
+      return GetLogitMap(maps, data).PredictLabels(threshold, labels, pitch);
+    }
+    kernels::PredictLabels(ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), threshold, 1, labels, pitch);
+  }
+
+private:
+  // Input -------------------------------------------------------------------------------------------------------------
+
+  kernels::PixelView
+  GetPixels(const TileData & data) const
+  {
+    const Region & window = data.tile.window;
+    return { data.pixels.data(), window.width,    window.height, window.width * m_Network.channels,
+             m_Network.channels, m_Network.invert };
+  }
+
+  Map
+  MakeInput(TileData & data) const
+  {
+    const Region &       window = data.tile.window;
+    const int            channels = m_Network.channels;
+    const Map            input = data.maps.Take(channels, window.height, window.width);
+    const std::uint8_t * sample = data.pixels.data();
+    for (std::int64_t i = 0; i < input.channelStride; ++i)
+    {
+      for (int c = 0; c < channels; ++c, ++sample)
+      {
+        input.values[c * input.channelStride + i] =
+          static_cast<float>(m_Network.invert ? 255 - *sample : *sample) / 255.0f;
+      }
+    }
+    return input;
+  }
+
+  // Layers ------------------------------------------------------------------------------------------------------------
+
+  /** The layer as a convolution, or as a transposed one. */
+  Convolution
+  GetConvolution(std::size_t i) const
+  {
+    const Layer & layer = m_Network.layers[i];
+    return { layer.outputChannels,
+             layer.kernel,
+             layer.stride,
+             layer.padding,
+             m_Values.data() + m_Layout[i].weight,
+             m_Values.data() + m_Layout[i].bias,
+             layer.activation == Layer::Activation::ReLU };
+  }
+
+  /** Its gradient for the input: the other kind, with the same weights. */
+  Convolution
+  GetInputGradient(std::size_t i) const
+  {
+    const Layer & layer = m_Network.layers[i];
+    return { layer.inputChannels,
+             layer.kernel,
+             layer.stride,
+             layer.padding,
+             m_Values.data() + m_Layout[i].weight,
+             nullptr,
+             false };
+  }
+
+  /** Memory for the output of a layer. */
+  Map
+  TakeOutput(TileData & data, std::size_t i) const
+  {
+    const Region & window = data.tile.window;
+    const auto [numerator, denominator] = m_Scales[i];
+    return data.maps.Take(m_Network.layers[i].outputChannels,
+                          window.height * numerator / denominator,
+                          window.width * numerator / denominator);
+  }
+
+  void
+  Convolve(std::size_t i, const TileData & data, const Map & input, const Map & output) const
+  {
+    const Layer & layer = m_Network.layers[i];
+    if (i == 0 && m_FusedFirst)
+    {
+      kernels::ConvolvePixels(GetPixels(data), GetConvolution(0), output);
+    }
+    else if (layer.kind == Layer::Kind::Convolution)
+    {
+      kernels::ConvolveMap({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+    }
+    else
+    {
+      kernels::ConvolveMapTransposed({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+    }
+  }
+
+  // Forward -----------------------------------------------------------------------------------------------------------
+
+  /** The first m_End layers. \param keep for a backward pass; else maps are given back after their last use */
+  Maps
+  Forward(TileData & data, bool keep) const
+  {
+    data.maps.Begin(data.tile.window.width * data.tile.window.height);
+    Maps maps;
+    maps.activated.resize(m_End);
+    maps.outputs.resize(m_End);
+    if (!m_FusedFirst)
+    {
+      maps.input = MakeInput(data);
+    }
+    for (std::size_t i = 0; i < m_End; ++i)
+    {
+      const Map output = TakeOutput(data, i);
+      Convolve(i, data, i == 0 ? maps.input : maps.outputs[i - 1], output);
+      maps.activated[i] = output;
+      maps.outputs[i] = output;
+      if (m_Skips[i] >= 0)
+      {
+        maps.outputs[i] = keep ? TakeOutput(data, i) : output;
+        Add(output, maps.outputs[m_Skips[i]], m_Network.layers[i].outputChannels, maps.outputs[i]);
+      }
+      if (!keep)
+      {
+        ReleaseUnused(data, maps, i);
+      }
+    }
+    return maps;
+  }
+
+  /** Gives back what no layer after layer i reads. */
+  void
+  ReleaseUnused(TileData & data, Maps & maps, std::size_t i) const
+  {
+    data.maps.Release(maps.input);
+    const auto later = m_Skips.begin() + i + 1;
+    for (std::size_t j = 0; j < i; ++j)
+    {
+      if (std::find(later, m_Skips.end(), static_cast<int>(j)) == m_Skips.end())
+      {
+        data.maps.Release(maps.outputs[j]);
+      }
+    }
+  }
+
+  // Loss --------------------------------------------------------------------------------------------------------------
+
+  LogitMap<float>
+  GetLogitMap(const Maps & maps, const TileData & data) const
+  {
+    return { maps.outputs[m_End - 1].values, m_Network.GetNumberOfOutputChannels(), data };
+  }
+
+  kernels::PixelLogits
+  GetLogits() const
+  {
+    const Layer & layer = m_Network.layers.back();
+    return { layer.inputChannels,
+             layer.outputChannels,
+             layer.stride,
+             m_Values.data() + m_Layout.back().weight,
+             m_Values.data() + m_Layout.back().bias };
+  }
+
+  static kernels::CoreRegion
+  GetCore(const TileData & data)
+  {
+    const Region & core = data.tile.core;
+    const Region & window = data.tile.window;
+    return { core.x - window.x, core.y - window.y, core.width, core.height };
+  }
+
+  /** \return gradient of the last low-resolution map */
+  Map
+  FusedLoss(TileData & data, const Maps & maps, LossGradient & sum) const
+  {
+    const Map        gradient = TakeOutput(data, m_End - 1);
+    kernels::LossSum loss;
+    kernels::AddPixelLoss(ToConst(maps.outputs[m_End - 1]),
+                          GetLogits(),
+                          GetCore(data),
+                          data.classes.data(),
+                          data.tile.core.width,
+                          gradient,
+                          sum.gradient.data() + m_Layout.back().weight,
+                          sum.gradient.data() + m_Layout.back().bias,
+                          loss);
+    sum.loss += loss.loss;
+    sum.pixels += loss.pixels;
+    return gradient;
+  }
+
+  /** \return gradient of the logits */
+  Map
+  PlainLoss(TileData & data, const Maps & maps, LossGradient & sum) const
+  {
+    const int channels = m_Network.GetNumberOfOutputChannels();
+    const Map gradient = TakeOutput(data, m_End - 1);
+    std::copy_n(maps.outputs[m_End - 1].values, channels * gradient.channelStride, gradient.values);
+    LogitMap<float>(gradient.values, channels, data).TakeLoss(sum.loss, sum.pixels);
+    return gradient;
+  }
+
+  // Backward ----------------------------------------------------------------------------------------------------------
+
+  void
+  Backward(TileData & data, Maps & maps, Map gradient, std::vector<double> & sum) const
+  {
+    std::vector<Map> skipGradients(m_End);
+    for (std::size_t i = m_End; i-- > 0;)
+    {
+      const int channels = m_Network.layers[i].outputChannels;
+      if (skipGradients[i].values != nullptr)
+      {
+        Add(gradient, skipGradients[i], channels, gradient);
+        data.maps.Release(skipGradients[i]);
+      }
+      if (m_Skips[i] >= 0)
+      {
+        AddSkipGradient(data, i, gradient, skipGradients[m_Skips[i]]);
+      }
+      if (i == 0 && m_FusedFirst)
+      {
+        kernels::AddPixelConvolutionGradient(GetPixels(data),
+                                             GetConvolution(0),
+                                             ToConst(maps.activated[0]),
+                                             ToConst(gradient),
+                                             sum.data() + m_Layout[0].weight,
+                                             sum.data() + m_Layout[0].bias);
+        return;
+      }
+      gradient = AddLayerGradient(data, i, maps, gradient, sum);
+    }
+  }
+
+  void
+  AddSkipGradient(TileData & data, std::size_t i, const Map & gradient, Map & skip) const
+  {
+    const int channels = m_Network.layers[i].outputChannels;
+    if (skip.values != nullptr)
+    {
+      Add(skip, gradient, channels, skip);
+      return;
+    }
+    skip = TakeOutput(data, i);
+    std::copy_n(gradient.values, channels * gradient.channelStride, skip.values);
+  }
+
+  /** \return gradient of the layer's input, for all layers but the first */
+  Map
+  AddLayerGradient(TileData & data, std::size_t i, Maps & maps, Map gradient, std::vector<double> & sum) const
+  {
+    const Layer & layer = m_Network.layers[i];
+    const bool    relu = layer.activation == Layer::Activation::ReLU;
+    const Map &   input = i == 0 ? maps.input : maps.outputs[i - 1];
+    double *      weightGradient = sum.data() + m_Layout[i].weight;
+    kernels::CloseReLU(
+      ToConst(relu ? maps.activated[i] : Map{}), layer.outputChannels, gradient, sum.data() + m_Layout[i].bias);
+    const kernels::InputMap in{ ToConst(input), layer.inputChannels };
+    const kernels::InputMap out{ ToConst(gradient), layer.outputChannels };
+    const bool              plain = layer.kind == Layer::Kind::Convolution;
+    const Convolution       back = GetInputGradient(i);
+    if (plain)
+    {
+      kernels::AddMapConvolutionGradient(in, GetConvolution(i), out.view, weightGradient);
+    }
+    else
+    {
+      kernels::AddMapConvolutionGradient(out, back, in.view, weightGradient);
+    }
+    data.maps.Release(maps.outputs[i]);
+    data.maps.Release(maps.activated[i]);
+    Map before;
+    if (i > 0)
+    {
+      before = TakeOutput(data, i - 1);
+      (plain ? kernels::ConvolveMapTransposed : kernels::ConvolveMap)(out, back, before);
+    }
+    data.maps.Release(gradient);
+    return before;
+  }
+
+  const NetworkDescription          m_Network;
+  const std::vector<ParameterPlace> m_Layout;
+  const std::vector<int>            m_Skips;
+  const std::vector<MapScale>       m_Scales;
+  bool                              m_FusedFirst{ false };
+  bool                              m_FusedLast{ false };
+  std::size_t                       m_End{ 0 }; ///< layers that Forward() computes
+  std::vector<float>                m_Values;
+};
+
+} // namespace
+
+std::unique_ptr<TilePasses>
+MakeFusedPasses(const NetworkDescription & network)
+{
+  return std::make_unique<FusedPasses>(network);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,31 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTilePasses_h
+#define gigapixelTilePasses_h
+
+#include "gigapixelTileNetwork.h"
+
+namespace gigapixel
+{
+
+/** \class TilePasses
+ * \brief How a TileNetwork computes: what its functions promise, for one kind of operations. */
+class TilePasses
+{
+public:
+  virtual ~TilePasses() = default;
+  virtual void SetParameters(const std::vector<double> & parameters) = 0;
+  virtual void AddGradient(TileData & data, LossGradient & sum) const = 0;
+  virtual void AddScore(TileData & data, Score & sum) const = 0;
+  virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
+  virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
+};
+
+/** Our kernels, in float. */
+std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network);
+
+/** LibTorch's operations. */
+std::unique_ptr<TilePasses> MakeStockPasses(const NetworkDescription & network, Precision precision);
+
+} // namespace gigapixel
+
+#endif
