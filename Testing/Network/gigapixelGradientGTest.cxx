@@ -2,6 +2,7 @@
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelRandom.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelWholeNetwork.h"
 
@@ -33,16 +34,16 @@ MakeNetwork(bool preset)
   return preset ? NetworkDescription::Load("remedios2023") : NetworkDescription::FromJSON(OtherNetwork);
 }
 
-/** All layers wide awake: a last layer at a tenth of the scale would hide errors of the others. */
+/** No two weights alike: kernels of one value would hide a kernel that is turned over. */
 std::vector<double>
 MakeParameters(const NetworkDescription & network)
 {
   std::vector<double> parameters =
     MakeInitialWeights(network, 5, std::vector<double>(network.GetNumberOfClasses(), 0.4));
-  const auto last = GetParameterLayout(network).back();
-  for (std::size_t i = 0; i < last.numberOfWeights; ++i)
+  Random random(5, Random::Purpose::Weights);
+  for (double & parameter : parameters)
   {
-    parameters[last.weight + i] *= 10;
+    parameter = static_cast<float>(parameter * (1 + 0.5 * random.Normal()));
   }
   for (const auto & place : GetParameterLayout(network))
   {

@@ -288,26 +288,33 @@ TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
   EXPECT_EQ(rates, (std::vector<double>{ 1e-60, 1e-60, 5e-61, 2.5e-61 }));
 }
 
-// The seeds are those of no particular luck: see MakeInitialWeights() on why none can begin with a dead network.
+// Dice and specificity with the default options, seeds of no particular luck: see MakeInitialWeights() on why none
+// can begin with a dead network. Calling everything tissue would give a Dice of 0.39.
 TEST(Trainer, LearnsWithEverySeed)
 {
-  for (const std::uint64_t seed : { 1, 2, 3 })
+  std::vector<Sample> samples;
+  for (std::uint64_t i = 0; i < 4; ++i)
+  {
+    samples.push_back(MakeSample("t" + std::to_string(i), { 800, 700 }, 10 + i));
+  }
+  const Sample validation = MakeSample("v", { 1024, 1024 }, 99);
+  for (std::uint64_t seed = 1; seed <= 6; ++seed)
   {
     TrainingOptions options;
-    options.epochs = 16;
+    options.epochs = 12;
     options.threads = 2;
     options.seed = seed;
     Trainer trainer(NetworkDescription::Load("remedios2023"), options, "");
-    for (std::uint64_t i = 0; i < 4; ++i)
+    for (const Sample & sample : samples)
     {
-      trainer.AddTrainingSample(MakeSample("t" + std::to_string(i), { 800, 700 }, 10 + i));
+      trainer.AddTrainingSample(sample);
     }
-    trainer.AddValidationSample(MakeSample("v", { 1024, 1024 }, 99));
+    trainer.AddValidationSample(validation);
     double dice = 0;
     trainer.Run([&](const TrainingProgress & progress) {
       dice = progress.epochDone ? progress.validationDice : dice;
       return true;
     });
-    EXPECT_GT(dice, 0.9) << "seed " << seed;
+    EXPECT_GT(dice, 0.95) << "seed " << seed;
   }
 }

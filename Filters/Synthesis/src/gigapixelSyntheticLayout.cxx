@@ -25,7 +25,7 @@ enum Stream : std::uint32_t
 };
 
 /** Structures of tissue have a physical size where the piece has room for it. */
-constexpr double LargestHole = 1100.0;
+constexpr double LargestHole = 500.0;
 constexpr double LargestZone = 1400.0;
 
 double
@@ -228,9 +228,14 @@ SyntheticLayout::SetThresholds()
       }
     }
   }
-  m_HoleThreshold = UpperQuantile(holes, HashBetween(m_Seed + HoleStream, 99, 0.025, 0.055));
+  m_HoleThreshold = UpperQuantile(holes, HashBetween(m_Seed + HoleStream, 99, 0.004, 0.016));
   m_PaleThreshold = UpperQuantile(pale, HashBetween(stream, 98, 0.004, 0.022));
-  m_FatThreshold = UpperQuantile(fat, HashBetween(stream, 99, 0.008, 0.028));
+  // Fat in one specimen of three: wide white areas inside tissue are what no window of some cells' width can judge.
+  const double fatShare = HashBetween(stream, 99, -0.016, 0.008);
+  if (fatShare > 0.0)
+  {
+    m_FatThreshold = UpperQuantile(fat, fatShare);
+  }
 }
 
 SyntheticLayout::Stroke

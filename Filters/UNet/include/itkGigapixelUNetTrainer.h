@@ -185,7 +185,7 @@ private:
   double              m_MicronsPerPixel{ 0 };
   double              m_LevelZeroMicronsPerPixel{ 0 };
   int                 m_Epochs{ 50 };
-  double              m_LearningRate{ 1e-3 };
+  double              m_LearningRate{ 3e-3 };
   double              m_LearningRateDecay{ 1.0 };
   int                 m_EarlyStopping{ 0 };
   bool                m_Augment{ true };

@@ -4,46 +4,87 @@
 #include "gigapixelRandom.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gigapixel
 {
 namespace
 {
 
-/** Scale of the last layer's weights. Validation Dice after 32 steps on synthetic slides, six seeds: 0.00 to 0.56 with
- * 1, 0.50 to 0.67 with 0.1, 0.78 to 0.89 with 0.03; not better below. */
-constexpr double LastScale = 0.03;
+/** Size of the last layer's weights, times He's deviation. Validation loss after 64 steps at the learning rate of 3e-3
+ * on synthetic slides: 0.043 with 1 against 0.030 with 3 (one seed), 0.041 with 3 against 0.068 with 10 (another). */
+constexpr double LastScale = 3;
 
-/** Inputs that one output is made of. */
+/** He's deviation; fan-in is the number of inputs that one output is made of. */
 double
-GetFanIn(const Layer & layer)
+GetDeviation(const Layer & layer)
 {
   const double taps = static_cast<double>(layer.kernel) * layer.kernel * layer.inputChannels;
-  return layer.kind == Layer::Kind::Convolution ? taps : taps / (static_cast<double>(layer.stride) * layer.stride);
+  const double fanIn =
+    layer.kind == Layer::Kind::Convolution ? taps : taps / (static_cast<double>(layer.stride) * layer.stride);
+  return std::sqrt(2 / fanIn);
+}
+
+std::int64_t
+GetTaps(const Layer & layer)
+{
+  return std::int64_t{ layer.kernel } * layer.kernel;
+}
+
+/** The kernel between two channels, in PyTorch's layout. */
+double *
+GetKernel(const Layer & layer, int out, int in, double * weights)
+{
+  const bool transposed = layer.kind == Layer::Kind::TransposedConvolution;
+  return weights + GetTaps(layer) * (transposed ? std::int64_t{ in } * layer.outputChannels + out
+                                                : std::int64_t{ out } * layer.inputChannels + in);
 }
 
 void
-DrawWeights(const Layer & layer, double scale, bool mirror, Random & random, double * weights)
+DrawKernel(const Layer & layer, Random & random, double * kernel)
 {
-  const std::int64_t taps = std::int64_t{ layer.kernel } * layer.kernel;
-  const double       deviation = scale * std::sqrt(2 / GetFanIn(layer));
-  const bool         transposed = layer.kind == Layer::Kind::TransposedConvolution;
-  const auto         place = [&](int out, int in) {
-    return weights + (transposed ? std::int64_t{ in } * layer.outputChannels + out
-                                         : std::int64_t{ out } * layer.inputChannels + in) *
-                       taps;
-  };
+  const double deviation = GetDeviation(layer);
+  if (layer.kind == Layer::Kind::TransposedConvolution)
+  {
+    std::fill_n(kernel, GetTaps(layer), static_cast<float>(deviation * random.Normal()));
+    return;
+  }
+  std::generate_n(kernel, GetTaps(layer), [&] { return static_cast<float>(deviation * random.Normal()); });
+}
+
+void
+DrawWeights(const Layer & layer, Random & random, double * weights)
+{
+  const bool mirror = layer.activation == Layer::Activation::ReLU;
   for (int out = 0; out < layer.outputChannels; ++out)
   {
     for (int in = 0; in < layer.inputChannels; ++in)
     {
-      double * const to = place(out, in);
+      double * const kernel = GetKernel(layer, out, in, weights);
       if (mirror && out % 2 == 1)
       {
-        std::transform(place(out - 1, in), place(out - 1, in) + taps, to, [](double w) { return -w; });
+        const double * const twin = GetKernel(layer, out - 1, in, weights);
+        std::transform(twin, twin + GetTaps(layer), kernel, [](double w) { return -w; });
         continue;
       }
-      std::generate(to, to + taps, [&] { return static_cast<float>(deviation * random.Normal()); });
+      DrawKernel(layer, random, kernel);
+    }
+  }
+}
+
+/** Pair k of inputs speaks for one class and against the others, class after class. */
+void
+SetLastWeights(const Layer & layer, double * weights)
+{
+  const int    classes = std::max(2, layer.outputChannels);
+  const double size = LastScale * GetDeviation(layer);
+  for (int out = 0; out < layer.outputChannels; ++out)
+  {
+    const int itsClass = layer.outputChannels == 1 ? 1 : out;
+    for (int in = 0; in < layer.inputChannels; ++in)
+    {
+      const bool speaksForIt = (in / 2 + 1) % classes == itsClass;
+      std::fill_n(GetKernel(layer, out, in, weights), GetTaps(layer), static_cast<float>(speaksForIt ? size : -size));
     }
   }
 }
@@ -73,15 +114,10 @@ MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const
   const auto          layout = GetParameterLayout(network);
   for (std::size_t i = 0; i < layout.size(); ++i)
   {
-    const Layer & layer = network.layers[i];
-    const bool    last = i + 1 == layout.size();
-    Random        random(seed, Random::Purpose::Weights, i);
-    DrawWeights(layer,
-                last ? LastScale : 1.0,
-                layer.activation == Layer::Activation::ReLU,
-                random,
-                parameters.data() + layout[i].weight);
+    Random random(seed, Random::Purpose::Weights, i);
+    DrawWeights(network.layers[i], random, parameters.data() + layout[i].weight);
   }
+  SetLastWeights(network.layers.back(), parameters.data() + layout.back().weight);
   SetLastBiases(network, shares, parameters.data() + layout.back().bias);
   return parameters;
 }

@@ -9,11 +9,18 @@ namespace gigapixel
 
 /** Weights to begin with, such that no seed stalls.
  *
- * He's normal distribution (variance 2 / fan-in), but output channels in mirrored pairs, w and -w: pixels and the maps
- * behind a ReLU are never negative, so that a drawn filter answers with the same sign nearly everywhere and one of two
- * would be dead from the start; of a mirrored pair one is alive for every input. Biases are 0. The last layer begins
- * at 0.03 of that scale, around the logarithm of the classes' shares, so that the first steps need not unlearn a random
- * picture.
+ * Pixels (inverted) and the maps behind a ReLU are never negative, so that a drawn filter answers with the same sign
+ * nearly everywhere, and Adam's steps, which are of one size for all weights, move all of a large kernel the same way:
+ * units that the output holds against class 1 are dead after a few steps, and where chance has drawn no other kind the
+ * training stalls. Chance is therefore kept out of the signs:
+ * - He's normal distribution (variance 2 / fan-in), but output channels in mirrored pairs, w and -w: one of them is
+ *   alive for every input.
+ * - The last layer's weights are all of one size, three times He's deviation; each pair of its inputs speaks for one
+ *   class and against the others, class after class. So there are always units alive that may grow with their class.
+ * - The kernel of a transposed convolution begins as one value: the picture grows by its nearest neighbors, as Aitken
+ * et al., "Checkerboard artifact free sub-pixel convolution" (2017), do with sub-pixel convolutions. Kernels of random
+ *   taps would cancel the gradient on its way down.
+ * - Biases are 0, but the last ones: the logarithm of the classes' shares (of their odds for one logit).
  * \param shares of the classes among the training pixels
  * \return as in ParameterLayout, every value a float */
 GigapixelNetwork_EXPORT std::vector<double> MakeInitialWeights(const NetworkDescription &  network,

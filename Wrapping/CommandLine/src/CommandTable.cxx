@@ -89,7 +89,7 @@ Train()
       LevelResolution(),
       SlideResolution(),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
-      Number("learning-rate", "0.001", 1e-9, 10, "Of Adam."),
+      Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
       Number("learning-rate-decay",
              "1",
              1e-6,

@@ -22,7 +22,7 @@ def train(
     level: int = 0,
     mpp: Optional[float] = None,
     epochs: int = 50,
-    learning_rate: float = 1e-3,
+    learning_rate: float = 3e-3,
     augment: bool = True,
     seed: int = 1,
     memory: int = 0,
