@@ -45,23 +45,13 @@ ToByte(float probability)
   return static_cast<std::uint8_t>(255.0 * static_cast<double>(std::min(1.0f, std::max(0.0f, probability))) + 0.5);
 }
 
-/** Labels of one pixel after another, as the sample type; a loop for each case, so that compilers vectorize them. */
+/** Labels as the sample type; the object of two classes is 255. */
 template <typename TSample>
 void
-Label(const float * probabilities, int channels, float threshold, TSample * out, std::int64_t pixels)
+ToSamples(const std::uint8_t * labels, int channels, TSample * out, std::int64_t pixels)
 {
-  if (channels == 1)
-  {
-    for (std::int64_t i = 0; i < pixels; ++i)
-    {
-      out[i] = static_cast<TSample>(probabilities[i] >= threshold ? 255 : 0);
-    }
-    return;
-  }
-  for (std::int64_t i = 0; i < pixels; ++i, probabilities += channels)
-  {
-    out[i] = static_cast<TSample>(std::max_element(probabilities, probabilities + channels) - probabilities);
-  }
+  const int object = channels == 1 ? 255 : 1;
+  std::transform(labels, labels + pixels, out, [object](std::uint8_t l) { return static_cast<TSample>(object * l); });
 }
 
 } // namespace
@@ -112,7 +102,9 @@ struct TilePrediction::Implementation
 
   void Store(const TileRange & tiles, const Region & region);
 
-  void Convert(const float * probabilities, std::uint8_t * out, std::int64_t pixels) const;
+  bool Compute(PixelSource & image, const Region & region, const std::function<bool(double)> & progress);
+
+  void Convert(std::int64_t pixel, std::uint8_t * out, std::int64_t pixels) const;
 
   void CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const;
 
@@ -129,7 +121,9 @@ struct TilePrediction::Implementation
 
   std::map<std::int64_t, Bytes> known; ///< finished tiles of one row, by column
   std::int64_t                  knownRow{ -1 };
-  std::vector<float> probabilities; ///< of the tiles that are being computed; kept, since to get it anew costs
+  // Of the tiles that are being computed, one or the other; kept, since to get it anew costs.
+  std::vector<float>        probabilities;
+  std::vector<std::uint8_t> labels;
 };
 
 /** Computes what is not known of a row's tiles, a few at a time so that their float probabilities stay few. */
@@ -159,15 +153,13 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
     }
     const TileRange batch{ column, end, row, row + 1 };
     const Region    region = this->RegionOf(batch);
-    const auto      needed = static_cast<std::size_t>(region.width * region.height * channels);
-    probabilities.resize(std::max(probabilities.size(), needed));
-    const double all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
-    const auto   report = [&](double fraction) {
+    const double    all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
+    const auto      report = [&](double fraction) {
       const double done =
         static_cast<double>(column - tiles.firstColumn) + fraction * static_cast<double>(end - column);
       return progress(done / all);
     };
-    if (!predictor.Predict(image, region, probabilities.data(), report))
+    if (!this->Compute(image, region, report))
     {
       return false;
     }
@@ -182,6 +174,21 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
   return true;
 }
 
+bool
+TilePrediction::Implementation::Compute(PixelSource &                       image,
+                                        const Region &                      region,
+                                        const std::function<bool(double)> & progress)
+{
+  const auto pixels = static_cast<std::size_t>(region.width * region.height);
+  if (format.content == PredictionFormat::Content::Label)
+  {
+    labels.resize(std::max(labels.size(), pixels));
+    return predictor.PredictLabels(image, region, format.threshold, labels.data(), progress);
+  }
+  probabilities.resize(std::max(probabilities.size(), pixels * channels));
+  return predictor.Predict(image, region, probabilities.data(), progress);
+}
+
 void
 TilePrediction::Implementation::Store(const TileRange & tiles, const Region & region)
 {
@@ -192,36 +199,30 @@ TilePrediction::Implementation::Store(const TileRange & tiles, const Region & re
     for (std::int64_t y = 0; y < tile.height; ++y)
     {
       const std::int64_t pixel = y * region.width + tile.x - region.x;
-      this->Convert(probabilities.data() + pixel * channels,
-                    bytes.data() + static_cast<std::size_t>(y * tile.width) * pixelBytes,
-                    tile.width);
+      this->Convert(pixel, bytes.data() + static_cast<std::size_t>(y * tile.width) * pixelBytes, tile.width);
     }
     known[column] = std::move(bytes);
   }
 }
 
+/** \param pixel the first, among those that were computed */
 void
-TilePrediction::Implementation::Convert(const float * probabilities, std::uint8_t * out, std::int64_t pixels) const
+TilePrediction::Implementation::Convert(std::int64_t pixel, std::uint8_t * out, std::int64_t pixels) const
 {
-  if (format.content == PredictionFormat::Content::Probability && format.sample == PredictionFormat::Sample::Float)
+  const bool asFloat = format.sample == PredictionFormat::Sample::Float;
+  if (format.content == PredictionFormat::Content::Label)
   {
-    std::memcpy(out, probabilities, static_cast<std::size_t>(pixels) * pixelBytes);
+    const std::uint8_t * from = labels.data() + pixel;
+    return asFloat ? ToSamples(from, channels, reinterpret_cast<float *>(out), pixels)
+                   : ToSamples(from, channels, out, pixels);
+  }
+  const float * from = probabilities.data() + pixel * channels;
+  if (asFloat)
+  {
+    std::memcpy(out, from, static_cast<std::size_t>(pixels) * pixelBytes);
     return;
   }
-  if (format.content == PredictionFormat::Content::Probability)
-  {
-    std::transform(probabilities, probabilities + pixels * channels, out, ToByte);
-    return;
-  }
-  const auto threshold = static_cast<float>(format.threshold);
-  if (format.sample == PredictionFormat::Sample::Float)
-  {
-    Label(probabilities, channels, threshold, reinterpret_cast<float *>(out), pixels);
-  }
-  else
-  {
-    Label(probabilities, channels, threshold, out, pixels);
-  }
+  std::transform(from, from + pixels * channels, out, ToByte);
 }
 
 /** Copies a row of tiles' part of the region to its place. */
