@@ -25,12 +25,15 @@ def python(code: str, *arguments: str, **environment: str) -> str:
 WITHOUT = """
 import importlib.metadata, importlib.util, sys
 hidden = sys.argv[1].split(",")
-def version(name, before=importlib.metadata.version):
-    if name in hidden: raise importlib.metadata.PackageNotFoundError(name)
-    return before(name)
+def without(before):
+    def function(name):
+        if name in hidden: raise importlib.metadata.PackageNotFoundError(name)
+        return before(name)
+    return function
 def find_spec(name, *more, before=importlib.util.find_spec):
     return None if name in hidden else before(name, *more)
-importlib.metadata.version, importlib.util.find_spec = version, find_spec
+importlib.metadata.version, importlib.metadata.metadata = map(without, (importlib.metadata.version, importlib.metadata.metadata))
+importlib.util.find_spec = find_spec
 """
 
 
@@ -71,15 +74,15 @@ def test_png_without_optional_libraries(png, hidden):
 
 
 def test_reading_and_labelling_load_no_torch(png, drawn):
-    """By objects: ITK's functions themselves import PyTorch where it is installed, to take its tensors."""
-    code = """
+    """Where ITK does not do so itself: it imports PyTorch, to take its tensors, if there is metadata of it."""
+    code = WITHOUT + """
 import sys, itk
-reader = itk.ImageFileReader[itk.Image[itk.UC, 2]].New(FileName=sys.argv[1]); reader.Update()
-slide = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=sys.argv[2])
+reader = itk.ImageFileReader[itk.Image[itk.UC, 2]].New(FileName=sys.argv[2]); reader.Update()
+slide = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=sys.argv[3])
 tissue = itk.TissueLabelImageFilter.New(slide.GetOutput()); tissue.Update()
 print('libtorch' in open('/proc/self/maps').read(), 'torch' in sys.modules)
 """
-    assert python(code, png, drawn[0]) == "False False\n"
+    assert python(code, "torch", png, drawn[0]) == "False False\n"
 
 
 def test_tissue_without_torch(drawn):
