@@ -294,6 +294,16 @@ TEST(WholeSlideImageIO, ImplausibleResolutionIsUnknownUnlessStated)
   EXPECT_DOUBLE_EQ(io->GetSpacing(1), 0.001);
 }
 
+TEST(WholeSlideImageIO, TheFilesPlausibleResolutionStays)
+{
+  const std::string path = TemporaryFile("stays.tif");
+  WritePyramid(path, PyramidOptions()); // 0.5 micrometers
+  const auto io = OpenSlideFile(path);
+  io->SetLevelZeroMicronsPerPixel(0.25);
+  io->ReadImageInformation();
+  EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), 0.5);
+}
+
 /** A mask of a part of a slide stands where it was cut out: our pyramids say it, since TIFF cannot. */
 TEST(WholeSlideImageIO, ReadsTheOriginThatOurPyramidsTell)
 {

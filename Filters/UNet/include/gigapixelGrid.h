@@ -10,6 +10,9 @@
 namespace gigapixel
 {
 
+/** Resolutions that differ by less count as one: what is sold as 20x is 0.45 to 0.55 um a pixel, by the scanner. */
+constexpr double ResolutionTolerance = 0.1;
+
 /** \class Grid
  * \brief Where an image's pixels lie in the plane of the glass, in ITK's terms. */
 struct GigapixelUNet_EXPORT Grid

@@ -12,7 +12,7 @@ struct GigapixelResolution
 {
   unsigned level{ 0 };
   double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (5 %), whatever level says
-  double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0, in place of what the file says
+  double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
 };
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its

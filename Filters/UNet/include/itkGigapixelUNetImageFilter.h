@@ -26,7 +26,7 @@ enum class GigapixelUNetOutput : std::uint8_t
  * halo: upstream streams as well. The last row of tiles is remembered, so that an image written in many strips has
  * each tile computed, and its pixels read, once.
  *
- * Gray networks take RGB images by Rec. 601. The image's spacing must be that which the network was trained at (5 %,
+ * Gray networks take RGB images by Rec. 601. The image's spacing must be that which the network was trained at (10 %,
  * since slides of one magnification differ by a few percent); where one of them is unknown a warning says so.
  *
  * \tparam TInputImage Image of unsigned char or RGBPixel<unsigned char>, or VectorImage of unsigned char; 2-D
@@ -118,7 +118,7 @@ private:
  * upstream of it. (An image's own pipeline time will not do: it changes with every region that is streamed.) */
 GigapixelUNet_EXPORT ModifiedTimeType GigapixelUpstreamMTime(const DataObject & image);
 
-/** \throw std::runtime_error when both are known and differ by more than 5 %; the message names both
+/** \throw std::runtime_error when both are known and differ by more than 10 %; the message names both
  * \return a warning, or an empty string */
 GigapixelUNet_EXPORT std::string GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel);
 

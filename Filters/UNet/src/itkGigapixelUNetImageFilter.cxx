@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetImageFilter.h"
+#include "gigapixelGrid.h"
 #include "itkProcessObject.h"
 
 #include <cmath>
@@ -30,7 +31,6 @@ GigapixelUpstreamMTime(const DataObject & image)
 std::string
 GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel)
 {
-  constexpr double   tolerance = 0.05;
   std::ostringstream text;
   if (modelMicronsPerPixel <= 0 || imageMicronsPerPixel <= 0)
   {
@@ -51,7 +51,7 @@ GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixe
     text << ": the result is right only if they are the same";
     return text.str();
   }
-  if (std::abs(imageMicronsPerPixel / modelMicronsPerPixel - 1) > tolerance)
+  if (std::abs(imageMicronsPerPixel / modelMicronsPerPixel - 1) > gigapixel::ResolutionTolerance)
   {
     text << "the model was trained at " << modelMicronsPerPixel << " micrometers per pixel, the image has "
          << imageMicronsPerPixel << ": read the slide at the model's resolution (SetMicronsPerPixel() of the reader), "

@@ -130,7 +130,7 @@ public:
       m_Mpp = mpp;
       m_Name = image.name;
     }
-    else if (std::abs(mpp / m_Mpp - 1) > 0.05)
+    else if (std::abs(mpp / m_Mpp - 1) > gigapixel::ResolutionTolerance)
     {
       std::ostringstream text;
       text << "all samples have to be of one resolution: " << m_Name << " has " << m_Mpp << " micrometers per pixel, "

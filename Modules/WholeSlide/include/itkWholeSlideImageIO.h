@@ -75,8 +75,8 @@ public:
    * ReadImageInformation() where the slide's resolution is unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** The resolution of level 0 in micrometers per pixel, in place of what the file says; 0 (the default) trusts the
-   * file. */
+  /** The resolution of level 0 in micrometers per pixel where the file says none, or nonsense; 0 (the default): unknown
+   * then. What a file says plausibly stays, so that one word serves a folder of mixed slides. */
   itkSetMacro(LevelZeroMicronsPerPixel, double);
   itkGetConstMacro(LevelZeroMicronsPerPixel, double);
 

@@ -131,7 +131,7 @@ Slide::SetMicronsPerPixel(double x, double y)
     std::ostringstream sentence;
     sentence << m_Path << ": its resolution of " << x << " x " << y
              << " micrometers per pixel is not plausible for a slide (0.05 to 20) and is taken for unknown; state the "
-                "right one where it matters (SetLevelZeroMicronsPerPixel, --mpp).";
+                "right one where it matters (SetLevelZeroMicronsPerPixel, --slide-mpp).";
     m_Warnings.push_back(sentence.str());
     return;
   }

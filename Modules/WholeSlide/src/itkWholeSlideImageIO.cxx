@@ -173,11 +173,12 @@ WholeSlideImageIO::GetLevel() const
 std::array<double, 2>
 WholeSlideImageIO::GetLevelZeroResolution() const
 {
-  if (m_LevelZeroMicronsPerPixel > 0.0)
+  const auto resolution = this->GetSlide().GetMicronsPerPixel();
+  if (resolution[0] > 0.0 && resolution[1] > 0.0)
   {
-    return { { m_LevelZeroMicronsPerPixel, m_LevelZeroMicronsPerPixel } };
+    return resolution;
   }
-  return this->GetSlide().GetMicronsPerPixel();
+  return { { m_LevelZeroMicronsPerPixel, m_LevelZeroMicronsPerPixel } };
 }
 
 double

@@ -27,9 +27,6 @@ namespace
 using MaskType = itk::Image<unsigned char, 2>;
 using ProbabilityType = itk::Image<float, 2>;
 
-/** Slides of one magnification differ by a few percent. */
-constexpr double Tolerance = 0.05;
-
 /** One slide, the model, and what is made of them. */
 struct Segmentation
 {
@@ -62,7 +59,7 @@ OpenAtResolution(const std::string & file, const Model & model, const ArgumentVa
   }
   slide->SetMicronsPerPixel(model.micronsPerPixel);
   slide->ReadImageInformation();
-  if (std::abs(slide->GetMicronsPerPixel() / model.micronsPerPixel - 1) > Tolerance)
+  if (std::abs(slide->GetMicronsPerPixel() / model.micronsPerPixel - 1) > ResolutionTolerance)
   {
     throw std::runtime_error(file + " has no level at the model's resolution: " + trained + ", the nearest level (" +
                              std::to_string(slide->GetLevel()) + ") has " +

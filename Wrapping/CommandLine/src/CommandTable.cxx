@@ -136,7 +136,7 @@ Segment()
               0,
               63,
               "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
-              "model's resolution (5 % allowed)."),
+              "model's resolution (10 % allowed)."),
       SlideResolution(),
       region,
       OutputFile("probability",
