@@ -183,6 +183,10 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateData()
         return !this->GetAbortGenerateData();
       });
   }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer, or from the pipeline
+  }
   catch (const std::exception & error)
   {
     itkExceptionMacro(<< error.what());

@@ -29,7 +29,8 @@ public:
  *
  * Samples are images of any ITK pipeline, files, or anything that is a gigapixel::PhysicalImage, each with a mask on a
  * grid of its own that is matched in mm (see gigapixel::MaskLabelSource), whole or by region. They are opened by
- * Update(), at one resolution: samples whose spacings differ by more than 10 % are refused.
+ * Update(), at one resolution: samples whose spacings differ by more than 10 % are refused. Images are no inputs of the
+ * pipeline: after a change upstream of them, say Modified() to train again.
  *
  * Observers: ProgressEvent over all epochs, IterationEvent after each epoch, GigapixelStepEvent after each step; the
  * getters below then tell the state. AbortGenerateDataOn() from an observer, or from another thread, stops within a

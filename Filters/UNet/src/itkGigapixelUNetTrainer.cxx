@@ -368,6 +368,7 @@ GigapixelUNetTrainer::GenerateData()
     state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
     this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
+    state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models
   }
   catch (const ExceptionObject &)
   {
