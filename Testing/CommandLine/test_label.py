@@ -144,6 +144,24 @@ def test_existing_output_of_another_kind_is_kept(tmp_path):
     assert tifffile.imread(tmp_path / "m.tif").shape == (63, 75)
 
 
+def test_mask_of_another_making_is_neither_kept_nor_replaced(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
+    mask = tmp_path / "m.tif"
+    common = ["label", slide, "-o", mask]
+    run(*common)
+    before = mask.read_bytes()
+    assert b"made-by = label preset=" in before
+    # The mask would have the same size: only its making tells them apart.
+    message = fails(*common, "--preset", "fluorescence")
+    assert "--overwrite" in message and "preset=fluorescence" in message
+    assert run(*common, "--json").json["skipped"]
+    tissue_slide(tmp_path / "a.tif", 600, 500, seed=7)
+    assert "another way" in fails(*common)
+    assert mask.read_bytes() == before
+    run(*common, "--overwrite")
+    assert mask.read_bytes() != before
+
+
 def test_names_that_collide(tmp_path):
     for folder in ("1", "2"):
         (tmp_path / folder).mkdir()

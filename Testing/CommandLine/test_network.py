@@ -149,6 +149,27 @@ def test_several_slides_resume(trained, cohort, tmp_path):
     assert [entry["skipped"] for entry in again] == [False, True]
 
 
+def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, tmp_path):
+    slide = cohort.parent / "a.tif"
+    common = ["segment", slide, "-o", tmp_path / "m.tif"]
+    run(*common, "--model", trained[0], "--region", "0,0,64,64")
+    before = (tmp_path / "m.tif").read_bytes()
+    assert run(*common, "--model", trained[0], "--region", "0,0,64,64", "--json").json["skipped"]
+    # As after another training: one weight differs.
+    model = bytearray((trained[0] / "best.safetensors").read_bytes())
+    model[-2] ^= 1
+    (tmp_path / "other.safetensors").write_bytes(model)
+    for options in (
+        ["--model", trained[0], "--region", "0,0,64,64", "--threshold", 0.4],
+        ["--model", trained[0], "--region", "64,0,64,64"],
+        ["--model", tmp_path / "other.safetensors", "--region", "0,0,64,64"],
+    ):
+        assert "--overwrite" in fails(*common, *options)
+    assert (tmp_path / "m.tif").read_bytes() == before
+    run(*common, *options, "--overwrite")
+    assert (tmp_path / "m.tif").read_bytes() != before
+
+
 def test_resolution_has_to_be_the_models(trained, tmp_path):
     pixels = numpy.full((700, 900, 3), 200, numpy.uint8)
     coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)

@@ -36,7 +36,7 @@ namespace itk
  *
  * Resolution tags in pixels per cm from the spacing in mm. A spacing of 1 or more (ITK's default: nobody set it) is
  * written as unknown. ImageDescription names this format and keeps the origin ("origin-mm = x y"), which TIFF has no
- * tag for. The direction and the meta data dictionary are not written.
+ * tag for, and how the picture was made (SetMadeBy). The direction and the meta data dictionary are not written.
  *
  * The file appears under its name when the last row has been written, in place of what was there; until then the data
  * is in a hidden file beside it (.NAME.PID-NUMBER.part), which is removed when writing fails, when this object is
@@ -84,6 +84,16 @@ public:
    * which is the tile of most scanners. Images with a shorter side get smaller tiles. */
   void SetTileSize(unsigned int pixels);
   itkGetConstMacro(TileSize, unsigned int);
+
+  /** How the picture was made, such as "label preset=tissue": kept in the file's ImageDescription, so that who finds
+   * the file can tell whether it is the one wanted. One line (control characters become spaces); default empty, which
+   * writes nothing. */
+  itkSetStringMacro(MadeBy);
+  itkGetStringMacro(MadeBy);
+
+  /** What SetMadeBy() put into a file, from its ImageDescription (itk::WholeSlideImageIO's meta data
+   * "tiff.ImageDescription"); empty where it says nothing. */
+  static std::string GetMadeByOfDescription(const std::string & description);
 
   /** \name Compression
    * SetCompressor("DEFLATE") (the default: lossless; pictures with horizontal differencing) or SetCompressor("JPEG")
@@ -151,6 +161,7 @@ private:
 
   Content                                   m_Content{ Content::Automatic };
   unsigned int                              m_TileSize{ 256 };
+  std::string                               m_MadeBy;
   std::unique_ptr<gigapixel::PyramidWriter> m_Writer; // while a file is being written
 };
 

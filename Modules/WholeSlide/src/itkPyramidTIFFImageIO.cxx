@@ -18,6 +18,17 @@ constexpr SizeValueType MaximumBandBytes = 8 << 20;
 /** Slides have micrometers per pixel: a mm and more is ITK's default spacing of 1, that is unknown, or a multiple. */
 constexpr double UnknownSpacing = 1.0;
 
+const std::string FormatLine = "ITKGigapixel pyramid\n";
+const std::string MadeByStart = "\nmade-by = ";
+
+std::string
+MakeOneLine(std::string text)
+{
+  std::replace_if(
+    text.begin(), text.end(), [](unsigned char c) { return c < 32; }, ' ');
+  return text;
+}
+
 SizeValueType
 DivideUp(SizeValueType n, SizeValueType divisor)
 {
@@ -43,6 +54,18 @@ PyramidTIFFImageIO::SetContent(Content content)
     m_Content = content;
     this->Modified();
   }
+}
+
+std::string
+PyramidTIFFImageIO::GetMadeByOfDescription(const std::string & description)
+{
+  const std::size_t start = description.find(MadeByStart);
+  if (description.rfind(FormatLine, 0) != 0 || start == std::string::npos)
+  {
+    return {};
+  }
+  const std::size_t begin = start + MadeByStart.size();
+  return description.substr(begin, description.find('\n', begin) - begin);
 }
 
 void
@@ -203,8 +226,13 @@ PyramidTIFFImageIO::Begin()
   std::ostringstream description;
   description.imbue(std::locale::classic());
   description.precision(std::numeric_limits<double>::max_digits10);
-  description << "ITKGigapixel pyramid\norigin-mm = " << m_Origin[0] << ' ' << m_Origin[1]
-              << "\ncontent = " << (format.labels ? "labels" : "picture") << '\n';
+  description << FormatLine << "origin-mm = " << m_Origin[0] << ' ' << m_Origin[1]
+              << "\ncontent = " << (format.labels ? "labels" : "picture");
+  if (!m_MadeBy.empty())
+  {
+    description << MadeByStart << MakeOneLine(m_MadeBy);
+  }
+  description << '\n';
   format.description = description.str();
   m_Writer = std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format);
 }
@@ -263,6 +291,7 @@ PyramidTIFFImageIO::PrintSelf(std::ostream & os, Indent indent) const
   const char * const content[] = { "Automatic", "Picture", "Labels" };
   os << indent << "Content: " << content[static_cast<int>(m_Content)] << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "MadeBy: " << m_MadeBy << '\n';
 }
 
 } // namespace itk

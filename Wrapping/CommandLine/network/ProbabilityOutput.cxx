@@ -16,10 +16,11 @@ namespace
 constexpr itk::SizeValueType BandRows = 256;
 
 itk::PyramidTIFFImageIO::Pointer
-MakeWriter(const itk::Image<float, 2> & image, const std::string & file, itk::PyramidTIFFImageIO::Content content)
+MakeWriter(const itk::Image<float, 2> & image, const PyramidTarget & target, itk::PyramidTIFFImageIO::Content content)
 {
   const auto writer = itk::PyramidTIFFImageIO::New();
-  writer->SetFileName(file);
+  writer->SetFileName(target.file);
+  writer->SetMadeBy(target.madeBy);
   writer->SetContent(content);
   writer->SetNumberOfDimensions(2);
   writer->SetComponentType(itk::IOComponentEnum::UCHAR);
@@ -54,14 +55,14 @@ WriteBand(itk::PyramidTIFFImageIO & writer, const itk::ImageRegion<2> & band, co
 void
 WriteLabelAndProbability(itk::Image<float, 2> * probabilities,
                          double                 threshold,
-                         const std::string &    labelFile,
-                         const std::string &    probabilityFile,
+                         const PyramidTarget &  label,
+                         const PyramidTarget &  probability,
                          Progress &             progress)
 {
   probabilities->UpdateOutputInformation();
   const auto all = probabilities->GetLargestPossibleRegion();
-  const auto labels = MakeWriter(*probabilities, labelFile, itk::PyramidTIFFImageIO::Content::Labels);
-  const auto picture = MakeWriter(*probabilities, probabilityFile, itk::PyramidTIFFImageIO::Content::Picture);
+  const auto labels = MakeWriter(*probabilities, label, itk::PyramidTIFFImageIO::Content::Labels);
+  const auto picture = MakeWriter(*probabilities, probability, itk::PyramidTIFFImageIO::Content::Picture);
   std::vector<unsigned char> labelRows;
   std::vector<unsigned char> probabilityRows;
   for (itk::SizeValueType y = 0; y < all.GetSize(1); y += BandRows)

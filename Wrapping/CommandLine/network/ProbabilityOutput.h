@@ -11,13 +11,20 @@
 namespace gigapixel::commandline
 {
 
+/** A file that is to be, and how it is made (PyramidTIFFImageIO::SetMadeBy). */
+struct PyramidTarget
+{
+  std::string file;
+  std::string madeBy;
+};
+
 /** Writes two pyramids in one pass over a streamed map of probabilities: the label (255 where the probability is at
  * least the threshold, else 0), and the probability itself as round(255 p). Both appear when they are complete.
  * \throw Interrupted nothing is left of either then */
 void WriteLabelAndProbability(itk::Image<float, 2> * probabilities,
                               double                 threshold,
-                              const std::string &    labelFile,
-                              const std::string &    probabilityFile,
+                              const PyramidTarget &  label,
+                              const PyramidTarget &  probability,
                               Progress &             progress);
 
 } // namespace gigapixel::commandline

@@ -18,7 +18,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <locale>
+#include <sstream>
 
 namespace gigapixel::commandline
 {
@@ -96,6 +99,48 @@ GetRegion(const itk::WholeSlideImageIO & slide, const std::string & file, const 
   return region;
 }
 
+/** FNV-1a over what the network computes with: other weights, another number. */
+std::string
+HashModel(const Model & model)
+{
+  std::uint64_t hash = 14695981039346656037ull;
+  const auto    add = [&hash](const void * bytes, std::size_t count) {
+    const auto * const from = static_cast<const unsigned char *>(bytes);
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      hash = (hash ^ from[i]) * 1099511628211ull;
+    }
+  };
+  const std::string network = model.network.ToJSON();
+  add(network.data(), network.size());
+  for (const auto & [name, parameter] : model.parameters)
+  {
+    add(name.data(), name.size());
+    add(parameter.values.data(), parameter.values.size() * sizeof(float));
+  }
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+/** All that decides on the output's pixels, as it is kept in it. The probability knows no threshold. */
+std::string
+DescribeMaking(const Segmentation & segmentation, bool isProbability)
+{
+  const auto &       region = segmentation.region;
+  const auto         join = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + ',' + std::to_string(b); };
+  std::ostringstream threshold;
+  threshold.imbue(std::locale::classic());
+  threshold.precision(17);
+  threshold << segmentation.values.GetNumber("threshold");
+  return "segment model=" + HashModel(segmentation.model) +
+         (isProbability ? " probability" : " threshold=" + threshold.str()) +
+         " level=" + std::to_string(segmentation.slide->GetLevel()) +
+         " region=" + join(region.GetIndex(0), region.GetIndex(1)) + ',' +
+         join(static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1))) + ' ' +
+         DescribeSlideFile(segmentation.task.slide);
+}
+
 /** slide -> network -> region; the same bits as in the whole slide, since tiles lie on the slide's grid. Holds its
  * filters, because an image does not keep the filter that makes it. */
 template <typename TPixel, typename TOutputImage>
@@ -145,15 +190,17 @@ Segment(const Segmentation & segmentation)
   if (segmentation.probability.empty())
   {
     const Pipeline<TPixel, MaskType> pipeline(segmentation);
-    WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, itk::PyramidTIFFImageIO::New(), progress);
+    const auto                       io = itk::PyramidTIFFImageIO::New();
+    io->SetMadeBy(DescribeMaking(segmentation, false));
+    WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, io, progress);
   }
   else
   {
     const Pipeline<TPixel, ProbabilityType> pipeline(segmentation);
     WriteLabelAndProbability(pipeline.region->GetOutput(),
                              segmentation.values.GetNumber("threshold"),
-                             segmentation.task.output,
-                             segmentation.probability,
+                             { segmentation.task.output, DescribeMaking(segmentation, false) },
+                             { segmentation.probability, DescribeMaking(segmentation, true) },
                              progress);
   }
   progress.Finish();
@@ -164,8 +211,9 @@ HasOutputs(const Segmentation & segmentation)
 {
   const auto                        size = segmentation.region.GetSize();
   const std::array<std::int64_t, 2> wanted{ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  const bool                        hasMask = HasValidPyramid(segmentation.task.output, wanted, 1);
-  const bool hasProbability = segmentation.probability.empty() || HasValidPyramid(segmentation.probability, wanted, 1);
+  const bool hasMask = HasValidPyramid(segmentation.task.output, wanted, 1, DescribeMaking(segmentation, false));
+  const bool hasProbability = segmentation.probability.empty() ||
+                              HasValidPyramid(segmentation.probability, wanted, 1, DescribeMaking(segmentation, true));
   return hasMask && hasProbability;
 }
 

@@ -177,9 +177,11 @@ TileSize()
 Argument
 Overwrite()
 {
-  return Switch("overwrite",
-                "Replace outputs that exist. Without it, a valid output of the same slide is kept and skipped, so that "
-                "an interrupted batch goes on where it was.");
+  return Switch(
+    "overwrite",
+    "Replace outputs that exist. Without it, a whole output that was made of the same slide in the same way "
+    "(it tells so itself) is kept and skipped, so that an interrupted batch goes on where it was; what was "
+    "made otherwise is an error.");
 }
 
 std::vector<Argument>

@@ -82,12 +82,25 @@ ChooseLabelGrid(const itk::WholeSlideImageIO & slide, std::int64_t downsample)
   return grid;
 }
 
+/** All that decides on the mask's pixels, as it is kept in the mask. */
+std::string
+DescribeMaking(const SlideTask &              task,
+               const itk::WholeSlideImageIO & slide,
+               const LabelGrid &              grid,
+               const ArgumentValues &         values)
+{
+  return "label preset=" + values.GetText("preset") + " downsample=" + std::to_string(grid.downsample) +
+         (values.Has("full-resolution") ? " full-resolution" : "") +
+         " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + DescribeSlideFile(task.slide);
+}
+
 /** Streams slide -> blocks -> label filters -> pyramid. */
 template <typename TPixel>
 void
 LabelSlide(itk::WholeSlideImageIO * slide,
            const SlideTask &        task,
            const LabelGrid &        grid,
+           const std::string &      madeBy,
            const ArgumentValues &   values,
            const Session &          session)
 {
@@ -110,7 +123,8 @@ LabelSlide(itk::WholeSlideImageIO * slide,
   upsample->SetFactor(static_cast<unsigned>(grid.downsample));
   upsample->SetOutputSize({ { base[0], base[1] } });
 
-  const auto       io = itk::PyramidTIFFImageIO::New();
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->SetMadeBy(madeBy);
   const MaskType * mask = values.Has("full-resolution") ? upsample->GetOutput() : label->GetOutput();
   WritePyramid(mask, task.output, io, progress, 0.9, 1);
   progress.Finish();
@@ -184,17 +198,18 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   {
     size = { static_cast<std::int64_t>(base[0]), static_cast<std::int64_t>(base[1]) };
   }
-  const bool wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1);
+  const std::string madeBy = DescribeMaking(task, *slide, grid, values);
+  const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, madeBy);
   if (!wasThere)
   {
     CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     if (slide->GetNumberOfComponents() == 3)
     {
-      LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, values, session);
+      LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, madeBy, values, session);
     }
     else
     {
-      LabelSlide<unsigned char>(slide, task, grid, values, session);
+      LabelSlide<unsigned char>(slide, task, grid, madeBy, values, session);
     }
   }
   auto json = Describe(task, *slide, grid, values, wasThere);

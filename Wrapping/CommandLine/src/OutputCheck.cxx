@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OutputCheck.h"
 
+#include "itkMetaDataObject.h"
+#include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -83,7 +85,10 @@ RefuseExisting(const std::string & file, bool overwrite)
 }
 
 bool
-HasValidPyramid(const std::string & file, const std::array<std::int64_t, 2> & size, unsigned channels)
+HasValidPyramid(const std::string &                 file,
+                const std::array<std::int64_t, 2> & size,
+                unsigned                            channels,
+                const std::string &                 madeBy)
 {
   if (!fs::exists(file))
   {
@@ -102,6 +107,16 @@ HasValidPyramid(const std::string & file, const std::array<std::int64_t, 2> & si
     {
       throw std::runtime_error(refusal);
     }
+    std::string description;
+    itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
+    const std::string foundMadeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+    if (foundMadeBy != madeBy)
+    {
+      throw std::runtime_error(file + " exists, but was made in another way" +
+                               (foundMadeBy.empty() ? ", which it does not tell" : " (" + foundMadeBy + ')') +
+                               " than is asked for (" + madeBy +
+                               "); --overwrite replaces it, another output name keeps it.");
+    }
     std::vector<unsigned char> last(channels);
     io->ReadRegion(0, found[0] - 1, found[1] - 1, 1, 1, channels, last.data());
   }
@@ -110,6 +125,13 @@ HasValidPyramid(const std::string & file, const std::array<std::int64_t, 2> & si
     throw std::runtime_error(refusal);
   }
   return true;
+}
+
+std::string
+DescribeSlideFile(const std::string & file)
+{
+  std::error_code ignored;
+  return "slide=" + fs::path(file).filename().string() + " bytes=" + std::to_string(fs::file_size(file, ignored));
 }
 
 } // namespace gigapixel::commandline

@@ -22,12 +22,17 @@ GigapixelCommandLine_EXPORT void CheckOutput(const std::string & file, double ra
 /** \throw std::runtime_error if the file exists and must not be replaced */
 GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);
 
-/** Whether a pyramid of this size and number of channels stands there, whole: it opens, and its last pixels can be
- * read. A file that is something else is an error: it would be destroyed.
+/** Whether the wanted pyramid stands there, whole: it opens, has this size and number of channels, was made in this way
+ * (PyramidTIFFImageIO::SetMadeBy), and its last pixels can be read. A file that is something else is an error: to keep
+ * it would pass it off as the result, and to write would destroy it.
  * \throw std::runtime_error the file exists, but is not that */
 GigapixelCommandLine_EXPORT bool HasValidPyramid(const std::string &                 file,
                                                  const std::array<std::int64_t, 2> & size,
-                                                 unsigned                            channels);
+                                                 unsigned                            channels,
+                                                 const std::string &                 madeBy);
+
+/** "slide=NAME bytes=SIZE": what tells a slide from another in SetMadeBy(), wherever its folder has been moved to. */
+GigapixelCommandLine_EXPORT std::string DescribeSlideFile(const std::string & file);
 
 } // namespace gigapixel::commandline
 
