@@ -117,6 +117,17 @@ def test_segmentation_with_probability(trained, cohort, tmp_path):
     assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
 
 
+def test_ready_model_segments_another_specimen(cohort, tmp_path):
+    """The model that comes with the program, on a slide that it was not trained on, against the mask of `label`."""
+    slide = cohort.parent / "other.tif"
+    run("synthesize", slide, "--size", "1500x1200", "--seed", 77)
+    run("label", slide, "-o", tmp_path / "label.tif")
+    run("segment", slide, "--model", "tissue", "-o", tmp_path / "mask.tif")
+    result = run("evaluate", tmp_path / "mask.tif", tmp_path / "label.tif", "--json").json
+    assert result["dice"] > 0.95 and result["specificity"] > 0.9 and result["diceAllForeground"] < 0.8
+    assert "tissue" in fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
+
+
 def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
     slide = cohort.parent / "b.tif"
     run("segment", slide, "--model", trained[0], "-o", tmp_path / "any.tif", "--probability", tmp_path / "any.p.tif")

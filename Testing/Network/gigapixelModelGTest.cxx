@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -24,13 +25,7 @@ MakeModel(std::int64_t tileSize = 256)
 {
   Model model;
   model.network = NetworkDescription::Load("remedios2023");
-  std::vector<double> parameters = MakeInitialWeights(model.network, 3, { 0.5, 0.5 });
-  const auto          last = GetParameterLayout(model.network).back();
-  for (std::size_t i = 0; i < last.numberOfWeights; ++i)
-  {
-    parameters[last.weight + i] *= 10; // so that the probabilities differ from place to place
-  }
-  model.parameters = ToParameters(model.network, parameters);
+  model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 3, { 0.5, 0.5 }));
   model.micronsPerPixel = 0.1 + 0.2;
   model.tileSize = tileSize;
   return model;
@@ -100,11 +95,21 @@ TEST(Model, FileIsSafetensors)
   EXPECT_EQ(value, model.parameters.at("L1.weight").values.front());
 }
 
+TEST(Model, ReadyModelsLoadByName)
+{
+  const std::vector<std::string> names = Model::GetNames();
+  EXPECT_NE(std::find(names.begin(), names.end(), "tissue"), names.end());
+  for (const std::string & name : names)
+  {
+    EXPECT_GT(Model::Load(name).micronsPerPixel, 0) << name;
+  }
+}
+
 TEST(Model, RefusesDamagedFiles)
 {
   const TemporaryFolder folder("damaged");
   const std::string     path = folder.path + "/m.safetensors";
-  EXPECT_NE(GetRefusal(path).find("does not exist"), std::string::npos);
+  EXPECT_NE(GetRefusal(path).find("is neither a file"), std::string::npos);
   EXPECT_NE(GetRefusal(folder.path).find("best.safetensors is missing"), std::string::npos);
   MakeModel().Save(path);
   const std::string content = ReadAll(path);

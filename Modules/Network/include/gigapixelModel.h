@@ -28,9 +28,13 @@ struct GigapixelNetwork_EXPORT Model
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
 
-  /** A model file, or a training run's folder (its best weights).
+  /** A ready model by its name (see GetNames()), a model file, or a training run's folder (its best weights). A folder
+   * that has the name of a ready model is loaded as "./name".
    * \throw std::runtime_error with one sentence that names the file and what is wrong with it. */
-  static Model Load(const std::string & path);
+  static Model Load(const std::string & nameOrPath);
+
+  /** Models that come with the library: "tissue" tells tissue from glass (Modules/Network/models/tissue.md). */
+  static std::vector<std::string> GetNames();
 
   /** Appears by atomic rename. */
   void Save(const std::string & path) const;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModelFile.h"
+#include "gigapixelPresets.h"
 
 #include <charconv>
 #include <cmath>
@@ -165,6 +166,13 @@ FromModel(const Model & model)
 Model
 Model::Load(const std::string & path)
 {
+  for (const ReadyModel & model : GetReadyModels())
+  {
+    if (model.name == path)
+    {
+      return ToModel(SafeTensors::Parse(model.content, path), path);
+    }
+  }
   if (std::filesystem::is_directory(path))
   {
     const std::string best = (std::filesystem::path(path) / "best.safetensors").string();
@@ -177,9 +185,26 @@ Model::Load(const std::string & path)
   }
   if (!std::filesystem::exists(path))
   {
-    throw std::runtime_error("model \"" + path + "\" does not exist");
+    std::string names;
+    for (const std::string & name : GetNames())
+    {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    throw std::runtime_error("model \"" + path + "\" is neither a file, nor a run's folder, nor a ready model (" +
+                             names + ")");
   }
   return ToModel(SafeTensors::Load(path), path);
+}
+
+std::vector<std::string>
+Model::GetNames()
+{
+  std::vector<std::string> names;
+  for (const ReadyModel & model : GetReadyModels())
+  {
+    names.push_back(model.name);
+  }
+  return names;
 }
 
 void

@@ -17,6 +17,15 @@ struct Preset
 /** The networks of the folder networks/, put into the library when it was built. */
 const std::vector<Preset> & GetEmbeddedPresets();
 
+struct ReadyModel
+{
+  std::string name;
+  std::string content; ///< of the safetensors file
+};
+
+/** The models of the folder models/, likewise. */
+const std::vector<ReadyModel> & GetReadyModels();
+
 } // namespace gigapixel
 
 #endif

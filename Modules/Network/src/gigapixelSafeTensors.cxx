@@ -85,8 +85,13 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
 SafeTensors
 SafeTensors::Load(const std::string & path)
 {
-  const std::string content = ReadFile(path);
-  std::uint64_t     length = 0;
+  return Parse(ReadFile(path), path);
+}
+
+SafeTensors
+SafeTensors::Parse(const std::string & content, const std::string & path)
+{
+  std::uint64_t length = 0;
   for (int i = 7; i >= 0 && content.size() >= 8; --i)
   {
     length = length << 8 | static_cast<unsigned char>(content[i]);

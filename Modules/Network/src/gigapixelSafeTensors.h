@@ -28,6 +28,9 @@ struct SafeTensors
   /** \throw std::runtime_error names the file and what is wrong with it */
   static SafeTensors Load(const std::string & path);
 
+  /** The content of a file; the path is for messages. */
+  static SafeTensors Parse(const std::string & content, const std::string & path);
+
   /** Appears by atomic rename; the same content gives the same bytes. */
   void Save(const std::string & path) const;
 

@@ -272,10 +272,6 @@ Model
 LoadModel(const ArgumentValues & values)
 {
   const std::string name = values.GetText("model");
-  if (!std::filesystem::exists(name))
-  {
-    throw std::runtime_error("There is no model " + name + "; name a run's folder or a .safetensors file.");
-  }
   Model model = Model::Load(name);
   if (model.network.channels != 1 && model.network.channels != 3)
   {

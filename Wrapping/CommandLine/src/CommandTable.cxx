@@ -125,8 +125,11 @@ Segment()
     "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes).",
     { Slides("Slide files, or folders of slides."),
-      Required(
-        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+      Required(InputFile("model",
+                         "NAME|RUN|FILE",
+                         "model",
+                         "A ready model (tissue: tissue from glass, at 0.5 µm/px), a training run's folder (its best "
+                         "weights) or a .safetensors file.")),
       Required(Output("OUT",
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
@@ -146,7 +149,7 @@ Segment()
       Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
       Memory(),
       Overwrite() },
-    { "gigapixel segment slide.svs --model run -o slide.mask.tif",
+    { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G" },
     true
   };
