@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// MeasureStep train|whole|predict WIDTH HEIGHT BUDGET_IN_MIB THREADS
+// MeasureStep train|whole|predict|label WIDTH HEIGHT BUDGET_IN_MIB THREADS
 // One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
 // beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
 #include "SyntheticSources.h"
@@ -77,17 +77,27 @@ Train(Size size, Strategy strategy, std::int64_t budget, int threads)
 
 /** By rows of tiles, as a streaming filter asks. */
 void
-Predict(Size size, int threads)
+Predict(Size size, int threads, bool labels)
 {
   Model model;
   model.network = NetworkDescription::Load("remedios2023");
   model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
   Predictor                  predictor(model, threads);
   Repeated<ProceduralPixels> pixels(size);
-  std::vector<float>         probabilities(size.width * std::min(model.tileSize, size.height));
-  for (std::int64_t y = 0; y < size.height; y += model.tileSize)
+  const std::int64_t         rows = std::min(model.tileSize, size.height);
+  std::vector<float>         probabilities(labels ? 0 : size.width * rows);
+  std::vector<std::uint8_t>  found(labels ? size.width * rows : 0);
+  for (std::int64_t y = 0; y < size.height; y += rows)
   {
-    predictor.Predict(pixels, { 0, y, size.width, std::min(model.tileSize, size.height - y) }, probabilities.data());
+    const Region region{ 0, y, size.width, std::min(rows, size.height - y) };
+    if (labels)
+    {
+      predictor.PredictLabels(pixels, region, 0.5, found.data());
+    }
+    else
+    {
+      predictor.Predict(pixels, region, probabilities.data());
+    }
   }
 }
 
@@ -98,32 +108,34 @@ main(int argc, char ** argv)
 {
   if (argc != 6)
   {
-    std::cerr << "MeasureStep train|whole|predict WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
+    std::cerr << "MeasureStep train|whole|predict|label WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
     return 2;
   }
   const std::string  what = argv[1];
   const Size         size{ std::atoll(argv[2]), std::atoll(argv[3]) };
   const std::int64_t budget = std::atoll(argv[4]) << 20;
   const int          threads = std::atoi(argv[5]);
+  const bool         inference = what == "predict" || what == "label";
   const MemoryPlan   plan = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
                                            size,
-                                           what == "predict" ? Purpose::Inference : Purpose::Training,
+                                           inference ? Purpose::Inference : Purpose::Training,
                                            what == "whole" ? Strategy::Whole : Strategy::Streamed,
                                            budget,
                                            threads);
   const auto         begin = std::chrono::steady_clock::now();
   const double       beginCPU = GetCPUSeconds();
   int                runningThreads = 0;
-  if (what == "predict")
+  if (inference)
   {
-    Predict(size, plan.tilesInFlight);
+    Predict(size, plan.tilesInFlight, what == "label");
   }
   else
   {
     runningThreads = Train(size, plan.strategy, budget, threads);
   }
-  // The caller's probabilities are none of the engine's memory.
-  const std::int64_t output = what == "predict" ? 4 * size.width * std::min(plan.tileSize, size.height) : 0;
+  // The caller's probabilities or labels are none of the engine's memory.
+  const std::int64_t sample = what == "predict" ? 4 : what == "label" ? 1 : 0;
+  const std::int64_t output = sample * size.width * std::min(plan.tileSize, size.height);
   const double       pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double       wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::cout << "peak " << GetPeakBytes() << " plan " << plan.peakBytes + output << " tile " << plan.tileSize

@@ -110,7 +110,8 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
 // %.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
-  for (const char * arguments : { "train 8192 8192 300 2", "train 8192 8192 220 4", "predict 8192 2048 400 2" })
+  for (const char * arguments :
+       { "train 8192 8192 300 2", "train 8192 8192 220 4", "predict 8192 2048 400 2", "label 8192 2048 400 2" })
   {
     const Measurement  m = Measure(arguments);
     const std::int64_t budget = std::stoll(std::string(arguments).substr(std::string(arguments).find_last_of(' ') - 3));
