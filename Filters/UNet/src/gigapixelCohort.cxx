@@ -178,6 +178,7 @@ ParseRegion(const std::string & file, int line, const std::string & text)
   const char *                at = text.data();
   const char * const          end = at + text.size();
   const auto                  isSeparator = [](char c) { return c == ',' || c == ';' || c == ' ' || c == '\t'; };
+  constexpr std::int64_t      largest = std::int64_t{ 1 } << 40; // sums of two stay numbers
   bool                        good = true;
   while (good && (at = std::find_if_not(at, end, isSeparator)) != end)
   {
@@ -189,7 +190,8 @@ ParseRegion(const std::string & file, int line, const std::string & text)
       at = parsed.ptr;
     }
   }
-  if (!good || count != 4 || numbers[0] < 0 || numbers[1] < 0 || numbers[2] <= 0 || numbers[3] <= 0)
+  if (!good || count != 4 || numbers[0] < 0 || numbers[1] < 0 || numbers[2] <= 0 || numbers[3] <= 0 ||
+      *std::max_element(std::begin(numbers), std::end(numbers)) > largest)
   {
     Fail(file,
          line,

@@ -151,9 +151,9 @@ CheckShape(const Layer & layer, const std::string & where)
     Refuse(where + ": a layer's name must not be empty nor hold a dot, slash, quote or space");
   }
   if (layer.inputChannels < 1 || layer.outputChannels < 1 || layer.kernel < 1 || layer.stride < 1 ||
-      layer.inputChannels > 4096 || layer.outputChannels > 4096 || layer.kernel > 256)
+      layer.inputChannels > 4096 || layer.outputChannels > 4096 || layer.kernel > 256 || layer.stride > 256)
   {
-    Refuse(where + ": in and out must be 1 to 4096, kernel 1 to 256, stride at least 1");
+    Refuse(where + ": in and out must be 1 to 4096, kernel and stride 1 to 256");
   }
   // With n inputs, n a multiple of the stride, a convolution gives floor((n + 2p - k) / s) + 1 outputs, a transposed
   // one (n - 1) s - 2p + k: exactly n / s and n s only under these conditions.
@@ -188,14 +188,24 @@ CheckChain(const NetworkDescription & network)
   {
     Refuse("a network needs at least one layer");
   }
+  // The product of the strides has to stay an integer.
+  double stride = 1;
+  for (const Layer & layer : network.layers)
+  {
+    CheckShape(layer, "layer \"" + layer.name + "\"");
+    stride *= layer.kind == Layer::Kind::Convolution ? layer.stride : 1;
+  }
+  if (stride > 65536)
+  {
+    Refuse("the strides multiply to more than 65536");
+  }
   const std::vector<MapScale> scales = GetMapScales(network.layers);
   std::set<std::string>       names;
   for (std::size_t i = 0; i < network.layers.size(); ++i)
   {
     const Layer &     layer = network.layers[i];
     const std::string where = "layer \"" + layer.name + "\"";
-    CheckShape(layer, where);
-    const int before = i == 0 ? network.channels : network.layers[i - 1].outputChannels;
+    const int         before = i == 0 ? network.channels : network.layers[i - 1].outputChannels;
     if (layer.inputChannels != before)
     {
       Refuse(where + " takes " + std::to_string(layer.inputChannels) + " channels, but what comes before it has " +

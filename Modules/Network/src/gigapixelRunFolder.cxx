@@ -34,6 +34,10 @@ RunFolder::RunFolder(const std::string & path, bool resume)
   {
     refused = "already holds a training run: resume it, or choose another folder";
   }
+  else if (resume && HoldsRun() && !HoldsCheckpoint())
+  {
+    refused = "holds best.safetensors but no last.safetensors to go on from: choose another folder";
+  }
   if (!refused.empty())
   {
     close(m_Descriptor);

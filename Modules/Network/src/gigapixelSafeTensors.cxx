@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -27,6 +28,11 @@ Refuse(const std::string & path, const std::string & reason)
 std::string
 ReadFile(const std::string & path)
 {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+  {
+    Refuse(path, "is no regular file"); // opening a pipe would wait for ever
+  }
   std::ifstream     file(path, std::ios::binary);
   std::stringstream content;
   content << file.rdbuf();

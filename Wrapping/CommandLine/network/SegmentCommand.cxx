@@ -272,7 +272,7 @@ Model
 LoadModel(const ArgumentValues & values)
 {
   const std::string name = values.GetText("model");
-  Model model = Model::Load(name);
+  Model             model = Model::Load(name);
   if (model.network.channels != 1 && model.network.channels != 3)
   {
     throw std::runtime_error("The model " + name + " wants " + std::to_string(model.network.channels) +
@@ -302,8 +302,8 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   for (std::size_t i = 0; i < probabilities.size(); ++i)
   {
-    if (std::filesystem::weakly_canonical(probabilities[i].output) ==
-        std::filesystem::weakly_canonical(tasks[i].output))
+    if (std::filesystem::weakly_canonical(std::filesystem::absolute(probabilities[i].output)) ==
+        std::filesystem::weakly_canonical(std::filesystem::absolute(tasks[i].output)))
     {
       throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
     }

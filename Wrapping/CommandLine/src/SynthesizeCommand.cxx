@@ -55,7 +55,10 @@ RunSynthesize(const ArgumentValues & values, const Session & session)
     CheckName("--truth", truth);
     RefuseExisting(truth, values.Has("overwrite"));
     CheckOutput(truth, pixels);
-    if (std::filesystem::weakly_canonical(truth) == std::filesystem::weakly_canonical(slide))
+    const auto place = [](const std::string & file) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
+    };
+    if (place(truth) == place(slide))
     {
       throw UsageError("OUT and --truth are the same file.");
     }
