@@ -93,23 +93,40 @@ MaskImage::SetGeometry(const itk::ImageIOBase & io)
 void
 MaskImage::ReadWhole()
 {
-  // Wide enough for every label map; a value of 256 must not become 0.
-  using ImageType = itk::Image<float, 2>;
   const auto io = FindImageIO(m_Grid.name);
   RefuseColors(m_Grid.name, io->GetNumberOfComponents());
   if (io->GetNumberOfDimensions() > 2 && io->GetDimensions(2) > 1)
   {
     throw std::runtime_error(m_Grid.name + " has " + std::to_string(io->GetDimensions(2)) + " slices: a mask has one.");
   }
+  // Masks are large: no wider type than the file's. The others become float, where no value but 0 becomes 0.
+  switch (io->GetComponentType())
+  {
+    case itk::IOComponentEnum::UCHAR:
+      ReadPixels<unsigned char>(io);
+      break;
+    case itk::IOComponentEnum::USHORT:
+      ReadPixels<unsigned short>(io);
+      break;
+    default:
+      ReadPixels<float>(io);
+  }
+  SetGeometry(*io);
+}
+
+template <typename TPixel>
+void
+MaskImage::ReadPixels(itk::ImageIOBase * io)
+{
+  using ImageType = itk::Image<TPixel, 2>;
   const auto reader = itk::ImageFileReader<ImageType>::New();
   reader->SetFileName(m_Grid.name);
   reader->SetImageIO(io);
   reader->Update();
-  SetGeometry(*io);
   const ImageType * image = reader->GetOutput();
-  const float *     values = image->GetBufferPointer();
+  const TPixel *    values = image->GetBufferPointer();
   m_Pixels.resize(image->GetBufferedRegion().GetNumberOfPixels());
-  std::transform(values, values + m_Pixels.size(), m_Pixels.begin(), [](float value) { return value != 0; });
+  std::transform(values, values + m_Pixels.size(), m_Pixels.begin(), [](TPixel value) { return value != 0; });
 }
 
 void

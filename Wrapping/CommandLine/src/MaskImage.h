@@ -34,6 +34,9 @@ public:
 private:
   void ReadWhole();
 
+  template <typename TPixel>
+  void ReadPixels(itk::ImageIOBase * io);
+
   void SetGeometry(const itk::ImageIOBase & io);
 
   PlaneGrid                       m_Grid;
