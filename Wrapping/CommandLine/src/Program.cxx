@@ -8,8 +8,10 @@
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
+#include <sys/resource.h>
 
 namespace gigapixel::commandline
 {
@@ -25,6 +27,20 @@ FindCommandFunction(const Command & command)
   return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
 }
 
+/** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
+ * allow at first. */
+void
+AllowManyOpenFiles()
+{
+  constexpr rlim_t wanted = 65536;
+  rlimit           limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted)
+  {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit); // where it fails, all is as it was
+  }
+}
+
 int
 RunCommand(const Command & command, const std::vector<std::string> & words)
 {
@@ -38,6 +54,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words)
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   InstallInterruptionHandlers();
+  AllowManyOpenFiles();
   ShowITKWarningsAsSentences();
   return FindCommandFunction(command)(values, session);
 }
