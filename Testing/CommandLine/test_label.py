@@ -135,6 +135,22 @@ def test_failed_slide_stops_no_other(tmp_path):
     assert "1 of 2 slides failed" in result.err
 
 
+def test_damaged_slides_of_a_folder_are_reported(tmp_path):
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    good, _ = tissue_slide(slides / "good.tif", 600, 500)
+    (slides / "cut.tif").write_bytes(good.read_bytes()[:3000])
+    (slides / "garbage.svs").write_bytes(b"nothing of a slide" * 100)
+    (slides / "notes.txt").write_text("no slide")
+    tifffile.imwrite(slides / "plain.tif", numpy.zeros((40, 50), numpy.uint8))
+    result = run("label", slides, "-o", tmp_path / "out", "--json", code=1)
+    assert {os.path.basename(entry["slide"]): "error" in entry for entry in result.json} == {
+        "cut.tif": True,
+        "garbage.svs": True,
+        "good.tif": False,
+    }
+
+
 def test_existing_output_of_another_kind_is_kept(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
     (tmp_path / "m.tif").write_text("somebody's")

@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <new>
 #include <set>
+#include <tiffio.h>
 
 namespace fs = std::filesystem;
 
@@ -47,6 +49,41 @@ IsMaskPyramid(const std::string & file)
   return io->GetNumberOfComponents() == 1;
 }
 
+std::string
+GetLowerExtension(const std::string & file)
+{
+  std::string extension = fs::path(file).extension().string();
+  std::transform(
+    extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension;
+}
+
+/** A TIFF that libtiff cannot open, or one in tiles: no other program's picture that merely lies there. */
+bool
+IsBrokenOrTiledTIFF(const std::string & file)
+{
+  const auto   errorHandler = TIFFSetErrorHandler(nullptr);
+  const auto   warningHandler = TIFFSetWarningHandler(nullptr);
+  TIFF * const tiff = TIFFOpen(file.c_str(), "r");
+  const bool   isSuspect = tiff == nullptr || TIFFIsTiled(tiff) != 0;
+  if (tiff != nullptr)
+  {
+    TIFFClose(tiff);
+  }
+  TIFFSetErrorHandler(errorHandler);
+  TIFFSetWarningHandler(warningHandler);
+  return isSuspect;
+}
+
+/** Whether a file that no reader claims is a slide by its name: it is to be reported, not passed over. */
+bool
+SeemsDamagedSlide(const std::string & file)
+{
+  static const std::set<std::string> slides{ ".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide" };
+  const std::string                  extension = GetLowerExtension(file);
+  return slides.count(extension) > 0 || ((extension == ".tif" || extension == ".tiff") && IsBrokenOrTiledTIFF(file));
+}
+
 std::vector<std::string>
 FindSlidesInFolder(const std::string & folder)
 {
@@ -55,8 +92,8 @@ FindSlidesInFolder(const std::string & folder)
   for (const fs::directory_entry & entry : fs::directory_iterator(folder))
   {
     const std::string file = entry.path().string();
-    if (entry.is_regular_file() && entry.path().filename().string().front() != '.' && io->CanReadFile(file.c_str()) &&
-        !IsMaskPyramid(file))
+    if (entry.is_regular_file() && entry.path().filename().string().front() != '.' &&
+        (io->CanReadFile(file.c_str()) ? !IsMaskPyramid(file) : SeemsDamagedSlide(file)))
     {
       slides.push_back(file);
     }
