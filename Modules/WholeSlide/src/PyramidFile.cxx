@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 namespace gigapixel
 {
@@ -115,13 +116,20 @@ PyramidFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t cou
 void
 PyramidFile::Commit()
 {
-  // A full disk may show itself only now.
-  if (std::fflush(m_File) != 0 || std::rename(m_Temporary.c_str(), ResolveTarget(m_Target).c_str()) != 0)
+  constexpr const char * failure = "could not be completed; nothing was left behind";
+  // A full disk may show itself only now; and a name must not reach the disk before its bytes, should power fail.
+  if (std::fflush(m_File) != 0 || ::fsync(::fileno(m_File)) != 0)
   {
-    Fail("could not be completed; nothing was left behind");
+    Fail(failure);
   }
-  std::fclose(m_File);
-  m_File = nullptr;
+  if (std::fclose(std::exchange(m_File, nullptr)) != 0 ||
+      std::rename(m_Temporary.c_str(), ResolveTarget(m_Target).c_str()) != 0)
+  {
+    const int error = errno;
+    ::unlink(m_Temporary.c_str());
+    errno = error;
+    Fail(failure);
+  }
 }
 
 } // namespace gigapixel
