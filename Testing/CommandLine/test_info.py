@@ -53,6 +53,7 @@ def test_implausible_resolution_is_a_warning(tmp_path):
     info = run("info", slide, "--json").json
     assert info["mpp"] is None
     assert len(info["warnings"]) == 1 and "plausible" in info["warnings"][0]
+    assert "WARNING" not in run("info", slide).out
 
 
 def test_several_slides_and_a_folder_are_lists(tmp_path, synthetic):
