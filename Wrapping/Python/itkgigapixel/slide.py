@@ -48,7 +48,7 @@ class Slide:
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
 
     In all methods *level* chooses a level by its number, *mpp* the coarsest one that is not coarser than so many
-    micrometers per pixel (5 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
+    micrometers per pixel (10 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
     and becomes those pixels of the level that it touches; *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
     only the luma channel is decoded).
     """
@@ -121,7 +121,7 @@ class Slide:
             return chosen
         if not self.mpp:
             raise ValueError(f"The resolution of {self.path} is unknown: give its mpp when opening it, or ask for a level")
-        fine = [k for k, each in enumerate(self.levels) if each.mpp <= mpp * 1.05]
+        fine = [k for k, each in enumerate(self.levels) if each.mpp <= mpp * 1.1]
         if not fine:
             raise ValueError(f"{self.path} has {self.mpp:g} um per pixel at its finest level, which is coarser than {mpp:g}")
         return fine[-1]
