@@ -144,4 +144,47 @@ INSTANTIATE_TEST_SUITE_P(WholeSlideImageIO,
                                          Case{ "JPEG2000", 33003, PHOTOMETRIC_YCBCR, 1, false }),
                          [](const testing::TestParamInfo<Case> & info) { return std::string(info.param.name); });
 
+/** A slide of Trestle's, which OpenSlide reads for us; its first tile is no deflate stream. */
+void
+WriteTrestleWithBrokenTile(const std::string & path, std::uint32_t width, std::uint32_t height)
+{
+  TIFF * const file = TIFFOpen(path.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  TIFFSetField(file, TIFFTAG_IMAGEWIDTH, width);
+  TIFFSetField(file, TIFFTAG_IMAGELENGTH, height);
+  TIFFSetField(file, TIFFTAG_TILEWIDTH, 256);
+  TIFFSetField(file, TIFFTAG_TILELENGTH, 256);
+  TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, 3);
+  TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, 8);
+  TIFFSetField(file, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+  TIFFSetField(file, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
+  TIFFSetField(file, TIFFTAG_SOFTWARE, "MedScan 1");
+  TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, "Objective Power=20;Background Color=ffffff");
+  std::vector<unsigned char> tile(256 * 256 * 3, 77);
+  const std::uint32_t        tiles = width / 256 * (height / 256);
+  TIFFWriteRawTile(file, 0, tile.data(), 1000);
+  for (std::uint32_t i = 1; i < tiles; ++i)
+  {
+    TIFFWriteEncodedTile(file, i, tile.data(), static_cast<tmsize_t>(tile.size()));
+  }
+  TIFFClose(file);
+}
+
+TEST(Damaged, BrokenTileOfOpenSlideFailsAloneAndEachTime)
+{
+  const std::string path = TemporaryFile("trestle.tif");
+  WriteTrestleWithBrokenTile(path, 4096, 1024);
+  const auto io = OpenSlideFile(path);
+  ASSERT_NE(io->GetDecoder().find("OpenSlide"), std::string::npos);
+  std::vector<unsigned char> pixels(16 * 16);
+  for (const itk::SizeValueType x : { 1100, 2100, 3100 })
+  {
+    EXPECT_NE(GetFailure([&] { io->ReadRegion(0, 0, 0, 16, 16, 1, pixels.data()); }).find(path), std::string::npos);
+    std::fill(pixels.begin(), pixels.end(), 0);
+    io->ReadRegion(0, x, 100, 16, 16, 1, pixels.data());
+    EXPECT_EQ(pixels, std::vector<unsigned char>(16 * 16, 77));
+  }
+}
+
 } // namespace

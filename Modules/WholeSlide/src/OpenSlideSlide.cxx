@@ -54,6 +54,16 @@ ThrowIfFailed(openslide_t * handle)
   }
 }
 
+std::shared_ptr<openslide_t>
+OpenHandle(const std::string & path)
+{
+  if (openslide_t * const handle = openslide_open(path.c_str()))
+  {
+    return { handle, openslide_close };
+  }
+  return nullptr;
+}
+
 std::uint32_t
 GetTileSide(double stored)
 {
@@ -94,15 +104,9 @@ GetOpenSlideVersion()
   return openslide_get_version();
 }
 
-void
-OpenSlideSlide::Close::operator()(openslide_t * handle) const
-{
-  openslide_close(handle);
-}
-
 OpenSlideSlide::OpenSlideSlide(const std::string & path)
   : Slide(path)
-  , m_Handle(openslide_open(path.c_str()))
+  , m_Handle(OpenHandle(path))
 {
   if (!m_Handle)
   {
@@ -187,6 +191,49 @@ OpenSlideSlide::ReadColorProfile()
 #endif
 }
 
+std::shared_ptr<openslide_t>
+OpenSlideSlide::GetHandle() const
+{
+  const std::lock_guard<std::mutex> lock(m_HandleMutex);
+  if (!m_Handle)
+  {
+    m_Handle = OpenHandle(m_Path);
+    if (!m_Handle)
+    {
+      throw std::runtime_error("OpenSlide cannot open the file any more");
+    }
+  }
+  return m_Handle;
+}
+
+void
+OpenSlideSlide::ReplaceHandle(openslide_t * failed, std::shared_ptr<openslide_t> by) const
+{
+  const std::lock_guard<std::mutex> lock(m_HandleMutex);
+  if (m_Handle.get() == failed)
+  {
+    m_Handle = std::move(by);
+  }
+}
+
+void
+OpenSlideSlide::ReadPixels(openslide_t * handle, unsigned plane, const Rectangle & region, std::uint32_t * argb) const
+{
+  if (plane >= m_NumberOfLevels)
+  {
+    openslide_read_associated_image(handle, m_Planes[plane].name.c_str(), argb);
+    return;
+  }
+  const double downsample = openslide_get_level_downsample(handle, static_cast<int>(plane));
+  openslide_read_region(handle,
+                        argb,
+                        std::llround(static_cast<double>(region.x) * downsample),
+                        std::llround(static_cast<double>(region.y) * downsample),
+                        static_cast<int>(plane),
+                        static_cast<std::int64_t>(region.width),
+                        static_cast<std::int64_t>(region.height));
+}
+
 bool
 OpenSlideSlide::HasTile(unsigned, std::uint64_t) const
 {
@@ -206,22 +253,22 @@ OpenSlideSlide::DecodeTile(unsigned                           plane,
   const auto          height = std::min<std::uint64_t>(of.tileHeight, of.height - top);
 
   const std::unique_ptr<std::uint32_t[]> argb(new std::uint32_t[width * height]);
-  if (plane < m_NumberOfLevels)
+  const Rectangle                        region{ left, top, width, height };
+  const std::shared_ptr<openslide_t>     handle = GetHandle();
+  ReadPixels(handle.get(), plane, region, argb.get());
+  if (openslide_get_error(handle.get()) != nullptr)
   {
-    const double downsample = openslide_get_level_downsample(m_Handle.get(), static_cast<int>(plane));
-    openslide_read_region(m_Handle.get(),
-                          argb.get(),
-                          std::llround(static_cast<double>(left) * downsample),
-                          std::llround(static_cast<double>(top) * downsample),
-                          static_cast<int>(plane),
-                          static_cast<std::int64_t>(width),
-                          static_cast<std::int64_t>(height));
+    // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
+    std::shared_ptr<openslide_t> fresh = OpenHandle(m_Path);
+    ReplaceHandle(handle.get(), nullptr);
+    if (!fresh)
+    {
+      ThrowIfFailed(handle.get());
+    }
+    ReadPixels(fresh.get(), plane, region, argb.get());
+    ThrowIfFailed(fresh.get());
+    ReplaceHandle(nullptr, std::move(fresh));
   }
-  else
-  {
-    openslide_read_associated_image(m_Handle.get(), of.name.c_str(), argb.get());
-  }
-  ThrowIfFailed(m_Handle.get());
 
   if (scanned != nullptr)
   {

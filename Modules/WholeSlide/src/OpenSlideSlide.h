@@ -41,16 +41,17 @@ protected:
                   std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
-  struct Close
-  {
-    void operator()(openslide_t * handle) const;
-  };
-
   void AddLevels();
   void AddAssociated();
   void ReadColorProfile();
 
-  std::unique_ptr<openslide_t, Close> m_Handle;
+  std::shared_ptr<openslide_t> GetHandle() const;
+  void                         ReplaceHandle(openslide_t * failed, std::shared_ptr<openslide_t> by) const;
+  void ReadPixels(openslide_t * handle, unsigned plane, const Rectangle & region, std::uint32_t * argb) const;
+
+  /** An error of OpenSlide stays with the handle and fails all that comes after it: such a handle is let go of. */
+  mutable std::shared_ptr<openslide_t> m_Handle;
+  mutable std::mutex                   m_HandleMutex;
 };
 
 } // namespace gigapixel
