@@ -32,7 +32,8 @@ def label(
 ):
     """The tissue mask of a slide, 255 where there is tissue, else 0, on a grid *downsample* times coarser than level 0.
 
-    The slide is streamed: memory does not grow with it.
+    The slide is streamed: memory does not grow with it. It is read, as by the program ``gigapixel label``, at the coarsest
+    level of which whole pixels make one of the mask.
 
     :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
     :param preset: one of :func:`presets`
@@ -41,10 +42,13 @@ def label(
     :returns: the mask as an ITK image, or *output* if that is given
     """
     path, io = _source(slide, mpp)
+    steps = [level.downsample for level in Slide(path, mpp).levels]
+    level = max(k for k, step in enumerate(steps) if downsample % step == 0)
+    io.SetLevel(level)
     reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
     tissue = _filter_type().New(Input=reader.GetOutput())
     tissue.SetPreset(preset)
-    tissue.SetShrinkFactor(downsample)
+    tissue.SetShrinkFactor(downsample // int(steps[level]))
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()
