@@ -3,6 +3,7 @@
 #include "ReaderTesting.h"
 
 #include "TestData.h"
+#include "gigapixelFreeMemory.h"
 
 #include "itkImage.h"
 #include "itkImageFileReader.h"
@@ -16,6 +17,7 @@
 #include "itkWholeSlideImageIOFactory.h"
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -350,9 +352,8 @@ TEST(WholeSlideImageIO, ChoosesTheCoarsestLevelThatIsFineEnough)
   {
     double   asked;
     unsigned level;
-  } downsamples[] = {
-    { 0.5, 0 }, { 1.0, 0 }, { 1.89, 0 }, { 1.91, 1 }, { 2.0, 1 }, { 3.7, 1 }, { 3.82, 2 }, { 100, 2 }
-  };
+  } downsamples[] = { { 0.5, 0 }, { 1.0, 0 },  { 1.81, 0 }, { 1.82, 1 }, { 1.85, 1 },
+                      { 2.0, 1 }, { 3.63, 1 }, { 3.64, 2 }, { 100, 2 } };
   for (const auto & downsample : downsamples)
   {
     io->SetDownsample(downsample.asked);
@@ -364,6 +365,28 @@ TEST(WholeSlideImageIO, ChoosesTheCoarsestLevelThatIsFineEnough)
   EXPECT_EQ(choose(), 2u);
   io->SetLevel(3);
   EXPECT_NE(GetFailure(choose).find("ask for one of 0 to 2"), std::string::npos);
+}
+
+TEST(FreeMemory, FilesThatTheKernelKeepsAreFreeAndEveryGroupAboveBinds)
+{
+  const std::string root = TemporaryFile("machine") + '/';
+  const auto        put = [&root](const std::string & name, const std::string & text) {
+    std::filesystem::create_directories(std::filesystem::path(root + name).parent_path());
+    std::ofstream(root + name) << text;
+  };
+  put("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+  put("proc/self/cgroup", "1:cpu:/else\n0::/outer/inner\n");
+  EXPECT_EQ(gigapixel::GetFreeMemory(root), 8000u * 1024);
+  const std::string inner = "sys/fs/cgroup/outer/inner/";
+  put(inner + "memory.max", "1000000\n");
+  put(inner + "memory.current", "900000\n");
+  put(inner + "memory.stat", "anon 200000\nfile 700000\ninactive_file 400000\nactive_file 300000\n");
+  EXPECT_EQ(gigapixel::GetFreeMemory(root), 800000u);
+  put("sys/fs/cgroup/outer/memory.max", "500000\n");
+  put("sys/fs/cgroup/outer/memory.current", "450000\n");
+  EXPECT_EQ(gigapixel::GetFreeMemory(root), 50000u);
+  put("sys/fs/cgroup/outer/memory.max", "max\n");
+  EXPECT_EQ(gigapixel::GetFreeMemory(root), 800000u);
 }
 
 TEST(WholeSlideImageIO, RefusesWhatDoesNotFitMemory)

@@ -64,14 +64,19 @@ public:
   /** Width and height in pixels. */
   using LevelSizeType = std::array<SizeValueType, 2>;
 
+  /** Resolutions that differ by less count as one where a level is chosen: what is sold as 20x is 0.45 to 0.55
+   * micrometers a pixel, by the scanner. */
+  static constexpr double ResolutionTolerance = 0.1;
+
   /** Reads level \a level, 0 (the default) being the finest. Of SetLevel(), SetDownsample() and SetMicronsPerPixel()
    * the one called last counts. A level that the slide does not have is an error of ReadImageInformation(). */
   void SetLevel(unsigned int level);
 
-  /** Reads the coarsest level that is not coarser than \a downsample (> 0, relative to level 0; 5 % tolerance). */
+  /** Reads the coarsest level that is not coarser than \a downsample (> 0, relative to level 0;
+   * ResolutionTolerance). */
   void SetDownsample(double downsample);
 
-  /** Reads the coarsest level that is not coarser than \a micronsPerPixel (> 0; 5 % tolerance). An error of
+  /** Reads the coarsest level that is not coarser than \a micronsPerPixel (> 0; ResolutionTolerance). An error of
    * ReadImageInformation() where the slide's resolution is unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 

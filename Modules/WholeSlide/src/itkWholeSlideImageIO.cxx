@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkWholeSlideImageIO.h"
 
-#include "FreeMemory.h"
 #include "Slide.h"
 #include "TileCache.h"
+#include "gigapixelFreeMemory.h"
 
 #include "itkMetaDataObject.h"
 #include "itkMultiThreaderBase.h"
@@ -285,12 +285,11 @@ WholeSlideImageIO::SelectLevel() const
     }
     downsample = m_SelectionValue / base;
   }
-  constexpr double tolerance = 1.05; // scanners' 0.2498 serves who asks for 0.25, and 0.26 does as well
-  unsigned int     selected = 0;
+  unsigned int selected = 0;
   for (unsigned int level = 1; level < levels; ++level)
   {
     const double candidate = this->GetLevelDownsample(level);
-    if (candidate <= downsample * tolerance && candidate >= this->GetLevelDownsample(selected))
+    if (candidate <= downsample * (1.0 + ResolutionTolerance) && candidate >= this->GetLevelDownsample(selected))
     {
       selected = level;
     }

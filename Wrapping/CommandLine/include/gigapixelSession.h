@@ -130,9 +130,6 @@ GigapixelCommandLine_EXPORT std::string FormatNumber(double value, int digits);
 /** Peak resident memory of this process in bytes (VmHWM); 0 where the system does not say. */
 GigapixelCommandLine_EXPORT std::int64_t GetPeakMemory();
 
-/** Memory that can be had without swapping, in bytes (MemAvailable); 0 where the system does not say. */
-GigapixelCommandLine_EXPORT std::int64_t GetFreeMemory();
-
 } // namespace gigapixel::commandline
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "SlideFile.h"
 
+#include "gigapixelFreeMemory.h"
+
 #include <nlohmann/json.hpp>
 
 namespace gigapixel::commandline

@@ -4,6 +4,8 @@
 #include "NetworkModule.h"
 #include "PyramidOutput.h"
 
+#include "gigapixelFreeMemory.h"
+
 #include "itkImageRegionConstIterator.h"
 #include "itkVersion.h"
 #include "itkWholeSlideImageIO.h"

@@ -173,10 +173,4 @@ GetPeakMemory()
   return ReadProcValue("/proc/self/status", "VmHWM:");
 }
 
-std::int64_t
-GetFreeMemory()
-{
-  return ReadProcValue("/proc/meminfo", "MemAvailable:");
-}
-
 } // namespace gigapixel::commandline
