@@ -11,7 +11,7 @@ namespace itk
 struct GigapixelResolution
 {
   unsigned level{ 0 };
-  double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (5 %), whatever level says
+  double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (10 %), whatever level says
   double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
 };
 

@@ -142,7 +142,7 @@ LevelResolution()
   return OneOf(
     "level",
     Resolution(
-      "mpp", "", "Pyramid level by its resolution: the coarsest that is not coarser than this (5 % allowed)."));
+      "mpp", "", "Pyramid level by its resolution: the coarsest that is not coarser than this (10 % allowed)."));
 }
 
 Argument
