@@ -77,6 +77,20 @@ def test_run_is_not_trained_over(trained, cohort):
     assert (folder / "best.safetensors").read_bytes() == before
 
 
+def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(trained[0], folder)
+    result = run("train", "--cohort", cohort, "-o", folder, "--epochs", 4, "--learning-rate", 0.01, "--resume", "--json").json
+    rows = [line.split(",") for line in (folder / "history.csv").read_text().splitlines()[1:]]
+    best = min(rows, key=lambda row: float(row[2]))
+    assert result["epochs"] == len(rows) == 4
+    assert result["bestEpoch"] == int(best[0])
+    assert result["bestValidationLoss"] == pytest.approx(float(best[2]), rel=1e-6)
+    # Nothing was left to do: the best one is one from before.
+    again = run("train", "--cohort", cohort, "-o", folder, "--epochs", 4, "--learning-rate", 0.01, "--resume", "--json").json
+    assert again["bestEpoch"] == int(best[0]) and again["epochs"] == 4
+
+
 def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
     folder, _ = trained
     options = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "SlideFile.h"
@@ -10,8 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace gigapixel::commandline
 {
@@ -98,7 +102,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetResume(values.Has("resume"));
 }
 
-/** What the epochs have come to. */
+/** What the epochs have come to, those before a --resume among them. */
 struct Outcome
 {
   int    epoch{ 0 };
@@ -110,12 +114,12 @@ struct Outcome
   double bestValidationDice{ NAN };
 
   void
-  Add(const TrainingProgress & state)
+  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationDice)
   {
-    epoch = state.epoch;
-    loss = state.loss;
-    validationLoss = state.validationLoss;
-    validationDice = state.validationDice;
+    epoch = newEpoch;
+    loss = newLoss;
+    validationLoss = newValidationLoss;
+    validationDice = newValidationDice;
     if (!std::isnan(validationLoss) && !(validationLoss >= bestValidationLoss))
     {
       bestEpoch = epoch;
@@ -124,6 +128,31 @@ struct Outcome
     }
   }
 };
+
+/** From the run's history.csv: epoch, loss, validation loss, validation Dice, ...; empty fields are unknown. */
+Outcome
+ReadOutcome(const std::string & runFolder)
+{
+  Outcome       outcome;
+  std::ifstream file(runFolder + "/history.csv");
+  std::string   line;
+  std::getline(file, line); // the columns' names
+  while (std::getline(file, line))
+  {
+    std::istringstream    fields(line);
+    std::string           field;
+    std::array<double, 4> numbers{ { NAN, NAN, NAN, NAN } };
+    for (std::size_t i = 0; i < numbers.size() && std::getline(fields, field, ','); ++i)
+    {
+      numbers[i] = ReadNumber(field).value_or(NAN);
+    }
+    if (!std::isnan(numbers[0]))
+    {
+      outcome.Add(static_cast<int>(numbers[0]), numbers[1], numbers[2], numbers[3]);
+    }
+  }
+  return outcome;
+}
 
 std::string
 FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
@@ -162,13 +191,10 @@ Train(itk::GigapixelUNetTrainer & trainer,
       const Session &             session)
 {
   const std::int64_t epochs = values.GetInteger("epochs");
-  Outcome            outcome;
   Progress           progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
   Observe(&trainer, progress, 0, 1);
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
-    const TrainingProgress & state = trainer.GetTrainingProgress();
-    outcome.Add(state);
-    progress.Interject(FormatEpoch(state, epochs));
+    progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
   });
   try
   {
@@ -180,7 +206,7 @@ Train(itk::GigapixelUNetTrainer & trainer,
                       "; the same command with --resume goes on from there.");
   }
   progress.Finish();
-  return outcome;
+  return ReadOutcome(values.GetText("output"));
 }
 
 nlohmann::ordered_json

@@ -2,6 +2,8 @@
 #ifndef ArgumentText_h
 #define ArgumentText_h
 
+#include "GigapixelCommandLineExport.h"
+
 #include "gigapixelArgument.h"
 
 #include <cstdint>
@@ -13,7 +15,7 @@ namespace gigapixel::commandline
 {
 
 /** The whole text as a finite number; nothing where it is none. Independent of the locale. */
-std::optional<double> ReadNumber(const std::string & text);
+GigapixelCommandLine_EXPORT std::optional<double> ReadNumber(const std::string & text);
 
 /** The whole text as a whole number; nothing where it is none, or has more than 18 digits. */
 std::optional<std::int64_t> ReadInteger(const std::string & text);
