@@ -133,7 +133,7 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
     return io;
   };
   gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
-  if (resolution.levelZeroMicronsPerPixel > 0)
+  if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
     image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);
   }
