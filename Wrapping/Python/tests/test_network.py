@@ -33,7 +33,12 @@ def load(path) -> tuple[dict, dict[str, torch.Tensor]]:
 
 
 def parameters(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {k: v.double().requires_grad_() for k, v in tensors.items() if k.endswith((".weight", ".bias")) and k[0] == "L"}
+    """Weights and biases; what the step of 1e-30 made of a bias of 0 is 0 again, since ReLU's gradient tells them apart."""
+    return {
+        k: torch.where(v.abs() < 1e-20, torch.zeros_like(v), v).double().requires_grad_()
+        for k, v in tensors.items()
+        if k.endswith((".weight", ".bias")) and k[0] == "L"
+    }
 
 
 def logits(pixels: np.ndarray, p: dict[str, torch.Tensor]) -> torch.Tensor:
