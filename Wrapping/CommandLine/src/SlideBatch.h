@@ -20,9 +20,9 @@ struct SlideTask
 };
 
 /** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
- * (one channel, *.pyramid.tif): those are what we write. Damaged files that are slides by their names are among them, so
- * that they fail instead of vanishing.
- * \throw std::runtime_error for a name that is neither, and for a folder without slides */
+ * (one channel, *.pyramid.tif): those are what we write. Damaged files that are slides by their names are among them,
+ * so that they fail instead of vanishing. \throw std::runtime_error for a name that is neither, and for a folder
+ * without slides */
 GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vector<std::string> & filesAndFolders);
 
 /** "slide" of "folder/slide.svs" and of "folder/slide.pyramid.tif". */
