@@ -40,6 +40,55 @@ LimitTileCache(std::int64_t budget)
   }
 }
 
+namespace
+{
+std::int64_t
+GetSlideBytes(const NetworkDescription & network, const Size & image, Purpose purpose)
+{
+  constexpr std::int64_t tileSize = 2048;
+  const auto             cache = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
+  const std::int64_t     decoded = std::min(cache, image.width * image.height * network.channels);
+  if (purpose == Purpose::Training)
+  {
+    return decoded;
+  }
+  const std::int64_t pixels = image.width * std::min(image.height, tileSize + 2 * network.GetHalo()) * network.channels;
+  const std::int64_t results = image.width * std::min(image.height, tileSize);
+  return decoded + pixels + results;
+}
+} // namespace
+
+std::int64_t
+GetEngineBudget(const ArgumentValues & values, const NetworkDescription & network, const Size & image, Purpose purpose)
+{
+  const std::int64_t budget = GetBudget(values);
+  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(network, image, purpose));
+}
+
+MemoryPlan
+MakePlan(const NetworkDescription & network,
+         const Size &               image,
+         Purpose                    purpose,
+         Strategy                   strategy,
+         const ArgumentValues &     values,
+         int                        threads,
+         std::int64_t               tileSize)
+{
+  const std::int64_t slide = GetSlideBytes(network, image, purpose);
+  try
+  {
+    MemoryPlan plan = MemoryPlan::Make(
+      network, image, purpose, strategy, GetEngineBudget(values, network, image, purpose), threads, tileSize);
+    plan.peakBytes += slide;
+    return plan;
+  }
+  catch (const std::runtime_error & refusal)
+  {
+    throw std::runtime_error(std::string(refusal.what()) + " for the network, beside " +
+                             FormatBytes(static_cast<double>(slide)) + " for the slide on its way");
+  }
+}
+
 std::string
 FormatPlan(const MemoryPlan & plan)
 {

@@ -24,6 +24,23 @@ std::int64_t GetBudget(const ArgumentValues & values);
 /** Leaves decoded tiles at most a part of the budget. */
 void LimitTileCache(std::int64_t budget);
 
+/** What of the budget is left for the engine: the slide takes the rest on its way, as decoded tiles and, for inference,
+ * as a row of tiles of pixels and of results. 0: no limit. Call LimitTileCache() first. */
+std::int64_t GetEngineBudget(const ArgumentValues &     values,
+                             const NetworkDescription & network,
+                             const Size &               image,
+                             Purpose                    purpose);
+
+/** The engine's plan, with what the slide takes beside it in its peak.
+ * \throw std::runtime_error when it does not fit */
+MemoryPlan MakePlan(const NetworkDescription & network,
+                    const Size &               image,
+                    Purpose                    purpose,
+                    Strategy                   strategy,
+                    const ArgumentValues &     values,
+                    int                        threads,
+                    std::int64_t               tileSize);
+
 /** "estimated peak memory 1.2 GB (streamed, 124 tiles of 2048 x 2048)" */
 std::string FormatPlan(const MemoryPlan & plan);
 

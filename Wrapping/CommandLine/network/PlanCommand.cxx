@@ -28,7 +28,7 @@ DescribePlan(const NetworkDescription & network,
   try
   {
     const std::int64_t tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
-    const MemoryPlan plan = MemoryPlan::Make(network, image, purpose, strategy, budget, session.GetThreads(), tileSize);
+    const MemoryPlan   plan = MakePlan(network, image, purpose, strategy, values, session.GetThreads(), tileSize);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
     row["tileSize"] = plan.tileSize;
     row["tiles"] = plan.numberOfTiles;
@@ -98,7 +98,8 @@ RunPlan(const ArgumentValues & values, const Session & session)
     throw UsageError("gigapixel plan needs a SLIDE, or --size WxH.");
   }
   const auto network = NetworkDescription::Load(values.GetText("network"));
-  JSON       json{ { "image", name }, { "width", image.width }, { "height", image.height } };
+  LimitTileCache(GetBudget(values));
+  JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfParameters();
   json["stride"] = network.GetStride();
@@ -114,7 +115,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
       json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
     }
   }
-  session.PrintResult(Format(json), json.dump(2));
+  session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

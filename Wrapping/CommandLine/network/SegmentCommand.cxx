@@ -159,7 +159,12 @@ struct Pipeline
     network->SetInput(reader->GetOutput());
     network->SetModel(segmentation.model);
     network->SetThreshold(segmentation.values.GetNumber("threshold"));
-    network->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(segmentation.values)));
+    const auto size = segmentation.region.GetSize();
+    network->SetMemoryLimit(static_cast<itk::SizeValueType>(
+      GetEngineBudget(segmentation.values,
+                      segmentation.model.network,
+                      { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
+                      Purpose::Inference)));
     // Its own progress runs anew for each strip: it is only listened to so that it can be stopped.
     network->AddObserver(itk::ProgressEvent(), [this](const itk::EventObject &) {
       if (IsInterruptionRequested())
@@ -231,13 +236,13 @@ RunTask(const SlideTask &      task,
   const auto         size = segmentation.region.GetSize();
   const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
   const bool         wasThere = !values.Has("overwrite") && HasOutputs(segmentation);
-  const MemoryPlan   plan = MemoryPlan::Make(model.network,
-                                           { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
-                                           Purpose::Inference,
-                                           Strategy::Streamed,
-                                           GetBudget(values),
-                                           session.GetThreads(),
-                                           model.tileSize);
+  const MemoryPlan   plan = MakePlan(model.network,
+                                   { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
+                                   Purpose::Inference,
+                                   Strategy::Streamed,
+                                   values,
+                                   session.GetThreads(),
+                                   model.tileSize);
   const unsigned     level = slide->GetLevel();
   const double       resolution = slide->GetMicronsPerPixel();
   if (!wasThere)

@@ -98,7 +98,6 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
   trainer.SetStrategy(ParseStrategy(values.GetText("strategy")));
   trainer.SetTileSize(values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
-  trainer.SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
   trainer.SetResume(values.Has("resume"));
 }
 
@@ -243,22 +242,23 @@ RunTrain(const ArgumentValues & values, const Session & session)
   }
   const Workload workload = MeasureCohort(cohort, values);
   MakeRunFolder(values.GetText("output"));
-  const std::int64_t budget = GetBudget(values);
-  LimitTileCache(budget);
+  LimitTileCache(GetBudget(values));
   const auto       network = NetworkDescription::Load(values.GetText("network"));
-  const MemoryPlan plan = MemoryPlan::Make(network,
-                                           workload.largest,
-                                           Purpose::Training,
-                                           ParseStrategy(values.GetText("strategy")),
-                                           budget,
-                                           session.GetThreads(),
-                                           values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
+  const MemoryPlan plan = MakePlan(network,
+                                   workload.largest,
+                                   Purpose::Training,
+                                   ParseStrategy(values.GetText("strategy")),
+                                   values,
+                                   session.GetThreads(),
+                                   values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
   session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
               " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
               std::to_string(workload.largest.height) + "; " + FormatPlan(plan));
 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
+  trainer->SetMemoryLimit(
+    static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training)));
   trainer->AddCohort(cohort);
   const Outcome outcome = Train(*trainer, workload, values, session);
   const auto    json = Describe(outcome, workload, plan, values);
@@ -270,7 +270,7 @@ RunTrain(const ArgumentValues & values, const Session & session)
   }
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
-  session.PrintResult(text, json.dump(2));
+  session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

@@ -196,7 +196,8 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   Comparison      comparison(prediction, truth, values.Has("partial"));
   const Agreement agreement = comparison.Run(session);
   const auto      json = Describe(agreement, prediction, truth, comparison);
-  session.PrintResult(Format(agreement, json), json.dump(2));
+  session.PrintResult(Format(agreement, json),
+                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

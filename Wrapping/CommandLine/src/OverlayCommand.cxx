@@ -173,7 +173,8 @@ RunOverlay(const ArgumentValues & values, const Session & session)
                                      { "mask", mask.GetGrid().name },
                                      { "width", size[0] },
                                      { "height", size[1] } };
-  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]), json.dump(2));
+  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]),
+                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

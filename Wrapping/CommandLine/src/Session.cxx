@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <sched.h>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -76,6 +77,13 @@ InstallInterruptionHandlers()
 {
   std::signal(SIGINT, RequestInterruption);
   std::signal(SIGTERM, RequestInterruption);
+  if (std::signal(SIGHUP, RequestInterruption) == SIG_IGN)
+  {
+    std::signal(SIGHUP, SIG_IGN); // nohup
+  }
+#ifdef SIGXFSZ
+  std::signal(SIGXFSZ, SIG_IGN); // the write then fails, and says so
+#endif
 }
 
 bool
@@ -121,7 +129,10 @@ Session::PrintResult(const std::string & text, const std::string & json) const
   if (!result.empty())
   {
     std::printf("%s%s", result.c_str(), result.back() == '\n' ? "" : "\n");
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    {
+      throw std::runtime_error("The result could not be written to the standard output.");
+    }
   }
 }
 

@@ -272,7 +272,9 @@ RunBatch(const Session &                                                        
   const bool nothingToShow = failures.size() == tasks.size();
   if (!nothingToShow || asList)
   {
-    session.PrintResult(text, asList ? results.dump(2) : results.front().dump(2));
+    session.PrintResult(text,
+                        asList ? results.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                               : results.front().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
   for (const std::string & failure : failures)
   {

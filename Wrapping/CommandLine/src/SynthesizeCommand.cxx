@@ -79,7 +79,7 @@ RunSynthesize(const ArgumentValues & values, const Session & session)
   json["fileBytes"] = std::filesystem::file_size(slide);
   session.PrintResult(slide + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
                         FormatBytes(json["fileBytes"].get<double>()),
-                      json.dump(2));
+                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 
