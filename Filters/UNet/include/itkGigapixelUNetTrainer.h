@@ -128,7 +128,8 @@ public:
   itkGetConstMacro(Resume, bool);
   itkBooleanMacro(Resume);
 
-  /** Peak resident bytes of the process; 0, the default: no limit. Never changes a result. */
+  /** Peak resident bytes of the process; 0, the default: no limit. Changes no result, unless not even one
+   * tile of 2048 pixels fits: tiles get smaller then, which changes last bits. */
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 

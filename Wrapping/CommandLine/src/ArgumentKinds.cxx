@@ -158,11 +158,14 @@ Network()
 Argument
 Memory()
 {
-  return Argument{ "memory",
-                   Type::Memory,
-                   "BYTES",
-                   "Peak resident memory that the whole process may take, for instance 2G or 512M. It never changes a "
-                   "result, only how much is in flight. Without it: what the machine has free." };
+  return Argument{
+    "memory",
+    Type::Memory,
+    "BYTES",
+    "Peak resident memory that the whole process may take, for instance 2G or 512M. It decides how much is in "
+    "flight and changes no result; only where not even one tile of 2048 pixels fits do tiles get "
+    "smaller, which changes last bits. Without it: all that the machine has."
+  };
 }
 
 Argument
