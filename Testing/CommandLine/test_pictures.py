@@ -40,8 +40,24 @@ def test_synthetic_slide_is_not_replaced(tmp_path):
     slide.write_text("somebody's")
     assert "--overwrite" in fails("synthesize", slide, "--size", "300x300")
     assert slide.read_text() == "somebody's"
+    assert "--overwrite" in fails("synthesize", slide, "--size", "300x300", "--truth", tmp_path / "truth.tif")
+    assert not (tmp_path / "truth.tif").exists()
     result = run("synthesize", tmp_path / "t.tif", "--size", "300x300", "--truth", tmp_path / "t.tif", code=2)
     assert "same file" in result.err and not (tmp_path / "t.tif").exists()
+
+
+def test_synthetic_slide_that_is_there_is_kept(tmp_path):
+    files = slide, truth = tmp_path / "s.tif", tmp_path / "t.tif"
+    command = ["synthesize", slide, "--size", "300x280", "--json"]
+    assert not run(*command).json["skipped"]
+    before = slide.stat().st_mtime_ns
+    assert not run(*command, "--truth", truth).json["skipped"]  # only the truth is drawn
+    assert slide.stat().st_mtime_ns == before
+    before = [path.stat().st_mtime_ns for path in files]
+    assert run(*command, "--truth", truth).json["skipped"]
+    assert [path.stat().st_mtime_ns for path in files] == before
+    assert "another way" in fails(*command, "--seed", 2)
+    assert not run(*command, "--seed", 2, "--overwrite").json["skipped"]
 
 
 def test_overlay_tints_and_outlines_the_mask(tmp_path):
@@ -64,6 +80,20 @@ def test_overlay_tints_and_outlines_the_mask(tmp_path):
     line = numpy.array(colors.pop())
     tinted = numpy.round(0.75 * 180 + 0.25 * line)
     assert (numpy.abs(picture[inner] - tinted) <= 1).all()
+
+
+def test_overlay_that_is_there_is_kept(tmp_path, synthetic):
+    picture = tmp_path / "o.png"
+    command = ["overlay", *synthetic, "-o", picture, "--json"]
+    assert not run(*command, "--size", 100).json["skipped"]
+    seen = Image.open(picture)
+    seen.load()
+    assert seen.info["made-by"].startswith("overlay size=100x85 slide=slide.tif")
+    before = picture.stat().st_mtime_ns
+    assert run(*command, "--size", 100).json["skipped"]
+    assert picture.stat().st_mtime_ns == before
+    assert "--overwrite" in fails(*command, "--size", 120)
+    assert not run(*command, "--size", 120, "--overwrite").json["skipped"]
 
 
 def test_overlay_reduces_by_the_mean(tmp_path):

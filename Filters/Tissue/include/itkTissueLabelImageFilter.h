@@ -103,9 +103,6 @@ protected:
   TissueLabelImageFilter();
   ~TissueLabelImageFilter() override = default;
 
-  void
-  VerifyInputInformation() ITKv5_CONST override
-  {}
   void GenerateOutputInformation() override;
   void PropagateRequestedRegion(DataObject * output) override;
   void GenerateData() override;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace gigapixel::commandline
 {
@@ -148,6 +149,15 @@ DrawMask(const std::vector<unsigned char> & marks, Picture & picture)
     }
   }
 }
+
+/** All that decides on the picture, as it is kept in it. Masks of one slide may have one size, so their time counts. */
+std::string
+DescribeMaking(const std::string & slide, const std::string & mask, const std::array<unsigned, 2> & size)
+{
+  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' + DescribeSlideFile(slide) +
+         " mask: " + DescribeSlideFile(mask) +
+         " time=" + std::to_string(std::filesystem::last_write_time(mask).time_since_epoch().count());
+}
 } // namespace
 
 int
@@ -158,22 +168,23 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   CheckPNGName(output);
   const auto      slide = OpenSlide(file, values);
   const MaskImage mask(values.GetText("MASK"));
-  RefuseExisting(output, values.Has("overwrite"));
-  const auto size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
-  CheckOutput(output, 3.0 * size[0] * size[1]);
+  const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
+  const auto      madeBy = DescribeMaking(file, mask.GetGrid().name, size);
+  const bool      wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
+  if (!wasThere)
+  {
+    CheckOutput(output, 3.0 * size[0] * size[1]);
+    const GridMatch match = GridMatch::Make(mask.GetGrid(), GetPictureGrid(file, *slide, size), values.Has("partial"));
 
-  const GridMatch match = GridMatch::Make(mask.GetGrid(), GetPictureGrid(file, *slide, size), values.Has("partial"));
-
-  Progress progress(session, "overlay");
-  Picture  picture = DrawThumbnail(*slide, size, progress);
-  DrawMask(SampleMask(mask, match, size), picture);
-  WritePNG(picture, output);
-  const nlohmann::ordered_json json{ { "picture", output },
-                                     { "slide", file },
-                                     { "mask", mask.GetGrid().name },
-                                     { "width", size[0] },
-                                     { "height", size[1] } };
-  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]),
+    Progress progress(session, "overlay");
+    Picture  picture = DrawThumbnail(*slide, size, progress);
+    DrawMask(SampleMask(mask, match, size), picture);
+    WritePNG(picture, output, madeBy);
+  }
+  const nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetGrid().name },
+                                     { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };
+  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+                        (wasThere ? " (was there already)" : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

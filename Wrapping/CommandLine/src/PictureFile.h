@@ -18,9 +18,15 @@ struct Picture
   std::vector<unsigned char> pixels;
 };
 
-/** Writes a PNG (ITK's), which appears when it is complete.
- * \throw UsageError if the name does not end in .png */
-GigapixelCommandLine_EXPORT void WritePNG(const Picture & picture, const std::string & file);
+/** Writes a PNG (ITK's), which appears when it is complete. \param madeBy is kept in the picture (tEXt "made-by"),
+ * unless empty */
+GigapixelCommandLine_EXPORT void WritePNG(const Picture &     picture,
+                                          const std::string & file,
+                                          const std::string & madeBy = {});
+
+/** Whether the picture stands there, made in this way (WritePNG).
+ * \throw std::runtime_error the file exists, but is something else: see HasValidPyramid() */
+GigapixelCommandLine_EXPORT bool HasValidPNG(const std::string & file, const std::string & madeBy);
 
 /** \throw UsageError if the name does not end in .png */
 GigapixelCommandLine_EXPORT void CheckPNGName(const std::string & file);

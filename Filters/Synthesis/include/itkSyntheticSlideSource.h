@@ -1,0 +1,81 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkSyntheticSlideSource_h
+#define itkSyntheticSlideSource_h
+
+#include "GigapixelSynthesisExport.h"
+#include "itkImage.h"
+#include "itkImageSource.h"
+#include "itkRGBPixel.h"
+
+#include <memory>
+
+namespace gigapixel
+{
+struct SceneRegion;
+class SyntheticScene;
+} // namespace gigapixel
+
+namespace itk
+{
+/** \class SyntheticSlideSource
+ * \brief What SyntheticSlideImageSource and SyntheticSlideTruthImageSource share: the specimen, and how it is divided.
+ *
+ * Every pixel is a function of its index and the settings below alone: any region, by any number of threads, has the
+ * bits that it has in the whole slide.
+ *
+ * Output: size as set, spacing micronsPerPixel / 1000 mm, origin 0.
+ *
+ * \ingroup DataSources
+ */
+template <typename TOutputImage>
+class ITK_TEMPLATE_EXPORT SyntheticSlideSource : public ImageSource<TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(SyntheticSlideSource);
+
+  using Self = SyntheticSlideSource;
+  using Superclass = ImageSource<TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkTypeMacro(SyntheticSlideSource, ImageSource);
+
+  /** Pixels of the slide, 1 to 2^24 each way. Default 4096 x 4096. */
+  void SetSize(SizeValueType width, SizeValueType height);
+  itkGetConstReferenceMacro(Size, Size<2>);
+
+  /** The specimen. Default 1. */
+  itkSetMacro(Seed, unsigned int);
+  itkGetConstMacro(Seed, unsigned int);
+
+  /** Micrometers per pixel, 0.1 to 8. Default 0.5, a scanner's 20x. */
+  itkSetMacro(MicronsPerPixel, double);
+  itkGetConstMacro(MicronsPerPixel, double);
+
+protected:
+  SyntheticSlideSource();
+  ~SyntheticSlideSource() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+  void GenerateOutputInformation() override;
+  void GenerateData() override;
+
+  /** Writes the pixels of a region that lies in one block of the scene to \a pixels; rows are \a rowLength pixels
+   * apart. Called from all threads. */
+  virtual void DrawBlock(const gigapixel::SyntheticScene &  scene,
+                         const gigapixel::SceneRegion &     region,
+                         typename TOutputImage::PixelType * pixels,
+                         std::int64_t                       rowLength) const = 0;
+
+private:
+  Size<2>                                          m_Size{ { 4096, 4096 } };
+  unsigned int                                     m_Seed{ 1 };
+  double                                           m_MicronsPerPixel{ 0.5 };
+  std::shared_ptr<const gigapixel::SyntheticScene> m_Scene;
+};
+
+extern template class GigapixelSynthesis_EXPORT SyntheticSlideSource<Image<unsigned char, 2>>;
+extern template class GigapixelSynthesis_EXPORT SyntheticSlideSource<Image<RGBPixel<unsigned char>, 2>>;
+
+} // namespace itk
+
+#endif
