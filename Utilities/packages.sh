@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # Debian packages of each step, and how they get onto the machine. Sourced by build, test and demo.
 build_packages=(g++ cmake ninja-build pkg-config
-  libinsighttoolkit5-dev libtorch-dev libopenslide-dev
+  libinsighttoolkit5-dev libtorch-dev libgloo-dev libopenslide-dev
   libtiff-dev libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
   libhwy-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev clang-format clang-tidy

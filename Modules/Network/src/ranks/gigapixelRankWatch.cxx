@@ -1,0 +1,288 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelRankWatch.h"
+
+#include "gigapixelRanks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::chrono::milliseconds Beat{ 500 };
+constexpr std::chrono::seconds      DeathLimit{ 10 };
+/** What a rank has to end itself in, after the job has ended. */
+constexpr std::chrono::seconds LeaveLimit{ 10 };
+const std::string              EndKey = "end";
+const std::string              LeftKey = "number of those that left";
+const std::string              Failed = "failed ";
+const std::string              Left = "left";
+
+std::string
+GetHostKey(int rank)
+{
+  return "host/" + std::to_string(rank);
+}
+
+std::string
+GetSignKey(int rank)
+{
+  return "sign/" + std::to_string(rank);
+}
+
+} // namespace
+
+RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
+                     const Launch &                  launch,
+                     const std::string &             host,
+                     std::chrono::seconds            joinLimit)
+  : m_Store(std::move(store))
+  , m_Launch(launch)
+  , m_Hosts(launch.ranks)
+{
+  if (const char * const seconds = std::getenv("GIGAPIXEL_RANK_TIMEOUT"))
+  {
+    m_HangLimit = std::chrono::seconds(std::max(1, std::atoi(seconds)));
+  }
+  SetText(GetSignKey(launch.rank), "-1");
+  SetText(GetHostKey(launch.rank), host);
+  const auto  end = Clock::now() + joinLimit;
+  std::string missing;
+  for (int rank = 0; rank < launch.ranks; ++rank)
+  {
+    while (!m_Store->check({ GetHostKey(rank) }) && Clock::now() < end)
+    {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    if (m_Store->check({ GetHostKey(rank) }))
+    {
+      m_Hosts[rank] = GetText(GetHostKey(rank));
+    }
+    else
+    {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    }
+  }
+  if (!missing.empty())
+  {
+    throw std::runtime_error("of " + std::to_string(launch.ranks) + " ranks, these did not come within " +
+                             std::to_string(joinLimit.count()) + " seconds: " + missing);
+  }
+}
+
+RankWatch::~RankWatch()
+{
+  {
+    std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Leaving = true;
+  }
+  m_Changed.notify_all();
+  if (m_Thread.joinable())
+  {
+    m_Thread.join();
+  }
+  try
+  {
+    const auto end = Clock::now() + (m_End.empty() ? LeaveLimit : LeaveLimit / 3);
+    SetText(GetSignKey(m_Launch.rank), Left);
+    m_Store->add(LeftKey, 1);
+    while (m_Launch.rank == 0 && m_Store->add(LeftKey, 0) < m_Launch.ranks && Clock::now() < end)
+    {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  catch (const std::exception &)
+  {
+    // Rank 0 is gone: nobody is left to be told.
+  }
+}
+
+void
+RankWatch::Start()
+{
+  m_Store->setTimeout(DeathLimit);
+  m_Signs.assign(m_Launch.ranks, Sign{ {}, Clock::now(), {}, Clock::now() });
+  m_Thread = std::thread([this] { Run(); });
+}
+
+void
+RankWatch::ReportProgress()
+{
+  std::lock_guard<std::mutex> lock(m_Mutex);
+  ++m_Progress;
+  ThrowIfEnded();
+}
+
+void
+RankWatch::BeginWaiting(const std::function<void()> & abort)
+{
+  std::lock_guard<std::mutex> lock(m_Mutex);
+  ThrowIfEnded();
+  m_Waiting = true;
+  m_Abort = abort;
+}
+
+void
+RankWatch::EndWaiting(int peer, const std::string & trouble)
+{
+  std::unique_lock<std::mutex> lock(m_Mutex);
+  m_Waiting = false;
+  m_Abort = {};
+  ++m_Progress;
+  if (!trouble.empty())
+  {
+    // A connection breaks at once when a process dies; whose fault it was, rank 0 finds out.
+    m_Changed.wait_for(lock, DeathLimit + 4 * Beat, [this] { return !m_End.empty(); });
+    ThrowIfEnded();
+    throw std::runtime_error("the connection to " + Name(peer) + " broke (" + trouble + ")");
+  }
+  ThrowIfEnded();
+}
+
+void
+RankWatch::End(const std::string & how, const std::string & reason)
+{
+  const std::string           end = how + ' ' + reason;
+  std::lock_guard<std::mutex> lock(m_Mutex);
+  if (m_End.empty())
+  {
+    m_End = end;
+    m_EndIsKnown = std::this_thread::get_id() != m_Thread.get_id();
+    try
+    {
+      m_Store->compareSet(EndKey, {}, std::vector<std::uint8_t>(end.begin(), end.end()));
+    }
+    catch (const std::exception &)
+    {
+      // Rank 0 is gone, which the others see themselves.
+    }
+  }
+}
+
+void
+RankWatch::ThrowIfEnded()
+{
+  if (!m_End.empty())
+  {
+    m_EndIsKnown = true;
+    m_Changed.notify_all();
+    if (m_End.compare(0, Failed.size(), Failed) == 0)
+    {
+      throw std::runtime_error(m_End.substr(Failed.size()));
+    }
+    throw Ranks::Stopped();
+  }
+}
+
+std::string
+RankWatch::Name(int rank) const
+{
+  return "rank " + std::to_string(rank) + " on " + m_Hosts[rank];
+}
+
+std::string
+RankWatch::GetText(const std::string & key)
+{
+  const std::vector<std::uint8_t> bytes = m_Store->get(key);
+  return { bytes.begin(), bytes.end() };
+}
+
+void
+RankWatch::SetText(const std::string & key, const std::string & text)
+{
+  m_Store->set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+void
+RankWatch::Run()
+{
+  std::string end;
+  for (std::int64_t beat = 0; end.empty(); ++beat)
+  {
+    std::string sign;
+    {
+      std::unique_lock<std::mutex> lock(m_Mutex);
+      if (m_Changed.wait_for(lock, Beat, [this] { return m_Leaving; }))
+      {
+        return;
+      }
+      sign = std::to_string(beat) + (m_Waiting ? " " : ' ' + std::to_string(m_Progress));
+    }
+    try
+    {
+      SetText(GetSignKey(m_Launch.rank), sign);
+      if (m_Launch.rank == 0)
+      {
+        LookAtOthers();
+      }
+      end = m_Store->check({ EndKey }) ? GetText(EndKey) : std::string();
+    }
+    catch (const std::exception &)
+    {
+      end = Failed + Name(0) + " died, or its host does not answer any more";
+    }
+  }
+  TakeEnd(end);
+}
+
+void
+RankWatch::LookAtOthers()
+{
+  const auto now = Clock::now();
+  for (int rank = 0; rank < m_Launch.ranks; ++rank)
+  {
+    Sign &            sign = m_Signs[rank];
+    const std::string text = GetText(GetSignKey(rank));
+    const std::string progress = text.substr(std::min(text.find(' '), text.size()));
+    if (text != sign.text)
+    {
+      sign.text = text;
+      sign.since = now;
+    }
+    if (progress != sign.progress || progress == " ")
+    {
+      sign.progress = progress;
+      sign.progressSince = now;
+    }
+    if (text == Left)
+    {
+      continue;
+    }
+    if (now - sign.since > DeathLimit)
+    {
+      End("failed", Name(rank) + " died, or its host does not answer any more");
+    }
+    else if (now - sign.progressSince > m_HangLimit)
+    {
+      End("failed",
+          Name(rank) + " hangs: it made no progress for " + std::to_string(m_HangLimit.count()) +
+            " seconds (GIGAPIXEL_RANK_TIMEOUT)");
+    }
+  }
+}
+
+void
+RankWatch::TakeEnd(const std::string & end)
+{
+  std::unique_lock<std::mutex> lock(m_Mutex);
+  m_End = end;
+  if (m_Abort)
+  {
+    m_Abort();
+  }
+  m_Changed.notify_all();
+  if (end.compare(0, Failed.size(), Failed) == 0 &&
+      !m_Changed.wait_for(lock, LeaveLimit, [this] { return m_Leaving || m_EndIsKnown; }))
+  {
+    // The thread that computes is stuck: nobody else can end this process.
+    std::fprintf(stderr, "gigapixel: %s\n", end.substr(Failed.size()).c_str());
+    _exit(EXIT_FAILURE);
+  }
+}
+
+} // namespace gigapixel
