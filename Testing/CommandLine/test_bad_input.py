@@ -1,6 +1,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Bad input: one sentence that names the file, exit code 1, and nothing left behind."""
 
+import os
+import socket
+
 import numpy
 import pytest
 
@@ -44,6 +47,45 @@ def test_bad_slides(tmp_path, good, command):
         words = [tmp_path / name] if command == "label" else [tmp_path / name, tmp_path / "mask.tif"]
         assert name in fails(command, *words, "-o", output), name
         assert list(output.parent.iterdir()) == [], name
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path, good):
+    """A pipe without a writer would never open."""
+    os.mkfifo(tmp_path / "pipe.tif")
+    (tmp_path / "loop.tif").symlink_to("loop.tif")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket.tif"))
+    mask = write_slide(tmp_path / "mask.tif", blobs(900, 900))
+    for name in ("pipe.tif", "loop.tif", "socket.tif", "/dev/zero"):
+        odd = tmp_path / name  # an absolute name stays what it is
+        picture, labels = tmp_path / "out.png", tmp_path / "out.tif"
+        for words in (
+            ["info", odd],
+            ["label", odd, "-o", labels],
+            ["overlay", odd, mask, "-o", picture],
+            ["overlay", good, odd, "-o", picture],
+            ["evaluate", odd, mask],
+            ["evaluate", mask, odd],
+        ):
+            assert str(odd) in fails(*words), words
+        assert not picture.exists() and not labels.exists()
+    listener.close()
+
+
+def test_libraries_are_silent(tmp_path, good):
+    """libtiff, which OpenSlide looks at files with, would speak of the tag."""
+    data = bytearray(good.read_bytes())
+    data[data.index(b"tifffile.py")] = 200
+    software = data.index(b"\x31\x01\x02\x00")  # tag 305 of type 2, and how many letters
+    data[software + 4 : software + 8] = b"\xff\xff\xff\x7f"
+    (tmp_path / "odd.tif").write_bytes(data)
+    assert run("info", tmp_path / "odd.tif").err == ""
+
+
+def test_a_folder_with_odd_entries_gives_its_slides(tmp_path, good):
+    os.mkfifo(tmp_path / "pipe.tif")
+    (tmp_path / "loop.tif").symlink_to("loop.tif")
+    assert [entry["slide"] for entry in run("info", tmp_path, "--json").json] == [str(good)]
 
 
 def test_folder_without_slides(tmp_path):

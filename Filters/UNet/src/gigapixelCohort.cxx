@@ -279,6 +279,12 @@ CheckAgainstEarlier(const std::string & file, const CohortEntry & entry, Cohort 
 std::string
 ReadText(const std::string & fileName)
 {
+  // Before it is opened: a pipe would wait for a writer for ever.
+  std::error_code error;
+  if (fs::exists(fileName, error) && !fs::is_regular_file(fileName, error))
+  {
+    throw std::runtime_error(fileName + ": it is not a file; a table (CSV) is wanted here");
+  }
   std::ifstream stream(fileName, std::ios::binary);
   std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
   if (!stream)

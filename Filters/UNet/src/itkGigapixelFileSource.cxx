@@ -7,6 +7,7 @@
 #  include "itkWholeSlideImageIO.h"
 #endif
 
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -105,6 +106,12 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
+  // Before it is opened: a pipe would wait for a writer for ever.
+  std::error_code error;
+  if (std::filesystem::exists(fileName, error) && !std::filesystem::is_regular_file(fileName, error))
+  {
+    throw std::runtime_error(fileName + ": it is not a file; name an image's file");
+  }
   if (!std::ifstream(fileName, std::ios::binary))
   {
     throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");

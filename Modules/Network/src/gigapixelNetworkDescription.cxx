@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <set>
@@ -331,10 +332,13 @@ NetworkDescription::Load(const std::string & nameOrFile)
       return FromJSON(preset.json);
     }
   }
-  std::ifstream     file(nameOrFile);
   std::stringstream content;
-  content << file.rdbuf(); // a folder opens, but gives nothing
-  if (!file || content.str().empty())
+  std::error_code   ignored;
+  if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
+  {
+    content << std::ifstream(nameOrFile).rdbuf();
+  }
+  if (content.str().empty())
   {
     std::string names;
     for (const std::string & name : GetPresets())

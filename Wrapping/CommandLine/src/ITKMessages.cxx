@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
+#include <tiffio.h>
 
 namespace gigapixel::commandline
 {
@@ -74,6 +75,8 @@ void
 ShowITKWarningsAsSentences()
 {
   itk::OutputWindow::SetInstance(SentenceWindow::New());
+  TIFFSetErrorHandler(nullptr);
+  TIFFSetWarningHandler(nullptr);
 }
 
 WarningCollector::WarningCollector()

@@ -13,7 +13,8 @@ namespace gigapixel::commandline
 /** The sentence of an ITK message, without the class, address and line that ITK puts before it, in one line. */
 GigapixelCommandLine_EXPORT std::string CleanMessage(const std::string & message);
 
-/** From now on warnings of ITK classes go to stderr as one sentence each, once each. */
+/** From now on warnings of ITK classes go to stderr as one sentence each, once each. libtiff, inside ITK and
+ * OpenSlide, is silent: what it says names no file and asks for nothing, and its errors come as theirs. */
 GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
 
 /** \class WarningCollector

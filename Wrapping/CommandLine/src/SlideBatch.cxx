@@ -62,16 +62,12 @@ GetLowerExtension(const std::string & file)
 bool
 IsBrokenOrTiledTIFF(const std::string & file)
 {
-  const auto   errorHandler = TIFFSetErrorHandler(nullptr);
-  const auto   warningHandler = TIFFSetWarningHandler(nullptr);
   TIFF * const tiff = TIFFOpen(file.c_str(), "r");
   const bool   isSuspect = tiff == nullptr || TIFFIsTiled(tiff) != 0;
   if (tiff != nullptr)
   {
     TIFFClose(tiff);
   }
-  TIFFSetErrorHandler(errorHandler);
-  TIFFSetWarningHandler(warningHandler);
   return isSuspect;
 }
 
@@ -87,12 +83,18 @@ SeemsDamagedSlide(const std::string & file)
 std::vector<std::string>
 FindSlidesInFolder(const std::string & folder)
 {
-  std::vector<std::string> slides;
-  const auto               io = itk::WholeSlideImageIO::New();
-  for (const fs::directory_entry & entry : fs::directory_iterator(folder))
+  std::vector<std::string>     slides;
+  const auto                   io = itk::WholeSlideImageIO::New();
+  std::error_code              error;
+  const fs::directory_iterator entries(folder, error);
+  if (error)
+  {
+    throw std::runtime_error("The folder " + folder + " cannot be read: " + error.message() + '.');
+  }
+  for (const fs::directory_entry & entry : entries)
   {
     const std::string file = entry.path().string();
-    if (entry.is_regular_file() && entry.path().filename().string().front() != '.' &&
+    if (entry.is_regular_file(error) && entry.path().filename().string().front() != '.' &&
         (io->CanReadFile(file.c_str()) ? !IsMaskPyramid(file) : SeemsDamagedSlide(file)))
     {
       slides.push_back(file);
@@ -179,7 +181,8 @@ DescribeFailure()
 bool
 IsList(const std::vector<std::string> & filesAndFolders)
 {
-  return filesAndFolders.size() > 1 || fs::is_directory(filesAndFolders.front());
+  std::error_code ignored; // a loop of links, say: whoever opens it says so
+  return filesAndFolders.size() > 1 || fs::is_directory(filesAndFolders.front(), ignored);
 }
 
 std::vector<std::string>
@@ -189,7 +192,8 @@ FindSlides(const std::vector<std::string> & filesAndFolders)
   std::set<std::string>    seen;
   for (const std::string & name : filesAndFolders)
   {
-    const auto found = fs::is_directory(name) ? FindSlidesInFolder(name) : std::vector<std::string>{ name };
+    std::error_code ignored;
+    const auto found = fs::is_directory(name, ignored) ? FindSlidesInFolder(name) : std::vector<std::string>{ name };
     for (const std::string & slide : found)
     {
       if (seen.insert(slide).second)

@@ -14,11 +14,20 @@ CheckInputFile(const std::string & file)
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored))
   {
+    if (std::filesystem::is_symlink(file, ignored))
+    {
+      throw std::runtime_error(file + " is a link that leads to no file.");
+    }
     throw std::runtime_error("There is no file " + file + '.');
   }
   if (std::filesystem::is_directory(file, ignored))
   {
     throw std::runtime_error(file + " is a folder; a file is wanted here.");
+  }
+  // Before it is opened: a pipe would wait for a writer for ever.
+  if (!std::filesystem::is_regular_file(file, ignored))
+  {
+    throw std::runtime_error(file + " is a pipe, a socket or a device; a file is wanted here.");
   }
   if (!std::ifstream(file, std::ios::binary))
   {
