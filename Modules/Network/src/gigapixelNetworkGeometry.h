@@ -24,7 +24,7 @@ struct MapScale
 std::vector<MapScale> GetMapScales(const std::vector<Layer> & layers);
 
 /** Index of the layer that each layer adds; -1: none. The description has been validated. */
-std::vector<int> GetSkips(const std::vector<Layer> & layers);
+GigapixelNetwork_EXPORT std::vector<int> GetSkips(const std::vector<Layer> & layers);
 
 /** Least canvas: every map of a canvas that is a multiple of it has a whole number of pixels. */
 std::int64_t GetCanvasStride(const std::vector<Layer> & layers);

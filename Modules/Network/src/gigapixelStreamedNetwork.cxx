@@ -44,7 +44,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   : m_Network(network)
   , m_TileSize(tileSize)
   , m_Tiles(network, precision, path)
-  , m_Workers((KeepTorchThreads{}, tilesInFlight), &TileNetwork::ComputeInThisThreadAlone)
+  , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
 {}
 

@@ -2,8 +2,6 @@
 #include "gigapixelTileNetwork.h"
 #include "gigapixelTilePasses.h"
 
-#include <ATen/Parallel.h>
-
 namespace gigapixel
 {
 
@@ -44,23 +42,6 @@ void
 TileNetwork::PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
 {
   m_Passes->PredictLabels(data, threshold, labels, pitch);
-}
-
-void
-TileNetwork::ComputeInThisThreadAlone()
-{
-  // Asked first: LibTorch takes the process' number over when it is first asked in a thread, which would undo ours.
-  at::get_num_threads();
-  at::set_num_threads(1);
-}
-
-KeepTorchThreads::KeepTorchThreads()
-  : m_Threads(at::get_num_threads())
-{}
-
-KeepTorchThreads::~KeepTorchThreads()
-{
-  at::set_num_threads(m_Threads);
 }
 
 } // namespace gigapixel

@@ -24,7 +24,7 @@ enum class Path
 };
 
 /** Sums over pixels; the mean loss and its gradient are these divided by the number of pixels. */
-struct LossGradient
+struct GigapixelNetwork_EXPORT LossGradient
 {
   double              loss{ 0 };
   std::int64_t        pixels{ 0 }; ///< that took part
@@ -34,7 +34,7 @@ struct LossGradient
 };
 
 /** How well the labels at probability 0.5 (or of the most probable class) meet the truth, in pixels. */
-struct Score
+struct GigapixelNetwork_EXPORT Score
 {
   double                    loss{ 0 };
   std::int64_t              pixels{ 0 };
@@ -88,23 +88,8 @@ public:
    * the most probable one, whatever the threshold. From row to row `pitch` bytes. */
   void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;
 
-  /** Makes LibTorch compute with the calling thread alone, in this thread only. */
-  static void ComputeInThisThreadAlone();
-
 private:
   std::unique_ptr<TilePasses> m_Passes;
-};
-
-/** Keeps LibTorch's process-wide number of threads for the host program while ComputeInThisThreadAlone() is called in
- * new threads. */
-class GigapixelNetwork_EXPORT KeepTorchThreads
-{
-public:
-  KeepTorchThreads();
-  ~KeepTorchThreads();
-
-private:
-  int m_Threads;
 };
 
 } // namespace gigapixel

@@ -36,12 +36,8 @@ struct Workers::Implementation
   }
 
   void
-  Work(int worker, const std::function<void()> & start)
+  Work(int worker)
   {
-    if (start)
-    {
-      start();
-    }
     std::unique_lock<std::mutex> lock(mutex);
     ++ready;
     done.notify_all();
@@ -90,7 +86,7 @@ struct Workers::Implementation
   }
 };
 
-Workers::Workers(int threads, const std::function<void()> & start)
+Workers::Workers(int threads)
   : m_Implementation(std::make_unique<Implementation>())
 {
   Implementation & implementation = *m_Implementation;
@@ -98,7 +94,7 @@ Workers::Workers(int threads, const std::function<void()> & start)
   std::unique_lock<std::mutex> lock(implementation.mutex);
   for (int i = 0; i < std::max(1, threads); ++i)
   {
-    implementation.threads.emplace_back([&implementation, i, start] { implementation.Work(i, start); });
+    implementation.threads.emplace_back([&implementation, i] { implementation.Work(i); });
   }
   implementation.computed.resize(implementation.GetNumberOfPlaces());
   implementation.done.wait(lock, [&] { return implementation.ready == std::max(1, threads); });

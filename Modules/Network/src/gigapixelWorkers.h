@@ -19,8 +19,7 @@ namespace gigapixel
 class GigapixelNetwork_EXPORT Workers
 {
 public:
-  /** \param start called first in every thread */
-  explicit Workers(int threads, const std::function<void()> & start = {});
+  explicit Workers(int threads);
   ~Workers();
 
   int GetNumberOfThreads() const;

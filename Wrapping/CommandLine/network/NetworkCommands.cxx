@@ -1,11 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "gigapixelTorchVersion.h"
+
 #include <algorithm>
 #include <cstring>
-
-// torch/version.h, whose folder no include path of the engine has.
-#include <torch/csrc/api/include/torch/version.h>
 
 namespace gigapixel::commandline
 {
@@ -111,5 +110,6 @@ GigapixelFindNetworkCommand(const char * name)
 extern "C" __attribute__((visibility("default"))) const char *
 GigapixelGetTorchVersion()
 {
-  return TORCH_VERSION;
+  static const std::string version = gigapixel::GetTorchVersion();
+  return version.c_str();
 }

@@ -116,8 +116,9 @@ DescribeNetwork()
   json["module"] = path;
   try
   {
-    json["torch"] = GetTorchVersion();
+    LoadNetworkCommand("plan");
     json["loads"] = true;
+    json["torch"] = GetTorchVersion();
   }
   catch (const std::exception & error)
   {
@@ -163,8 +164,9 @@ Format(const JSON & json)
   text += "  free memory    " + FormatBytes(json["freeMemoryBytes"].get<double>()) + '\n';
   const JSON & network = json["network"];
   text += "  network module " +
-          (network["loads"].get<bool>() ? "loads, LibTorch " + network["torch"].get<std::string>()
-                                        : network["problem"].get<std::string>()) +
+          (network["torch"].is_null()
+             ? (network["loads"].get<bool>() ? "loads; " : "") + network["problem"].get<std::string>()
+             : "loads, LibTorch " + network["torch"].get<std::string>()) +
           '\n';
   const JSON & writing = json["writeTest"];
   text += "  write test     " +

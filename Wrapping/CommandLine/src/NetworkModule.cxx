@@ -17,8 +17,8 @@ FindSymbol(const char * symbol)
   if (!std::filesystem::exists(path))
   {
     throw std::runtime_error("The network module is not installed (" + path +
-                             " is missing): train, segment and plan need LibTorch; install it (Debian: libtorch-dev) "
-                             "and build with -DGigapixel_BUILD_NETWORK=ON.");
+                             " is missing): train, segment and plan need it; build with -DGigapixel_BUILD_NETWORK=ON, "
+                             "which needs LibTorch (Debian: libtorch-dev).");
   }
   void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void * address = module ? dlsym(module, symbol) : nullptr;
@@ -26,7 +26,7 @@ FindSymbol(const char * symbol)
   {
     const char * reason = dlerror();
     throw std::runtime_error("The network module does not load: " + std::string(reason ? reason : "unknown reason") +
-                             "; install the LibTorch that it was built with (Debian: libtorch1.13), or build again.");
+                             "; install the libraries that it was built with, or build again.");
   }
   return address;
 }

@@ -2,7 +2,8 @@
 #include "gigapixelLogitMap.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
-#include "gigapixelTilePasses.h"
+#include "gigapixelTorchPasses.h"
+#include "gigapixelTorchThreads.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/convolution.h>
@@ -41,6 +42,20 @@ AddTo(double * sum, const at::Tensor & gradient)
   }
 }
 
+/** Makes LibTorch compute with the calling thread alone: each tile has a thread of its own. */
+void
+ComputeAlone()
+{
+  thread_local bool done = false;
+  if (!done)
+  {
+    // Asked first: LibTorch takes the process' number over when it is first asked in a thread, which would undo ours.
+    at::get_num_threads();
+    at::set_num_threads(1);
+    done = true;
+  }
+}
+
 template <typename T>
 class StockPasses : public TilePasses
 {
@@ -66,6 +81,7 @@ public:
   void
   AddGradient(TileData & data, LossGradient & sum) const override
   {
+    ComputeAlone();
     const c10::InferenceMode noGraph;
     Maps                     maps = Forward(data, true);
     sum.gradient.resize(m_Network.GetNumberOfParameters());
@@ -77,6 +93,7 @@ public:
   void
   AddScore(TileData & data, Score & sum) const override
   {
+    ComputeAlone();
     const c10::InferenceMode noGraph;
     at::Tensor               logits = Forward(data, false).outputs.back().contiguous();
     sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
@@ -86,6 +103,7 @@ public:
   void
   Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
   {
+    ComputeAlone();
     const c10::InferenceMode noGraph;
     at::Tensor               logits = Forward(data, false).outputs.back().contiguous();
     GetLogitMap(logits, data).Predict(probabilities, pitch);
@@ -94,6 +112,7 @@ public:
   void
   PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
   {
+    ComputeAlone();
     const c10::InferenceMode noGraph;
     at::Tensor               logits = Forward(data, false).outputs.back().contiguous();
     GetLogitMap(logits, data).PredictLabels(threshold, labels, pitch);
@@ -285,6 +304,7 @@ private:
     return input;
   }
 
+  const KeepTorchThreads            m_Threads; ///< what threads of their own set is the process' number, too
   const NetworkDescription          m_Network;
   const std::vector<ParameterPlace> m_Layout;
   const std::vector<int>            m_Skips;
@@ -294,14 +314,14 @@ private:
 
 } // namespace
 
-std::unique_ptr<TilePasses>
-MakeStockPasses(const NetworkDescription & network, Precision precision)
+TilePasses *
+torchmodule::MakeStockPasses(const NetworkDescription & network, Precision precision)
 {
   if (precision == Precision::Float)
   {
-    return std::make_unique<StockPasses<float>>(network);
+    return new StockPasses<float>(network);
   }
-  return std::make_unique<StockPasses<double>>(network);
+  return new StockPasses<double>(network);
 }
 
 } // namespace gigapixel

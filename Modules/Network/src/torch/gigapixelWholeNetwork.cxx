@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelWholeNetwork.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelTorchPasses.h"
+#include "gigapixelTorchThreads.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -85,12 +85,12 @@ ToTensors(const NetworkDescription & network, std::vector<double> values, at::Sc
 } // namespace
 
 LossGradient
-ComputeWholeGradient(const NetworkDescription &  network,
-                     const std::vector<double> & parameters,
-                     PixelSource &               pixels,
-                     LabelSource &               labels,
-                     Precision                   precision,
-                     int                         threads)
+torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
+                                  const std::vector<double> & parameters,
+                                  PixelSource &               pixels,
+                                  LabelSource &               labels,
+                                  Precision                   precision,
+                                  int                         threads)
 {
   const KeepTorchThreads keep;
   at::set_num_threads(threads);

@@ -1,0 +1,18 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTorchVersion_h
+#define gigapixelTorchVersion_h
+
+#include "GigapixelNetworkExport.h"
+
+#include <string>
+
+namespace gigapixel
+{
+
+/** Version of the LibTorch that Strategy::Whole computes with, "1.13.0". Loads it; nothing else of the engine does.
+ * \throw std::runtime_error one sentence, when it does not load */
+GigapixelNetwork_EXPORT std::string GetTorchVersion();
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,53 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTorchModule.h"
+#include "gigapixelModuleFile.h"
+#include "gigapixelTorchVersion.h"
+#include "gigapixelWholeNetwork.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+const TorchModule &
+TorchModule::Get()
+{
+  static const TorchModule & module = []() -> const TorchModule & {
+    try
+    {
+      return *static_cast<const TorchModule *>(FindInModule("GigapixelTorchPasses", "GigapixelTorchModule"));
+    }
+    catch (const std::runtime_error & error)
+    {
+      throw std::runtime_error(std::string("LibTorch is needed to take an image whole, and does not load (") +
+                               error.what() +
+                               "): install the one that the engine was built with (Debian: libtorch1.13), or stream");
+    }
+  }();
+  return module;
+}
+
+std::string
+GetTorchVersion()
+{
+  return TorchModule::Get().version;
+}
+
+std::unique_ptr<TilePasses>
+MakeStockPasses(const NetworkDescription & network, Precision precision)
+{
+  return std::unique_ptr<TilePasses>(TorchModule::Get().makeStockPasses(network, precision));
+}
+
+LossGradient
+ComputeWholeGradient(const NetworkDescription &  network,
+                     const std::vector<double> & parameters,
+                     PixelSource &               pixels,
+                     LabelSource &               labels,
+                     Precision                   precision,
+                     int                         threads)
+{
+  return TorchModule::Get().computeWholeGradient(network, parameters, pixels, labels, precision, threads);
+}
+
+} // namespace gigapixel

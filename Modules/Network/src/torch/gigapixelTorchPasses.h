@@ -1,0 +1,23 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTorchPasses_h
+#define gigapixelTorchPasses_h
+
+#include "gigapixelTilePasses.h"
+
+namespace gigapixel::torchmodule
+{
+
+/** MakeStockPasses() of this module. */
+TilePasses * MakeStockPasses(const NetworkDescription & network, Precision precision);
+
+/** ComputeWholeGradient() of this module. */
+LossGradient ComputeWholeGradient(const NetworkDescription &  network,
+                                  const std::vector<double> & parameters,
+                                  PixelSource &               pixels,
+                                  LabelSource &               labels,
+                                  Precision                   precision,
+                                  int                         threads);
+
+} // namespace gigapixel::torchmodule
+
+#endif
