@@ -11,12 +11,13 @@
 namespace gigapixel
 {
 class PyramidWriter;
-}
+struct PyramidFormat;
+} // namespace gigapixel
 
 namespace itk
 {
 /** \class PyramidTIFFImageIO
- * \brief Writes an image as a tiled BigTIFF pyramid that slide viewers open, in one pass over the image.
+ * \brief Writes an image as a tiled TIFF pyramid that slide viewers open, in one pass over the image.
  *
  * Under itk::ImageFileWriter the image is always streamed in bands of whole tile rows, whether or not the caller asks
  * for stream divisions: the whole image never has to be in memory. (ITK's writer accepts an input that produces more
@@ -25,10 +26,11 @@ namespace itk
  * for each level below 0, together at most one row of tiles of level 0, and the compressed tiles of a row. The bytes of
  * the file depend neither on the number of stream divisions nor on that of threads.
  *
- * The file: BigTIFF (also when small), little-endian; level 0, then the reduced levels in the main chain of
- * directories, with NewSubfileType 1; every tile is present, tiles at the right and lower edge repeat the last column
- * and row. Level k + 1 has half the sides of level k, rounded up; no level has a side below the tile. Images with a
- * side below the tile size get smaller tiles: the shorter side rounded down to a multiple of 16, at least 16.
+ * The file: TIFF, or BigTIFF where its pixels before compression have more than 2 GiB; level 0, then the reduced levels
+ * in the main chain of directories, with NewSubfileType 1; every tile is present, tiles at the right and lower edge
+ * repeat the last column and row. Level k + 1 has half the sides of level k, rounded up; no level has a side below the
+ * tile. Images with a side below the tile size get smaller tiles: the shorter side rounded down to a multiple of 16, at
+ * least 16.
  *
  * Reduction by two: for Labels the upper left pixel of each 2x2 block (so level k shows pixel (2^k x, 2^k y) of level
  * 0: every value of a lower level is one that stood there, and the same for any route through the levels); for Picture
@@ -36,15 +38,21 @@ namespace itk
  *
  * Resolution tags in pixels per cm from the spacing in mm. A spacing of 1 or more (ITK's default: nobody set it) is
  * written as unknown. ImageDescription names this format and keeps the origin ("origin-mm = x y"), which TIFF has no
- * tag for, and how the picture was made (SetMadeBy). The direction and the meta data dictionary are not written.
+ * tag for, and how the picture was made (SetMadeBy). Of the meta data dictionary these are written, all strings, and
+ * itk::WholeSlideImageIO finds them again; nothing else is, since slides tell of patients:
+ * - "openslide.objective-power"; "openslide.vendor", as "gigapixel.source-vendor";
+ * - "ICCProfile" (base64) for pictures;
+ * - "gigapixel.class.N" = "#rrggbb NAME" for the label N (0 to 255): the label's color, in which viewers show it by the
+ *   file's palette, and its name. Labels without an entry are gray then.
+ * The direction is not written.
  *
  * The file appears under its name when the last row has been written, in place of what was there; until then the data
  * is in a hidden file beside it (.NAME.PID-NUMBER.part), which is removed when writing fails, when this object is
  * destroyed or begins anew.
  *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
- * ones of unsigned char, scalar or RGB; pasting (an IO region of the writer); JPEG for labels; a folder that is not
- * there or cannot be written.
+ * ones of unsigned char, unsigned short or float, scalar or RGB; pasting (an IO region of the writer); JPEG or WebP for
+ * labels; a folder that is not there or cannot be written.
  *
  * Used without itk::ImageFileWriter: set dimensions, spacing, type and file name as it does, then for bands of full
  * width from the top to the bottom, of any height, SetIORegion() and Write().
@@ -95,11 +103,27 @@ public:
    * "tiff.ImageDescription"); empty where it says nothing. */
   static std::string GetMadeByOfDescription(const std::string & description);
 
+  /** How JPEG stores the colors of RGB: "4:4:4", "4:2:2" or, the default and what most scanners write, "4:2:0": half
+   * the resolution of luma along both axes. */
+  void SetChromaSubsampling(const std::string & subsampling);
+  itkGetStringMacro(ChromaSubsampling);
+
+  /** One bit a pixel, for masks of 0 and 255 (another value is an error of Write()). Default off: compressed, bytes are
+   * hardly larger. */
+  itkSetMacro(Bilevel, bool);
+  itkGetConstMacro(Bilevel, bool);
+  itkBooleanMacro(Bilevel);
+
   /** \name Compression
-   * SetCompressor("DEFLATE") (the default: lossless; pictures with horizontal differencing) or SetCompressor("JPEG")
-   * (pictures only; baseline, RGB as YCbCr 4:2:0). SetCompressionLevel(): for deflate libdeflate's 1 to 12, default 6;
-   * for JPEG the quality 1 to 100, default 80. Setting the compressor sets the level to its default. The levels are
-   * always compressed: SetUseCompression() has no effect (itk::ImageFileWriter calls it with false by default).
+   * SetCompressor() takes one of these; SetCompressionLevel() then its level, which SetCompressor() has set to the
+   * default:
+   * - "DEFLATE" (the default): lossless, 1 to 12 of libdeflate, default 6;
+   * - "ZSTD": lossless, 1 to 22, default 9: smaller and faster to read, for newer readers;
+   * - "LZW": lossless, for old readers;
+   * - "JPEG": pictures of unsigned char, quality 1 to 100, default 80; baseline, RGB as YCbCr;
+   * - "WEBP": RGB pictures of unsigned char, quality 1 to 100, default 80; 100 is lossless.
+   * Before the lossless ones, pictures of integers are differenced horizontally. The levels are always compressed:
+   * SetUseCompression() has no effect (itk::ImageFileWriter calls it with false by default).
    * \sa ImageIOBase::SetCompressor, ImageIOBase::SetCompressionLevel */
 
   /** True for names that end in .pyramid.tif or .pyramid.tiff: plain .tif stays with ITK's own writer unless this
@@ -157,11 +181,16 @@ private:
   Content      GetEffectiveContent() const;
   unsigned int GetEffectiveTileSize() const;
   void         RefuseUnsupported() const;
+  void         RefuseUnsuitableCompressor() const;
   void         Begin();
+
+  gigapixel::PyramidFormat GetFormat() const;
 
   Content                                   m_Content{ Content::Automatic };
   unsigned int                              m_TileSize{ 256 };
   std::string                               m_MadeBy;
+  std::string                               m_ChromaSubsampling{ "4:2:0" };
+  bool                                      m_Bilevel{ false };
   std::unique_ptr<gigapixel::PyramidWriter> m_Writer; // while a file is being written
 };
 

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidDirectory.h"
+#include "PyramidTileCompressor.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace gigapixel
 {
@@ -17,7 +19,7 @@ enum class Type : std::uint16_t
   Long8 = 16
 };
 
-/** Little-endian bytes, whatever the machine. */
+/** Values as they lie in memory, one behind the other. */
 class Bytes
 {
 public:
@@ -25,22 +27,15 @@ public:
   Bytes &
   Put(T value)
   {
-    for (std::size_t i = 0; i < sizeof(T); ++i)
-    {
-      m_Data.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> (8 * i)));
-    }
-    return *this;
+    return PutAll(std::vector<T>{ value });
   }
 
   template <typename T>
   Bytes &
   PutAll(const std::vector<T> & values)
   {
-    m_Data.reserve(m_Data.size() + values.size() * sizeof(T));
-    for (const T value : values)
-    {
-      Put(value);
-    }
+    const auto * const first = reinterpret_cast<const std::uint8_t *>(values.data());
+    m_Data.insert(m_Data.end(), first, first + values.size() * sizeof(T));
     return *this;
   }
 
@@ -80,40 +75,54 @@ PutRational(Bytes & bytes, double value)
 }
 
 /** The entries of one directory, to be added in the order of their tags. */
-class Directory
+class Entries
 {
 public:
-  explicit Directory(PyramidFile & file)
+  Entries(PyramidFile & file, bool big)
     : m_File(file)
+    , m_Big(big)
   {}
 
   void
   Add(std::uint16_t tag, Type type, std::uint64_t count, const Bytes & values)
   {
-    m_Entries.Put(tag).Put(static_cast<std::uint16_t>(type)).Put(count);
+    m_Entries.Put(tag).Put(static_cast<std::uint16_t>(type));
+    PutOffset(m_Entries, count);
     std::vector<std::uint8_t> field = values.m_Data;
-    if (field.size() > 8)
+    if (field.size() > GetOffsetBytes())
     {
       m_File.Align();
       Bytes offset;
-      offset.Put(m_File.Append(values.m_Data.data(), values.m_Data.size()));
+      PutOffset(offset, m_File.Append(values.m_Data.data(), values.m_Data.size()));
       field = offset.m_Data;
     }
-    field.resize(8);
-    m_Entries.m_Data.insert(m_Entries.m_Data.end(), field.begin(), field.end());
+    field.resize(GetOffsetBytes());
+    m_Entries.PutAll(field);
     ++m_Count;
   }
 
   void
-  AddShort(std::uint16_t tag, std::uint16_t value)
+  AddShorts(std::uint16_t tag, const std::vector<std::uint16_t> & values)
   {
-    Add(tag, Type::Short, 1, Bytes().Put(value));
+    if (!values.empty())
+    {
+      Add(tag, Type::Short, values.size(), Bytes().PutAll(values));
+    }
   }
 
   void
   AddLong(std::uint16_t tag, std::uint64_t value)
   {
     Add(tag, Type::Long, 1, Bytes().Put(static_cast<std::uint32_t>(value)));
+  }
+
+  /** Offsets and byte counts: 64 bit in BigTIFF. */
+  void
+  AddPositions(std::uint16_t tag, const std::vector<std::uint64_t> & values)
+  {
+    m_Big
+      ? Add(tag, Type::Long8, values.size(), Bytes().PutAll(values))
+      : Add(tag, Type::Long, values.size(), Bytes().PutAll(std::vector<std::uint32_t>(values.begin(), values.end())));
   }
 
   void
@@ -132,114 +141,167 @@ public:
     Add(tag, Type::Rational, 1, bytes);
   }
 
+  void
+  AddUndefined(std::uint16_t tag, const std::vector<std::uint8_t> & bytes)
+  {
+    if (!bytes.empty())
+    {
+      Add(tag, Type::Undefined, bytes.size(), Bytes().PutAll(bytes));
+    }
+  }
+
   /** Links the directory from \a link, the offset of a pointer; returns the offset of its own pointer to the next. */
   std::uint64_t
   Write(std::uint64_t link)
   {
     Bytes bytes;
-    bytes.Put(m_Count).PutAll(m_Entries.m_Data).Put(std::uint64_t{ 0 });
+    m_Big ? bytes.Put(std::uint64_t{ m_Count }) : bytes.Put(m_Count);
+    bytes.PutAll(m_Entries.m_Data);
+    PutOffset(bytes, 0);
     const std::uint64_t offset = m_File.Align();
     m_File.Append(bytes.m_Data.data(), bytes.m_Data.size());
-    const Bytes pointer = Bytes().Put(offset);
-    m_File.Overwrite(link, pointer.m_Data.data(), 8);
-    return offset + bytes.m_Data.size() - 8;
+    Bytes pointer;
+    PutOffset(pointer, offset);
+    m_File.Overwrite(link, pointer.m_Data.data(), GetOffsetBytes());
+    return offset + bytes.m_Data.size() - GetOffsetBytes();
   }
 
 private:
+  std::size_t
+  GetOffsetBytes() const
+  {
+    return m_Big ? 8 : 4;
+  }
+
+  void
+  PutOffset(Bytes & bytes, std::uint64_t offset) const
+  {
+    m_Big ? bytes.Put(offset) : bytes.Put(static_cast<std::uint32_t>(offset));
+  }
+
   PyramidFile & m_File;
-  std::uint64_t m_Count{ 0 };
+  bool          m_Big;
+  std::uint16_t m_Count{ 0 };
   Bytes         m_Entries;
 };
 
 void
-AddYCbCr(Directory & directory)
+AddYCbCr(Entries & entries, const std::vector<std::uint16_t> & subsampling)
 {
-  directory.Add(530, Type::Short, 2, Bytes().Put(std::uint16_t{ 2 }).Put(std::uint16_t{ 2 }));
+  entries.AddShorts(530, subsampling);
   Bytes reference; // black and white of full-range luma and chroma, as JPEG has them
   for (const unsigned value : { 0, 255, 128, 255, 128, 255 })
   {
     PutRational(reference, value);
   }
-  directory.Add(532, Type::Rational, 6, reference);
+  entries.Add(532, Type::Rational, 6, reference);
 }
 
 void
-AddResolution(Directory & directory, const PyramidFormat & format, std::size_t level)
+AddResolution(Entries & entries, const PyramidPage & page, const PyramidMetadata & metadata)
 {
-  const bool known = format.pixelsPerCentimeter[0] > 0 && format.pixelsPerCentimeter[1] > 0;
+  const bool known = page.role != PyramidPage::Role::Associated && metadata.pixelsPerCentimeter[0] > 0 &&
+                     metadata.pixelsPerCentimeter[1] > 0;
   for (const unsigned axis : { 0, 1 })
   {
-    const double resolution = std::ldexp(format.pixelsPerCentimeter[axis], -static_cast<int>(level));
-    directory.AddRational(static_cast<std::uint16_t>(282 + axis), known ? resolution : 1.0);
+    entries.AddRational(static_cast<std::uint16_t>(282 + axis),
+                        known ? metadata.pixelsPerCentimeter[axis] / page.downsample : 1.0);
   }
-  directory.AddShort(284, 1); // channels interleaved
-  directory.AddShort(296, known ? 3 : 1);
-}
-
-std::uint64_t
-WriteDirectory(PyramidFile &                     file,
-               const PyramidFormat &             format,
-               const std::vector<std::uint8_t> & jpegTables,
-               const PyramidLevel &              level,
-               std::size_t                       index,
-               std::uint64_t                     link)
-{
-  const bool jpeg = format.compression == PyramidFormat::Compression::JPEG;
-  const bool color = format.channels == 3;
-  Directory  directory(file);
-  directory.AddLong(254, index > 0 ? 1 : 0);
-  directory.AddLong(256, level.width);
-  directory.AddLong(257, level.height);
-  directory.Add(258, Type::Short, format.channels, Bytes().PutAll(std::vector<std::uint16_t>(format.channels, 8)));
-  directory.AddShort(259, jpeg ? 7 : 8);
-  directory.AddShort(262, color ? (jpeg ? 6 : 2) : 1);
-  if (index == 0)
-  {
-    directory.AddText(270, format.description);
-  }
-  directory.AddShort(277, static_cast<std::uint16_t>(format.channels));
-  AddResolution(directory, format, index);
-  directory.AddText(305, "ITKGigapixel");
-  if (format.HasPredictor())
-  {
-    directory.AddShort(317, 2);
-  }
-  directory.AddLong(322, format.tileSize);
-  directory.AddLong(323, format.tileSize);
-  directory.Add(324, Type::Long8, level.offsets.size(), Bytes().PutAll(level.offsets));
-  directory.Add(325, Type::Long, level.byteCounts.size(), Bytes().PutAll(level.byteCounts));
-  if (jpeg)
-  {
-    directory.Add(347, Type::Undefined, jpegTables.size(), Bytes().PutAll(jpegTables));
-  }
-  if (jpeg && color)
-  {
-    AddYCbCr(directory);
-  }
-  return directory.Write(link);
+  entries.AddShorts(284, { 1 }); // channels interleaved
+  entries.AddShorts(296, { static_cast<std::uint16_t>(known ? 3 : 1) });
 }
 } // namespace
 
-void
-WriteHeader(PyramidFile & file)
+PyramidPage
+PyramidPage::Make(const PyramidFormat & format, std::uint64_t width, std::uint64_t height)
 {
-  Bytes bytes;
-  bytes.Put('I').Put('I').Put(std::uint16_t{ 43 }).Put(std::uint16_t{ 8 }).Put(std::uint16_t{ 0 });
-  bytes.Put(std::uint64_t{ 0 });
-  file.Append(bytes.m_Data.data(), bytes.m_Data.size());
+  const bool  jpeg = format.compression == PyramidFormat::Compression::JPEG;
+  const bool  color = format.channels == 3;
+  PyramidPage page;
+  page.width = width;
+  page.height = height;
+  page.tileWidth = page.tileHeight = format.tileSize;
+  page.bits = static_cast<std::uint16_t>(format.sample == PyramidFormat::Sample::Bit ? 1 : 8 * format.GetSampleBytes());
+  page.samples = static_cast<std::uint16_t>(format.channels);
+  page.sampleFormat = format.sample == PyramidFormat::Sample::Float ? 3 : 1;
+  page.compression = static_cast<std::uint16_t>(format.compression);
+  page.photometric = color ? (jpeg ? 6 : 2) : (format.colorMap.empty() ? 1 : 3);
+  page.predictor = format.HasPredictor() ? 2 : 1;
+  if (jpeg && color)
+  {
+    page.subsampling.assign(format.subsampling.begin(), format.subsampling.end());
+  }
+  page.colorMap = format.colorMap;
+  page.jpegTables = PyramidTileCompressor::New(format)->GetTables();
+  return page;
+}
+
+PyramidDirectory::PyramidDirectory(PyramidFile & file, bool big)
+  : m_File(file)
+  , m_Big(big)
+{
+  constexpr std::uint16_t one = 1;
+  std::uint8_t            lowByte = 0;
+  std::memcpy(&lowByte, &one, 1);
+  const std::uint8_t mark = lowByte == 1 ? 'I' : 'M';
+  Bytes              bytes;
+  bytes.Put(mark).Put(mark).Put(static_cast<std::uint16_t>(big ? 43 : 42));
+  if (big)
+  {
+    bytes.Put(std::uint16_t{ 8 }).Put(std::uint16_t{ 0 }).Put(std::uint64_t{ 0 });
+  }
+  else
+  {
+    bytes.Put(std::uint32_t{ 0 });
+  }
+  m_File.Append(bytes.m_Data.data(), bytes.m_Data.size());
 }
 
 void
-WriteDirectories(PyramidFile &                     file,
-                 const PyramidFormat &             format,
-                 const std::vector<std::uint8_t> & jpegTables,
-                 const std::vector<PyramidLevel> & levels)
+PyramidDirectory::Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata)
 {
-  std::uint64_t link = 8; // where the header points to the first directory
-  for (std::size_t i = 0; i < levels.size(); ++i)
+  std::uint64_t link = m_Big ? 8 : 4; // where the header points to the first directory
+  for (const PyramidPage & page : pages)
   {
-    link = WriteDirectory(file, format, jpegTables, levels[i], i, link);
+    link = WritePage(page, metadata, link);
   }
+}
+
+std::uint64_t
+PyramidDirectory::WritePage(const PyramidPage & page, const PyramidMetadata & metadata, std::uint64_t link)
+{
+  Entries entries(m_File, m_Big);
+  entries.AddLong(254, page.role == PyramidPage::Role::Reduced ? 1 : 0);
+  entries.AddLong(256, page.width);
+  entries.AddLong(257, page.height);
+  entries.AddShorts(258, std::vector<std::uint16_t>(page.samples, page.bits));
+  entries.AddShorts(259, { page.compression });
+  entries.AddShorts(262, { page.photometric });
+  if (!page.description.empty())
+  {
+    entries.AddText(270, page.description);
+  }
+  entries.AddShorts(277, { page.samples });
+  AddResolution(entries, page, metadata);
+  entries.AddText(305, "ITKGigapixel");
+  entries.AddShorts(317, { page.predictor });
+  entries.AddShorts(320, page.colorMap);
+  entries.AddLong(322, page.tileWidth);
+  entries.AddLong(323, page.tileHeight);
+  entries.AddPositions(324, page.offsets);
+  entries.AddPositions(325, page.byteCounts);
+  entries.AddShorts(338, page.extraSamples);
+  entries.AddShorts(339, std::vector<std::uint16_t>(page.samples, page.sampleFormat));
+  entries.AddUndefined(347, page.jpegTables);
+  if (!page.subsampling.empty())
+  {
+    AddYCbCr(entries, page.subsampling);
+  }
+  if (page.role == PyramidPage::Role::First)
+  {
+    entries.AddUndefined(34675, metadata.colorProfile);
+  }
+  return entries.Write(link);
 }
 
 } // namespace gigapixel

@@ -3,8 +3,8 @@
 #define PyramidDirectory_h
 
 #include "PyramidFile.h"
+#include "PyramidFormat.h"
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,50 +12,78 @@
 namespace gigapixel
 {
 
-/** One level of the pyramid: its size and where its tiles are, row by row. */
-struct PyramidLevel
+/** One picture of the file, a level or an associated image: TIFF's words for it, and where its tiles are, row by row.
+ */
+struct PyramidPage
 {
-  std::uint64_t              width{ 0 };
-  std::uint64_t              height{ 0 };
-  std::vector<std::uint64_t> offsets;
-  std::vector<std::uint32_t> byteCounts;
-};
-
-/** What all levels have in common. */
-struct PyramidFormat
-{
-  enum class Compression
+  enum class Role
   {
-    Deflate,
-    JPEG
+    First,     // level 0
+    Reduced,   // the other levels
+    Associated // a picture of its own
   };
 
-  unsigned              channels{ 1 };   // of 8 bits, interleaved; 1 gray or labels, 3 RGB
-  unsigned              tileSize{ 256 }; // side in pixels
-  bool                  labels{ true };  // else a picture
-  Compression           compression{ Compression::Deflate };
-  int                   compressionLevel{ 6 };       // libdeflate's level, or JPEG's quality
-  std::array<double, 2> pixelsPerCentimeter{ 0, 0 }; // of level 0; 0 = unknown
-  std::string           description;                 // ImageDescription of level 0
+  Role                       role{ Role::First };
+  std::uint64_t              width{ 0 };
+  std::uint64_t              height{ 0 };
+  std::uint32_t              tileWidth{ 0 };
+  std::uint32_t              tileHeight{ 0 };
+  double                     downsample{ 1 }; // of a level
+  std::uint16_t              bits{ 8 };
+  std::uint16_t              samples{ 1 };
+  std::uint16_t              sampleFormat{ 1 };
+  std::uint16_t              compression{ 8 };
+  std::uint16_t              photometric{ 1 };
+  std::uint16_t              predictor{ 1 };
+  std::vector<std::uint16_t> subsampling;  // of YCbCr, across and down; empty: none
+  std::vector<std::uint16_t> extraSamples; // empty: none
+  std::vector<std::uint16_t> colorMap;     // empty: none
+  std::vector<std::uint8_t>  jpegTables;   // value of tag 347; empty: none
+  std::string                description;  // empty: none
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::uint64_t> byteCounts;
 
-  /** Pictures are differenced horizontally before deflate, which halves them; labels would grow. */
-  bool
-  HasPredictor() const
+  /** A page without tiles yet, as the tile compressor of this format fills it. */
+  static PyramidPage Make(const PyramidFormat & format, std::uint64_t width, std::uint64_t height);
+
+  std::uint64_t
+  GetTilesAcross() const
   {
-    return compression == Compression::Deflate && !labels;
+    return (width + tileWidth - 1) / tileWidth;
+  }
+
+  std::uint64_t
+  GetTilesDown() const
+  {
+    return (height + tileHeight - 1) / tileHeight;
+  }
+
+  /** Of the samples before compression. */
+  double
+  GetRawBytes() const
+  {
+    return static_cast<double>(GetTilesAcross() * tileWidth) * static_cast<double>(GetTilesDown() * tileHeight) *
+           samples * bits / 8;
   }
 };
 
-/** Writes the 16 bytes with which a BigTIFF begins; WriteDirectories() completes them. */
-void WriteHeader(PyramidFile & file);
+/** Writes the pages of a TIFF 6.0, or of a BigTIFF where the file may grow beyond 4 GiB
+ * (https://www.awaresystems.be/imaging/tiff/bigtiff.html), in the byte order of the machine. */
+class PyramidDirectory
+{
+public:
+  /** Writes the header. \param big BigTIFF */
+  PyramidDirectory(PyramidFile & file, bool big);
 
-/** Writes the chain of image file directories, level 0 first, behind the tiles, and enters it into the header.
- * \a jpegTables is the value of tag 347, empty where there is none. TIFF 6.0 and the BigTIFF layout
- * (https://www.awaresystems.be/imaging/tiff/bigtiff.html). */
-void WriteDirectories(PyramidFile &                     file,
-                      const PyramidFormat &             format,
-                      const std::vector<std::uint8_t> & jpegTables,
-                      const std::vector<PyramidLevel> & levels);
+  /** Writes the chain of directories, behind all tiles, and enters it into the header. */
+  void Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata);
+
+private:
+  std::uint64_t WritePage(const PyramidPage & page, const PyramidMetadata & metadata, std::uint64_t link);
+
+  PyramidFile & m_File;
+  bool          m_Big;
+};
 
 } // namespace gigapixel
 

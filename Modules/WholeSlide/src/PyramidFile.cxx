@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -22,6 +24,41 @@ ResolveTarget(const std::string & target)
   std::error_code error;
   const fs::path  resolved = fs::weakly_canonical(fs::absolute(target), error);
   return error ? fs::absolute(target) : resolved;
+}
+
+const std::string TemporaryEnding = ".part";
+
+std::string
+GetTemporaryStart(const fs::path & target)
+{
+  return "." + target.filename().string() + ".";
+}
+
+/** Removes what killed writers of this target have left: hidden files of its name that nobody holds a lock on. */
+void
+SweepUnfinished(const fs::path & target)
+{
+  const std::string start = GetTemporaryStart(target);
+  std::error_code   error;
+  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end; entry.increment(error))
+  {
+    const std::string name = entry->path().filename().string();
+    if (name.rfind(start, 0) != 0 || name.size() <= start.size() + TemporaryEnding.size() ||
+        name.compare(name.size() - TemporaryEnding.size(), TemporaryEnding.size(), TemporaryEnding) != 0 ||
+        name.find_first_not_of("0123456789-", start.size()) != name.size() - TemporaryEnding.size())
+    {
+      continue;
+    }
+    const int descriptor = ::open(entry->path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor >= 0)
+    {
+      if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      {
+        ::unlink(entry->path().c_str());
+      }
+      ::close(descriptor);
+    }
+  }
 }
 } // namespace
 
@@ -46,15 +83,36 @@ PyramidFile::RequireWritable(const std::string & target)
   }
 }
 
+int
+PyramidFile::CreateTemporary(const std::filesystem::path & target)
+{
+  static std::atomic<unsigned> counter{ 0 };
+  while (true)
+  {
+    const std::string unique = std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    m_Temporary = (target.parent_path() / (GetTemporaryStart(target) + unique + TemporaryEnding)).string();
+    const int descriptor = ::open(m_Temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) // another machine writes the same target
+    {
+      continue;
+    }
+    struct stat status = {};
+    // The lock goes when the process goes, however it does. A sweeper may have come in between.
+    if (descriptor < 0 || (::flock(descriptor, LOCK_EX), ::fstat(descriptor, &status)) != 0 || status.st_nlink > 0)
+    {
+      return descriptor;
+    }
+    ::close(descriptor);
+  }
+}
+
 PyramidFile::PyramidFile(const std::string & target)
   : m_Target(target)
 {
   RequireWritable(target);
-  static std::atomic<unsigned> counter{ 0 };
-  const fs::path               path = ResolveTarget(target);
-  const std::string            unique = std::to_string(::getpid()) + "-" + std::to_string(counter++);
-  m_Temporary = (path.parent_path() / ("." + path.filename().string() + "." + unique + ".part")).string();
-  const int descriptor = ::open(m_Temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+  const fs::path path = ResolveTarget(target);
+  SweepUnfinished(path);
+  const int descriptor = CreateTemporary(path);
   if (descriptor < 0)
   {
     Fail("cannot be created");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace gigapixel
@@ -14,7 +15,10 @@ namespace gigapixel
  * \brief A file that grows under a hidden name beside its target and takes the target's name when it is complete.
  *
  * Destroyed before Commit(), it leaves nothing, and what stood under the target's name is untouched. All errors are
- * std::runtime_error, one sentence that names the target. */
+ * std::runtime_error, one sentence that names the target.
+ *
+ * The hidden name is .TARGET.PID-NUMBER.part; the file is locked (flock) while it is written. What a killed process has
+ * left is unlocked, and the next writing of the same target removes it. */
 class PyramidFile
 {
 public:
@@ -42,6 +46,7 @@ public:
 
 private:
   [[noreturn]] void Fail(const char * what) const;
+  int               CreateTemporary(const std::filesystem::path & target);
 
   std::string   m_Target;
   std::string   m_Temporary;

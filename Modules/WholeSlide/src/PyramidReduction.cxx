@@ -1,17 +1,23 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidReduction.h"
 
-#include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace gigapixel
 {
 namespace
 {
-template <std::size_t VChannels>
+/** Type of the sum of four samples. */
+template <typename TSample>
+using SumOf = std::conditional_t<std::is_floating_point_v<TSample>,
+                                 TSample,
+                                 std::conditional_t<sizeof(TSample) == 1, std::uint16_t, std::uint32_t>>;
+
+template <std::size_t VChannels, typename TSample>
 void
-TakeEverySecond(const std::uint8_t * from, std::size_t width, std::uint8_t * to)
+TakeEverySecond(const TSample * from, std::size_t width, TSample * to)
 {
   for (std::size_t x = 0; x < (width + 1) / 2; ++x)
   {
@@ -22,57 +28,83 @@ TakeEverySecond(const std::uint8_t * from, std::size_t width, std::uint8_t * to)
   }
 }
 
+/** Of four samples, some of which may be counted twice. */
+template <typename TSample, typename TSum>
+TSample
+GetMean(TSum sum)
+{
+  if constexpr (std::is_floating_point_v<TSample>)
+  {
+    return sum / 4;
+  }
+  else
+  {
+    return static_cast<TSample>((sum + 2u) / 4u);
+  }
+}
+
 /** From the sums of two rows: a lone last column counts twice, as a lone last row does in the sums. */
-template <std::size_t VChannels>
+template <std::size_t VChannels, typename TSample>
 void
-AverageSums(const std::uint16_t * sums, std::size_t width, std::uint8_t * to)
+AverageSums(const SumOf<TSample> * sums, std::size_t width, TSample * to)
 {
   for (std::size_t x = 0; x < width / 2; ++x)
   {
     for (std::size_t c = 0; c < VChannels; ++c)
     {
-      const unsigned sum = unsigned{ sums[2 * x * VChannels + c] } + sums[(2 * x + 1) * VChannels + c];
-      to[x * VChannels + c] = static_cast<std::uint8_t>((sum + 2) / 4);
+      const auto sum = sums[2 * x * VChannels + c] + sums[(2 * x + 1) * VChannels + c];
+      to[x * VChannels + c] = GetMean<TSample>(static_cast<SumOf<TSample>>(sum));
     }
   }
   if (width % 2 == 1)
   {
     for (std::size_t c = 0; c < VChannels; ++c)
     {
-      to[(width / 2) * VChannels + c] = static_cast<std::uint8_t>((sums[(width - 1) * VChannels + c] + 1) / 2);
+      const auto sum = sums[(width - 1) * VChannels + c];
+      to[(width / 2) * VChannels + c] = GetMean<TSample>(static_cast<SumOf<TSample>>(sum + sum));
     }
   }
 }
 } // namespace
 
+template <typename TSample>
 void
-ReduceByUpperLeft(const PixelBlock<const std::uint8_t> & from, const PixelBlock<std::uint8_t> & to)
+ReduceByUpperLeft(const PixelBlock<const TSample> & from, const PixelBlock<TSample> & to)
 {
   for (std::size_t y = 0; y < from.height; y += 2)
   {
-    const std::uint8_t * source = from.samples + y * from.rowBytes;
-    std::uint8_t *       target = to.samples + y / 2 * to.rowBytes;
+    const TSample * source = from.samples + y * from.rowSamples;
+    TSample *       target = to.samples + y / 2 * to.rowSamples;
     from.channels == 1 ? TakeEverySecond<1>(source, from.width, target)
                              : TakeEverySecond<3>(source, from.width, target);
   }
 }
 
+template <typename TSample>
 void
-ReduceByMean(const PixelBlock<const std::uint8_t> & from, const PixelBlock<std::uint8_t> & to)
+ReduceByMean(const PixelBlock<const TSample> & from, const PixelBlock<TSample> & to)
 {
-  std::vector<std::uint16_t> sums(from.width * from.channels);
+  using Sum = SumOf<TSample>;
+  std::vector<Sum> sums(from.width * from.channels);
   for (std::size_t y = 0; y < from.height; y += 2)
   {
-    const std::uint8_t * first = from.samples + y * from.rowBytes;
-    const std::uint8_t * second = y + 1 < from.height ? first + from.rowBytes : first;
+    const TSample * first = from.samples + y * from.rowSamples;
+    const TSample * second = y + 1 < from.height ? first + from.rowSamples : first;
     for (std::size_t i = 0; i < sums.size(); ++i)
     {
-      sums[i] = static_cast<std::uint16_t>(first[i] + second[i]);
+      sums[i] = static_cast<Sum>(static_cast<Sum>(first[i]) + static_cast<Sum>(second[i]));
     }
-    std::uint8_t * target = to.samples + y / 2 * to.rowBytes;
+    TSample * target = to.samples + y / 2 * to.rowSamples;
     from.channels == 1 ? AverageSums<1>(sums.data(), from.width, target)
                        : AverageSums<3>(sums.data(), from.width, target);
   }
 }
+
+template void ReduceByUpperLeft(const PixelBlock<const std::uint8_t> &, const PixelBlock<std::uint8_t> &);
+template void ReduceByUpperLeft(const PixelBlock<const std::uint16_t> &, const PixelBlock<std::uint16_t> &);
+template void ReduceByUpperLeft(const PixelBlock<const float> &, const PixelBlock<float> &);
+template void ReduceByMean(const PixelBlock<const std::uint8_t> &, const PixelBlock<std::uint8_t> &);
+template void ReduceByMean(const PixelBlock<const std::uint16_t> &, const PixelBlock<std::uint16_t> &);
+template void ReduceByMean(const PixelBlock<const float> &, const PixelBlock<float> &);
 
 } // namespace gigapixel

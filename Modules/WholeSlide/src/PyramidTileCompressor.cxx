@@ -1,24 +1,90 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTileCompressor.h"
 
-#include <csetjmp>
-#include <cstdio>
 #include <libdeflate.h>
 #include <new>
 #include <stdexcept>
-#include <string>
-
-#include <jpeglib.h>
+#include <zstd.h>
 
 namespace gigapixel
 {
 namespace
 {
-class DeflateCompressor final : public PyramidTileCompressor
+/** Prepares the samples as TIFF wants them before their bytes are compressed. */
+class BytesCompressor : public PyramidTileCompressor
+{
+public:
+  explicit BytesCompressor(const PyramidFormat & format)
+    : m_Format(format)
+  {}
+
+  void
+  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) final
+  {
+    const std::size_t side = m_Format.tileSize;
+    const std::size_t rowSamples = side * m_Format.channels;
+    std::size_t       bytes = side * rowSamples * m_Format.GetSampleBytes();
+    if (m_Format.HasPredictor())
+    {
+      for (std::size_t row = 0; row < side; ++row)
+      {
+        m_Format.sample == PyramidFormat::Sample::UInt16
+          ? TakeDifferences(reinterpret_cast<std::uint16_t *>(tile) + row * rowSamples, rowSamples)
+          : TakeDifferences(tile + row * rowSamples, rowSamples);
+      }
+    }
+    else if (m_Format.sample == PyramidFormat::Sample::Bit)
+    {
+      bytes = PackBits(tile, bytes);
+    }
+    CompressBytes(tile, bytes, compressed);
+  }
+
+protected:
+  virtual void CompressBytes(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed) = 0;
+
+private:
+  /** TIFF's predictor 2: each sample becomes its difference to the same channel of the pixel at its left. */
+  template <typename TSample>
+  void
+  TakeDifferences(TSample * row, std::size_t samples) const
+  {
+    for (std::size_t i = samples - 1; i >= m_Format.channels; --i)
+    {
+      row[i] = static_cast<TSample>(row[i] - row[i - m_Format.channels]);
+    }
+  }
+
+  /** Eight samples a byte, the first in the highest bit, in place: tiles are multiples of 16 wide. */
+  static std::size_t
+  PackBits(std::uint8_t * samples, std::size_t count)
+  {
+    for (std::size_t i = 0; i < count; i += 8)
+    {
+      unsigned byte = 0;
+      for (std::size_t bit = 0; bit < 8; ++bit)
+      {
+        const std::uint8_t value = samples[i + bit];
+        if (value != 0 && value != 255)
+        {
+          throw std::runtime_error("one bit a pixel keeps 0 and 255 only, and the image has a pixel of " +
+                                   std::to_string(value));
+        }
+        byte = byte << 1 | (value & 1u);
+      }
+      samples[i / 8] = static_cast<std::uint8_t>(byte);
+    }
+    return count / 8;
+  }
+
+  PyramidFormat m_Format;
+};
+
+class DeflateCompressor final : public BytesCompressor
 {
 public:
   explicit DeflateCompressor(const PyramidFormat & format)
-    : m_Format(format)
+    : BytesCompressor(format)
     , m_Compressor(libdeflate_alloc_compressor(format.compressionLevel))
   {
     if (!m_Compressor)
@@ -29,178 +95,85 @@ public:
 
   ~DeflateCompressor() override { libdeflate_free_compressor(m_Compressor); }
 
+protected:
   void
-  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) override
+  CompressBytes(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed) override
   {
-    const std::size_t rowBytes = std::size_t{ m_Format.tileSize } * m_Format.channels;
-    const std::size_t bytes = rowBytes * m_Format.tileSize;
-    if (m_Format.HasPredictor())
-    {
-      for (std::size_t row = 0; row < m_Format.tileSize; ++row)
-      {
-        TakeDifferences(tile + row * rowBytes, rowBytes);
-      }
-    }
-    m_Buffer.resize(libdeflate_zlib_compress_bound(m_Compressor, bytes));
-    const std::size_t size = libdeflate_zlib_compress(m_Compressor, tile, bytes, m_Buffer.data(), m_Buffer.size());
-    compressed.assign(m_Buffer.begin(), m_Buffer.begin() + static_cast<std::ptrdiff_t>(size));
+    m_Buffer.resize(libdeflate_zlib_compress_bound(m_Compressor, size));
+    const std::size_t written = libdeflate_zlib_compress(m_Compressor, bytes, size, m_Buffer.data(), m_Buffer.size());
+    compressed.assign(m_Buffer.begin(), m_Buffer.begin() + static_cast<std::ptrdiff_t>(written));
   }
 
 private:
-  /** TIFF's predictor 2: each sample becomes its difference to the same channel of the pixel at its left. */
-  void
-  TakeDifferences(std::uint8_t * row, std::size_t rowBytes) const
-  {
-    for (std::size_t i = rowBytes - 1; i >= m_Format.channels; --i)
-    {
-      row[i] = static_cast<std::uint8_t>(row[i] - row[i - m_Format.channels]);
-    }
-  }
-
-  PyramidFormat             m_Format;
   libdeflate_compressor *   m_Compressor;
   std::vector<std::uint8_t> m_Buffer;
 };
 
-/** libjpeg's error and destination, which it finds through pointers to their first members. */
-struct JPEGError
-{
-  jpeg_error_mgr base;
-  std::jmp_buf   jump; // no C++ exception may pass through C frames
-};
-
-struct JPEGDestination
-{
-  jpeg_destination_mgr        base;
-  std::vector<std::uint8_t> * bytes;
-};
-
-constexpr std::size_t JPEGChunk = 32768;
-
-void
-StartDestination(j_compress_ptr compress)
-{
-  auto * destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  destination->bytes->resize(JPEGChunk);
-  destination->base.next_output_byte = destination->bytes->data();
-  destination->base.free_in_buffer = JPEGChunk;
-}
-
-boolean
-GrowDestination(j_compress_ptr compress)
-{
-  auto *            destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  const std::size_t filled = destination->bytes->size();
-  destination->bytes->resize(2 * filled);
-  destination->base.next_output_byte = destination->bytes->data() + filled;
-  destination->base.free_in_buffer = filled;
-  return TRUE;
-}
-
-void
-EndDestination(j_compress_ptr compress)
-{
-  auto * destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  destination->bytes->resize(destination->bytes->size() - destination->base.free_in_buffer);
-}
-
-[[noreturn]] void
-ThrowOutOfC(j_common_ptr compress)
-{
-  std::longjmp(reinterpret_cast<JPEGError *>(compress->err)->jump, 1);
-}
-
-class JPEGCompressor final : public PyramidTileCompressor
+class ZstandardCompressor final : public BytesCompressor
 {
 public:
-  explicit JPEGCompressor(const PyramidFormat & format)
-    : m_Format(format)
-    , m_Rows(format.tileSize)
+  explicit ZstandardCompressor(const PyramidFormat & format)
+    : BytesCompressor(format)
+    , m_Context(ZSTD_createCCtx())
+    , m_Level(format.compressionLevel)
   {
-    m_Compress.err = jpeg_std_error(&m_Error.base);
-    m_Error.base.error_exit = ThrowOutOfC;
-    if (setjmp(m_Error.jump))
+    if (!m_Context)
     {
-      Fail();
+      throw std::bad_alloc();
     }
-    jpeg_create_compress(&m_Compress);
-    m_Destination.base.init_destination = StartDestination;
-    m_Destination.base.empty_output_buffer = GrowDestination;
-    m_Destination.base.term_destination = EndDestination;
-    m_Compress.dest = &m_Destination.base;
-    m_Compress.image_width = format.tileSize;
-    m_Compress.image_height = format.tileSize;
-    m_Compress.input_components = static_cast<int>(format.channels);
-    m_Compress.in_color_space = format.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
-    jpeg_set_defaults(&m_Compress); // RGB becomes YCbCr 4:2:0
-    jpeg_set_quality(&m_Compress, format.compressionLevel, TRUE);
-    m_Compress.write_JFIF_header = FALSE; // TIFF's tags say it
   }
 
-  ~JPEGCompressor() override { jpeg_destroy_compress(&m_Compress); }
+  ~ZstandardCompressor() override { ZSTD_freeCCtx(m_Context); }
 
+protected:
   void
-  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) override
+  CompressBytes(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed) override
   {
-    const std::size_t rowBytes = std::size_t{ m_Format.tileSize } * m_Format.channels;
-    for (std::size_t row = 0; row < m_Rows.size(); ++row)
+    m_Buffer.resize(ZSTD_compressBound(size));
+    const std::size_t written = ZSTD_compressCCtx(m_Context, m_Buffer.data(), m_Buffer.size(), bytes, size, m_Level);
+    if (ZSTD_isError(written))
     {
-      m_Rows[row] = tile + row * rowBytes;
+      throw std::runtime_error(std::string("a tile could not be compressed as zstd: ") + ZSTD_getErrorName(written));
     }
-    m_Destination.bytes = &compressed;
-    if (setjmp(m_Error.jump))
-    {
-      Fail();
-    }
-    jpeg_suppress_tables(&m_Compress, TRUE);
-    jpeg_start_compress(&m_Compress, FALSE);
-    while (m_Compress.next_scanline < m_Compress.image_height)
-    {
-      jpeg_write_scanlines(
-        &m_Compress, &m_Rows[m_Compress.next_scanline], m_Compress.image_height - m_Compress.next_scanline);
-    }
-    jpeg_finish_compress(&m_Compress);
-  }
-
-  std::vector<std::uint8_t>
-  GetTables() override
-  {
-    m_Tables.clear();
-    m_Destination.bytes = &m_Tables;
-    if (setjmp(m_Error.jump))
-    {
-      Fail();
-    }
-    jpeg_suppress_tables(&m_Compress, FALSE);
-    jpeg_write_tables(&m_Compress);
-    return m_Tables;
+    compressed.assign(m_Buffer.begin(), m_Buffer.begin() + static_cast<std::ptrdiff_t>(written));
   }
 
 private:
-  [[noreturn]] void
-  Fail()
-  {
-    char message[JMSG_LENGTH_MAX];
-    m_Error.base.format_message(reinterpret_cast<j_common_ptr>(&m_Compress), message);
-    jpeg_abort_compress(&m_Compress);
-    throw std::runtime_error(std::string("a tile could not be compressed as JPEG: ") + message);
-  }
+  ZSTD_CCtx *               m_Context;
+  int                       m_Level;
+  std::vector<std::uint8_t> m_Buffer;
+};
 
-  PyramidFormat             m_Format;
-  jpeg_compress_struct      m_Compress{};
-  JPEGError                 m_Error{};
-  JPEGDestination           m_Destination{};
-  std::vector<JSAMPROW>     m_Rows;
-  std::vector<std::uint8_t> m_Tables;
+class LZWCompressor final : public BytesCompressor
+{
+public:
+  using BytesCompressor::BytesCompressor;
+
+protected:
+  void
+  CompressBytes(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed) override
+  {
+    compressed.clear();
+    EncodeLZW(bytes, size, compressed);
+  }
 };
 } // namespace
 
 std::unique_ptr<PyramidTileCompressor>
 PyramidTileCompressor::New(const PyramidFormat & format)
 {
-  if (format.compression == PyramidFormat::Compression::JPEG)
+  switch (format.compression)
   {
-    return std::make_unique<JPEGCompressor>(format);
+    case PyramidFormat::Compression::JPEG:
+      return NewJPEGCompressor(format);
+    case PyramidFormat::Compression::WebP:
+      return NewWebPCompressor(format);
+    case PyramidFormat::Compression::LZW:
+      return std::make_unique<LZWCompressor>(format);
+    case PyramidFormat::Compression::Zstandard:
+      return std::make_unique<ZstandardCompressor>(format);
+    case PyramidFormat::Compression::Deflate:
+      break;
   }
   return std::make_unique<DeflateCompressor>(format);
 }

@@ -2,7 +2,7 @@
 #ifndef PyramidTileCompressor_h
 #define PyramidTileCompressor_h
 
-#include "PyramidDirectory.h"
+#include "PyramidFormat.h"
 
 #include <cstdint>
 #include <memory>
@@ -31,6 +31,14 @@ public:
 
   static std::unique_ptr<PyramidTileCompressor> New(const PyramidFormat & format);
 };
+
+/** \name Codecs of whole pictures. They throw std::runtime_error in a few words. @{ */
+std::unique_ptr<PyramidTileCompressor> NewJPEGCompressor(const PyramidFormat & format);
+std::unique_ptr<PyramidTileCompressor> NewWebPCompressor(const PyramidFormat & format);
+/** @} */
+
+/** TIFF 6.0, section 13: codes from the most significant bit on, widths change one code early. Appends. */
+void EncodeLZW(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed);
 
 } // namespace gigapixel
 

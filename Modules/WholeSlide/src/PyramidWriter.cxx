@@ -1,13 +1,16 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidWriter.h"
 #include "PyramidReduction.h"
+#include "PyramidTileCompressor.h"
 
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 
@@ -21,19 +24,28 @@ DivideUp(std::uint64_t n, std::uint64_t divisor)
   return (n + divisor - 1) / divisor;
 }
 
+/** A rectangle of pixels in memory, whatever their type. */
+struct Block
+{
+  const std::uint8_t * bytes;
+  std::size_t          rowBytes; // from a row to the next
+  std::size_t          width;
+  std::size_t          height;
+  std::size_t          pixelBytes;
+};
+
 /** True if all pixels of the block are its first one. */
 bool
-IsConstant(const PixelBlock<const std::uint8_t> & block)
+IsConstant(const Block & block)
 {
-  const std::uint8_t * first = block.samples;
-  const std::size_t    rowBytes = block.width * block.channels;
-  if (std::memcmp(first, first + block.channels, rowBytes - block.channels) != 0)
+  const std::size_t widthBytes = block.width * block.pixelBytes;
+  if (std::memcmp(block.bytes, block.bytes + block.pixelBytes, widthBytes - block.pixelBytes) != 0)
   {
     return false;
   }
   for (std::size_t y = 1; y < block.height; ++y)
   {
-    if (std::memcmp(first, first + y * block.rowBytes, rowBytes) != 0)
+    if (std::memcmp(block.bytes, block.bytes + y * block.rowBytes, widthBytes) != 0)
     {
       return false;
     }
@@ -43,54 +55,95 @@ IsConstant(const PixelBlock<const std::uint8_t> & block)
 
 /** Copies the block into a tile, whose rest repeats the last column and row. */
 void
-FillTile(const PixelBlock<const std::uint8_t> & block, std::size_t tileSize, std::uint8_t * tile)
+FillTile(const Block & block, std::size_t tileSize, std::uint8_t * tile)
 {
-  const std::size_t rowBytes = tileSize * block.channels;
+  const std::size_t tileRowBytes = tileSize * block.pixelBytes;
+  const std::size_t widthBytes = block.width * block.pixelBytes;
   for (std::size_t y = 0; y < tileSize; ++y)
   {
-    std::uint8_t * row = tile + y * rowBytes;
-    std::memcpy(row, block.samples + std::min(y, block.height - 1) * block.rowBytes, block.width * block.channels);
-    for (std::size_t x = block.width; x < tileSize; ++x)
+    std::uint8_t * row = tile + y * tileRowBytes;
+    std::memcpy(row, block.bytes + std::min(y, block.height - 1) * block.rowBytes, widthBytes);
+    for (std::size_t at = widthBytes; at < tileRowBytes; at += block.pixelBytes)
     {
-      std::memcpy(row + x * block.channels, row + (x - 1) * block.channels, block.channels);
+      std::memcpy(row + at, row + at - block.pixelBytes, block.pixelBytes);
     }
   }
+}
+
+/** Levels of half the sides follow as long as no side is below the tile: OpenSlide 3.4 misreads such. */
+void
+AppendLevels(std::vector<PyramidPage> & levels, const PyramidFormat & format)
+{
+  const PyramidPage & last = levels.back();
+  std::uint64_t       width = DivideUp(last.width, 2);
+  std::uint64_t       height = DivideUp(last.height, 2);
+  for (double downsample = 2 * last.downsample; std::min(width, height) >= format.tileSize; downsample *= 2)
+  {
+    PyramidPage level = PyramidPage::Make(format, width, height);
+    level.role = PyramidPage::Role::Reduced;
+    level.downsample = downsample;
+    levels.push_back(std::move(level));
+    width = DivideUp(width, 2);
+    height = DivideUp(height, 2);
+  }
+}
+
+/** Whether offsets could need more than 32 bit: no codec makes more than twice of what it gets. */
+bool
+MayNeedBigTIFF(const std::vector<PyramidPage> & levels)
+{
+  double raw = 0;
+  for (const PyramidPage & level : levels)
+  {
+    raw += level.GetRawBytes();
+  }
+  return raw > 2147483647.0;
 }
 } // namespace
 
 /** What a thread keeps from tile to tile. */
 struct PyramidWriter::Worker
 {
-  /** As many different constant tiles as one-channel images can have. */
+  /** As many different constant tiles as 8-bit, one-channel images can have. */
   static constexpr std::size_t MaximumConstantTiles = 256;
+  /** A pixel's bytes: up to three floats. */
+  using Pixel = std::array<std::uint8_t, 12>;
 
-  std::unique_ptr<PyramidTileCompressor>             compressor;
-  std::vector<std::uint8_t>                          tile;
-  std::map<std::uint32_t, std::vector<std::uint8_t>> constantTiles; // by pixel value
+  explicit Worker(const PyramidFormat & format)
+    : compressor(PyramidTileCompressor::New(format))
+    , tile(std::size_t{ format.tileSize } * format.tileSize * format.GetPixelBytes())
+  {}
+
+  std::unique_ptr<PyramidTileCompressor>     compressor;
+  std::vector<std::uint8_t>                  tile;
+  std::map<Pixel, std::vector<std::uint8_t>> constantTiles;
 };
 
-PyramidWriter::PyramidWriter(const std::string &   fileName,
-                             std::uint64_t         width,
-                             std::uint64_t         height,
-                             const PyramidFormat & format)
+PyramidWriter::PyramidWriter(const std::string &      fileName,
+                             std::uint64_t            width,
+                             std::uint64_t            height,
+                             const PyramidFormat &    format,
+                             const PyramidMetadata &  metadata,
+                             std::vector<PyramidPage> copied)
   : m_Format(format)
+  , m_Metadata(metadata)
   , m_File(fileName)
+  , m_Levels(std::move(copied))
 {
-  while (m_Levels.empty() || std::min(width, height) >= format.tileSize)
+  m_FirstCompressed = m_Levels.size();
+  if (m_Levels.empty())
   {
-    PyramidLevel level;
-    level.width = width;
-    level.height = height;
-    m_Levels.push_back(level);
-    width = DivideUp(width, 2);
-    height = DivideUp(height, 2);
+    m_Levels.push_back(PyramidPage::Make(format, width, height));
   }
+  m_FedLevel = m_Levels.size() - 1;
+  AppendLevels(m_Levels, format);
+  m_Levels.front().description = metadata.description;
   m_Bands.resize(m_Levels.size());
-  for (std::size_t level = 1; level < m_Levels.size(); ++level)
+  for (std::size_t level = m_FedLevel + 1; level < m_Levels.size(); ++level)
   {
     m_Bands[level].rows.resize(GetRowBytes(level) * format.tileSize);
   }
-  WriteHeader(m_File);
+  m_Directory = std::make_unique<PyramidDirectory>(m_File, MayNeedBigTIFF(m_Levels));
 }
 
 PyramidWriter::~PyramidWriter() = default;
@@ -98,65 +151,113 @@ PyramidWriter::~PyramidWriter() = default;
 std::size_t
 PyramidWriter::GetRowBytes(std::size_t level) const
 {
-  return m_Levels[level].width * m_Format.channels;
+  return m_Levels[level].width * m_Format.GetPixelBytes();
 }
 
 std::uint64_t
-PyramidWriter::GetRowsOfNextTileRow(std::size_t level) const
+PyramidWriter::GetRowsOfTileRow(std::size_t level, std::uint64_t index) const
 {
-  const PyramidLevel & at = m_Levels[level];
-  const std::uint64_t  written = at.offsets.size() / DivideUp(at.width, m_Format.tileSize) * m_Format.tileSize;
-  return std::min<std::uint64_t>(m_Format.tileSize, at.height - written);
+  return std::min<std::uint64_t>(m_Format.tileSize, m_Levels[level].height - index * m_Format.tileSize);
+}
+
+std::uint64_t
+PyramidWriter::GetColumns(std::size_t level) const
+{
+  return DivideUp(m_Levels[level].width, m_Format.tileSize);
+}
+
+std::uint64_t
+PyramidWriter::GetNumberOfWantedRows() const
+{
+  const bool nothingRemains = m_FirstCompressed == m_Levels.size();
+  return nothingRemains ? 0 : m_Levels[m_FedLevel].height;
+}
+
+void
+PyramidWriter::Append(PyramidPage & page, const std::vector<std::uint8_t> & tile)
+{
+  page.offsets.push_back(m_File.Append(tile.data(), tile.size()));
+  page.byteCounts.push_back(tile.size());
+}
+
+void
+PyramidWriter::CopyTile(std::size_t level, const std::vector<std::uint8_t> & bytes)
+{
+  Append(m_Levels[level], bytes);
+}
+
+void
+PyramidWriter::AddPicture(const std::string & name, std::uint64_t width, std::uint64_t height, const std::uint8_t * rgb)
+{
+  PyramidFormat format;
+  format.channels = 3;
+  format.labels = false;
+  PyramidPage page = PyramidPage::Make(format, width, height);
+  page.role = PyramidPage::Role::Associated;
+  page.description = name;
+  Worker                    worker(format);
+  std::vector<std::uint8_t> compressed;
+  for (std::uint64_t y = 0; y < height; y += format.tileSize)
+  {
+    for (std::uint64_t x = 0; x < width; x += format.tileSize)
+    {
+      FillTile({ rgb + (y * width + x) * 3,
+                 width * 3,
+                 std::min<std::uint64_t>(format.tileSize, width - x),
+                 std::min<std::uint64_t>(format.tileSize, height - y),
+                 3 },
+               format.tileSize,
+               worker.tile.data());
+      worker.compressor->Compress(worker.tile.data(), compressed);
+      Append(page, compressed);
+    }
+  }
+  m_Pictures.push_back(std::move(page));
 }
 
 void
 PyramidWriter::WriteRows(const std::uint8_t * rows, std::uint64_t count)
 {
-  if (count > m_Levels[0].height - m_NumberOfRows)
+  if (count > m_Levels[m_FedLevel].height - m_NumberOfRows)
   {
     throw std::runtime_error("a pyramid was given more rows than its image has");
   }
-  Band & band = m_Bands[0];
+  Band &            band = m_Bands[m_FedLevel];
+  const std::size_t rowBytes = GetRowBytes(m_FedLevel);
   while (count > 0)
   {
-    const std::uint64_t needed = GetRowsOfNextTileRow(0);
-    const std::uint64_t taken = std::min(count, needed - band.filled);
     const std::uint64_t index = m_NumberOfRows / m_Format.tileSize;
+    const std::uint64_t needed = GetRowsOfTileRow(m_FedLevel, index);
+    const std::uint64_t taken = std::min(count, needed - band.filled);
     m_NumberOfRows += taken;
     if (taken == needed) // nothing waits: no copy
     {
-      WriteTileRow({ 0, index, rows, needed });
+      WriteTileRow({ m_FedLevel, index, rows, needed });
     }
     else
     {
-      band.rows.resize(GetRowBytes(0) * m_Format.tileSize);
-      std::memcpy(band.rows.data() + band.filled * GetRowBytes(0), rows, taken * GetRowBytes(0));
+      band.rows.resize(rowBytes * m_Format.tileSize);
+      std::memcpy(band.rows.data() + band.filled * rowBytes, rows, taken * rowBytes);
       band.filled += taken;
       if (band.filled == needed)
       {
-        WriteTileRow({ 0, index, band.rows.data(), needed });
+        WriteTileRow({ m_FedLevel, index, band.rows.data(), needed });
         band.filled = 0;
       }
     }
-    rows += taken * GetRowBytes(0);
+    rows += taken * rowBytes;
     count -= taken;
-  }
-  if (m_NumberOfRows == m_Levels[0].height)
-  {
-    Finish();
   }
 }
 
 void
 PyramidWriter::WriteTileRow(const TileRow & row)
 {
-  CompressTiles(row);
-  PyramidLevel & level = m_Levels[row.level];
-  for (std::uint64_t column = 0; column < DivideUp(level.width, m_Format.tileSize); ++column)
+  const bool compress = row.level >= m_FirstCompressed;
+  ProcessTiles(row, compress);
+  for (std::uint64_t column = 0; compress && column < GetColumns(row.level); ++column)
   {
-    const std::vector<std::uint8_t> & tile = m_Compressed[column];
-    level.offsets.push_back(m_File.Append(tile.data(), tile.size()));
-    level.byteCounts.push_back(static_cast<std::uint32_t>(tile.size()));
+    Append(m_Levels[row.level], m_Compressed[column]);
   }
   const std::size_t below = row.level + 1;
   if (below == m_Levels.size())
@@ -165,7 +266,7 @@ PyramidWriter::WriteTileRow(const TileRow & row)
   }
   Band & band = m_Bands[below];
   band.filled += DivideUp(row.height, 2);
-  if (band.filled == GetRowsOfNextTileRow(below))
+  if (band.filled == GetRowsOfTileRow(below, row.index / 2))
   {
     WriteTileRow({ below, row.index / 2, band.rows.data(), band.filled });
     band.filled = 0;
@@ -173,9 +274,9 @@ PyramidWriter::WriteTileRow(const TileRow & row)
 }
 
 void
-PyramidWriter::CompressTiles(const TileRow & row)
+PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
 {
-  const std::uint64_t        columns = DivideUp(m_Levels[row.level].width, m_Format.tileSize);
+  const std::uint64_t        columns = GetColumns(row.level);
   const auto                 threader = itk::MultiThreaderBase::New();
   const std::uint64_t        workers = std::min<std::uint64_t>(threader->GetMaximumNumberOfThreads(), columns);
   std::atomic<std::uint64_t> next{ 0 };
@@ -185,17 +286,17 @@ PyramidWriter::CompressTiles(const TileRow & row)
   m_Compressed.resize(std::max<std::size_t>(m_Compressed.size(), columns));
   while (m_Workers.size() < workers)
   {
-    auto worker = std::make_unique<Worker>();
-    worker->compressor = PyramidTileCompressor::New(m_Format);
-    worker->tile.resize(std::size_t{ m_Format.tileSize } * m_Format.tileSize * m_Format.channels);
-    m_Workers.push_back(std::move(worker));
+    m_Workers.push_back(std::make_unique<Worker>(m_Format));
   }
   const auto work = [&](itk::SizeValueType workerIndex) {
     try
     {
       for (std::uint64_t column = next++; column < columns; column = next++)
       {
-        CompressTile(row, column, *m_Workers[workerIndex], m_Compressed[column]);
+        if (compress)
+        {
+          CompressTile(row, column, *m_Workers[workerIndex], m_Compressed[column]);
+        }
         ReduceTile(row, column);
       }
     }
@@ -219,18 +320,17 @@ PyramidWriter::CompressTile(const TileRow &             row,
                             std::vector<std::uint8_t> & compressed)
 {
   const std::size_t left = column * m_Format.tileSize;
+  const std::size_t pixelBytes = m_Format.GetPixelBytes();
   const std::size_t width = std::min<std::size_t>(m_Format.tileSize, m_Levels[row.level].width - left);
-  const PixelBlock<const std::uint8_t> block{
-    row.rows + left * m_Format.channels, GetRowBytes(row.level), width, row.height, m_Format.channels
-  };
+  const Block       block{ row.rows + left * pixelBytes, GetRowBytes(row.level), width, row.height, pixelBytes };
   if (!IsConstant(block))
   {
     FillTile(block, m_Format.tileSize, worker.tile.data());
     worker.compressor->Compress(worker.tile.data(), compressed);
     return;
   }
-  std::uint32_t value = 0;
-  std::memcpy(&value, block.samples, m_Format.channels);
+  Worker::Pixel value{};
+  std::memcpy(value.data(), block.bytes, pixelBytes);
   if (worker.constantTiles.size() >= Worker::MaximumConstantTiles && worker.constantTiles.count(value) == 0)
   {
     worker.constantTiles.clear();
@@ -247,29 +347,48 @@ PyramidWriter::CompressTile(const TileRow &             row,
 void
 PyramidWriter::ReduceTile(const TileRow & row, std::uint64_t column)
 {
-  const std::size_t below = row.level + 1;
-  if (below == m_Levels.size())
+  if (row.level + 1 == m_Levels.size())
   {
     return;
   }
+  switch (m_Format.sample)
+  {
+    case PyramidFormat::Sample::Bit:
+    case PyramidFormat::Sample::UInt8:
+      return ReduceSamples<std::uint8_t>(row, column);
+    case PyramidFormat::Sample::UInt16:
+      return ReduceSamples<std::uint16_t>(row, column);
+    case PyramidFormat::Sample::Float:
+      return ReduceSamples<float>(row, column);
+  }
+}
+
+template <typename TSample>
+void
+PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
+{
+  const std::size_t channels = m_Format.channels;
+  const std::size_t below = row.level + 1;
+  const std::size_t fromRow = m_Levels[row.level].width * channels;
+  const std::size_t toRow = m_Levels[below].width * channels;
   const std::size_t left = column * m_Format.tileSize;
   const std::size_t width = std::min<std::size_t>(m_Format.tileSize, m_Levels[row.level].width - left);
-  const PixelBlock<const std::uint8_t> from{
-    row.rows + left * m_Format.channels, GetRowBytes(row.level), width, row.height, m_Format.channels
+  auto * const      band = reinterpret_cast<TSample *>(m_Bands[below].rows.data()) + m_Bands[below].filled * toRow;
+  const PixelBlock<const TSample> from{
+    reinterpret_cast<const TSample *>(row.rows) + left * channels, fromRow, width, row.height, channels
   };
-  std::uint8_t *                 target = m_Bands[below].rows.data() + m_Bands[below].filled * GetRowBytes(below);
-  const PixelBlock<std::uint8_t> to{ target + left / 2 * m_Format.channels,
-                                     GetRowBytes(below),
-                                     DivideUp(width, 2),
-                                     DivideUp(row.height, 2),
-                                     m_Format.channels };
+  const PixelBlock<TSample> to{
+    band + left / 2 * channels, toRow, DivideUp(width, 2), DivideUp(row.height, 2), channels
+  };
   m_Format.labels ? ReduceByUpperLeft(from, to) : ReduceByMean(from, to);
 }
 
 void
 PyramidWriter::Finish()
 {
-  WriteDirectories(m_File, m_Format, PyramidTileCompressor::New(m_Format)->GetTables(), m_Levels);
+  std::vector<PyramidPage> pages = std::move(m_Levels);
+  pages.insert(pages.end(), m_Pictures.begin(), m_Pictures.end());
+  m_Directory->Write(pages, m_Metadata);
   m_File.Commit();
 }
 

@@ -4,10 +4,8 @@
 
 #include "PyramidDirectory.h"
 #include "PyramidFile.h"
-#include "PyramidTileCompressor.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,12 +19,31 @@ namespace gigapixel
  * A row of tiles is compressed and reduced into the band of the level below by all threads, tile by tile: the tile's
  * side is even, so no 2x2 block lies in two tiles. Its tiles are appended to the file in order; a band that is full is
  * the next row of tiles, of its level. So the order in the file follows from the image's size alone. The directories
- * come behind the tiles, because only then all offsets are known. */
+ * come behind the tiles, because only then all offsets are known.
+ *
+ * The first levels may be copied from another file instead: their pages are given to the constructor, their compressed
+ * tiles to CopyTile(), and then rows of the last of them, from which the levels below are computed. */
 class PyramidWriter
 {
 public:
-  PyramidWriter(const std::string & fileName, std::uint64_t width, std::uint64_t height, const PyramidFormat & format);
+  /** \param copied levels that are copied, finest first; without, level 0 is of \a width x \a height and comes in rows
+   */
+  PyramidWriter(const std::string &      fileName,
+                std::uint64_t            width,
+                std::uint64_t            height,
+                const PyramidFormat &    format,
+                const PyramidMetadata &  metadata,
+                std::vector<PyramidPage> copied = {});
   ~PyramidWriter();
+
+  /** The next tile of a copied level, row by row. */
+  void CopyTile(std::size_t level, const std::vector<std::uint8_t> & bytes);
+
+  /** A picture beside the levels, such as "label": RGB, 8 bit, compressed by deflate, whatever the levels are. */
+  void AddPicture(const std::string & name, std::uint64_t width, std::uint64_t height, const std::uint8_t * rgb);
+
+  /** Rows that are wanted: those of level 0, or of the last copied level; 0 where no level remains to be computed. */
+  std::uint64_t GetNumberOfWantedRows() const;
 
   /** Rows that have been taken. */
   std::uint64_t
@@ -35,9 +52,12 @@ public:
     return m_NumberOfRows;
   }
 
-  /** Takes the next \a count rows of level 0, width * channels bytes each without gaps. After the last row the file
-   * stands under its name. An object that has thrown is to be destroyed; that removes the unfinished file. */
+  /** Takes the next \a count rows, width pixels each without gaps. An object that has thrown is to be destroyed; that
+   * removes the unfinished file. */
   void WriteRows(const std::uint8_t * rows, std::uint64_t count);
+
+  /** Once everything is in: the file stands under its name. */
+  void Finish();
 
 private:
   /** The rows of a level that wait until they fill a row of tiles. */
@@ -59,16 +79,24 @@ private:
   struct Worker;
 
   std::size_t   GetRowBytes(std::size_t level) const;
-  std::uint64_t GetRowsOfNextTileRow(std::size_t level) const;
+  std::uint64_t GetRowsOfTileRow(std::size_t level, std::uint64_t index) const;
+  std::uint64_t GetColumns(std::size_t level) const;
   void          WriteTileRow(const TileRow & row);
-  void          CompressTiles(const TileRow & row);
+  void          ProcessTiles(const TileRow & row, bool compress);
   void CompressTile(const TileRow & row, std::uint64_t column, Worker & worker, std::vector<std::uint8_t> & compressed);
   void ReduceTile(const TileRow & row, std::uint64_t column);
-  void Finish();
+  template <typename TSample>
+  void ReduceSamples(const TileRow & row, std::uint64_t column);
+  void Append(PyramidPage & page, const std::vector<std::uint8_t> & tile);
 
   PyramidFormat                          m_Format;
+  PyramidMetadata                        m_Metadata;
   PyramidFile                            m_File;
-  std::vector<PyramidLevel>              m_Levels;
+  std::vector<PyramidPage>               m_Levels;
+  std::size_t                            m_FedLevel{ 0 }; // the one whose rows come in
+  std::size_t                            m_FirstCompressed{ 0 };
+  std::vector<PyramidPage>               m_Pictures;
+  std::unique_ptr<PyramidDirectory>      m_Directory;
   std::vector<Band>                      m_Bands;
   std::vector<std::unique_ptr<Worker>>   m_Workers;
   std::vector<std::vector<std::uint8_t>> m_Compressed; // the tiles of the row in work

@@ -106,7 +106,8 @@ TIFFObstacle
 FindObstacle(const TIFFPage & page)
 {
   const std::string useITK = "read it with itk::TIFFImageIO, or convert it to 8-bit gray or RGB";
-  if (page.bits != 8 || !page.uniformBits)
+  const bool        isBilevel = page.bits == 1 && page.samples == 1 && !IsImageCodec(page);
+  if ((page.bits != 8 && !isBilevel) || !page.uniformBits)
   {
     return { "its samples are of " + std::to_string(page.bits) + " bit, where slides have 8", useITK };
   }
@@ -265,8 +266,9 @@ TIFFLayout::IsTiledPyramid() const
   // What libtiff may decode and we do not stays with who uses libtiff.
   constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
   const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
-  return base.tiled && base.bits == 8 && base.uniformBits && base.sampleFormat != 2 && base.sampleFormat != 3 &&
-         (base.samples == 1 || base.samples == 3) && !isLibtiffs && !m_HasOtherPages;
+  const bool isBilevel = base.bits == 1 && base.samples == 1;
+  return base.tiled && (base.bits == 8 || isBilevel) && base.uniformBits && base.sampleFormat != 2 &&
+         base.sampleFormat != 3 && (base.samples == 1 || base.samples == 3) && !isLibtiffs && !m_HasOtherPages;
 }
 
 } // namespace gigapixel

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideSlide.h"
+#include "PyramidDescription.h"
 #include "TIFFSlide.h"
 
 #include <cstdlib>
@@ -49,26 +50,6 @@ GetMicrons(const TIFFPage & page, TIFFTag tag)
     return 0.0;
   }
   return (unit == 2 ? 25400.0 : 10000.0) / perUnit;
-}
-
-/** TIFF has no place for an origin: our own writer says it in the description, in mm. */
-std::array<double, 2>
-GetPyramidOrigin(const std::string & description)
-{
-  const std::string     start = "ITKGigapixel pyramid\norigin-mm = ";
-  std::array<double, 2> origin{ { 0.0, 0.0 } };
-  if (description.rfind(start, 0) == 0)
-  {
-    std::istringstream numbers(description.substr(start.size()));
-    numbers.imbue(std::locale::classic());
-    double x = 0.0;
-    double y = 0.0;
-    if (numbers >> x >> y)
-    {
-      origin = { { x, y } };
-    }
-  }
-  return origin;
 }
 
 } // namespace
@@ -137,7 +118,12 @@ TIFFSlide::FillProperties()
     m_Properties.emplace("openslide.mpp-y", ToText(y));
   }
   SetMicronsPerPixel(x, y);
-  m_Origin = GetPyramidOrigin(base.GetText(TIFFTag::ImageDescription));
+  PyramidDescription own;
+  if (PyramidDescription::Parse(base.GetText(TIFFTag::ImageDescription), own))
+  {
+    m_Origin = own.origin;
+    m_Properties.insert(own.properties.begin(), own.properties.end());
+  }
   FillLevelProperties();
 }
 

@@ -2,6 +2,7 @@
 #include "TIFFSlide.h"
 
 #include "OpenSlideSlide.h"
+#include "PyramidDescription.h"
 
 #include <algorithm>
 #include <cstring>
@@ -66,12 +67,36 @@ ReadPalette(const TIFFFile & file, const TIFFPage & page)
   return palette;
 }
 
+/** Bits of rows that are filled up to bytes, the first in the highest bit, to 0 and 255. \a bits may be the end of the
+ * pixels' own memory. */
+void
+UnpackBits(const unsigned char * bits, const PixelSpan & out)
+{
+  const std::size_t rowBytes = (out.width + 7) / 8;
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    const unsigned char * row = bits + y * rowBytes;
+    unsigned char *       to = out.data + y * out.stride;
+    for (std::uint32_t x = 0; x < out.width; x += 8)
+    {
+      const unsigned byte = row[x / 8];
+      for (std::uint32_t i = x; i < std::min(out.width, x + 8); ++i)
+      {
+        to[i] = (byte >> (7 - i % 8) & 1u) != 0 ? 255 : 0;
+      }
+    }
+  }
+}
+
 } // namespace
 
 TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout)
   : Slide(path)
   , m_Layout(std::move(layout))
 {
+  PyramidDescription own;
+  const TIFFPage &   first = m_Layout->GetPage(m_Layout->GetLevels().front());
+  m_HoldsLabels = PyramidDescription::Parse(first.GetText(TIFFTag::ImageDescription), own) && own.labels;
   for (const std::size_t page : m_Layout->GetLevels())
   {
     AddPlane(page, {});
@@ -104,7 +129,8 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
     source.alpha = extra == 1 ? Alpha::Premultiplied : extra == 2 ? Alpha::Straight : Alpha::None;
   }
   source.tables = page.GetBytes(TIFFTag::JPEGTables);
-  const bool hasPalette = page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette);
+  // Labels that we wrote are their numbers; the palette shows them in other viewers.
+  const bool hasPalette = page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !m_HoldsLabels;
   if (hasPalette)
   {
     source.palette = ReadPalette(m_Layout->GetFile(), page);
@@ -183,29 +209,38 @@ TIFFSlide::DecodeSamples(const Source &    source,
   {
     return;
   }
-  const std::size_t size = raw.stride * raw.height;
-  std::size_t       written = std::min(size, bytes.size);
+  const bool            isPacked = source.page->bits == 1;
+  const std::size_t     rowBytes = isPacked ? (raw.stride + 7) / 8 : raw.stride;
+  const std::size_t     size = rowBytes * raw.height;
+  unsigned char * const stored = raw.data + (raw.stride * raw.height - size); // at the end: unpacked from there
+  std::size_t           written = std::min(size, bytes.size);
   switch (source.compression)
   {
     case TIFFCompression::LZW:
-      written = DecodeLZW(bytes, raw.data, size);
+      written = DecodeLZW(bytes, stored, size);
       break;
     case TIFFCompression::AdobeDeflate:
     case TIFFCompression::Deflate:
-      written = DecodeDeflate(bytes, raw.data, size);
+      written = DecodeDeflate(bytes, stored, size);
       break;
     case TIFFCompression::PackBits:
-      written = DecodePackBits(bytes, raw.data, size);
+      written = DecodePackBits(bytes, stored, size);
       break;
     case TIFFCompression::Zstandard:
-      written = DecodeZstandard(bytes, raw.data, size);
+      written = DecodeZstandard(bytes, stored, size);
       break;
     default:
-      std::memcpy(raw.data, bytes.data, written);
+      std::memcpy(stored, bytes.data, written);
   }
-  if (written < (height - 1) * raw.stride + std::size_t{ width } * raw.channels)
+  const std::size_t lastRow = isPacked ? (width + 7) / 8 : std::size_t{ width } * raw.channels;
+  if (written < (height - 1) * rowBytes + lastRow)
   {
     throw std::runtime_error("it holds fewer pixels than its size");
+  }
+  if (isPacked)
+  {
+    UnpackBits(stored, raw);
+    return;
   }
   if (source.page->predictor == 2)
   {

@@ -71,6 +71,7 @@ private:
 
   std::unique_ptr<const TIFFLayout> m_Layout;
   std::vector<Source>               m_Sources; // one per plane
+  bool                              m_HoldsLabels{ false };
 };
 
 } // namespace gigapixel

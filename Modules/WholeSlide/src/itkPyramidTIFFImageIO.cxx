@@ -1,12 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkPyramidTIFFImageIO.h"
+#include "PyramidDescription.h"
 #include "PyramidWriter.h"
+
+#include "itkMetaDataObject.h"
+#include "itksys/Base64.h"
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <limits>
-#include <sstream>
 
 namespace itk
 {
@@ -18,15 +19,67 @@ constexpr SizeValueType MaximumBandBytes = 8 << 20;
 /** Slides have micrometers per pixel: a mm and more is ITK's default spacing of 1, that is unknown, or a multiple. */
 constexpr double UnknownSpacing = 1.0;
 
-const std::string FormatLine = "ITKGigapixel pyramid\n";
-const std::string MadeByStart = "\nmade-by = ";
+using gigapixel::PyramidFormat;
+
+/** A codec as SetCompressor() knows it. */
+struct Codec
+{
+  const char *               name;
+  PyramidFormat::Compression compression;
+  int                        defaultLevel;
+  int                        maximumLevel;
+};
+
+constexpr Codec Codecs[] = { { "DEFLATE", PyramidFormat::Compression::Deflate, 6, 12 },
+                             { "LZW", PyramidFormat::Compression::LZW, 1, 1 },
+                             { "ZSTD", PyramidFormat::Compression::Zstandard, 9, 22 },
+                             { "JPEG", PyramidFormat::Compression::JPEG, 80, 100 },
+                             { "WEBP", PyramidFormat::Compression::WebP, 80, 100 } };
+
+const Codec *
+FindCodec(const std::string & name)
+{
+  const auto found =
+    std::find_if(std::begin(Codecs), std::end(Codecs), [&name](const Codec & codec) { return codec.name == name; });
+  return found == std::end(Codecs) ? nullptr : found;
+}
 
 std::string
-MakeOneLine(std::string text)
+GetText(const MetaDataDictionary & dictionary, const std::string & key)
 {
-  std::replace_if(
-    text.begin(), text.end(), [](unsigned char c) { return c < 32; }, ' ');
+  std::string text;
+  ExposeMetaData(dictionary, key, text);
   return text;
+}
+
+/** What of a slide's properties tells nothing of a person. */
+std::map<std::string, std::string>
+GetImpersonalProperties(const MetaDataDictionary & dictionary)
+{
+  std::map<std::string, std::string> kept;
+  for (const std::string & key : dictionary.GetKeys())
+  {
+    if (key == "openslide.objective-power" || key == "gigapixel.source-vendor" ||
+        key.rfind(gigapixel::ClassPropertyStart, 0) == 0)
+    {
+      kept[key] = GetText(dictionary, key);
+    }
+  }
+  const std::string vendor = GetText(dictionary, "openslide.vendor");
+  if (!vendor.empty() && vendor != "generic-tiff")
+  {
+    kept.emplace("gigapixel.source-vendor", vendor);
+  }
+  return kept;
+}
+
+std::vector<std::uint8_t>
+DecodeBase64(const std::string & text)
+{
+  std::vector<std::uint8_t> bytes(text.size() / 4 * 3 + 4);
+  const auto * const        letters = reinterpret_cast<const unsigned char *>(text.data());
+  bytes.resize(itksysBase64_Decode(letters, 0, bytes.data(), text.size()));
+  return bytes;
 }
 
 SizeValueType
@@ -57,15 +110,11 @@ PyramidTIFFImageIO::SetContent(Content content)
 }
 
 std::string
-PyramidTIFFImageIO::GetMadeByOfDescription(const std::string & description)
+PyramidTIFFImageIO::GetMadeByOfDescription(const std::string & text)
 {
-  const std::size_t start = description.find(MadeByStart);
-  if (description.rfind(FormatLine, 0) != 0 || start == std::string::npos)
-  {
-    return {};
-  }
-  const std::size_t begin = start + MadeByStart.size();
-  return description.substr(begin, description.find('\n', begin) - begin);
+  gigapixel::PyramidDescription description;
+  gigapixel::PyramidDescription::Parse(text, description);
+  return description.madeBy;
 }
 
 void
@@ -85,18 +134,28 @@ PyramidTIFFImageIO::SetTileSize(unsigned int pixels)
 void
 PyramidTIFFImageIO::InternalSetCompressor(const std::string & compressor)
 {
-  if (compressor == "JPEG")
+  const Codec * const codec = FindCodec(compressor);
+  const Codec &       taken = codec ? *codec : Codecs[0];
+  m_Compressor = taken.name;
+  this->SetMaximumCompressionLevel(taken.maximumLevel);
+  this->SetCompressionLevel(taken.defaultLevel);
+  if (!codec && !compressor.empty())
   {
-    this->SetMaximumCompressionLevel(100);
-    this->SetCompressionLevel(80);
-    return;
+    itkExceptionMacro("pyramids are compressed with DEFLATE, LZW, ZSTD, JPEG or WEBP, not with " << compressor);
   }
-  m_Compressor = "DEFLATE";
-  this->SetMaximumCompressionLevel(12);
-  this->SetCompressionLevel(6);
-  if (!compressor.empty() && compressor != "DEFLATE")
+}
+
+void
+PyramidTIFFImageIO::SetChromaSubsampling(const std::string & subsampling)
+{
+  if (subsampling != "4:4:4" && subsampling != "4:2:2" && subsampling != "4:2:0")
   {
-    itkExceptionMacro("pyramids are compressed with DEFLATE or JPEG, not with " << compressor);
+    itkExceptionMacro("the colors of JPEG are stored as 4:4:4, 4:2:2 or 4:2:0, not as " << subsampling);
+  }
+  if (m_ChromaSubsampling != subsampling)
+  {
+    m_ChromaSubsampling = subsampling;
+    this->Modified();
   }
 }
 
@@ -140,11 +199,13 @@ PyramidTIFFImageIO::RefuseUnsupported() const
   }
   const bool scalar = m_NumberOfComponents == 1 && m_PixelType == IOPixelEnum::SCALAR;
   const bool rgb = m_NumberOfComponents == 3 && m_PixelType == IOPixelEnum::RGB;
-  if (m_ComponentType != IOComponentEnum::UCHAR || !(scalar || rgb))
+  const bool known = m_ComponentType == IOComponentEnum::UCHAR || m_ComponentType == IOComponentEnum::USHORT ||
+                     m_ComponentType == IOComponentEnum::FLOAT;
+  if (!known || !(scalar || rgb))
   {
     itkExceptionMacro("cannot write " << m_FileName
-                                      << ": pyramids are written from unsigned char, one component or RGB,"
-                                      << " and this image has " << m_NumberOfComponents << " of "
+                                      << ": pyramids are written from unsigned char, unsigned short or float, one"
+                                      << " component or RGB, and this image has " << m_NumberOfComponents << " of "
                                       << GetComponentTypeAsString(m_ComponentType) << " ("
                                       << GetPixelTypeAsString(m_PixelType) << "); cast it first");
   }
@@ -153,10 +214,30 @@ PyramidTIFFImageIO::RefuseUnsupported() const
     itkExceptionMacro("cannot write " << m_FileName << ": TIFF has no image of " << m_Dimensions[0] << " x "
                                       << m_Dimensions[1] << " pixels");
   }
-  if (m_Compressor == "JPEG" && GetEffectiveContent() == Content::Labels)
+  RefuseUnsuitableCompressor();
+}
+
+void
+PyramidTIFFImageIO::RefuseUnsuitableCompressor() const
+{
+  const bool labels = GetEffectiveContent() == Content::Labels;
+  const bool lossy = m_Compressor == "JPEG" || m_Compressor == "WEBP";
+  if (lossy && labels)
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": JPEG would invent labels; take SetCompressor(\"DEFLATE\"), or"
-                                      << " SetContent(Content::Picture) if this is a picture");
+    itkExceptionMacro("cannot write " << m_FileName << ": " << m_Compressor << " would invent labels; take"
+                                      << " SetCompressor(\"DEFLATE\"), or SetContent(Content::Picture) if this is a"
+                                      << " picture");
+  }
+  if (lossy && (m_ComponentType != IOComponentEnum::UCHAR || (m_Compressor == "WEBP" && m_NumberOfComponents != 3)))
+  {
+    itkExceptionMacro("cannot write " << m_FileName << ": " << m_Compressor << " takes unsigned char"
+                                      << (m_Compressor == "WEBP" ? ", RGB" : "")
+                                      << " only; take SetCompressor(\"DEFLATE\"), or cast the image first");
+  }
+  if (m_Bilevel && !(labels && m_NumberOfComponents == 1 && m_ComponentType == IOComponentEnum::UCHAR))
+  {
+    itkExceptionMacro("cannot write " << m_FileName << ": one bit a pixel is for labels of one component of unsigned"
+                                      << " char; take BilevelOff()");
   }
 }
 
@@ -181,7 +262,8 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
     itkExceptionMacro(<< error.what());
   }
   const SizeValueType tileRows = DivideUp(m_Dimensions[1], GetEffectiveTileSize());
-  const SizeValueType tileRowBytes = m_Dimensions[0] * m_NumberOfComponents * GetEffectiveTileSize();
+  const SizeValueType tileRowBytes =
+    GetEffectiveTileSize() * m_Dimensions[0] * m_NumberOfComponents * this->GetComponentSize();
   const SizeValueType bandTileRows = std::max<SizeValueType>(MaximumBandBytes / tileRowBytes, 1);
   const SizeValueType wanted = std::max<SizeValueType>(numberOfRequestedSplits, DivideUp(tileRows, bandTileRows));
   // Equal bands: with n bands of r rows each only as many as are needed to cover all rows.
@@ -205,36 +287,51 @@ PyramidTIFFImageIO::GetSplitRegionForWriting(unsigned int ithPiece,
   return region;
 }
 
+gigapixel::PyramidFormat
+PyramidTIFFImageIO::GetFormat() const
+{
+  PyramidFormat format;
+  format.channels = m_NumberOfComponents;
+  format.tileSize = GetEffectiveTileSize();
+  format.labels = GetEffectiveContent() == Content::Labels;
+  format.compression = FindCodec(m_Compressor)->compression;
+  format.compressionLevel = m_CompressionLevel;
+  format.subsampling = { m_ChromaSubsampling == "4:4:4" ? 1U : 2U, m_ChromaSubsampling == "4:2:0" ? 2U : 1U };
+  format.sample = m_Bilevel                                    ? PyramidFormat::Sample::Bit
+                  : m_ComponentType == IOComponentEnum::USHORT ? PyramidFormat::Sample::UInt16
+                  : m_ComponentType == IOComponentEnum::FLOAT  ? PyramidFormat::Sample::Float
+                                                               : PyramidFormat::Sample::UInt8;
+  return format;
+}
+
 void
 PyramidTIFFImageIO::Begin()
 {
   m_Writer.reset();
   RefuseUnsupported();
-  gigapixel::PyramidFormat format;
-  format.channels = m_NumberOfComponents;
-  format.tileSize = GetEffectiveTileSize();
-  format.labels = GetEffectiveContent() == Content::Labels;
-  format.compression = m_Compressor == "JPEG" ? gigapixel::PyramidFormat::Compression::JPEG
-                                              : gigapixel::PyramidFormat::Compression::Deflate;
-  format.compressionLevel = m_CompressionLevel;
-  for (const unsigned int axis : { 0, 1 })
+  PyramidFormat                 format = GetFormat();
+  gigapixel::PyramidMetadata    metadata;
+  gigapixel::PyramidDescription description;
+  for (const unsigned axis : { 0, 1 })
   {
     const bool known = m_Spacing[axis] > 0 && m_Spacing[axis] < UnknownSpacing;
-    format.pixelsPerCentimeter[axis] = known ? 10.0 / m_Spacing[axis] : 0.0;
+    metadata.pixelsPerCentimeter[axis] = known ? 10.0 / m_Spacing[axis] : 0.0;
+    description.origin[axis] = m_Origin[axis];
   }
-  // Not JSON, not XML and none of the vendors' first words: other programs guess a file's maker from this text.
-  std::ostringstream description;
-  description.imbue(std::locale::classic());
-  description.precision(std::numeric_limits<double>::max_digits10);
-  description << FormatLine << "origin-mm = " << m_Origin[0] << ' ' << m_Origin[1]
-              << "\ncontent = " << (format.labels ? "labels" : "picture");
-  if (!m_MadeBy.empty())
+  description.labels = format.labels;
+  description.madeBy = m_MadeBy;
+  description.properties = GetImpersonalProperties(this->GetMetaDataDictionary());
+  metadata.description = description.Compose();
+  if (format.labels)
   {
-    description << MadeByStart << MakeOneLine(m_MadeBy);
+    const bool hasPalette = format.sample == PyramidFormat::Sample::UInt8 && format.channels == 1;
+    format.colorMap = hasPalette ? description.GetColorMap() : std::vector<std::uint16_t>();
   }
-  description << '\n';
-  format.description = description.str();
-  m_Writer = std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format);
+  else
+  {
+    metadata.colorProfile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
+  }
+  m_Writer = std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata);
 }
 
 void
@@ -254,9 +351,10 @@ PyramidTIFFImageIO::Write(const void * buffer)
       itkExceptionMacro("cannot write " << m_FileName << ": a pyramid is written from the top to the bottom in bands of"
                                         << " full width");
     }
-    m_Writer->WriteRows(static_cast<const unsigned char *>(buffer), region.GetSize(1));
+    m_Writer->WriteRows(static_cast<const std::uint8_t *>(buffer), region.GetSize(1));
     if (m_Writer->GetNumberOfRows() == m_Dimensions[1])
     {
+      m_Writer->Finish();
       m_Writer.reset();
     }
   }
@@ -291,6 +389,8 @@ PyramidTIFFImageIO::PrintSelf(std::ostream & os, Indent indent) const
   const char * const content[] = { "Automatic", "Picture", "Labels" };
   os << indent << "Content: " << content[static_cast<int>(m_Content)] << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "ChromaSubsampling: " << m_ChromaSubsampling << '\n';
+  os << indent << "Bilevel: " << (m_Bilevel ? "On" : "Off") << '\n';
   os << indent << "MadeBy: " << m_MadeBy << '\n';
 }
 

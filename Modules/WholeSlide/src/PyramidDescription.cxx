@@ -1,0 +1,138 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "PyramidDescription.h"
+
+#include <algorithm>
+#include <limits>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+const std::string FirstLine = "ITKGigapixel pyramid";
+const std::string Equals = " = ";
+
+std::string
+MakeOneLine(std::string text)
+{
+  std::replace_if(
+    text.begin(), text.end(), [](unsigned char c) { return c < 32; }, ' ');
+  return text;
+}
+
+std::array<double, 2>
+ParseOrigin(const std::string & text)
+{
+  std::istringstream numbers(text);
+  numbers.imbue(std::locale::classic());
+  double x = 0;
+  double y = 0;
+  return numbers >> x >> y ? std::array<double, 2>{ { x, y } } : std::array<double, 2>{ { 0, 0 } };
+}
+
+/** 0 to 255 of a text of decimals; -1 for another. */
+int
+ParseByte(const std::string & text)
+{
+  const bool isNumber = !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
+  const int  value = isNumber ? std::stoi(text) : -1;
+  return value <= 255 ? value : -1;
+}
+} // namespace
+
+const char * const ClassPropertyStart = "gigapixel.class.";
+
+std::string
+PyramidDescription::Compose() const
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << FirstLine << "\norigin-mm" << Equals << origin[0] << ' ' << origin[1] << "\ncontent" << Equals
+       << (labels ? "labels" : "picture");
+  if (!madeBy.empty())
+  {
+    text << "\nmade-by" << Equals << MakeOneLine(madeBy);
+  }
+  for (const auto & property : properties)
+  {
+    text << '\n' << MakeOneLine(property.first) << Equals << MakeOneLine(property.second);
+  }
+  text << '\n';
+  return text.str();
+}
+
+bool
+PyramidDescription::Parse(const std::string & text, PyramidDescription & description)
+{
+  std::istringstream lines(text);
+  std::string        line;
+  if (!std::getline(lines, line) || line != FirstLine)
+  {
+    return false;
+  }
+  description = PyramidDescription();
+  while (std::getline(lines, line))
+  {
+    const std::size_t equals = line.find(Equals);
+    if (equals == std::string::npos)
+    {
+      continue;
+    }
+    const std::string name = line.substr(0, equals);
+    const std::string value = line.substr(equals + Equals.size());
+    if (name == "origin-mm")
+    {
+      description.origin = ParseOrigin(value);
+    }
+    else if (name == "content")
+    {
+      description.labels = value == "labels";
+    }
+    else if (name == "made-by")
+    {
+      description.madeBy = value;
+    }
+    else if (name.find('.') != std::string::npos)
+    {
+      description.properties[name] = value;
+    }
+  }
+  return true;
+}
+
+std::vector<std::uint16_t>
+PyramidDescription::GetColorMap() const
+{
+  std::vector<std::uint16_t> map;
+  const std::string          start = ClassPropertyStart;
+  for (const auto & property : properties)
+  {
+    if (property.first.rfind(start, 0) != 0)
+    {
+      continue;
+    }
+    const int           value = ParseByte(property.first.substr(start.size()));
+    const std::string & text = property.second;
+    if (value < 0 || text.size() < 7 || text[0] != '#' || text.find_first_not_of("0123456789abcdefABCDEF", 1) < 7 ||
+        (text.size() > 7 && text[7] != ' '))
+    {
+      throw std::runtime_error("the class " + property.first + Equals + text +
+                               " is not written as gigapixel.class.NUMBER = #rrggbb NAME with a number from 0 to 255");
+    }
+    for (std::size_t i = 0; map.size() < 768; ++i)
+    {
+      map.push_back(static_cast<std::uint16_t>(i % 256 * 257));
+    }
+    for (std::size_t color = 0; color < 3; ++color)
+    {
+      const unsigned byte = static_cast<unsigned>(std::stoul(text.substr(1 + 2 * color, 2), nullptr, 16));
+      map[color * 256 + static_cast<std::size_t>(value)] = static_cast<std::uint16_t>(byte * 257);
+    }
+  }
+  return map;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,47 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "PyramidTileCompressor.h"
+
+#include <stdexcept>
+
+#include <webp/encode.h>
+
+namespace gigapixel
+{
+namespace
+{
+class WebPCompressor final : public PyramidTileCompressor
+{
+public:
+  explicit WebPCompressor(const PyramidFormat & format)
+    : m_Side(static_cast<int>(format.tileSize))
+    , m_Quality(format.compressionLevel)
+  {}
+
+  void
+  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) override
+  {
+    std::uint8_t *                                           bytes = nullptr;
+    const std::size_t                                        size = m_Quality == 100
+                                                                      ? WebPEncodeLosslessRGB(tile, m_Side, m_Side, 3 * m_Side, &bytes)
+                                                                      : WebPEncodeRGB(tile, m_Side, m_Side, 3 * m_Side, static_cast<float>(m_Quality), &bytes);
+    const std::unique_ptr<std::uint8_t, decltype(&WebPFree)> owner(bytes, &WebPFree);
+    if (size == 0)
+    {
+      throw std::runtime_error("a tile could not be compressed as WebP");
+    }
+    compressed.assign(bytes, bytes + size);
+  }
+
+private:
+  int m_Side;
+  int m_Quality;
+};
+} // namespace
+
+std::unique_ptr<PyramidTileCompressor>
+NewWebPCompressor(const PyramidFormat & format)
+{
+  return std::make_unique<WebPCompressor>(format);
+}
+
+} // namespace gigapixel
