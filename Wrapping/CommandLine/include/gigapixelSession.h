@@ -34,16 +34,33 @@ GigapixelCommandLine_EXPORT bool IsInterruptionRequested();
 /** \throw Interrupted if the user asked to stop. */
 GigapixelCommandLine_EXPORT void ThrowIfInterrupted();
 
+/** \class Listener
+ * \brief Another front end, which hears of a run what people would see of it. */
+class GigapixelCommandLine_EXPORT Listener
+{
+public:
+  virtual ~Listener();
+
+  /** A few times a second at most, from any thread. \param fraction 0..1 of the work done */
+  virtual void HearProgress(double fraction) = 0;
+
+  virtual void HearMessage(const std::string & sentence) = 0;
+
+  /** The result, as --json prints it. */
+  virtual void HearResult(const std::string & json) = 0;
+};
+
 /** \class Session
  * \brief One run of one command: where its messages and its result go.
  *
  * Messages go to stderr, the result to stdout: as text for people, or with --json as one JSON value and nothing else.
+ * With a listener it hears all of that but warnings, which stay on stderr.
  */
 class GigapixelCommandLine_EXPORT Session
 {
 public:
   /** \param threads 0: as many as there are cores that this process may use */
-  Session(bool quiet, bool json, int threads);
+  Session(bool quiet, bool json, int threads, Listener * listener = nullptr);
 
   bool
   IsQuiet() const
@@ -63,6 +80,13 @@ public:
     return m_Threads;
   }
 
+  /** Null where people listen. */
+  Listener *
+  GetListener() const
+  {
+    return m_Listener;
+  }
+
   /** A message, unless --quiet. */
   void Say(const std::string & sentence) const;
 
@@ -73,9 +97,10 @@ public:
   void PrintResult(const std::string & text, const std::string & json) const;
 
 private:
-  bool m_Quiet;
-  bool m_JSON;
-  int  m_Threads;
+  bool       m_Quiet;
+  bool       m_JSON;
+  int        m_Threads;
+  Listener * m_Listener;
 };
 
 /** \class Progress
@@ -109,6 +134,7 @@ private:
   std::mutex        m_Mutex;
   std::string       m_Title;
   double            m_Pixels;
+  Listener *        m_Listener;
   bool              m_Shown;
   bool              m_Terminal;
   bool              m_LineIsOpen{ false };

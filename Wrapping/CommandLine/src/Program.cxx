@@ -17,16 +17,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-CommandFunction
-FindCommandFunction(const Command & command)
-{
-  static const std::map<std::string, CommandFunction> functions{
-    { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
-    { "overlay", RunOverlay }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor }
-  };
-  return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
-}
-
 /** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
  * allow at first. */
 void
@@ -42,7 +32,7 @@ AllowManyOpenFiles()
 }
 
 int
-RunCommand(const Command & command, const std::vector<std::string> & words)
+RunCommand(const Command & command, const std::vector<std::string> & words, CommandFunction function)
 {
   const ArgumentValues values = ArgumentValues::Parse(command, words);
   if (values.Has("help"))
@@ -56,7 +46,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words)
   InstallInterruptionHandlers();
   AllowManyOpenFiles();
   ShowITKWarningsAsSentences();
-  return FindCommandFunction(command)(values, session);
+  return (function ? function : FindCommandFunction(command))(values, session);
 }
 
 int
@@ -92,7 +82,7 @@ RunWords(const std::vector<std::string> & words)
     }
     throw UsageError("gigapixel has no command " + first + "; there are " + JoinWithOr(names) + '.');
   }
-  return RunCommand(*command, { words.begin() + 1, words.end() });
+  return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr);
 }
 
 int
@@ -101,20 +91,18 @@ Report(const std::string & sentence, int exitCode)
   std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
   return exitCode;
 }
-} // namespace
 
+/** Every exception becomes a sentence and an exit code. \param help how to get help */
+template <typename TWork>
 int
-RunProgram(int argc, const char * const * argv)
+ReportFailures(const std::string & help, const TWork & work)
 {
-  const std::vector<std::string> words(argv + (argc > 0), argv + argc);
   try
   {
-    return RunWords(words);
+    return work();
   }
   catch (const UsageError & error)
   {
-    const bool        isCommand = !words.empty() && FindCommand(words.front());
-    const std::string help = "gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help";
     return Report(std::string(error.what()) + " See " + help + '.', WrongUsage);
   }
   catch (const Interrupted & interruption)
@@ -134,6 +122,38 @@ RunProgram(int argc, const char * const * argv)
   {
     return Report(error.what(), Failure);
   }
+}
+} // namespace
+
+CommandFunction
+FindCommandFunction(const Command & command)
+{
+  static const std::map<std::string, CommandFunction> functions{
+    { "info", RunInfo },
+    { "label", RunLabel },
+    { "evaluate", RunEvaluate },
+    { "overlay", RunOverlay },
+    { "rasterize", RunRasterize },
+    { "outline", RunOutline },
+    { "synthesize", RunSynthesize },
+    { "doctor", RunDoctor },
+  };
+  return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
+}
+
+int
+RunProgram(int argc, const char * const * argv)
+{
+  const std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  const bool                     isCommand = !words.empty() && FindCommand(words.front());
+  return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help",
+                        [&words] { return RunWords(words); });
+}
+
+int
+RunProgram(const Command & command, const std::vector<std::string> & words, CommandFunction function)
+{
+  return ReportFailures(command.name + " --help", [&] { return RunCommand(command, words, function); });
 }
 
 } // namespace gigapixel::commandline

@@ -28,8 +28,9 @@ IsTerminal()
 Progress::Progress(const Session & session, std::string title, double pixels)
   : m_Title(std::move(title))
   , m_Pixels(pixels)
-  , m_Shown(!session.IsQuiet())
-  , m_Terminal(IsTerminal())
+  , m_Listener(session.GetListener())
+  , m_Shown(!session.IsQuiet() || m_Listener)
+  , m_Terminal(!m_Listener && IsTerminal())
   , m_Start(Clock::now())
   , m_LastShown(m_Start)
 {}
@@ -71,24 +72,34 @@ Progress::Update(double fraction, const std::string & note)
   const double since = Seconds(now - m_LastShown);
   // A terminal is written to a few times a second. A log gets a line for ten percent if those took some time, and a
   // sign of life each minute from work that takes hours.
-  const bool due = m_Terminal ? since >= 0.1 : (fraction - m_LastFraction >= 0.1 && since >= 2) || since >= 60;
+  const bool due =
+    m_Terminal || m_Listener ? since >= 0.1 : (fraction - m_LastFraction >= 0.1 && since >= 2) || since >= 60;
   if (!due)
   {
+    return;
+  }
+  m_LastShown = now;
+  m_LastFraction = fraction;
+  if (m_Listener)
+  {
+    m_Listener->HearProgress(fraction);
     return;
   }
   const std::string line = Compose(fraction, now, note);
   std::fprintf(stderr, m_Terminal ? "\r%s\x1b[K" : "%s\n", line.c_str());
   std::fflush(stderr);
   m_LineIsOpen = m_Terminal;
-  m_LastShown = now;
-  m_LastFraction = fraction;
 }
 
 void
 Progress::Interject(const std::string & sentence)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
-  if (m_Shown)
+  if (m_Listener)
+  {
+    m_Listener->HearMessage(sentence);
+  }
+  else if (m_Shown)
   {
     std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", sentence.c_str());
     std::fflush(stderr);
@@ -112,6 +123,12 @@ Progress::Finish(const std::string & note)
     line += ", " + FormatNumber(m_Pixels / seconds / 1e6, m_Pixels / seconds < 1e7 ? 1 : 0) + " Mpx/s";
   }
   line += note.empty() ? "" : ", " + note;
+  if (m_Listener)
+  {
+    m_Listener->HearProgress(1);
+    m_Listener->HearMessage(line);
+    return;
+  }
   std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", line.c_str());
   m_LineIsOpen = false;
 }

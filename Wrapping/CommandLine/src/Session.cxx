@@ -101,16 +101,23 @@ ThrowIfInterrupted()
   }
 }
 
-Session::Session(bool quiet, bool json, int threads)
+Listener::~Listener() = default;
+
+Session::Session(bool quiet, bool json, int threads, Listener * listener)
   : m_Quiet(quiet)
   , m_JSON(json)
   , m_Threads(threads > 0 ? threads : CountUsableCores())
+  , m_Listener(listener)
 {}
 
 void
 Session::Say(const std::string & sentence) const
 {
-  if (!m_Quiet)
+  if (m_Listener)
+  {
+    m_Listener->HearMessage(sentence);
+  }
+  else if (!m_Quiet)
   {
     Warn(sentence);
   }
@@ -125,6 +132,11 @@ Session::Warn(const std::string & sentence) const
 void
 Session::PrintResult(const std::string & text, const std::string & json) const
 {
+  if (m_Listener)
+  {
+    m_Listener->HearResult(json);
+    return;
+  }
   const std::string & result = m_JSON ? json : text;
   if (!result.empty())
   {
