@@ -10,6 +10,8 @@ int RunInfo(const ArgumentValues & values, const Session & session);
 int RunLabel(const ArgumentValues & values, const Session & session);
 int RunEvaluate(const ArgumentValues & values, const Session & session);
 int RunOverlay(const ArgumentValues & values, const Session & session);
+int RunRasterize(const ArgumentValues & values, const Session & session);
+int RunOutline(const ArgumentValues & values, const Session & session);
 int RunSynthesize(const ArgumentValues & values, const Session & session);
 int RunDoctor(const ArgumentValues & values, const Session & session);
 } // namespace gigapixel::commandline

@@ -191,6 +191,54 @@ Overlay()
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000" } };
 }
 
+Argument
+LikeSlide()
+{
+  return Required(InputFile("like", "SLIDE", "slide", "The slide: its size and resolution count."));
+}
+
+Command
+Rasterize()
+{
+  Argument classes{ "class", Type::Text, "NAME", "" };
+  classes.description =
+    "Only outlines of this class; may be given several times. One class becomes 255; of several, the "
+    "first becomes 1, the second 2 and so on, and outlines of the class Ignore* become 255, which "
+    "training leaves out.";
+  classes.repeated = true;
+  return { "rasterize",
+           "outlines that somebody drew, as a mask",
+           "Fills the outlines of a GeoJSON file (QuPath's export; level-0 pixels) and writes them as a mask pyramid: "
+           "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
+           "outlines overlap, the later one counts.",
+           { Required(InputFile("ANNOTATIONS", "", "annotations", "The outlines, a .geojson file.")),
+             LikeSlide(),
+             Required(Output("OUT", "label", "The mask, a .tif file.")),
+             classes,
+             Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
+             SlideResolution(),
+             Overwrite() },
+           { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
+             "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" } };
+}
+
+Command
+Outline()
+{
+  Argument name{ "class", Type::Text, "NAME", "Class of the outlines.", "Tissue" };
+  return { "outline",
+           "a mask, as outlines to look at and to correct",
+           "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
+           "its holes for each piece, along the edges of the mask's pixels.",
+           { Required(InputFile("MASK", "", "label", "A mask of the slide, at any resolution.")),
+             LikeSlide(),
+             Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
+             name,
+             SlideResolution(),
+             Overwrite() },
+           { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson" } };
+}
+
 Command
 Synthesize()
 {
@@ -249,9 +297,8 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{
-      Info(), Label(), Train(), Segment(), Evaluate(), Overlay(), Synthesize(), Plan(), Doctor()
-    };
+    std::vector<Command> all{ Info(),      Label(),   Train(),      Segment(), Evaluate(), Overlay(),
+                              Rasterize(), Outline(), Synthesize(), Plan(),    Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

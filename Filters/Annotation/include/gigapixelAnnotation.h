@@ -1,0 +1,43 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelAnnotation_h
+#define gigapixelAnnotation_h
+
+#include "GigapixelAnnotationExport.h"
+
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** In pixels of the slide's level 0; (0, 0) is the outer corner of the first pixel, (0.5, 0.5) its center. */
+struct AnnotationPoint
+{
+  double x{ 0.0 };
+  double y{ 0.0 };
+};
+
+/** A closed line; the last point is joined to the first, which is not repeated. */
+using AnnotationRing = std::vector<AnnotationPoint>;
+
+/** What somebody outlined, of one class. A place belongs to it that an odd number of its rings go around: so holes are
+ * rings inside a ring, and the parts of a multipolygon are rings beside each other. */
+struct Annotation
+{
+  std::string                 className; ///< empty: none was given
+  std::vector<AnnotationRing> rings;
+};
+
+/** Reads GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features or one feature, whose
+ * geometries are Polygon, MultiPolygon or GeometryCollection of these; points and lines, which have no area, are passed
+ * over. The class is properties.classification.name (names joined by ": " where it has several).
+ * \throw std::runtime_error with one sentence that names the file and what is wrong with it */
+GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string & file);
+
+/** Writes them as a FeatureCollection of QuPath annotations, one Polygon each: the first ring is the outer one. The
+ * file appears when it is complete. \throw std::runtime_error */
+GigapixelAnnotation_EXPORT void WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file);
+
+} // namespace gigapixel
+
+#endif

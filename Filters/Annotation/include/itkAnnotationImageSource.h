@@ -1,0 +1,77 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkAnnotationImageSource_h
+#define itkAnnotationImageSource_h
+
+#include "GigapixelAnnotationExport.h"
+#include "gigapixelAnnotation.h"
+#include "itkImage.h"
+#include "itkImageSource.h"
+
+#include <vector>
+
+namespace itk
+{
+/** \class AnnotationImageSource
+ * \brief The mask of outlines: pixels whose center lies inside get the outline's label, all others 0.
+ *
+ * A pixel (i, j) of the mask has its center at ((i + 1/2) d, (j + 1/2) d) in level-0 pixels, d being the downsample.
+ * Inside means that an odd number of an annotation's rings go around it; a center on a line belongs to what lies right
+ * of it or below it, so areas that share a border share no pixel and leave none out. Where annotations overlap, the
+ * later one counts. Any region has the bits that it has in the whole mask.
+ *
+ * Output: size and spacing as set, origin 0, unsigned char.
+ *
+ * \ingroup DataSources
+ */
+class GigapixelAnnotation_EXPORT AnnotationImageSource : public ImageSource<Image<unsigned char, 2>>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(AnnotationImageSource);
+
+  using Self = AnnotationImageSource;
+  using OutputImageType = Image<unsigned char, 2>;
+  using Superclass = ImageSource<OutputImageType>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(AnnotationImageSource, ImageSource);
+
+  /** Adds an outline whose inside gets \a label, over those that were added before. */
+  void AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label);
+
+  /** Pixels of the mask. */
+  void SetSize(SizeValueType width, SizeValueType height);
+
+  /** Level-0 pixels along a side of a mask's pixel, > 0; default 1. */
+  itkSetMacro(Downsample, double);
+  itkGetConstMacro(Downsample, double);
+
+  /** Of the mask, mm; default 1. */
+  itkSetMacro(Spacing, double);
+  itkGetConstMacro(Spacing, double);
+
+protected:
+  AnnotationImageSource();
+  ~AnnotationImageSource() override = default;
+  void GenerateOutputInformation() override;
+  void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  struct LabeledAnnotation
+  {
+    gigapixel::Annotation annotation;
+    unsigned char         label;
+    double                top, bottom; ///< level-0 pixels
+  };
+
+  std::vector<LabeledAnnotation> m_Annotations;
+  Size<2>                        m_Size{ { 0, 0 } };
+  double                         m_Downsample{ 1.0 };
+  double                         m_Spacing{ 1.0 };
+};
+
+} // namespace itk
+
+#endif

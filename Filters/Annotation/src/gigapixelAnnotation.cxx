@@ -1,0 +1,215 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelAnnotation.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+using JSON = nlohmann::json;
+
+/** What is wrong with a file, without its name. */
+class NotGeoJSON : public std::runtime_error
+{
+public:
+  using std::runtime_error::runtime_error;
+};
+
+const JSON &
+GetMember(const JSON & object, const char * name)
+{
+  const auto member = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || member == object.end())
+  {
+    throw NotGeoJSON(std::string("a part of it has no \"") + name + '"');
+  }
+  return *member;
+}
+
+AnnotationRing
+ReadRing(const JSON & positions)
+{
+  AnnotationRing ring;
+  for (const JSON & position : positions)
+  {
+    if (!position.is_array() || position.size() < 2 || !position[0].is_number() || !position[1].is_number())
+    {
+      throw NotGeoJSON("a position is not a pair of numbers");
+    }
+    ring.push_back({ position[0].get<double>(), position[1].get<double>() });
+    // Farther out a 32-bit pixel index ends, and an outline means another coordinate system.
+    if (!(std::abs(ring.back().x) < 1e9 && std::abs(ring.back().y) < 1e9))
+    {
+      throw NotGeoJSON("a position lies beyond 1e9 pixels");
+    }
+  }
+  if (ring.size() > 1 && ring.front().x == ring.back().x && ring.front().y == ring.back().y)
+  {
+    ring.pop_back();
+  }
+  return ring;
+}
+
+void
+ReadGeometry(const JSON & geometry, std::vector<AnnotationRing> & rings)
+{
+  const JSON & type = GetMember(geometry, "type");
+  const auto   readPolygon = [&rings](const JSON & polygon) {
+    for (const JSON & ring : polygon)
+    {
+      rings.push_back(ReadRing(ring));
+    }
+  };
+  if (type == "Polygon")
+  {
+    readPolygon(GetMember(geometry, "coordinates"));
+  }
+  else if (type == "MultiPolygon")
+  {
+    for (const JSON & polygon : GetMember(geometry, "coordinates"))
+    {
+      readPolygon(polygon);
+    }
+  }
+  else if (type == "GeometryCollection")
+  {
+    for (const JSON & part : GetMember(geometry, "geometries"))
+    {
+      ReadGeometry(part, rings);
+    }
+  }
+}
+
+std::string
+ReadClassName(const JSON & feature)
+{
+  const JSON classification = feature.value("/properties/classification"_json_pointer, JSON());
+  if (!classification.is_object())
+  {
+    return {};
+  }
+  if (classification.contains("name") && classification["name"].is_string())
+  {
+    return classification["name"];
+  }
+  std::string joined;
+  for (const JSON & name : classification.value("names", JSON::array()))
+  {
+    joined += (joined.empty() ? "" : ": ") + name.get<std::string>();
+  }
+  return joined;
+}
+
+void
+ReadFeatures(const JSON & json, std::vector<Annotation> & annotations)
+{
+  if (json.is_array() || (json.is_object() && json.value("type", "") == "FeatureCollection"))
+  {
+    for (const JSON & feature : json.is_array() ? json : GetMember(json, "features"))
+    {
+      ReadFeatures(feature, annotations);
+    }
+    return;
+  }
+  if (GetMember(json, "type") != "Feature")
+  {
+    throw NotGeoJSON("it holds no features");
+  }
+  Annotation annotation;
+  ReadGeometry(GetMember(json, "geometry"), annotation.rings);
+  annotation.className = ReadClassName(json);
+  if (!annotation.rings.empty())
+  {
+    annotations.push_back(std::move(annotation));
+  }
+}
+
+void
+WriteRing(const AnnotationRing & ring, std::ostream & stream)
+{
+  stream << '[';
+  for (std::size_t i = 0; i <= ring.size(); ++i)
+  {
+    const AnnotationPoint & point = ring[i % ring.size()];
+    stream << (i > 0 ? ", [" : "[") << point.x << ", " << point.y << ']';
+  }
+  stream << ']';
+}
+} // namespace
+
+std::vector<Annotation>
+ReadAnnotations(const std::string & file)
+{
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+  {
+    throw std::runtime_error(file + " cannot be read; look at its name and permissions.");
+  }
+  std::vector<Annotation> annotations;
+  try
+  {
+    ReadFeatures(JSON::parse(stream), annotations);
+  }
+  catch (const NotGeoJSON & error)
+  {
+    throw std::runtime_error(file + " is no GeoJSON of annotations: " + error.what() + '.');
+  }
+  catch (const JSON::parse_error & error)
+  {
+    throw std::runtime_error(file + " is no JSON: it breaks off or goes wrong at byte " + std::to_string(error.byte) +
+                             '.');
+  }
+  catch (const JSON::exception &)
+  {
+    throw std::runtime_error(file + " is no GeoJSON of annotations: a value in it is of another type than there.");
+  }
+  return annotations;
+}
+
+void
+WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file)
+{
+  const std::filesystem::path target(file);
+  const auto                  unfinished =
+    target.parent_path() / ('.' + target.filename().string() + '-' + std::to_string(getpid()) + ".part");
+  std::ofstream stream(unfinished, std::ios::binary);
+  stream.precision(12);
+  stream << "{\n  \"type\": \"FeatureCollection\",\n  \"features\": [";
+  const char * separator = "\n";
+  for (const Annotation & annotation : annotations)
+  {
+    stream << separator << R"(    {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [)";
+    for (std::size_t i = 0; i < annotation.rings.size(); ++i)
+    {
+      stream << (i > 0 ? ", " : "");
+      WriteRing(annotation.rings[i], stream);
+    }
+    stream << R"(]}, "properties": {"objectType": "annotation")";
+    if (!annotation.className.empty())
+    {
+      stream << R"(, "classification": {"name": )" << JSON(annotation.className).dump() << '}';
+    }
+    stream << "}}";
+    separator = ",\n";
+  }
+  stream << "\n  ]\n}\n";
+  stream.close();
+  std::error_code error;
+  if (stream)
+  {
+    std::filesystem::rename(unfinished, target, error);
+  }
+  if (!stream || error)
+  {
+    std::filesystem::remove(unfinished, error);
+    throw std::runtime_error(file + " cannot be written; look at the folder's permissions and free space.");
+  }
+}
+
+} // namespace gigapixel

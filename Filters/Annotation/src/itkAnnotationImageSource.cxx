@@ -1,0 +1,138 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkAnnotationImageSource.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace itk
+{
+namespace
+{
+/** First index whose center (i + 1/2) * step is at or beyond a coordinate. */
+IndexValueType
+GetFirstAtOrBeyond(double coordinate, double step)
+{
+  return static_cast<IndexValueType>(std::ceil(coordinate / step - 0.5));
+}
+
+/** Adds, for each row in [begin, end) whose center line an edge crosses, the column where the inside changes. */
+void
+AddCrossings(const gigapixel::AnnotationPoint &         from,
+             const gigapixel::AnnotationPoint &         to,
+             double                                     step,
+             IndexValueType                             begin,
+             IndexValueType                             end,
+             std::vector<std::vector<IndexValueType>> & crossings)
+{
+  // From the upper point to the lower one, whatever the ring's direction: neighbors then share the same bits.
+  const auto &         upper = from.y < to.y ? from : to;
+  const auto &         lower = from.y < to.y ? to : from;
+  const double         slope = (lower.x - upper.x) / (lower.y - upper.y);
+  const IndexValueType last = std::min(end, GetFirstAtOrBeyond(lower.y, step));
+  for (auto row = std::max(begin, GetFirstAtOrBeyond(upper.y, step)); row < last; ++row)
+  {
+    const double y = (static_cast<double>(row) + 0.5) * step;
+    crossings[static_cast<std::size_t>(row - begin)].push_back(
+      GetFirstAtOrBeyond(upper.x + (y - upper.y) * slope, step));
+  }
+}
+} // namespace
+
+AnnotationImageSource::AnnotationImageSource()
+{
+  this->DynamicMultiThreadingOn();
+}
+
+void
+AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label)
+{
+  LabeledAnnotation labeled{
+    annotation, label, std::numeric_limits<double>::max(), std::numeric_limits<double>::lowest()
+  };
+  for (const gigapixel::AnnotationRing & ring : annotation.rings)
+  {
+    for (const gigapixel::AnnotationPoint & point : ring)
+    {
+      labeled.top = std::min(labeled.top, point.y);
+      labeled.bottom = std::max(labeled.bottom, point.y);
+    }
+  }
+  m_Annotations.push_back(std::move(labeled));
+  this->Modified();
+}
+
+void
+AnnotationImageSource::SetSize(SizeValueType width, SizeValueType height)
+{
+  m_Size = { { width, height } };
+  this->Modified();
+}
+
+void
+AnnotationImageSource::GenerateOutputInformation()
+{
+  if (!(m_Downsample > 0.0) || m_Size[0] == 0 || m_Size[1] == 0)
+  {
+    itkExceptionMacro("a mask of " << m_Size[0] << " x " << m_Size[1] << " pixels at downsample " << m_Downsample
+                                   << " is not possible");
+  }
+  OutputImageType::SpacingType spacing;
+  spacing.Fill(m_Spacing);
+  this->GetOutput()->SetLargestPossibleRegion(OutputImageType::RegionType(m_Size));
+  this->GetOutput()->SetSpacing(spacing);
+}
+
+void
+AnnotationImageSource::DynamicThreadedGenerateData(const OutputImageRegionType & region)
+{
+  OutputImageType *    output = this->GetOutput();
+  const IndexValueType left = region.GetIndex(0);
+  const IndexValueType right = left + static_cast<IndexValueType>(region.GetSize(0));
+  const IndexValueType top = region.GetIndex(1);
+  const IndexValueType bottom = top + static_cast<IndexValueType>(region.GetSize(1));
+  const auto           getRow = [&](IndexValueType y) {
+    return output->GetBufferPointer() + output->ComputeOffset({ { left, y } });
+  };
+  for (IndexValueType y = top; y < bottom; ++y)
+  {
+    std::fill_n(getRow(y), region.GetSize(0), static_cast<unsigned char>(0));
+  }
+  std::vector<std::vector<IndexValueType>> crossings(region.GetSize(1));
+  for (const LabeledAnnotation & labeled : m_Annotations)
+  {
+    const IndexValueType begin = std::max(top, GetFirstAtOrBeyond(labeled.top, m_Downsample));
+    const IndexValueType end = std::min(bottom, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
+    for (const gigapixel::AnnotationRing & ring : labeled.annotation.rings)
+    {
+      for (std::size_t i = 0; i < ring.size(); ++i)
+      {
+        AddCrossings(ring[i], ring[(i + 1) % ring.size()], m_Downsample, begin, end, crossings);
+      }
+    }
+    for (IndexValueType y = begin; y < end; ++y)
+    {
+      auto & columns = crossings[static_cast<std::size_t>(y - begin)];
+      std::sort(columns.begin(), columns.end());
+      for (std::size_t i = 0; i + 1 < columns.size(); i += 2)
+      {
+        const IndexValueType first = std::clamp(columns[i], left, right);
+        const IndexValueType last = std::clamp(columns[i + 1], left, right);
+        std::fill(getRow(y) + (first - left), getRow(y) + (last - left), labeled.label);
+      }
+      columns.clear();
+    }
+  }
+}
+
+void
+AnnotationImageSource::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Annotations: " << m_Annotations.size() << '\n';
+  os << indent << "Size: " << m_Size << '\n';
+  os << indent << "Downsample: " << m_Downsample << '\n';
+  os << indent << "Spacing: " << m_Spacing << '\n';
+}
+
+} // namespace itk

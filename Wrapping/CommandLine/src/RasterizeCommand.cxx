@@ -1,0 +1,142 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CommandFunctions.h"
+#include "OutputCheck.h"
+#include "PyramidOutput.h"
+#include "SlideFile.h"
+
+#include "gigapixelAnnotation.h"
+#include "itkAnnotationImageSource.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** What QuPath calls the class of places that training has to leave out, and what training takes for that. */
+const std::string       IgnoredClass = "Ignore*";
+constexpr unsigned char IgnoredLabel = 255;
+constexpr unsigned char ObjectLabel = 255;
+
+/** Label of each class: 255 for one class, 1, 2, ... for several. Empty: all outlines are object. */
+std::map<std::string, unsigned char>
+AssignLabels(const ArgumentValues & values)
+{
+  std::map<std::string, unsigned char> labels;
+  const auto classes = values.IsGiven("class") ? values.GetTexts("class") : std::vector<std::string>();
+  if (classes.size() > 254)
+  {
+    throw UsageError("A mask has room for 254 classes.");
+  }
+  for (std::size_t i = 0; i < classes.size(); ++i)
+  {
+    labels[classes[i]] = classes.size() == 1 ? ObjectLabel : static_cast<unsigned char>(i + 1);
+  }
+  if (classes.size() > 1)
+  {
+    labels.emplace(IgnoredClass, IgnoredLabel);
+  }
+  return labels;
+}
+
+struct Outlines
+{
+  itk::AnnotationImageSource::Pointer mask{ itk::AnnotationImageSource::New() };
+  std::map<std::string, int>          drawn;   ///< outlines by class
+  std::map<std::string, int>          skipped; ///< of classes that are not wanted
+};
+
+Outlines
+SelectOutlines(const std::string & file, const ArgumentValues & values)
+{
+  CheckInputFile(file);
+  const auto labels = AssignLabels(values);
+  Outlines   outlines;
+  for (const Annotation & annotation : ReadAnnotations(file))
+  {
+    const auto label = labels.find(annotation.className);
+    const bool isWanted = labels.empty() ? annotation.className != IgnoredClass : label != labels.end();
+    ++(isWanted ? outlines.drawn : outlines.skipped)[annotation.className];
+    if (isWanted)
+    {
+      outlines.mask->AddAnnotation(annotation, labels.empty() ? ObjectLabel : label->second);
+    }
+  }
+  return outlines;
+}
+
+/** All that decides on the mask's pixels. Outlines of one length may differ, so their file's time counts. */
+std::string
+DescribeMaking(const std::string & annotations, const std::string & slide, const ArgumentValues & values)
+{
+  std::string text = "rasterize " + DescribeSlideFile(annotations) + " time=" +
+                     std::to_string(std::filesystem::last_write_time(annotations).time_since_epoch().count()) +
+                     " downsample=" + std::to_string(values.GetInteger("downsample"));
+  for (const auto & [name, label] : AssignLabels(values))
+  {
+    text += ' ' + name + '=' + std::to_string(label);
+  }
+  return text + " like " + DescribeSlideFile(slide);
+}
+} // namespace
+
+int
+RunRasterize(const ArgumentValues & values, const Session & session)
+{
+  const std::string file = values.GetText("ANNOTATIONS");
+  const std::string output = values.GetText("output");
+  const std::string extension = std::filesystem::path(output).extension().string();
+  if (extension != ".tif" && extension != ".tiff")
+  {
+    throw UsageError("--output " + output + " is to be a pyramid TIFF: end it in .tif.");
+  }
+  const auto slide = OpenSlide(values.GetText("like"), values);
+  Outlines   outlines = SelectOutlines(file, values);
+
+  const std::int64_t          downsample = values.GetInteger("downsample");
+  const auto                  base = slide->GetLevelSize(0);
+  const double                resolution = GetLevelZeroResolution(*slide);
+  std::array<std::int64_t, 2> size{};
+  for (std::size_t axis = 0; axis < 2; ++axis)
+  {
+    size[axis] = (static_cast<std::int64_t>(base[axis]) + downsample - 1) / downsample;
+  }
+  const std::string madeBy = DescribeMaking(file, values.GetText("like"), values);
+  const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(output, size, 1, madeBy);
+  if (!wasThere)
+  {
+    CheckOutput(output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
+    outlines.mask->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
+    outlines.mask->SetDownsample(static_cast<double>(downsample));
+    outlines.mask->SetSpacing(resolution > 0 ? resolution * static_cast<double>(downsample) / 1000 : 1.0);
+    const auto io = itk::PyramidTIFFImageIO::New();
+    io->SetMadeBy(madeBy);
+    Progress progress(session, "rasterize " + file, static_cast<double>(size[0]) * static_cast<double>(size[1]));
+    WritePyramid(outlines.mask->GetOutput(), output, io, progress);
+    progress.Finish();
+  }
+  const auto count = [](const std::map<std::string, int> & classes) {
+    int sum = 0;
+    for (const auto & [name, number] : classes)
+    {
+      sum += number;
+    }
+    return std::to_string(sum);
+  };
+  nlohmann::ordered_json json{ { "annotations", file }, { "mask", output }, { "skipped", wasThere } };
+  json["width"] = size[0];
+  json["height"] = size[1];
+  json["drawn"] = outlines.drawn;
+  json["left out"] = outlines.skipped;
+  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
+                        count(outlines.drawn) + " outlines, " + count(outlines.skipped) + " of other classes left out" +
+                        (wasThere ? " (was there already)" : ""),
+                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline
