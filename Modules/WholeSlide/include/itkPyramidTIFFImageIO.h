@@ -5,13 +5,16 @@
 #include "GigapixelWholeSlideExport.h"
 #include "itkImageIOBase.h"
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gigapixel
 {
 class PyramidWriter;
 struct PyramidFormat;
+struct PyramidPage;
 } // namespace gigapixel
 
 namespace itk
@@ -178,11 +181,14 @@ protected:
   void InternalSetCompressor(const std::string & compressor) override;
 
 private:
+  friend class PyramidTIFFConverter; // begins pyramids with levels that are copied
+
   Content      GetEffectiveContent() const;
   unsigned int GetEffectiveTileSize() const;
   void         RefuseUnsupported() const;
   void         RefuseUnsuitableCompressor() const;
-  void         Begin();
+  void         Begin(const std::vector<gigapixel::PyramidPage> & copied = {},
+                     const std::map<std::string, std::string> &  properties = {});
 
   gigapixel::PyramidFormat GetFormat() const;
 

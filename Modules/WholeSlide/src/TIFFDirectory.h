@@ -74,6 +74,7 @@ enum class TIFFTag : std::uint16_t
   ExtraSamples = 338,
   SampleFormat = 339,
   JPEGTables = 347,
+  YCbCrSubSampling = 530,
   Copyright = 33432,
   ICCProfile = 34675,
   ImageDepth = 32997

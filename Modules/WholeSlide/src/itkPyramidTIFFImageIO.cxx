@@ -305,7 +305,8 @@ PyramidTIFFImageIO::GetFormat() const
 }
 
 void
-PyramidTIFFImageIO::Begin()
+PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
+                          const std::map<std::string, std::string> &  properties)
 {
   m_Writer.reset();
   RefuseUnsupported();
@@ -321,6 +322,7 @@ PyramidTIFFImageIO::Begin()
   description.labels = format.labels;
   description.madeBy = m_MadeBy;
   description.properties = GetImpersonalProperties(this->GetMetaDataDictionary());
+  description.properties.insert(properties.begin(), properties.end());
   metadata.description = description.Compose();
   if (format.labels)
   {
@@ -331,7 +333,8 @@ PyramidTIFFImageIO::Begin()
   {
     metadata.colorProfile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
   }
-  m_Writer = std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata);
+  m_Writer =
+    std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied);
 }
 
 void

@@ -1,0 +1,117 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkPyramidTIFFConverter_h
+#define itkPyramidTIFFConverter_h
+
+#include "GigapixelWholeSlideExport.h"
+#include "itkProcessObject.h"
+#include "itkPyramidTIFFImageIO.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace gigapixel
+{
+class CopiedLevel;
+}
+
+namespace itk
+{
+/** \class PyramidTIFFConverter
+ * \brief Makes a pyramid of a slide, of one of its levels, or of a region, copying compressed tiles where it can.
+ *
+ * Levels are copied, tile by tile and byte by byte, without decoding anything, as long as their tiles are those of the
+ * pyramid: an Aperio or generic TIFF of 8 bit or one, of a codec that all readers know (JPEG, WebP, deflate, LZW, zstd,
+ * PackBits, none; not JPEG 2000), no tile missing, and a region that begins and ends at tiles of the level, or at the
+ * slide's edge. Comments and application segments of JPEG tiles are left out, which changes no pixel. Levels below the
+ * last one that is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same
+ * codec. If not even the first level can be copied, it is decoded and compressed as the ImageIO says.
+ *
+ * What the pyramid says of itself: resolution (of the level that it begins with), place in the slide, objective power
+ * (scaled likewise), vendor, color profile, classes of labels. By default nothing else: label, macro and thumbnail
+ * pictures and all other properties of the slide, which may name a patient, are left out; KeepLabelOn() keeps them.
+ *
+ * Memory: a band of the ImageIO (8 MiB, or a row of tiles) and what the reader's tile cache may take. Update() throws
+ * itk::ExceptionObject, one sentence, and leaves nothing then; itk::ProcessAborted where AbortGenerateDataOn() was
+ * called, by a progress observer for instance.
+ *
+ * \ingroup IOFilters
+ */
+class GigapixelWholeSlide_EXPORT PyramidTIFFConverter : public ProcessObject
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(PyramidTIFFConverter);
+
+  using Self = PyramidTIFFConverter;
+  using Superclass = ProcessObject;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(PyramidTIFFConverter, ProcessObject);
+
+  /** The slide, after ReadImageInformation(): the level that it is set to becomes level 0 of the pyramid. */
+  itkSetConstObjectMacro(Slide, WholeSlideImageIO);
+  itkGetConstObjectMacro(Slide, WholeSlideImageIO);
+
+  /** x, y, width, height in level-0 pixels of the slide, inside of it; rounded to pixels of the level. All zeros, the
+   * default: everything. */
+  using RegionType = std::array<SizeValueType, 4>;
+  itkSetMacro(Region, RegionType);
+  itkGetConstMacro(Region, RegionType);
+
+  /** Name, how tiles are compressed where they are not copied, their size and content. Its dimensions, resolution and
+   * meta data are set by Update(). */
+  itkSetObjectMacro(ImageIO, PyramidTIFFImageIO);
+  itkGetModifiableObjectMacro(ImageIO, PyramidTIFFImageIO);
+
+  /** Default on. Off: everything is decoded and compressed by the codec and quality of the ImageIO. */
+  itkSetMacro(CopyTiles, bool);
+  itkGetConstMacro(CopyTiles, bool);
+  itkBooleanMacro(CopyTiles);
+
+  /** Default off. */
+  itkSetMacro(KeepLabel, bool);
+  itkGetConstMacro(KeepLabel, bool);
+  itkBooleanMacro(KeepLabel);
+
+  /** Levels and tiles that the last Update() has copied. */
+  itkGetConstMacro(NumberOfCopiedLevels, unsigned int);
+  itkGetConstMacro(NumberOfCopiedTiles, SizeValueType);
+
+  void Update() override;
+
+protected:
+  PyramidTIFFConverter();
+  ~PyramidTIFFConverter() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  using CopiedLevels = std::vector<std::unique_ptr<const gigapixel::CopiedLevel>>;
+
+  RegionType                 GetRegionOfLevel(unsigned int level) const;
+  CopiedLevels               FindCopiedLevels() const;
+  void                       PrepareContent(const gigapixel::CopiedLevel * first);
+  void                       PrepareImageIO(const RegionType & region);
+  void                       Convert();
+  void                       CopyLevels(const CopiedLevels & copied);
+  void                       CopyAssociatedImages();
+  void                       WriteRows(unsigned int level, const RegionType & region);
+  WholeSlideImageIO::Pointer OpenSlide() const;
+  void                       Advance(double pixels);
+
+  WholeSlideImageIO::ConstPointer m_Slide;
+  PyramidTIFFImageIO::Pointer     m_ImageIO;
+  RegionType                      m_Region{ { 0, 0, 0, 0 } };
+  bool                            m_CopyTiles{ true };
+  bool                            m_KeepLabel{ false };
+  unsigned int                    m_NumberOfCopiedLevels{ 0 };
+  SizeValueType                   m_NumberOfCopiedTiles{ 0 };
+  double                          m_PixelsToDo{ 0 }; // for the progress
+  double                          m_PixelsDone{ 0 };
+};
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,151 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CopiedLevel.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+namespace
+{
+/** JPEG's markers (ITU-T T.81, table B.1), without their 0xFF. */
+enum Marker : unsigned
+{
+  StartOfScan = 0xDA,
+  App0 = 0xE0,  // JFIF
+  App14 = 0xEE, // Adobe: how colors are stored
+  App15 = 0xEF,
+  Comment = 0xFE
+};
+
+/** The stream without segments that say nothing of pixels and may say anything else. One that is no proper JPEG stays
+ * as it is up to there: it is its reader's to complain. */
+std::vector<std::uint8_t>
+RemoveComments(const std::vector<std::uint8_t> & jpeg)
+{
+  std::vector<std::uint8_t> kept(jpeg.begin(), jpeg.begin() + std::min<std::ptrdiff_t>(2, jpeg.end() - jpeg.begin()));
+  std::size_t               at = kept.size();
+  while (at + 4 <= jpeg.size() && jpeg[at] == 0xFF && jpeg[at + 1] != StartOfScan)
+  {
+    const unsigned    marker = jpeg[at + 1];
+    const std::size_t size = 2 + (std::size_t{ jpeg[at + 2] } << 8 | jpeg[at + 3]);
+    const std::size_t end = std::min(at + size, jpeg.size());
+    const bool        isRemark = marker == Comment || (marker > App0 && marker <= App15 && marker != App14);
+    if (!isRemark)
+    {
+      kept.insert(
+        kept.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(at), jpeg.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    at = end;
+  }
+  kept.insert(kept.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(at), jpeg.end());
+  return kept;
+}
+
+std::vector<std::uint16_t>
+GetShorts(const TIFFFile & file, const TIFFPage & page, TIFFTag tag)
+{
+  const TIFFEntry * const entry = page.Find(tag);
+  if (entry == nullptr)
+  {
+    return {};
+  }
+  const auto values = file.ReadIntegers(*entry, 65536 * 3);
+  return { values.begin(), values.end() };
+}
+
+/** Whether all readers of TIFF decode tiles of this page. */
+bool
+IsCommon(const TIFFPage & page)
+{
+  constexpr TIFFCompression common[] = { TIFFCompression::None,      TIFFCompression::LZW,
+                                         TIFFCompression::JPEG,      TIFFCompression::AdobeDeflate,
+                                         TIFFCompression::Deflate,   TIFFCompression::PackBits,
+                                         TIFFCompression::Zstandard, TIFFCompression::WebP };
+  const bool knownCodec = std::any_of(std::begin(common), std::end(common), [&page](TIFFCompression compression) {
+    return page.compression == static_cast<unsigned>(compression);
+  });
+  const bool knownSamples = (page.samples == 1 || page.samples == 3) && (page.bits == 8 || page.bits == 1);
+  return knownCodec && knownSamples && page.tiled && !page.separatePlanes && page.orientation == 1 &&
+         page.fillOrder == 1 && page.pieceWidth % 16 == 0 && page.pieceHeight % 16 == 0;
+}
+
+PyramidPage
+MakePage(const TIFFFile & file, const TIFFPage & page)
+{
+  PyramidPage made;
+  made.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
+  made.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
+  made.bits = static_cast<std::uint16_t>(page.bits);
+  made.samples = static_cast<std::uint16_t>(page.samples);
+  made.compression = static_cast<std::uint16_t>(page.compression);
+  made.photometric = static_cast<std::uint16_t>(page.photometric);
+  made.predictor = static_cast<std::uint16_t>(page.predictor);
+  if (page.photometric == static_cast<unsigned>(TIFFPhotometric::YCbCr))
+  {
+    made.subsampling = GetShorts(file, page, TIFFTag::YCbCrSubSampling);
+    made.subsampling = made.subsampling.size() == 2 ? made.subsampling : std::vector<std::uint16_t>{ 2, 2 };
+  }
+  made.colorMap = GetShorts(file, page, TIFFTag::ColorMap);
+  const std::string tables = page.GetBytes(TIFFTag::JPEGTables);
+  made.jpegTables = RemoveComments({ tables.begin(), tables.end() });
+  return made;
+}
+
+/** The tiles of an axis that a stretch of it begins and ends at; none where it does not. */
+bool
+IsOfWholeTiles(std::uint64_t begin, std::uint64_t size, std::uint64_t all, std::uint64_t tile)
+{
+  const std::uint64_t end = begin + size;
+  return size > 0 && begin % tile == 0 && (end == all || (end < all && end % tile == 0));
+}
+} // namespace
+
+std::unique_ptr<const CopiedLevel>
+CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
+                  std::size_t                       level,
+                  std::uint64_t                     x,
+                  std::uint64_t                     y,
+                  std::uint64_t                     width,
+                  std::uint64_t                     height)
+{
+  const TIFFPage & page = layout->GetPage(layout->GetLevels()[level]);
+  if (!IsCommon(page) || !FindObstacle(page).what.empty() || !IsOfWholeTiles(x, width, page.width, page.pieceWidth) ||
+      !IsOfWholeTiles(y, height, page.height, page.pieceHeight))
+  {
+    return nullptr;
+  }
+  std::unique_ptr<CopiedLevel> found(new CopiedLevel);
+  found->m_Page = MakePage(layout->GetFile(), page);
+  found->m_Page.width = width;
+  found->m_Page.height = height;
+  found->m_Pieces = page.ReadPieces();
+  const std::uint64_t tilesAcross = (page.width + page.pieceWidth - 1) / page.pieceWidth;
+  for (std::uint64_t row = 0; row < found->m_Page.GetTilesDown(); ++row)
+  {
+    for (std::uint64_t column = 0; column < found->m_Page.GetTilesAcross(); ++column)
+    {
+      const std::uint64_t tile = (y / page.pieceHeight + row) * tilesAcross + x / page.pieceWidth + column;
+      if (found->m_Pieces.sizes[tile] == 0 || found->m_Pieces.offsets[tile] == 0)
+      {
+        return nullptr;
+      }
+      found->m_Tiles.push_back(tile);
+    }
+  }
+  found->m_Layout = std::move(layout);
+  return found;
+}
+
+std::vector<std::uint8_t>
+CopiedLevel::ReadTile(std::uint64_t tile) const
+{
+  const std::uint64_t       number = m_Tiles[tile];
+  const std::uint64_t       size = m_Pieces.sizes[number];
+  const RandomAccessFile &  file = m_Layout->GetFile().GetFile();
+  std::vector<std::uint8_t> bytes(std::min(size, file.GetSize()));
+  file.Read(m_Pieces.offsets[number], bytes.data(), static_cast<std::size_t>(size));
+  const bool isJPEG = m_Page.compression == static_cast<unsigned>(TIFFCompression::JPEG);
+  return isJPEG ? RemoveComments(bytes) : bytes;
+}
+
+} // namespace gigapixel
