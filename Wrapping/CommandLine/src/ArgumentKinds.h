@@ -11,64 +11,62 @@
 namespace gigapixel::commandline
 {
 
-Argument Slides(const std::string & description);
+GigapixelCommandLine_EXPORT Argument Slides(const std::string & description);
 
-Argument Slide(const std::string & description);
+GigapixelCommandLine_EXPORT Argument Slide(const std::string & description);
 
-Argument InputFile(const std::string & name,
-                   const std::string & placeholder,
-                   const std::string & content,
-                   const std::string & text);
+GigapixelCommandLine_EXPORT Argument InputFile(const std::string & name,
+                                               const std::string & placeholder,
+                                               const std::string & content,
+                                               const std::string & text);
 
-Argument OutputFile(const std::string & name,
-                    const std::string & placeholder,
-                    const std::string & content,
-                    const std::string & text);
+GigapixelCommandLine_EXPORT Argument OutputFile(const std::string & name,
+                                                const std::string & placeholder,
+                                                const std::string & content,
+                                                const std::string & text);
 
-Argument Output(const std::string & placeholder, const std::string & content, const std::string & text);
+GigapixelCommandLine_EXPORT Argument Output(const std::string & placeholder,
+                                            const std::string & content,
+                                            const std::string & text);
 
-Argument Switch(const std::string & name, const std::string & text);
+GigapixelCommandLine_EXPORT Argument Switch(const std::string & name, const std::string & text);
 
-Argument Choice(const std::string &      name,
-                std::vector<std::string> choices,
-                const std::string &      value,
-                const std::string &      text);
+GigapixelCommandLine_EXPORT Argument Choice(const std::string &      name,
+                                            std::vector<std::string> choices,
+                                            const std::string &      value,
+                                            const std::string &      text);
 
-Argument Integer(const std::string & name,
-                 const std::string & value,
-                 double              least,
-                 double              most,
-                 const std::string & text);
+GigapixelCommandLine_EXPORT Argument
+Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text);
 
-Argument Number(const std::string & name,
-                const std::string & value,
-                double              least,
-                double              most,
-                const std::string & text);
+GigapixelCommandLine_EXPORT Argument
+Number(const std::string & name, const std::string & value, double least, double most, const std::string & text);
 
 /** Between 0.05 and 20 µm is what microscopes of slides give. */
-Argument Resolution(const std::string & name, const std::string & value, const std::string & text);
+GigapixelCommandLine_EXPORT Argument Resolution(const std::string & name,
+                                                const std::string & value,
+                                                const std::string & text);
 
-Argument SlideResolution();
+GigapixelCommandLine_EXPORT Argument SlideResolution();
 
-Argument Required(Argument argument);
+GigapixelCommandLine_EXPORT Argument Required(Argument argument);
 
-Argument OneOf(const std::string & alternative, Argument argument);
+GigapixelCommandLine_EXPORT Argument OneOf(const std::string & alternative, Argument argument);
 
-Argument Level();
+GigapixelCommandLine_EXPORT Argument Level();
 
-Argument LevelResolution();
+GigapixelCommandLine_EXPORT Argument LevelResolution();
 
-Argument Network();
+GigapixelCommandLine_EXPORT Argument Network();
 
-Argument Memory();
+GigapixelCommandLine_EXPORT Argument Memory();
 
-Argument TileSize();
+GigapixelCommandLine_EXPORT Argument TileSize();
 
-Argument Overwrite();
+GigapixelCommandLine_EXPORT Argument Overwrite();
 
 /** Those that every command takes. */
-std::vector<Argument> CommonArguments();
+GigapixelCommandLine_EXPORT std::vector<Argument> CommonArguments();
 
 } // namespace gigapixel::commandline
 

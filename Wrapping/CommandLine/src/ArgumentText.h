@@ -21,7 +21,8 @@ GigapixelCommandLine_EXPORT std::optional<double> ReadNumber(const std::string &
 std::optional<std::int64_t> ReadInteger(const std::string & text);
 
 /** Whole numbers between any of these separators; empty where one is none. */
-std::vector<std::int64_t> ReadIntegers(const std::string & text, const std::string & separators);
+GigapixelCommandLine_EXPORT std::vector<std::int64_t> ReadIntegers(const std::string & text,
+                                                                   const std::string & separators);
 
 /** \throw UsageError unless the text is a value of the argument's type and range. */
 void CheckValue(const Argument & argument, const std::string & value);
