@@ -4,6 +4,7 @@
 
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
+#include "gigapixelRanks.h"
 
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@ struct TrainingOptions
    * takes twice as many steps from our initial weights; 1e-2 does not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
   double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
+  int           imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
   int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
   bool          augment{ true };          ///< flips and right-angle rotations, one of eight per step
   std::uint64_t seed{ 1 };                ///< of weights, order and augmentation
@@ -34,8 +36,13 @@ struct TrainingOptions
   int           threads{ 0 };  ///< 0: as many as the machine has cores
   std::int64_t  tileSize{ 0 }; ///< 0: the plan's
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs, earlyStopping, memory and threads may differ. */
+   * options than it began with. epochs, earlyStopping, memory, threads and ranks may differ. */
   bool resume{ false };
+  /** Several processes that train one network together: each makes a Trainer with the same samples and options and
+   * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks
+   * than images; all ranks have the same models in the end, the same bits as one process makes. Only rank 0 has a run
+   * folder. Null: this process alone. */
+  std::shared_ptr<Ranks> ranks;
 };
 
 /** State after one step, or after one epoch. */
@@ -86,7 +93,8 @@ public:
   /** \return false if the observer stopped it
    * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
    * used, a budget that is too small, labels that do not fit the network, or a loss that is no number any more. What
-   * sources throw is passed on. */
+   * sources throw is passed on. Where one rank throws, the others throw its reason, and where one is stopped, all are.
+   */
   bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */

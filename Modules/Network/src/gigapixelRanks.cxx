@@ -1,28 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRanks.h"
+#include "gigapixelModuleFile.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <stdexcept>
-
-#include <dlfcn.h>
 
 namespace gigapixel
 {
-namespace
-{
-
-/** Beside this library. */
-std::string
-GetModulePath()
-{
-  Dl_info library{};
-  dladdr(reinterpret_cast<const void *>(&GetModulePath), &library);
-  const auto folder = std::filesystem::weakly_canonical(library.dli_fname).parent_path();
-  return (folder / "ITKGigapixel" / "libGigapixelRanks.so").string();
-}
-
-} // namespace
 
 std::shared_ptr<Ranks>
 Ranks::Join(const Launch & launch)
@@ -32,15 +16,15 @@ Ranks::Join(const Launch & launch)
     return std::make_shared<Ranks>();
   }
   using JoinFunction = Ranks * (*)(const Launch *);
-  // Never unloaded: LibTorch does not like it.
-  void * const module = dlopen(GetModulePath().c_str(), RTLD_NOW | RTLD_LOCAL);
-  void * const join = module ? dlsym(module, "GigapixelJoinRanks") : nullptr;
-  if (!join)
+  void * join = nullptr;
+  try
   {
-    const char * const reason = dlerror();
+    join = FindInModule("GigapixelRanks", "GigapixelJoinRanks");
+  }
+  catch (const std::runtime_error & error)
+  {
     throw std::runtime_error("a launcher started " + std::to_string(launch.ranks) +
-                             " ranks, but the module that connects them does not load (" +
-                             (reason ? reason : "unknown reason") +
+                             " ranks, but the module that connects them does not load (" + error.what() +
                              "): build with Gloo's headers (Debian: libgloo-dev), or start one process");
   }
   return std::shared_ptr<Ranks>(reinterpret_cast<JoinFunction>(join)(&launch));

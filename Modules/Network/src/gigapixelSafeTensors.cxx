@@ -25,24 +25,6 @@ Refuse(const std::string & path, const std::string & reason)
   throw std::runtime_error("model file \"" + path + "\" " + reason);
 }
 
-std::string
-ReadFile(const std::string & path)
-{
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-  {
-    Refuse(path, "is no regular file"); // opening a pipe would wait for ever
-  }
-  std::ifstream     file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file || content.str().empty())
-  {
-    Refuse(path, file.is_open() ? "is empty or cannot be read" : "cannot be opened");
-  }
-  return content.str();
-}
-
 std::size_t
 GetBytesPerValue(const std::string & type)
 {
@@ -87,6 +69,24 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
 }
 
 } // namespace
+
+std::string
+ReadFile(const std::string & path)
+{
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+  {
+    Refuse(path, "is no regular file"); // opening a pipe would wait for ever
+  }
+  std::ifstream     file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (!file || content.str().empty())
+  {
+    Refuse(path, file.is_open() ? "is empty or cannot be read" : "cannot be opened");
+  }
+  return content.str();
+}
 
 SafeTensors
 SafeTensors::Load(const std::string & path)

@@ -39,6 +39,9 @@ struct SafeTensors
   void Add(const std::string & name, const std::vector<std::int64_t> & shape, const std::vector<double> & values);
 };
 
+/** The content of a file. \throw std::runtime_error names the file */
+std::string ReadFile(const std::string & path);
+
 /** Writes a file beside the path, flushes it to the disk and renames it; the old file stays if anything fails.
  * \throw std::runtime_error names the file */
 void WriteFileAtomically(const std::string & path, const std::string & content);

@@ -71,6 +71,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
                               LabelSource &    labels,
                               TResult &        sum,
                               const Progress & progress,
+                              const RankTeam & team,
                               const TCompute & compute)
 {
   CheckPixels(pixels);
@@ -83,20 +84,24 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
   }
   const TileGrid       grid(m_Network, size, m_TileSize);
   const std::int64_t   tiles = grid.GetNumberOfTiles();
+  const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
   return m_Workers.Run(
-    tiles,
+    own,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
-      ReadPixels(pixels, grid.GetTile(index), data);
+      ReadPixels(pixels, grid.GetTile(team.GetOwn(index)), data);
       ReadClasses(labels, data.tile, m_Network.GetNumberOfClasses(), data);
       TResult & result = results[index % results.size()];
       result = TResult{};
       compute(data, result);
     },
     [&](std::int64_t index) {
+      const std::int64_t tile = team.GetOwn(index);
+      team.TakeOver(tile, sum, m_Network);
       sum.Add(results[index % results.size()]);
-      return !progress || progress(static_cast<double>(index + 1) / tiles);
+      team.HandOver(tile, tiles, sum, m_Network);
+      return !progress || progress(static_cast<double>(index + 1) / own);
     });
 }
 
@@ -104,20 +109,31 @@ bool
 StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  LabelSource &    labels,
                                  LossGradient &   sum,
-                                 const Progress & progress)
+                                 const Progress & progress,
+                                 const RankTeam & team)
 {
   sum = LossGradient{};
-  return SumOverTiles(pixels, labels, sum, progress, [this](TileData & data, LossGradient & result) {
+  return SumOverTiles(pixels, labels, sum, progress, team, [this](TileData & data, LossGradient & result) {
     m_Tiles.AddGradient(data, result);
   });
 }
 
 bool
-StreamedNetwork::ComputeScore(PixelSource & pixels, LabelSource & labels, Score & sum, const Progress & progress)
+StreamedNetwork::ComputeScore(PixelSource &    pixels,
+                              LabelSource &    labels,
+                              Score &          sum,
+                              const Progress & progress,
+                              const RankTeam & team)
 {
   sum = Score{};
   return SumOverTiles(
-    pixels, labels, sum, progress, [this](TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
+    pixels, labels, sum, progress, team, [this](TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
+}
+
+int
+StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) const
+{
+  return team.GetRankOf(TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles() - 1);
 }
 
 template <typename TCompute>

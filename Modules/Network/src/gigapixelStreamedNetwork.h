@@ -2,7 +2,7 @@
 #ifndef gigapixelStreamedNetwork_h
 #define gigapixelStreamedNetwork_h
 
-#include "gigapixelTileNetwork.h"
+#include "gigapixelRankTeam.h"
 #include "gigapixelWorkers.h"
 
 #include <functional>
@@ -35,10 +35,22 @@ public:
     return m_Network;
   }
 
-  /** Sums over the image's pixels. */
-  bool ComputeGradient(PixelSource & pixels, LabelSource & labels, LossGradient & sum, const Progress & progress = {});
+  /** Sums over the image's pixels. A team of several ranks computes it together: all of them call this, and the last
+   * one (see GetLastRank()) has the sum. */
+  bool ComputeGradient(PixelSource &    pixels,
+                       LabelSource &    labels,
+                       LossGradient &   sum,
+                       const Progress & progress = {},
+                       const RankTeam & team = {});
 
-  bool ComputeScore(PixelSource & pixels, LabelSource & labels, Score & sum, const Progress & progress = {});
+  bool ComputeScore(PixelSource &    pixels,
+                    LabelSource &    labels,
+                    Score &          sum,
+                    const Progress & progress = {},
+                    const RankTeam & team = {});
+
+  /** The rank of the team that adds the image's last tile. */
+  int GetLastRank(const PixelSource & pixels, const RankTeam & team) const;
 
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});
@@ -58,6 +70,7 @@ private:
                     LabelSource &    labels,
                     TResult &        sum,
                     const Progress & progress,
+                    const RankTeam & team,
                     const TCompute & compute);
 
   template <typename TCompute>

@@ -3,13 +3,13 @@
 #include "gigapixelInitialWeights.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelRankTeam.h"
 #include "gigapixelRandom.h"
 #include "gigapixelRunFolder.h"
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelTrainingSettings.h"
 #include "gigapixelTrainingState.h"
 #include "gigapixelWholeNetwork.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -45,41 +45,25 @@ CountPixels(const Sample & sample)
   return size.width * size.height;
 }
 
-std::string
-Describe(Size size)
-{
-  return std::to_string(size.width) + " x " + std::to_string(size.height);
-}
-
-nlohmann::ordered_json
-ToJson(const std::vector<Sample> & samples)
-{
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Sample & sample : samples)
-  {
-    const Size size = sample.pixels->GetSize();
-    list.push_back({ sample.name, size.width, size.height });
-  }
-  return list;
-}
-
 } // namespace
 
 struct Trainer::Implementation
 {
-  NetworkDescription  network;
-  TrainingOptions     options;
-  std::string         folderPath;
-  std::vector<Sample> training;
-  std::vector<Sample> validation;
-  double              micronsPerPixel{ 0 };
-  Model               best;
-  Model               last;
+  NetworkDescription     network;
+  TrainingOptions        options;
+  std::shared_ptr<Ranks> ranks{ std::make_shared<Ranks>() };
+  std::string            folderPath;
+  std::vector<Sample>    training;
+  std::vector<Sample>    validation;
+  double                 micronsPerPixel{ 0 };
+  Model                  best;
+  Model                  last;
 
   // While Run() is on.
   std::unique_ptr<RunFolder>       folder;
   std::unique_ptr<StreamedNetwork> streamed;
   MemoryPlan                       plan;
+  int                              run{ 1 }; ///< tiles that go to one rank in a row
   std::string                      settings;
   TrainingState                    state;
   TrainingProgress                 progress;
@@ -88,71 +72,30 @@ struct Trainer::Implementation
   bool Run();
 
 private:
-  void        CheckOptions() const;
-  void        CheckSample(const Sample & sample) const;
   void        MakePlan();
-  std::string MakeSettings() const;
   void        Prepare();
+  void        AgreeOnPlan();
   void        Begin();
-  void        Resume(const SafeTensors & file);
+  void        Resume(const SafeTensors & checkpoint, const std::string & file);
   bool        IsFinished() const;
+  int         GetNumberOfSteps() const;
+  std::string ShareText(std::string text);
+
+  std::vector<std::int64_t> CountAllClasses();
 
   std::vector<std::size_t> GetOrder() const;
-  bool                     RunStep(std::size_t sample);
-  bool                     ComputeGradient(PixelSource & pixels, LabelSource & labels, LossGradient & sum);
-  bool                     Validate(double & loss, Score & total);
-  bool                     FinishEpoch();
-  void                     Save();
-  Model                    MakeModel() const;
-  bool                     Report(double fraction);
+  bool                     RunStep(const std::vector<std::size_t> & order);
+  LossGradient             Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images);
+  bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
+  bool Validate(double & loss, Score & total);
+
+  template <typename TSum, typename TCompute>
+  bool  ShareOut(const std::vector<const Sample *> & images, std::vector<TSum> & sums, const TCompute & compute);
+  bool  FinishEpoch();
+  void  Save();
+  Model MakeModel() const;
+  bool  Report(double fraction);
 };
-
-void
-Trainer::Implementation::CheckOptions() const
-{
-  const auto refuse = [](const std::string & what) { throw std::invalid_argument(what); };
-  if (training.empty())
-  {
-    refuse("there is no training sample");
-  }
-  if (options.epochs < 1)
-  {
-    refuse("the number of epochs must be at least 1");
-  }
-  if (!(options.learningRate > 0) || !std::isfinite(options.learningRate))
-  {
-    refuse("the learning rate must be positive");
-  }
-  if (!(options.learningRateDecay > 0 && options.learningRateDecay <= 1))
-  {
-    refuse("the learning-rate decay must be above 0 and at most 1");
-  }
-  if (options.earlyStopping > 0 && validation.empty())
-  {
-    refuse("early stopping needs validation samples");
-  }
-}
-
-void
-Trainer::Implementation::CheckSample(const Sample & sample) const
-{
-  const Size pixels = sample.pixels->GetSize(), labels = sample.labels->GetSize();
-  if (pixels.width < 1 || pixels.height < 1)
-  {
-    throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
-  }
-  if (pixels.width != labels.width || pixels.height != labels.height)
-  {
-    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + Describe(labels) +
-                                ") than the pixels (" + Describe(pixels) + ")");
-  }
-  if (static_cast<int>(sample.pixels->GetNumberOfChannels()) != network.channels)
-  {
-    throw std::invalid_argument("sample \"" + sample.name + "\" has " +
-                                std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
-                                network.name + "\" takes " + std::to_string(network.channels));
-  }
-}
 
 void
 Trainer::Implementation::MakePlan()
@@ -183,59 +126,100 @@ Trainer::Implementation::MakePlan()
   }
 }
 
-std::string
-Trainer::Implementation::MakeSettings() const
-{
-  const nlohmann::ordered_json json{ { "network", nlohmann::ordered_json::parse(network.ToJSON()) },
-                                     { "learning rate", options.learningRate },
-                                     { "learning-rate decay", options.learningRateDecay },
-                                     { "augmentation", options.augment },
-                                     { "seed", options.seed },
-                                     { "strategy", plan.strategy == Strategy::Whole ? "whole" : "streamed" },
-                                     { "tile size", plan.tileSize },
-                                     { "microns per pixel", micronsPerPixel },
-                                     { "training samples", ToJson(training) },
-                                     { "validation samples", ToJson(validation) } };
-  return json.dump();
-}
-
 void
 Trainer::Implementation::Prepare()
 {
-  CheckOptions();
-  std::for_each(training.begin(), training.end(), [this](const Sample & s) { CheckSample(s); });
-  std::for_each(validation.begin(), validation.end(), [this](const Sample & s) { CheckSample(s); });
-  SafeTensors checkpoint;
-  bool        resume = false;
-  if (!folderPath.empty())
+  CheckTraining(network, options, training, validation);
+  bool resume = false;
+  if (!folderPath.empty() && ranks->GetRank() == 0)
   {
     folder = std::make_unique<RunFolder>(folderPath, options.resume);
     resume = options.resume && folder->HoldsCheckpoint();
   }
-  if (resume)
+  // Only rank 0 needs to see the folder.
+  const std::string kept = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
+  const std::string file = folderPath + "/last.safetensors";
+  SafeTensors       checkpoint;
+  if (!kept.empty())
   {
     // What the plan chose when the run began stays, whatever the budget is now.
-    checkpoint = SafeTensors::Load(folder->GetLastFile());
-    const bool whole = GetSetting(checkpoint, folder->GetLastFile(), "strategy") == "\"whole\"";
+    checkpoint = SafeTensors::Parse(kept, file);
+    const bool whole = GetSetting(checkpoint, file, "strategy") == "\"whole\"";
     options.strategy = options.strategy != Strategy::Automatic ? options.strategy
                        : whole                                 ? Strategy::Whole
                                                                : Strategy::Streamed;
-    options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, folder->GetLastFile()).tileSize;
+    options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
   }
-  MakePlan();
-  settings = MakeSettings();
+  AgreeOnPlan();
   streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight);
-  resume ? Resume(checkpoint) : Begin();
+  kept.empty() ? Begin() : Resume(checkpoint, file);
+}
+
+/** That of rank 0 for all. */
+std::string
+Trainer::Implementation::ShareText(std::string text)
+{
+  ranks->Broadcast(text);
+  return text;
+}
+
+/** Rank 0 plans, and the others do as it does, each within its own budget. */
+void
+Trainer::Implementation::AgreeOnPlan()
+{
+  std::int64_t agreed[3] = {};
+  if (ranks->GetRank() == 0)
+  {
+    MakePlan();
+    agreed[0] = static_cast<std::int64_t>(plan.strategy);
+    agreed[1] = plan.tileSize;
+    agreed[2] = plan.tilesInFlight;
+  }
+  ranks->Broadcast(0, agreed, sizeof(agreed));
+  if (ranks->GetRank() != 0)
+  {
+    options.strategy = static_cast<Strategy>(agreed[0]);
+    options.tileSize = agreed[1];
+    MakePlan();
+  }
+  run = static_cast<int>(agreed[2]);
+  settings = DescribeTraining(network, options, plan, micronsPerPixel, training, validation);
+  if (ShareText(settings) != settings)
+  {
+    throw std::invalid_argument("the samples or options are others than those of rank 0: all ranks need the same");
+  }
+}
+
+/** Each rank counts a part of the images. */
+std::vector<std::int64_t>
+Trainer::Implementation::CountAllClasses()
+{
+  const int                 rank = ranks->GetRank(), number = ranks->GetNumberOfRanks();
+  std::vector<std::int64_t> counts(network.GetNumberOfClasses());
+  for (std::size_t i = rank; i < training.size(); i += number)
+  {
+    CountClasses(*training[i].labels, counts);
+    ranks->ReportProgress();
+  }
+  const std::size_t         bytes = counts.size() * sizeof(counts[0]);
+  std::vector<std::int64_t> others(counts.size());
+  if (rank > 0)
+  {
+    ranks->Receive(rank - 1, others.data(), bytes);
+  }
+  std::transform(counts.begin(), counts.end(), others.begin(), counts.begin(), std::plus<>());
+  if (rank + 1 < number)
+  {
+    ranks->Send(rank + 1, counts.data(), bytes);
+  }
+  ranks->Broadcast(number - 1, counts.data(), bytes);
+  return counts;
 }
 
 void
 Trainer::Implementation::Begin()
 {
-  std::vector<std::int64_t> counts(network.GetNumberOfClasses());
-  for (const Sample & sample : training)
-  {
-    CountClasses(*sample.labels, counts);
-  }
+  const auto          counts = CountAllClasses();
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
   std::vector<double> shares(counts.size());
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
@@ -248,13 +232,16 @@ Trainer::Implementation::Begin()
 }
 
 void
-Trainer::Implementation::Resume(const SafeTensors & file)
+Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::string & file)
 {
-  const std::string path = folder->GetLastFile();
-  CheckSettings(GetSettings(file, path), settings, folderPath);
-  state = TrainingState::FromFile(file, path);
-  last = MakeModel();
-  best = state.history.empty() ? last : Model::Load(folder->GetBestFile());
+  CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
+  state = TrainingState::FromFile(checkpoint, file);
+  last = best = MakeModel();
+  if (!state.history.empty())
+  {
+    const std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
+    best = ToModel(SafeTensors::Parse(content, folderPath + "/best.safetensors"), folderPath);
+  }
 }
 
 bool
@@ -262,6 +249,14 @@ Trainer::Implementation::IsFinished() const
 {
   return state.epoch >= options.epochs ||
          (options.earlyStopping > 0 && state.epochsWithoutBetter >= options.earlyStopping);
+}
+
+/** Of an epoch. */
+int
+Trainer::Implementation::GetNumberOfSteps() const
+{
+  const int images = static_cast<int>(training.size());
+  return (images + options.imagesPerStep - 1) / options.imagesPerStep;
 }
 
 /** A new order for each epoch, by the shuffle of Fisher and Yates. */
@@ -285,58 +280,130 @@ Trainer::Implementation::Report(double fraction)
   return !observer || observer(progress);
 }
 
+/** Sums over several images that are worked on at the same time: each rank computes its part, and rank 0 gets the
+ * sums.
+ * \param compute (number of the image, its team, sum) does this rank's part of an image
+ * \return false if it was stopped */
+template <typename TSum, typename TCompute>
 bool
-Trainer::Implementation::ComputeGradient(PixelSource & pixels, LabelSource & labels, LossGradient & sum)
+Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
+                                  std::vector<TSum> &                 sums,
+                                  const TCompute &                    compute)
 {
+  const int number = static_cast<int>(images.size());
+  sums.assign(number, TSum{});
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    if (team.ContainsThis() && !NameSampleInErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
+    {
+      return false;
+    }
+  }
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    const int      last = streamed->GetLastRank(*images[i]->pixels, team);
+    if (last != 0 && ranks->GetRank() == last)
+    {
+      RankTeam::Send(*ranks, 0, sums[i], network);
+    }
+    else if (last != 0 && ranks->GetRank() == 0)
+    {
+      RankTeam::Receive(*ranks, last, sums[i], network);
+    }
+  }
+  return true;
+}
+
+/** \param number of the step's image among all that the run takes */
+bool
+Trainer::Implementation::ComputeGradient(const Sample &   sample,
+                                         std::int64_t     number,
+                                         const RankTeam & team,
+                                         LossGradient &   sum)
+{
+  Random              random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
+  const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
+  OrientedPixelSource pixels(*sample.pixels, orientation);
+  OrientedLabelSource labels(*sample.labels, orientation);
+  progress.sample = sample.name;
   if (plan.strategy == Strategy::Whole)
   {
     sum = ComputeWholeGradient(
       network, state.parameters, pixels, labels, Precision::Float, GetNumberOfThreads(options.threads));
     return true;
   }
-  streamed->SetParameters(state.parameters);
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
-    pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); });
+    pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
+}
+
+/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
+LossGradient
+Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images)
+{
+  LossGradient mean;
+  mean.gradient.resize(state.parameters.size());
+  for (std::size_t i = 0; i < sums.size(); ++i)
+  {
+    if (sums[i].pixels == 0)
+    {
+      throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
+    }
+    const double weight = static_cast<double>(sums[i].pixels) * static_cast<double>(sums.size());
+    const double loss = sums[i].loss / weight;
+    if (!std::isfinite(loss))
+    {
+      throw std::runtime_error("the loss of sample \"" + images[i]->name +
+                               "\" is no finite number any more: begin again with a smaller learning rate");
+    }
+    mean.loss += loss;
+    for (std::size_t j = 0; j < mean.gradient.size(); ++j)
+    {
+      mean.gradient[j] += sums[i].gradient[j] / weight;
+    }
+  }
+  return mean;
 }
 
 bool
-Trainer::Implementation::RunStep(std::size_t index)
+Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
 {
-  const Sample &      sample = training[index];
-  Random              random(options.seed,
-                Random::Purpose::Augmentation,
-                static_cast<std::uint64_t>(state.epoch) * training.size() + state.step);
-  const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
-  OrientedPixelSource pixels(*sample.pixels, orientation);
-  OrientedLabelSource labels(*sample.labels, orientation);
+  const std::size_t           first = static_cast<std::size_t>(state.step) * options.imagesPerStep;
+  const std::size_t           end = std::min(order.size(), first + options.imagesPerStep);
+  std::vector<const Sample *> images;
+  for (std::size_t i = first; i < end; ++i)
+  {
+    images.push_back(&training[order[i]]);
+  }
   progress.step = state.step + 1;
-  progress.sample = sample.name;
   progress.loss = NaN;
-  LossGradient sum;
-  if (!NameSampleInErrors(sample, [&] { return ComputeGradient(pixels, labels, sum); }))
+  if (plan.strategy != Strategy::Whole)
+  {
+    streamed->SetParameters(state.parameters);
+  }
+  std::vector<LossGradient> sums;
+  const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
+  if (!ShareOut(images, sums, [&](int i, const RankTeam & team, LossGradient & sum) {
+        return ComputeGradient(*images[i], number + i, team, sum);
+      }))
   {
     return false;
   }
-  if (sum.pixels == 0)
+  LossGradient mean;
+  mean.gradient.resize(state.parameters.size());
+  if (ranks->GetRank() == 0)
   {
-    throw std::runtime_error("sample \"" + sample.name + "\" has no pixel that takes part in the loss");
+    mean = Average(sums, images);
   }
-  const double loss = sum.loss / sum.pixels;
-  if (!std::isfinite(loss))
-  {
-    throw std::runtime_error("the loss of sample \"" + sample.name +
-                             "\" is no finite number any more: begin again with a smaller learning rate");
-  }
-  for (double & value : sum.gradient)
-  {
-    value /= static_cast<double>(sum.pixels);
-  }
-  state.adam.Step(state.learningRate, sum.gradient, state.parameters);
-  state.lossSum += loss;
+  ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
+  ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
+  state.adam.Step(state.learningRate, mean.gradient, state.parameters);
+  state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   Save();
-  progress.loss = loss;
+  progress.loss = mean.loss;
   return Report(1);
 }
 
@@ -344,29 +411,32 @@ bool
 Trainer::Implementation::Validate(double & loss, Score & total)
 {
   streamed->SetParameters(state.parameters);
-  progress.validating = true;
-  loss = 0;
+  std::vector<const Sample *> images;
   for (const Sample & sample : validation)
   {
-    progress.sample = sample.name;
-    Score      score;
-    const auto report = [this](double fraction) { return Report(fraction); };
-    if (!NameSampleInErrors(sample,
-                            [&] { return streamed->ComputeScore(*sample.pixels, *sample.labels, score, report); }))
+    images.push_back(&sample);
+  }
+  std::vector<Score> scores;
+  progress.validating = true;
+  const bool done = ShareOut(images, scores, [&](int i, const RankTeam & team, Score & score) {
+    progress.sample = images[i]->name;
+    return streamed->ComputeScore(
+      *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
+  });
+  progress.validating = false;
+  loss = 0;
+  for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
+  {
+    if (scores[i].pixels == 0)
     {
-      progress.validating = false;
-      return false;
-    }
-    if (score.pixels == 0)
-    {
-      throw std::runtime_error("validation sample \"" + sample.name + "\" has no pixel that takes part in the loss");
+      throw std::runtime_error("validation sample \"" + images[i]->name +
+                               "\" has no pixel that takes part in the loss");
     }
     // Every image weighs the same, as it does in training.
-    loss += score.GetMeanLoss() / static_cast<double>(validation.size());
-    total.Add(score);
+    loss += scores[i].GetMeanLoss() / static_cast<double>(validation.size());
+    total.Add(scores[i]);
   }
-  progress.validating = false;
-  return true;
+  return done;
 }
 
 bool
@@ -383,6 +453,8 @@ Trainer::Implementation::FinishEpoch()
       return false;
     }
     record.validationDice = total.GetDice();
+    ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
+    ranks->Broadcast(0, &record.validationDice, sizeof(record.validationDice));
   }
   const bool better = validation.empty() || record.validationLoss < state.bestLoss;
   if (better && !validation.empty())
@@ -437,7 +509,7 @@ Trainer::Implementation::Run()
 {
   Prepare();
   progress = TrainingProgress{};
-  progress.stepsPerEpoch = static_cast<int>(training.size());
+  progress.stepsPerEpoch = GetNumberOfSteps();
   progress.validationLoss = state.history.empty() ? NaN : state.history.back().validationLoss;
   progress.validationDice = state.history.empty() ? NaN : state.history.back().validationDice;
   while (!IsFinished())
@@ -446,9 +518,9 @@ Trainer::Implementation::Run()
     progress.epochDone = false;
     progress.learningRate = state.learningRate;
     const std::vector<std::size_t> order = GetOrder();
-    while (state.step < static_cast<int>(order.size()))
+    while (state.step < GetNumberOfSteps())
     {
-      if (!RunStep(order[state.step]))
+      if (!RunStep(order))
       {
         return false;
       }
@@ -467,6 +539,10 @@ Trainer::Trainer(const NetworkDescription & network, const TrainingOptions & opt
   network.Validate();
   m_Implementation->network = network;
   m_Implementation->options = options;
+  if (options.ranks)
+  {
+    m_Implementation->ranks = options.ranks;
+  }
   m_Implementation->folderPath = runFolder;
 }
 
@@ -505,7 +581,24 @@ Trainer::Run(const Observer & observer)
     }
   } release{ *m_Implementation };
   m_Implementation->observer = observer;
-  return m_Implementation->Run();
+  try
+  {
+    if (m_Implementation->Run())
+    {
+      return true;
+    }
+    m_Implementation->ranks->Stop();
+  }
+  catch (const Ranks::Stopped &)
+  {
+    // By another rank.
+  }
+  catch (const std::exception & error)
+  {
+    m_Implementation->ranks->Fail(error.what());
+    throw;
+  }
+  return false;
 }
 
 const Model &

@@ -106,6 +106,7 @@ void
 RankWatch::Start()
 {
   m_Store->setTimeout(DeathLimit);
+  GetText(GetHostKey(0)); // some calls of the store keep the limit that the last get() had
   m_Signs.assign(m_Launch.ranks, Sign{ {}, Clock::now(), {}, Clock::now() });
   m_Thread = std::thread([this] { Run(); });
 }
@@ -131,17 +132,19 @@ void
 RankWatch::EndWaiting(int peer, const std::string & trouble)
 {
   std::unique_lock<std::mutex> lock(m_Mutex);
-  m_Waiting = false;
   m_Abort = {};
-  ++m_Progress;
   if (!trouble.empty())
   {
     // A connection breaks at once when a process dies; whose fault it was, rank 0 finds out.
     m_Changed.wait_for(lock, DeathLimit + 4 * Beat, [this] { return !m_End.empty(); });
-    ThrowIfEnded();
+  }
+  m_Waiting = false;
+  ++m_Progress;
+  ThrowIfEnded();
+  if (!trouble.empty())
+  {
     throw std::runtime_error("the connection to " + Name(peer) + " broke (" + trouble + ")");
   }
-  ThrowIfEnded();
 }
 
 void
@@ -257,7 +260,7 @@ RankWatch::LookAtOthers()
     {
       End("failed", Name(rank) + " died, or its host does not answer any more");
     }
-    else if (now - sign.progressSince > m_HangLimit)
+    else if (sign.since - sign.progressSince > m_HangLimit)
     {
       End("failed",
           Name(rank) + " hangs: it made no progress for " + std::to_string(m_HangLimit.count()) +

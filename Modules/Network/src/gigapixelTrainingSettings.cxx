@@ -1,0 +1,125 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTrainingSettings.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+std::string
+Describe(Size size)
+{
+  return std::to_string(size.width) + " x " + std::to_string(size.height);
+}
+
+nlohmann::ordered_json
+ToJson(const std::vector<Sample> & samples)
+{
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Sample & sample : samples)
+  {
+    const Size size = sample.pixels->GetSize();
+    list.push_back({ sample.name, size.width, size.height });
+  }
+  return list;
+}
+
+void
+CheckOptions(const TrainingOptions &     options,
+             const std::vector<Sample> & training,
+             const std::vector<Sample> & validation)
+{
+  const auto refuse = [](const std::string & what) { throw std::invalid_argument(what); };
+  if (training.empty())
+  {
+    refuse("there is no training sample");
+  }
+  if (options.epochs < 1)
+  {
+    refuse("the number of epochs must be at least 1");
+  }
+  if (!(options.learningRate > 0) || !std::isfinite(options.learningRate))
+  {
+    refuse("the learning rate must be positive");
+  }
+  if (!(options.learningRateDecay > 0 && options.learningRateDecay <= 1))
+  {
+    refuse("the learning-rate decay must be above 0 and at most 1");
+  }
+  if (options.imagesPerStep < 1)
+  {
+    refuse("the number of images per step must be at least 1");
+  }
+  if (options.earlyStopping > 0 && validation.empty())
+  {
+    refuse("early stopping needs validation samples");
+  }
+}
+
+void
+CheckSample(const Sample & sample, const NetworkDescription & network)
+{
+  const Size pixels = sample.pixels->GetSize(), labels = sample.labels->GetSize();
+  if (pixels.width < 1 || pixels.height < 1)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
+  }
+  if (pixels.width != labels.width || pixels.height != labels.height)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + Describe(labels) +
+                                ") than the pixels (" + Describe(pixels) + ")");
+  }
+  if (static_cast<int>(sample.pixels->GetNumberOfChannels()) != network.channels)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" has " +
+                                std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
+                                network.name + "\" takes " + std::to_string(network.channels));
+  }
+}
+
+} // namespace
+
+void
+CheckTraining(const NetworkDescription &  network,
+              const TrainingOptions &     options,
+              const std::vector<Sample> & training,
+              const std::vector<Sample> & validation)
+{
+  CheckOptions(options, training, validation);
+  for (const auto * samples : { &training, &validation })
+  {
+    for (const Sample & sample : *samples)
+    {
+      CheckSample(sample, network);
+    }
+  }
+}
+
+std::string
+DescribeTraining(const NetworkDescription &  network,
+                 const TrainingOptions &     options,
+                 const MemoryPlan &          plan,
+                 double                      micronsPerPixel,
+                 const std::vector<Sample> & training,
+                 const std::vector<Sample> & validation)
+{
+  const nlohmann::ordered_json json{ { "network", nlohmann::ordered_json::parse(network.ToJSON()) },
+                                     { "images per step", options.imagesPerStep },
+                                     { "learning rate", options.learningRate },
+                                     { "learning-rate decay", options.learningRateDecay },
+                                     { "augmentation", options.augment },
+                                     { "seed", options.seed },
+                                     { "strategy", plan.strategy == Strategy::Whole ? "whole" : "streamed" },
+                                     { "tile size", plan.tileSize },
+                                     { "microns per pixel", micronsPerPixel },
+                                     { "training samples", ToJson(training) },
+                                     { "validation samples", ToJson(validation) } };
+  return json.dump();
+}
+
+} // namespace gigapixel

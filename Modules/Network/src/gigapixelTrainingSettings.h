@@ -1,0 +1,28 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTrainingSettings_h
+#define gigapixelTrainingSettings_h
+
+#include "gigapixelTrainer.h"
+
+#include <vector>
+
+namespace gigapixel
+{
+
+/** \throw std::invalid_argument names the option or the sample that cannot be */
+void CheckTraining(const NetworkDescription &  network,
+                   const TrainingOptions &     options,
+                   const std::vector<Sample> & training,
+                   const std::vector<Sample> & validation);
+
+/** All that decides over the bits of a run, as a JSON object: what CheckSettings() compares. */
+std::string DescribeTraining(const NetworkDescription &  network,
+                             const TrainingOptions &     options,
+                             const MemoryPlan &          plan,
+                             double                      micronsPerPixel,
+                             const std::vector<Sample> & training,
+                             const std::vector<Sample> & validation);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,198 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Trainings by several processes against the same training by one: the run folders have the same bytes."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+# The quick ones show each property once; the slow ones (most of them waits for a limit) run with Utilities/test --all.
+slow = pytest.mark.skipif(not os.environ.get("GIGAPIXEL_TEST_ALL"), reason="slow: Utilities/test --all")
+PROGRAM = os.environ["GIGAPIXEL_TRAIN_RANK"]
+FILES = ["best.safetensors", "last.safetensors", "history.csv"]
+# Of this process' environment nothing that a launcher around the tests has set.
+CLEAN = {
+    key: value
+    for key, value in os.environ.items()
+    if not key.startswith(("OMPI_", "PMI", "SLURM_", "MASTER_"))
+    and key not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+}
+
+
+def read(folder):
+    return {name: (Path(folder) / name).read_bytes() for name in FILES}
+
+
+def run_alone(folder, epochs, images_per_step, *more):
+    subprocess.run([PROGRAM, folder, str(epochs), str(images_per_step), *more], env=CLEAN, check=True)
+    return read(folder)
+
+
+def start(ranks, arguments, port=None, host="127.0.0.1", prefixes=None, **variables):
+    """The processes of a job, with the variables that torchrun sets."""
+    port = port or random.randrange(29600, 39999)
+    processes = []
+    for rank in range(ranks):
+        environment = {
+            **CLEAN,
+            "RANK": str(rank),
+            "WORLD_SIZE": str(ranks),
+            "LOCAL_RANK": str(rank),
+            "LOCAL_WORLD_SIZE": str(ranks),
+            "MASTER_ADDR": host,
+            "MASTER_PORT": str(port),
+            **variables,
+        }
+        command = (prefixes[rank] if prefixes else []) + [PROGRAM, *map(str, arguments)]
+        processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    return processes
+
+
+def finish(processes):
+    """Exit codes and outputs."""
+    outputs = [process.communicate(timeout=200)[0].decode() for process in processes]
+    return [process.returncode for process in processes], outputs
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["tiles of one image", "images and tiles"])
+def reference(request, tmp_path_factory):
+    """How many images make a step, and the files of one process."""
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    return request.param, run_alone(folder, 3, request.param)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_make_the_bits_of_one_process(ranks, reference, tmp_path):
+    images_per_step, files = reference
+    codes, outputs = finish(start(ranks, [tmp_path / "run", 3, images_per_step]))
+    assert codes == [0] * ranks, outputs
+    assert read(tmp_path / "run") == files
+
+
+def test_a_run_goes_on_with_another_number_of_ranks(reference, tmp_path):
+    images_per_step, files = reference
+    run = tmp_path / "run"
+    codes, outputs = finish(start(4, [run, 3, images_per_step, "stop", 2]))
+    assert set(codes) == {3}, outputs
+    codes, outputs = finish(start(2, [run, 2, images_per_step, "resume"]))
+    assert set(codes) == {0}, outputs
+    assert run_alone(run, 3, images_per_step, "resume") == files
+
+
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=slow), 1])
+@pytest.mark.parametrize(
+    "how, sentence", [("die", "rank {} on {} died"), ("hang", "rank {} on {} hangs"), ("fail", "out of slides")]
+)
+def test_a_rank_that_misbehaves_ends_the_job_and_is_named(how, sentence, rank, tmp_path):
+    run = tmp_path / "run"
+    begin = time.monotonic()
+    processes = start(3, [run, 2, 1, how, rank], GIGAPIXEL_RANK_TIMEOUT="5")
+    codes, outputs = finish(processes)
+    assert codes == [1] * 3, outputs
+    host = os.uname().nodename
+    for other in {0, 1, 2} - {rank}:
+        assert sentence.format(rank, host) in outputs[other]
+    # Not how fast, but that it ends at all without the limit of finish().
+    assert time.monotonic() - begin < 190
+    codes, outputs = finish(start(2, [run, 2, 1, "resume"]))
+    assert codes == [0, 0], outputs
+    assert read(run) == run_alone(tmp_path / "alone", 2, 1)
+
+
+@slow
+def test_a_host_that_falls_silent_is_named(tmp_path):
+    """Rank 0 holds the meeting point of all: it is stopped, as a machine is that loses its network."""
+    processes = start(2, [tmp_path / "run", 1000, 1])
+    while not (tmp_path / "run" / "last.safetensors").exists():
+        assert processes[0].poll() is None, processes[0].communicate()
+        time.sleep(0.05)
+    processes[0].send_signal(signal.SIGSTOP)
+    output = processes[1].communicate(timeout=100)[0].decode()
+    processes[0].kill()
+    processes[0].communicate()
+    assert processes[1].returncode == 1
+    assert f"rank 0 on {os.uname().nodename} died" in output
+
+
+def test_ranks_with_other_options_are_refused(tmp_path):
+    port = random.randrange(29600, 39999)
+    processes = [start(2, [tmp_path / "run", 1, 1 + rank], port)[rank] for rank in range(1)]
+    others = start(2, [tmp_path / "run", 1, 2], port)
+    others[0].kill()
+    others[0].communicate()
+    codes, outputs = finish([processes[0], others[1]])
+    assert codes == [1, 1]
+    assert "others than those of rank 0" in outputs[0]
+
+
+def test_a_half_given_environment_is_refused():
+    done = subprocess.run([PROGRAM, "run", "1", "1"], env={**CLEAN, "WORLD_SIZE": "2"}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "WORLD_SIZE is 2, so RANK has to be 0 to 1" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed (Debian: openmpi-bin)")
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=slow)])
+def test_mpirun(ranks, reference, tmp_path):
+    images_per_step, files = reference
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
+    environment = {**CLEAN, "MASTER_PORT": str(random.randrange(29600, 39999))}
+    done = subprocess.run(
+        [*command, PROGRAM, tmp_path / "run", "3", str(images_per_step)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read(tmp_path / "run") == files
+
+
+TORCHRUN = os.environ.get("GIGAPIXEL_TORCHRUN") or shutil.which("torchrun")
+
+
+@pytest.mark.skipif(not TORCHRUN, reason="torchrun is not installed (PyPI: torch); GIGAPIXEL_TORCHRUN names it")
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=slow)])
+def test_torchrun(ranks, reference, tmp_path):
+    images_per_step, files = reference
+    command = [TORCHRUN, "--standalone", "--no-python", "--nproc-per-node", str(ranks)]
+    done = subprocess.run(
+        [*command, PROGRAM, tmp_path / "run", "3", str(images_per_step)], env=CLEAN, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read(tmp_path / "run") == files
+
+
+@pytest.fixture
+def hosts():
+    """Two network namespaces with an address each, as two hosts have."""
+    names = [f"gigapixel{os.getpid()}{i}" for i in range(2)]
+    commands = [
+        *(f"netns add {name}" for name in names),
+        f"link add name veth0 netns {names[0]} type veth peer name veth1 netns {names[1]}",
+    ]
+    for i, name in enumerate(names):
+        commands += [f"-n {name} addr add 10.66.0.{i + 1}/24 dev veth{i}"]
+        commands += [f"-n {name} link set {device} up" for device in ("lo", f"veth{i}")]
+    try:
+        for command in commands:
+            done = subprocess.run(["ip", *command.split()], capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip("network namespaces are not allowed here: " + done.stderr.strip())
+        yield names
+    except FileNotFoundError:
+        pytest.skip("ip is not installed (Debian: iproute2)")
+    finally:
+        for name in names:
+            if shutil.which("ip"):
+                subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def test_several_hosts(hosts, reference, tmp_path):
+    images_per_step, files = reference
+    prefixes = [["ip", "netns", "exec", hosts[rank // 2]] for rank in range(4)]
+    processes = start(4, [tmp_path / "run", 3, images_per_step], host="10.66.0.1", prefixes=prefixes)
+    codes, outputs = finish(processes)
+    assert codes == [0] * 4, outputs
+    assert read(tmp_path / "run") == files
