@@ -97,7 +97,7 @@ def segment(
     :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
     :param probability: write probabilities (0..255) instead of labels (0 or 255)
     :param threshold: the object is where its probability is at least this
-    :param mpp: micrometers per pixel of level 0, where the slide does not say or says wrong
+    :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param memory: peak bytes of the process, 0: no limit; never changes a result
     :returns: the segmentation as an ITK image, or *output* if that is given
     """

@@ -42,7 +42,8 @@ class Slide:
 
     :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, tiled TIFF, and all that OpenSlide opens (where
         openslide-bin is installed)
-    :param mpp: the user's word on the resolution of level 0 in micrometers per pixel, where the file's is missing or wrong
+    :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
+        plausibly stays
     :raises RuntimeError: one sentence that names the file, what is wrong with it and what to do
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.

@@ -37,7 +37,7 @@ def label(
 
     :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
     :param preset: one of :func:`presets`
-    :param mpp: micrometers per pixel of level 0, where the slide does not say or says wrong
+    :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
     """

@@ -11,6 +11,7 @@ import itk
 import itkgigapixel as gp
 import numpy as np
 import pytest
+import tifffile
 
 
 def test_levels(drawn):
@@ -95,8 +96,18 @@ def test_associated():
     assert slide.properties["openslide.vendor"] == "aperio" and slide.mpp == pytest.approx(0.499)
 
 
-def test_the_users_word_on_resolution(drawn):
-    assert gp.Slide(drawn[0], mpp=0.25).levels[1].mpp == pytest.approx(0.5)
+@pytest.fixture
+def nameless(tmp_path):
+    """A tiled TIFF whose tags say nothing of resolution."""
+    path = tmp_path / "nameless.tif"
+    tifffile.imwrite(path, np.zeros((300, 400, 3), np.uint8), tile=(256, 256), photometric="rgb")
+    return str(path)
+
+
+def test_the_users_word_on_resolution(drawn, nameless):
+    assert gp.Slide(nameless).mpp == 0
+    assert gp.Slide(nameless, mpp=0.25).mpp == pytest.approx(0.25)
+    assert gp.Slide(drawn[0], mpp=0.25).mpp == pytest.approx(0.5)  # what the file says
 
 
 def test_threads_read_the_same(drawn):
@@ -130,9 +141,9 @@ def test_reading_lets_other_threads_run(drawn):
     assert during > 0
 
 
-def test_pickle(drawn):
-    slide = pickle.loads(pickle.dumps(gp.Slide(drawn[0], mpp=0.25)))
-    assert slide.mpp == 0.25 and slide.read(level=2).shape[2] == 3
+def test_pickle(nameless):
+    slide = pickle.loads(pickle.dumps(gp.Slide(nameless, mpp=0.25)))
+    assert slide.mpp == 0.25 and slide.read().shape == (300, 400, 3)
 
 
 def _sum(slide) -> int:
