@@ -331,7 +331,7 @@ EncodeJPEG2000(const Picture & picture, bool colorTransform)
 }
 
 Picture
-DecodeWithOpenJPEG(const std::vector<unsigned char> & bytes)
+DecodeWithOpenJPEG(const std::vector<unsigned char> & bytes, unsigned leaveOut)
 {
   MemoryStream         memory{ bytes };
   opj_codec_t * const  codec = opj_create_decompress(bytes[0] == 0xff ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
@@ -343,6 +343,7 @@ DecodeWithOpenJPEG(const std::vector<unsigned char> & bytes)
   opj_stream_set_seek_function(stream, SeekStream);
   opj_dparameters_t parameters;
   opj_set_default_decoder_parameters(&parameters);
+  parameters.cp_reduce = leaveOut;
   opj_image_t * image = nullptr;
   const bool    done =
     opj_setup_decoder(codec, &parameters) && opj_read_header(stream, codec, &image) && opj_decode(codec, stream, image);

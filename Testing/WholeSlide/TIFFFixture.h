@@ -60,8 +60,8 @@ Picture ReadWithLibTIFF(const std::string & path, unsigned page);
 /** One JPEG 2000 codestream of a picture (lossless), with or without the codec's own color transform. */
 std::vector<unsigned char> EncodeJPEG2000(const Picture & picture, bool colorTransform);
 
-/** A codestream as OpenJPEG decodes it, components interleaved. */
-Picture DecodeWithOpenJPEG(const std::vector<unsigned char> & stream);
+/** A codestream as OpenJPEG decodes it, `leaveOut` of its resolutions left out, components interleaved. */
+Picture DecodeWithOpenJPEG(const std::vector<unsigned char> & stream, unsigned leaveOut = 0);
 
 /** Tiled TIFF of one level whose tiles are JPEG 2000 codestreams under the given compression number. */
 void WriteJPEG2000(const std::string & path,

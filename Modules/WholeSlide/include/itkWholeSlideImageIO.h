@@ -6,6 +6,7 @@
 #include "itkImageIOBase.h"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,12 @@ namespace itk
  * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
  * "gigapixel.associated-images" (names, one per line) and "ICCProfile" (the color profile, base64).
  *
+ * Where a file of JPEG or JPEG 2000 tiles has no level of 1/2, 1/4 or 1/8 of one that it has, there are reduced
+ * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,
+ * JPEG 2000 at a lower resolution of its wavelets), which costs a fraction. 1/8 of JPEG is within 2 of 255 of the
+ * rounded mean of 8 x 8 pixels on H&E slides. Their sizes are rounded up; a pixel at the right or bottom edge whose
+ * block is cut there is the rounded mean of what lies inside. SetDownsample() and SetMicronsPerPixel() choose them too.
+ *
  * Files stay open between reads, and are shared by all objects that read the same file, as is the cache of decoded
  * tiles. Regions may be read in any order and any division: the pixels are the same to the bit. Set the level before
  * the reader updates; after changing it call Modified() of the reader.
@@ -68,15 +75,16 @@ public:
    * micrometers a pixel, by the scanner. */
   static constexpr double ResolutionTolerance = 0.1;
 
-  /** Reads level \a level, 0 (the default) being the finest. Of SetLevel(), SetDownsample() and SetMicronsPerPixel()
+  /** Reads level \a level, 0 (the default) being the finest; the numbers behind GetNumberOfLevels() are the reduced
+   * levels. Of SetLevel(), SetDownsample() and SetMicronsPerPixel()
    * the one called last counts. A level that the slide does not have is an error of ReadImageInformation(). */
   void SetLevel(unsigned int level);
 
-  /** Reads the coarsest level that is not coarser than \a downsample (> 0, relative to level 0;
+  /** Reads the coarsest level, be it a reduced one, that is not coarser than \a downsample (> 0, relative to level 0;
    * ResolutionTolerance). */
   void SetDownsample(double downsample);
 
-  /** Reads the coarsest level that is not coarser than \a micronsPerPixel (> 0; ResolutionTolerance). An error of
+  /** As SetDownsample(), not coarser than \a micronsPerPixel (> 0; ResolutionTolerance). An error of
    * ReadImageInformation() where the slide's resolution is unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
@@ -98,6 +106,7 @@ public:
   /** \name What the slide is; after ReadImageInformation(). @{ */
   std::vector<std::string> GetAssociatedImageNames() const;
   unsigned int             GetNumberOfLevels() const;
+  unsigned int             GetNumberOfReducedLevels() const;
   LevelSizeType            GetLevelSize(unsigned int level) const;
   double                   GetLevelDownsample(unsigned int level) const;
 
@@ -140,6 +149,18 @@ public:
    * aligned to tiles decode none twice. 0 keeps none. */
   static void   SetTileCacheLimit(size_t bytes);
   static size_t GetTileCacheLimit();
+
+  /** What the cache did since the process began; bytes and tiles are those that it holds now. */
+  struct TileCacheStatistics
+  {
+    size_t        bytes;
+    size_t        tiles;
+    std::uint64_t hits;      // tiles that were there
+    std::uint64_t waits;     // tiles that another thread was just decoding
+    std::uint64_t misses;    // tiles that were decoded
+    std::uint64_t evictions; // tiles that went because of the limit
+  };
+  static TileCacheStatistics GetTileCacheStatistics();
 
   /** True for vendors' slides (Aperio, and all that OpenSlide knows), and for tiled TIFFs of 8 bit and one or three
    * channels whose further pages are reduced or associated images. Every other TIFF is left to other readers, but is

@@ -118,6 +118,52 @@ Slide::SetDownsamples()
 }
 
 void
+Slide::AddReducedLevels()
+{
+  constexpr double tolerance = 1.1; // that of choosing a level: itk::WholeSlideImageIO::ResolutionTolerance
+  for (unsigned i = 0; i < m_NumberOfLevels; ++i)
+  {
+    const SlidePlane level = m_Planes[i];
+    const bool       isLast = i + 1 == m_NumberOfLevels;
+    for (unsigned reduction = 2; reduction <= GetLargestReduction(i); reduction *= 2)
+    {
+      const double downsample = level.downsample * reduction;
+      const bool   serves = !isLast && m_Planes[i + 1].downsample <= downsample * tolerance;
+      if (serves || level.tileWidth % reduction != 0 || level.tileHeight % reduction != 0)
+      {
+        break;
+      }
+      SlidePlane reduced = level;
+      reduced.width = (level.width + reduction - 1) / reduction;
+      reduced.height = (level.height + reduction - 1) / reduction;
+      reduced.tileWidth /= reduction;
+      reduced.tileHeight /= reduction;
+      reduced.downsample = downsample;
+      reduced.reduction = reduction;
+      reduced.source = i;
+      m_Planes.push_back(reduced);
+      ++m_NumberOfReducedLevels;
+    }
+  }
+}
+
+unsigned
+Slide::GetLargestReduction(unsigned) const
+{
+  return 1;
+}
+
+void
+Slide::DecodeReducedTile(unsigned, std::uint64_t, unsigned, const PixelSpan &) const
+{
+  throw std::logic_error("this slide has no reduced levels");
+}
+
+void
+Slide::Prefetch(unsigned, std::uint64_t, std::uint64_t) const
+{}
+
+void
 Slide::SetMicronsPerPixel(double x, double y)
 {
   constexpr double finest = 0.05;
@@ -171,7 +217,8 @@ Slide::CheckRectangle(unsigned plane, const Rectangle & rectangle) const
          << " is not inside level " << plane << " of " << of.width << " x " << of.height << " pixels";
     throw SlideError(m_Path, what.str(), "ask for a region inside it");
   }
-  if (std::uint64_t{ of.tileWidth } * of.tileHeight * 4 > tileBytesLimit)
+  const std::uint64_t pixelBytes = std::max(4u, of.channels * of.GetSampleBytes());
+  if (std::uint64_t{ of.tileWidth } * of.tileHeight > tileBytesLimit / pixelBytes)
   {
     throw SlideError(m_Path,
                      "its pieces of " + std::to_string(of.tileWidth) + " x " + std::to_string(of.tileHeight) +
@@ -181,8 +228,30 @@ Slide::CheckRectangle(unsigned plane, const Rectangle & rectangle) const
 }
 
 void
+Slide::CheckChannels(unsigned plane, unsigned channels) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  if (of.IsPicture() ? channels == 1 || channels == 3 : channels == of.channels)
+  {
+    return;
+  }
+  throw SlideError(m_Path,
+                   "its pixels are of " + std::to_string(of.channels) + " channel(s) of " +
+                     std::to_string(8 * of.GetSampleBytes()) + " bit, which are not made gray or RGB unasked",
+                   "read them as they are through itk::ImageFileReader, or convert the slide to 8-bit gray or RGB");
+}
+
+void
 Slide::FillBackground(const PixelSpan & out) const
 {
+  if (out.sampleBytes > 1 || (out.channels != 1 && out.channels != 3))
+  {
+    for (std::uint32_t y = 0; y < out.height; ++y)
+    {
+      std::memset(out.data + y * out.stride, 0, std::size_t{ out.width } * out.channels * out.sampleBytes);
+    }
+    return; // what counts light has seen none
+  }
   const unsigned char gray = LumaFromRGB(m_Background[0], m_Background[1], m_Background[2]);
   const bool          even = m_Background[0] == m_Background[1] && m_Background[1] == m_Background[2];
   for (std::uint32_t y = 0; y < out.height; ++y)
@@ -208,6 +277,11 @@ Slide::DecodeInto(unsigned                           plane,
 {
   try
   {
+    if (m_Planes[plane].reduction > 1)
+    {
+      DecodeReduced(m_Planes[plane], tile, out);
+      return;
+    }
     DecodeTile(plane, tile, out, scanned);
   }
   catch (const std::bad_alloc &)
@@ -219,9 +293,9 @@ Slide::DecodeInto(unsigned                           plane,
     const SlidePlane & of = m_Planes[plane];
     std::ostringstream what;
     what << "the tile at " << tile % of.GetTilesAcross() << ',' << tile / of.GetTilesAcross() << " of ";
-    if (plane < m_NumberOfLevels)
+    if (plane < m_NumberOfLevels + m_NumberOfReducedLevels)
     {
-      what << "level " << plane;
+      what << "level " << (of.reduction > 1 ? of.source : plane);
     }
     else
     {
@@ -229,6 +303,56 @@ Slide::DecodeInto(unsigned                           plane,
     }
     what << " cannot be decoded: " << error.what();
     throw SlideError(m_Path, what.str(), "get the file again from where it came, or leave that region out");
+  }
+}
+
+void
+Slide::DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const
+{
+  DecodeReducedTile(of.source, tile, of.reduction, out);
+  const SlidePlane & source = m_Planes[of.source];
+  const bool         lastColumn = tile % source.GetTilesAcross() + 1 == source.GetTilesAcross();
+  const bool         lastRow = tile / source.GetTilesAcross() + 1 == source.GetTilesDown();
+  if ((lastColumn && source.width % of.reduction != 0) || (lastRow && source.height % of.reduction != 0))
+  {
+    AverageEdgeBlocks(of, tile, out);
+  }
+}
+
+/** Sets those pixels of a reduced tile whose blocks reach beyond the picture. */
+void
+Slide::AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const
+{
+  const SlidePlane &         source = m_Planes[of.source];
+  const std::uint64_t        width = source.width - tile % source.GetTilesAcross() * source.tileWidth;
+  const std::uint64_t        height = source.height - tile / source.GetTilesAcross() * source.tileHeight;
+  const std::size_t          stride = std::size_t{ source.tileWidth } * out.channels;
+  std::vector<unsigned char> pixels(stride * source.tileHeight);
+  DecodeTile(of.source, tile, { pixels.data(), stride, source.tileWidth, source.tileHeight, out.channels }, nullptr);
+  for (std::uint64_t y = 0; y < out.height && y * of.reduction < height; ++y)
+  {
+    const std::uint64_t bottom = std::min<std::uint64_t>((y + 1) * of.reduction, height);
+    for (std::uint64_t x = 0; x < out.width && x * of.reduction < width; ++x)
+    {
+      const std::uint64_t right = std::min<std::uint64_t>((x + 1) * of.reduction, width);
+      const std::uint64_t count = (right - x * of.reduction) * (bottom - y * of.reduction);
+      if (count == std::uint64_t{ of.reduction } * of.reduction)
+      {
+        continue;
+      }
+      for (unsigned c = 0; c < out.channels; ++c)
+      {
+        std::uint64_t sum = 0;
+        for (std::uint64_t j = y * of.reduction; j < bottom; ++j)
+        {
+          for (std::uint64_t i = x * of.reduction; i < right; ++i)
+          {
+            sum += pixels[j * stride + i * out.channels + c];
+          }
+        }
+        out.data[y * out.stride + x * out.channels + c] = static_cast<unsigned char>((2 * sum + count) / (2 * count));
+      }
+    }
   }
 }
 
@@ -245,10 +369,12 @@ Slide::GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const
   try
   {
     const SlidePlane & of = m_Planes[plane];
-    const auto         decoded = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, channels);
+    const unsigned     pixelBytes = channels * of.GetSampleBytes();
+    const auto         decoded = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, pixelBytes);
+    const std::size_t  stride = std::size_t{ of.tileWidth } * pixelBytes;
     DecodeInto(plane,
                tile,
-               { decoded->pixels.get(), std::size_t{ of.tileWidth } * channels, of.tileWidth, of.tileHeight, channels },
+               { decoded->pixels.get(), stride, of.tileWidth, of.tileHeight, channels, of.GetSampleBytes() },
                &decoded->scanned);
     found = decoded;
   }
@@ -266,13 +392,15 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
   const
 {
   const SlidePlane & of = m_Planes[plane];
-  const std::size_t  stride = placement.outWidth * channels;
-  PixelSpan          target{ out + placement.outY * stride + placement.outX * channels,
+  const unsigned     pixelBytes = channels * of.GetSampleBytes();
+  const std::size_t  stride = placement.outWidth * pixelBytes;
+  PixelSpan          target{ out + placement.outY * stride + placement.outX * pixelBytes,
                     stride,
                     static_cast<std::uint32_t>(placement.columns),
                     static_cast<std::uint32_t>(placement.rows),
-                    channels };
-  if (!HasTile(plane, tile))
+                    channels,
+                    of.GetSampleBytes() };
+  if (!HasTile(of.reduction > 1 ? of.source : plane, tile))
   {
     FillBackground(target);
     return;
@@ -301,10 +429,10 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
         cache.Release(key);
         return;
       }
-      const auto copy = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, channels);
+      const auto copy = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, pixelBytes);
       for (std::uint32_t y = 0; y < target.height; ++y)
       {
-        const std::size_t rowSize = std::size_t{ of.tileWidth } * channels;
+        const std::size_t rowSize = std::size_t{ of.tileWidth } * pixelBytes;
         std::memcpy(copy->pixels.get() + y * rowSize, target.data + y * stride, rowSize);
       }
       cache.Publish(key, copy);
@@ -315,11 +443,32 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
   {
     decoded = GetTile(plane, tile, channels);
   }
-  const std::size_t     rowSize = std::size_t{ of.tileWidth } * channels;
-  const unsigned char * from = decoded->pixels.get() + placement.tileY * rowSize + placement.tileX * channels;
+  const std::size_t     rowSize = std::size_t{ of.tileWidth } * pixelBytes;
+  const unsigned char * from = decoded->pixels.get() + placement.tileY * rowSize + placement.tileX * pixelBytes;
   for (std::uint64_t y = 0; y < placement.rows; ++y)
   {
-    std::memcpy(target.data + y * stride, from + y * rowSize, placement.columns * channels);
+    std::memcpy(target.data + y * stride, from + y * rowSize, placement.columns * pixelBytes);
+  }
+}
+
+/** Where the rectangle begins where the last one ended, the next one will follow below. */
+void
+Slide::FollowStream(unsigned plane, const Rectangle & rectangle) const
+{
+  const std::uint64_t bottom = rectangle.y + rectangle.height;
+  const SlidePlane &  of = m_Planes[plane];
+  if (m_StreamBottom.exchange(bottom) != rectangle.y || rectangle.y == 0)
+  {
+    return;
+  }
+  const std::uint64_t across = of.GetTilesAcross();
+  const std::uint64_t next = (bottom + of.tileHeight - 1) / of.tileHeight;
+  const std::uint64_t last = std::min(of.GetTilesDown(), (bottom + rectangle.height - 1) / of.tileHeight + 1);
+  for (std::uint64_t row = next; row < last; ++row)
+  {
+    Prefetch(of.reduction > 1 ? of.source : plane,
+             row * across + rectangle.x / of.tileWidth,
+             row * across + (rectangle.x + rectangle.width - 1) / of.tileWidth);
   }
 }
 
@@ -328,10 +477,12 @@ Slide::ReadRegion(unsigned plane, const Rectangle & rectangle, unsigned channels
   const
 {
   CheckRectangle(plane, rectangle);
+  CheckChannels(plane, channels);
   if (rectangle.width == 0 || rectangle.height == 0)
   {
     return;
   }
+  FollowStream(plane, rectangle);
   const SlidePlane &         of = m_Planes[plane];
   const std::uint64_t        firstColumn = rectangle.x / of.tileWidth;
   const std::uint64_t        firstRow = rectangle.y / of.tileHeight;
@@ -375,7 +526,7 @@ Slide::ReadScanned(unsigned plane, const Rectangle & rectangle, unsigned char * 
     {
       const std::uint64_t tile = row * of.GetTilesAcross() + column;
       const Placement     at(of, tile, rectangle);
-      const bool          present = HasTile(plane, tile);
+      const bool          present = HasTile(of.reduction > 1 ? of.source : plane, tile);
       const auto          decoded = present && of.hasAlpha ? GetTile(plane, tile, of.channels) : nullptr;
       const auto * const  alpha = decoded ? decoded->scanned.get() : nullptr;
       everywhere = everywhere && present;

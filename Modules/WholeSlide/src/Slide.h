@@ -6,6 +6,7 @@
 #include "TileDecoder.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,6 +33,14 @@ struct Rectangle
   std::uint64_t height;
 };
 
+/** What one sample of a pixel is. */
+enum class SampleType
+{
+  UInt8,
+  UInt16,
+  Float32
+};
+
 /** A picture cut into tiles of one size, all but those at the right and bottom edge wholly inside it. */
 struct SlidePlane
 {
@@ -39,11 +48,25 @@ struct SlidePlane
   std::uint64_t height = 0;
   std::uint32_t tileWidth = 0;
   std::uint32_t tileHeight = 0;
-  unsigned      channels = 3;     // 1 or 3: what is stored, hence what is read unless gray is asked for
+  unsigned      channels = 3; // what is stored, hence what is read unless gray is asked for
+  SampleType    sample = SampleType::UInt8;
   bool          hasAlpha = false; // pixels say one by one whether they were scanned
   double        downsample = 1.0; // of a level
   std::string   name;             // of an associated image
+  unsigned      reduction = 1;    // more: decoded smaller, by 2, 4 or 8, from the level `source`
+  unsigned      source = 0;
 
+  /** Gray or RGB of 8 bit, which each can be had as the other. Anything else is only read as it is stored. */
+  bool
+  IsPicture() const
+  {
+    return sample == SampleType::UInt8 && (channels == 1 || channels == 3);
+  }
+  unsigned
+  GetSampleBytes() const
+  {
+    return sample == SampleType::UInt8 ? 1 : sample == SampleType::UInt16 ? 2 : 4;
+  }
   std::uint64_t
   GetTilesAcross() const
   {
@@ -56,7 +79,13 @@ struct SlidePlane
   }
 };
 
-/** An open slide: levels (finest first) and associated images as planes of tiles, and its properties.
+/** An open slide: levels (finest first), reduced levels and associated images as planes of tiles, and its properties.
+ *
+ * A reduced level is one that the file does not hold: its tiles are those of a level, decoded at 1/2, 1/4 or 1/8 by the
+ * codec, which is faster than decoding and averaging. It has ceil(size / reduction) pixels. The pixels of JPEG are
+ * those that libjpeg's scaled inverse DCT gives, those of JPEG 2000 are the lower resolution of its wavelet pyramid. A
+ * pixel whose block reaches beyond the picture's right or bottom edge is the mean of the block's pixels inside it,
+ * rounded, whatever the encoder put beyond the edge.
  *
  * After its constructor a slide does not change; all its functions may be called by any number of threads. */
 class Slide
@@ -80,16 +109,22 @@ public:
     return m_Path;
   }
 
-  /** Levels first, then associated images. */
+  /** Levels first, then reduced levels, then associated images. */
   const std::vector<SlidePlane> &
   GetPlanes() const
   {
     return m_Planes;
   }
+  /** Levels that the file holds. */
   unsigned
   GetNumberOfLevels() const
   {
     return m_NumberOfLevels;
+  }
+  unsigned
+  GetNumberOfReducedLevels() const
+  {
+    return m_NumberOfReducedLevels;
   }
 
   const std::map<std::string, std::string> &
@@ -129,8 +164,10 @@ public:
     return m_Origin;
   }
 
-  /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, 1 or 3 channels. Tiles are
-   * shared among `threads` threads. Throws SlideError. */
+  /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, 1 or 3 channels of a picture,
+   * else as many as the plane has, in the byte order of this machine. Only the tiles that the rectangle touches are
+   * read, each once; they are shared among `threads` threads. Where rectangles follow each other downwards, the file's
+   * bytes of the next one are asked of the system beforehand. Throws SlideError. */
   void ReadRegion(unsigned          plane,
                   const Rectangle & rectangle,
                   unsigned          channels,
@@ -154,8 +191,20 @@ protected:
                           const PixelSpan &                  out,
                           std::unique_ptr<unsigned char[]> * scanned) const = 0;
 
+  /** As DecodeTile(), of a level, smaller by `reduction`: only called for what GetLargestReduction() allows. */
+  virtual void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const;
+
+  /** By how much the codec of the plane can decode its tiles smaller: 1 (not), 2, 4 or 8. */
+  virtual unsigned GetLargestReduction(unsigned plane) const;
+
+  /** Says to the system that the tiles from `first` to `last` of a row of tiles are wanted soon. */
+  virtual void Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const;
+
   /** Sets the downsamples of the levels from their sizes: integers, where the sizes allow. */
   void SetDownsamples();
+
+  /** Adds reduced levels where the levels leave gaps. After SetDownsamples(), before associated images are added. */
+  void AddReducedLevels();
 
   /** Sets the resolution, or a warning where it is implausible (design: outside 0.05 to 20 micrometers per pixel). */
   void SetMicronsPerPixel(double x, double y);
@@ -166,6 +215,7 @@ protected:
   std::string                        m_Path;
   std::vector<SlidePlane>            m_Planes;
   unsigned                           m_NumberOfLevels{ 0 };
+  unsigned                           m_NumberOfReducedLevels{ 0 };
   std::map<std::string, std::string> m_Properties;
   std::string                        m_ColorProfile;
   std::string                        m_Decoder;
@@ -186,11 +236,16 @@ private:
                                 const PixelSpan &                  out,
                                 std::unique_ptr<unsigned char[]> * scanned) const;
   DecodedTilePointer GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const;
+  void               DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
+  void               AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
   void               FillBackground(const PixelSpan & out) const;
   void               CheckRectangle(unsigned plane, const Rectangle & rectangle) const;
+  void               CheckChannels(unsigned plane, unsigned channels) const;
+  void               FollowStream(unsigned plane, const Rectangle & rectangle) const;
 
-  std::uint64_t         m_Number;
-  std::array<double, 2> m_MicronsPerPixel{ { 0.0, 0.0 } };
+  std::uint64_t                      m_Number;
+  mutable std::atomic<std::uint64_t> m_StreamBottom{ 0 }; // where the last rectangle ended, of any plane
+  std::array<double, 2>              m_MicronsPerPixel{ { 0.0, 0.0 } };
 };
 
 } // namespace gigapixel

@@ -76,6 +76,17 @@ RandomAccessFile::Read(std::uint64_t offset, void * buffer, std::size_t size) co
   }
 }
 
+void
+RandomAccessFile::Prefetch(std::uint64_t offset, std::uint64_t size) const
+{
+#ifdef POSIX_FADV_WILLNEED
+  if (offset < m_Size && size > 0)
+  {
+    ::posix_fadvise(m_Descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_WILLNEED);
+  }
+#endif
+}
+
 TIFFFile::TIFFFile(const std::string & path)
   : m_File(path)
 {

@@ -30,6 +30,9 @@ public:
   /** Throws std::runtime_error unless all bytes are there. */
   void Read(std::uint64_t offset, void * buffer, std::size_t size) const;
 
+  /** Asks the system to have these bytes at hand soon; does not wait, and may do nothing. */
+  void Prefetch(std::uint64_t offset, std::uint64_t size) const;
+
 private:
   int           m_Descriptor;
   std::uint64_t m_Size;

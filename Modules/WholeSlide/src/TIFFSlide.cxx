@@ -102,11 +102,13 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
     AddPlane(page, {});
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+  SetDownsamples();
+  AddReducedLevels();
+  m_Sources.resize(m_Planes.size());
   for (const auto & associated : m_Layout->GetAssociated())
   {
     AddPlane(associated.page, associated.name);
   }
-  SetDownsamples();
   const TIFFPage & base = *m_Sources.front().page;
   m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
   m_ColorProfile = base.GetBytes(TIFFTag::ICCProfile);
@@ -171,26 +173,22 @@ TIFFSlide::ReadPiece(const Source & source, std::uint64_t piece) const
 
 /** One image of a codec that knows pixels; false where the compression knows bytes only. */
 bool
-TIFFSlide::DecodeImage(const Source &    source,
-                       ByteSpan          bytes,
-                       const PixelSpan & out,
-                       std::uint32_t     width,
-                       std::uint32_t     height)
+TIFFSlide::DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored)
 {
   switch (source.compression)
   {
     case TIFFCompression::JPEG: {
       const ByteSpan tables{ reinterpret_cast<const unsigned char *>(source.tables.data()), source.tables.size() };
-      DecodeJPEG(bytes, tables, source.model, out, width, height);
+      DecodeJPEG(bytes, tables, source.model, out, stored);
       return true;
     }
     case TIFFCompression::AperioJPEG2000YCbCr:
     case TIFFCompression::AperioJPEG2000RGB:
     case TIFFCompression::JPEG2000:
-      DecodeJPEG2000(bytes, source.model, out, width, height);
+      DecodeJPEG2000(bytes, source.model, out, stored);
       return true;
     case TIFFCompression::WebP:
-      DecodeWebP(bytes, out, width, height);
+      DecodeWebP(bytes, out, stored);
       return true;
     default:
       return false;
@@ -199,52 +197,48 @@ TIFFSlide::DecodeImage(const Source &    source,
 
 /** Fills `raw`, rows without gaps, with the samples as they are stored. */
 void
-TIFFSlide::DecodeSamples(const Source &    source,
-                         ByteSpan          bytes,
-                         const PixelSpan & raw,
-                         std::uint32_t     width,
-                         std::uint32_t     height)
+TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored)
 {
-  if (DecodeImage(source, bytes, raw, width, height))
+  if (DecodeImage(source, bytes, raw, stored))
   {
     return;
   }
   const bool            isPacked = source.page->bits == 1;
   const std::size_t     rowBytes = isPacked ? (raw.stride + 7) / 8 : raw.stride;
   const std::size_t     size = rowBytes * raw.height;
-  unsigned char * const stored = raw.data + (raw.stride * raw.height - size); // at the end: unpacked from there
+  unsigned char * const samples = raw.data + (raw.stride * raw.height - size); // at the end: unpacked from there
   std::size_t           written = std::min(size, bytes.size);
   switch (source.compression)
   {
     case TIFFCompression::LZW:
-      written = DecodeLZW(bytes, stored, size);
+      written = DecodeLZW(bytes, samples, size);
       break;
     case TIFFCompression::AdobeDeflate:
     case TIFFCompression::Deflate:
-      written = DecodeDeflate(bytes, stored, size);
+      written = DecodeDeflate(bytes, samples, size);
       break;
     case TIFFCompression::PackBits:
-      written = DecodePackBits(bytes, stored, size);
+      written = DecodePackBits(bytes, samples, size);
       break;
     case TIFFCompression::Zstandard:
-      written = DecodeZstandard(bytes, stored, size);
+      written = DecodeZstandard(bytes, samples, size);
       break;
     default:
-      std::memcpy(stored, bytes.data, written);
+      std::memcpy(samples, bytes.data, written);
   }
-  const std::size_t lastRow = isPacked ? (width + 7) / 8 : std::size_t{ width } * raw.channels;
-  if (written < (height - 1) * rowBytes + lastRow)
+  const std::size_t lastRow = isPacked ? (stored.width + 7) / 8 : std::size_t{ stored.width } * raw.channels;
+  if (written < (stored.height - 1) * rowBytes + lastRow)
   {
     throw std::runtime_error("it holds fewer pixels than its size");
   }
   if (isPacked)
   {
-    UnpackBits(stored, raw);
+    UnpackBits(samples, raw);
     return;
   }
   if (source.page->predictor == 2)
   {
-    UndoHorizontalDifferencing(raw.data, raw.width, height, raw.channels);
+    UndoHorizontalDifferencing(raw.data, raw.width, stored.height, raw.channels);
   }
 }
 
@@ -253,15 +247,14 @@ void
 TIFFSlide::DecodePieces(const Source &     source,
                         std::uint64_t      tile,
                         const SlidePlane & plane,
-                        std::uint32_t      width,
-                        std::uint32_t      height,
+                        StoredSize         stored,
                         unsigned char *    raw) const
 {
   const unsigned  samples = source.page->samples;
   const PixelSpan all{ raw, std::size_t{ plane.tileWidth } * samples, plane.tileWidth, plane.tileHeight, samples };
   if (!source.page->separatePlanes)
   {
-    DecodeSamples(source, ReadPiece(source, tile), all, width, height);
+    DecodeSamples(source, ReadPiece(source, tile), all, stored);
     return;
   }
   const std::size_t   area = std::size_t{ plane.tileWidth } * plane.tileHeight;
@@ -269,11 +262,77 @@ TIFFSlide::DecodePieces(const Source &     source,
   const PixelSpan     single{ raw + area * samples, plane.tileWidth, plane.tileWidth, plane.tileHeight, 1 };
   for (unsigned sample = 0; sample < samples; ++sample)
   {
-    DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, width, height);
+    DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, stored);
     for (std::size_t i = 0; i < area; ++i)
     {
       raw[i * samples + sample] = single.data[i];
     }
+  }
+}
+
+/** Whether the tiles' streams decode straight to what is wanted: the path of nearly all slides. */
+bool
+TIFFSlide::IsDirect(const Source & source)
+{
+  return IsImageCodec(*source.page) && source.page->samples != 4 && source.palette.empty() &&
+         !source.page->separatePlanes && source.page->photometric != static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
+}
+
+StoredSize
+TIFFSlide::GetStoredSize(unsigned plane, std::uint64_t tile) const
+{
+  const SlidePlane &  of = m_Planes[plane];
+  const std::uint64_t left = tile % of.GetTilesAcross() * of.tileWidth;
+  const std::uint64_t top = tile / of.GetTilesAcross() * of.tileHeight;
+  return { static_cast<std::uint32_t>(std::min<std::uint64_t>(of.tileWidth, of.width - left)),
+           static_cast<std::uint32_t>(std::min<std::uint64_t>(of.tileHeight, of.height - top)) };
+}
+
+unsigned
+TIFFSlide::GetLargestReduction(unsigned plane) const
+{
+  const Source & source = m_Sources[plane];
+  if (!IsDirect(source) || source.compression == TIFFCompression::WebP)
+  {
+    return 1;
+  }
+  if (source.compression == TIFFCompression::JPEG)
+  {
+    return 8;
+  }
+  for (std::uint64_t tile = 0; tile < source.pieces.sizes.size(); ++tile)
+  {
+    if (HasTile(plane, tile))
+    {
+      return GetLargestJPEG2000Reduction(ReadPiece(source, tile));
+    }
+  }
+  return 1;
+}
+
+void
+TIFFSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
+{
+  StoredSize stored = GetStoredSize(plane, tile);
+  stored.reduction = reduction;
+  DecodeImage(m_Sources[plane], ReadPiece(m_Sources[plane], tile), out, stored);
+}
+
+void
+TIFFSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
+{
+  const TIFFPage::Pieces & pieces = m_Sources[plane].pieces;
+  // Tiles that follow each other in the file are one request.
+  for (std::uint64_t tile = first; tile <= last; ++tile)
+  {
+    const std::uint64_t begin = pieces.offsets[tile];
+    std::uint64_t       end = begin + pieces.sizes[tile];
+    while (tile < last && pieces.offsets[tile + 1] >= end && pieces.offsets[tile + 1] - end < 4096)
+    {
+      ++tile;
+      end = pieces.offsets[tile] + pieces.sizes[tile];
+    }
+    m_Layout->GetFile().GetFile().Prefetch(begin, end - begin);
   }
 }
 
@@ -286,27 +345,22 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   const SlidePlane & of = m_Planes[plane];
   const Source &     source = m_Sources[plane];
   const TIFFPage &   page = *source.page;
-  const auto         width = static_cast<std::uint32_t>(
-    std::min<std::uint64_t>(of.tileWidth, of.width - tile % of.GetTilesAcross() * of.tileWidth));
-  const auto height = static_cast<std::uint32_t>(
-    std::min<std::uint64_t>(of.tileHeight, of.height - tile / of.GetTilesAcross() * of.tileHeight));
-  const bool asStored = page.samples != 4 && source.palette.empty() && !page.separatePlanes &&
-                        page.photometric != static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
-  // The path of nearly all slides: from the stream straight to where the pixels are wanted.
-  if (asStored && IsImageCodec(page) && DecodeImage(source, ReadPiece(source, tile), out, width, height))
+  const StoredSize   stored = GetStoredSize(plane, tile);
+  if (IsDirect(source))
   {
+    DecodeImage(source, ReadPiece(source, tile), out, stored);
     return;
   }
   const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
-  DecodePieces(source, tile, of, width, height, raw);
+  DecodePieces(source, tile, of, stored, raw);
   if (source.alpha != Alpha::None && scanned != nullptr)
   {
     scanned->reset(new unsigned char[area]);
   }
   // Rows that are not stored (the last strip's, those beyond the edge) stay as they are.
   PixelSpan real = out;
-  real.height = height;
+  real.height = stored.height;
   Convert(source, raw, real, scanned != nullptr ? scanned->get() : nullptr);
 }
 

@@ -22,6 +22,10 @@ protected:
                   const PixelSpan &                  out,
                   std::unique_ptr<unsigned char[]> * scanned) const override;
 
+  void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const override;
+  unsigned GetLargestReduction(unsigned plane) const override;
+  void     Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+
 private:
   enum class Alpha
   {
@@ -47,21 +51,14 @@ private:
   void        FillAperioProperties(const std::string & description);
   void        FillLevelProperties();
   ByteSpan    ReadPiece(const Source & source, std::uint64_t piece) const;
-  static bool DecodeImage(const Source &    source,
-                          ByteSpan          bytes,
-                          const PixelSpan & out,
-                          std::uint32_t     width,
-                          std::uint32_t     height);
-  static void DecodeSamples(const Source &    source,
-                            ByteSpan          bytes,
-                            const PixelSpan & raw,
-                            std::uint32_t     width,
-                            std::uint32_t     height);
+  static bool IsDirect(const Source & source);
+  StoredSize  GetStoredSize(unsigned plane, std::uint64_t tile) const;
+  static bool DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored);
+  static void DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored);
   void        DecodePieces(const Source &     source,
                            std::uint64_t      tile,
                            const SlidePlane & plane,
-                           std::uint32_t      width,
-                           std::uint32_t      height,
+                           StoredSize         stored,
                            unsigned char *    raw) const;
   void Convert(const Source & source, const unsigned char * raw, const PixelSpan & out, unsigned char * scanned) const;
   void ConvertAlpha(const Source &        source,
@@ -70,7 +67,7 @@ private:
                     unsigned char *       scanned) const;
 
   std::unique_ptr<const TIFFLayout> m_Layout;
-  std::vector<Source>               m_Sources; // one per plane
+  std::vector<Source>               m_Sources; // one per plane; those of reduced levels are empty
   bool                              m_HoldsLabels{ false };
 };
 

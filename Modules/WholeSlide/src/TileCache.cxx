@@ -4,11 +4,11 @@
 namespace gigapixel
 {
 
-DecodedTile::DecodedTile(std::uint32_t tileWidth, std::uint32_t tileHeight, unsigned tileChannels)
+DecodedTile::DecodedTile(std::uint32_t tileWidth, std::uint32_t tileHeight, unsigned bytesOfPixel)
   : width(tileWidth)
   , height(tileHeight)
-  , channels(tileChannels)
-  , pixels(new unsigned char[std::size_t{ tileWidth } * tileHeight * tileChannels])
+  , pixelBytes(bytesOfPixel)
+  , pixels(new unsigned char[std::size_t{ tileWidth } * tileHeight * bytesOfPixel])
 {}
 
 std::size_t
@@ -43,6 +43,15 @@ TileCache::GetLimit() const
   return m_Limit;
 }
 
+TileCache::Statistics
+TileCache::GetStatistics() const
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  Statistics                        statistics = m_Statistics;
+  statistics.tiles = m_Tiles.size();
+  return statistics;
+}
+
 DecodedTilePointer
 TileCache::Acquire(const TileKey & key)
 {
@@ -53,12 +62,14 @@ TileCache::Acquire(const TileKey & key)
     if (found != m_Tiles.end())
     {
       m_Order.splice(m_Order.begin(), m_Order, found->second);
+      ++m_Statistics.hits;
       return found->second->second;
     }
     const auto flight = m_Flights.find(key);
     if (flight == m_Flights.end())
     {
       m_Flights.emplace(key, std::make_shared<Flight>());
+      ++m_Statistics.misses;
       return nullptr;
     }
     // The flight is held here, so that the tile reaches those who wait even if the cache cannot keep it.
@@ -67,6 +78,7 @@ TileCache::Acquire(const TileKey & key)
     m_Landed.wait(lock, [&awaited] { return awaited->landed; });
     if (awaited->tile)
     {
+      ++m_Statistics.waits;
       return awaited->tile;
     }
   }
@@ -96,7 +108,7 @@ TileCache::Publish(const TileKey & key, DecodedTilePointer tile)
     }
     if (m_Limit > 0 && m_Tiles.find(key) == m_Tiles.end())
     {
-      m_Bytes += tile->GetBytes();
+      m_Statistics.bytes += tile->GetBytes();
       m_Order.emplace_front(key, std::move(tile));
       m_Tiles.emplace(key, m_Order.begin());
       Evict();
@@ -136,7 +148,7 @@ TileCache::Forget(std::uint64_t slide)
   {
     if (tile->first.slide == slide)
     {
-      m_Bytes -= tile->second->GetBytes();
+      m_Statistics.bytes -= tile->second->GetBytes();
       m_Tiles.erase(tile->first);
       tile = m_Order.erase(tile);
     }
@@ -150,11 +162,12 @@ TileCache::Forget(std::uint64_t slide)
 void
 TileCache::Evict()
 {
-  while (m_Bytes > m_Limit && !m_Order.empty())
+  while (m_Statistics.bytes > m_Limit && !m_Order.empty())
   {
-    m_Bytes -= m_Order.back().second->GetBytes();
+    m_Statistics.bytes -= m_Order.back().second->GetBytes();
     m_Tiles.erase(m_Order.back().first);
     m_Order.pop_back();
+    ++m_Statistics.evictions;
   }
 }
 

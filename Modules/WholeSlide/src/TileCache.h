@@ -16,12 +16,12 @@ namespace gigapixel
 /** Pixels of one tile: rows without gaps, channels interleaved. */
 struct DecodedTile
 {
-  DecodedTile(std::uint32_t tileWidth, std::uint32_t tileHeight, unsigned tileChannels);
+  DecodedTile(std::uint32_t tileWidth, std::uint32_t tileHeight, unsigned bytesOfPixel);
 
   std::size_t
   GetPixelBytes() const
   {
-    return std::size_t{ width } * height * channels;
+    return std::size_t{ width } * height * pixelBytes;
   }
 
   std::size_t
@@ -32,7 +32,7 @@ struct DecodedTile
 
   std::uint32_t                    width;
   std::uint32_t                    height;
-  unsigned                         channels;
+  unsigned                         pixelBytes;
   std::unique_ptr<unsigned char[]> pixels;  // not initialised
   std::unique_ptr<unsigned char[]> scanned; // 255 or 0 per pixel; null where all is scanned
 };
@@ -63,6 +63,18 @@ class TileCache
 {
 public:
   static TileCache & GetInstance();
+
+  /** Since the process began; bytes and tiles are those that are held now. */
+  struct Statistics
+  {
+    std::size_t   bytes = 0;
+    std::size_t   tiles = 0;
+    std::uint64_t hits = 0;      // tiles that were there
+    std::uint64_t waits = 0;     // tiles that another thread was just decoding
+    std::uint64_t misses = 0;    // tiles that the one who asked decoded
+    std::uint64_t evictions = 0; // tiles that went because of the limit
+  };
+  Statistics GetStatistics() const;
 
   void        SetLimit(std::size_t bytes);
   std::size_t GetLimit() const;
@@ -102,7 +114,7 @@ private:
   mutable std::mutex                                            m_Mutex;
   std::condition_variable                                       m_Landed;
   std::size_t                                                   m_Limit{ std::size_t{ 128 } << 20 };
-  std::size_t                                                   m_Bytes{ 0 };
+  Statistics                                                    m_Statistics;
   Order                                                         m_Order;
   std::unordered_map<TileKey, Order::iterator, KeyHash>         m_Tiles;
   std::unordered_map<TileKey, std::shared_ptr<Flight>, KeyHash> m_Flights;

@@ -33,6 +33,7 @@ struct PixelSpan
   std::uint32_t   width;
   std::uint32_t   height;
   unsigned        channels;
+  unsigned        sampleBytes = 1;
 };
 
 /** Rec. 601 luma in 16-bit fixed point, rounded: what libjpeg calls gray. */
@@ -42,29 +43,31 @@ LumaFromRGB(unsigned r, unsigned g, unsigned b)
   return static_cast<unsigned char>((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
 }
 
+/** What a stream has to hold. */
+struct StoredSize
+{
+  std::uint32_t width; // at least
+  std::uint32_t height;
+  unsigned      reduction = 1; // decoded smaller by 2, 4 or 8: `out` is of the smaller size
+};
+
 /** \name Image codecs. Each fills `out` with 1 (gray) or 3 (RGB) channels, whatever is stored.
- * The stored image may be smaller than `out`, by `neededWidth` x `neededHeight` at most: what of `out` it does not
- * cover keeps its bytes. All throw std::runtime_error, with what is wrong in a few words; `out` is undefined then. @{
+ * What of `out` the stored image does not cover keeps its bytes. All throw std::runtime_error, with what is wrong in a
+ * few words; `out` is undefined then. @{
  */
 
 /** One JPEG stream, after the tables of `tables` (may be empty). `model` says what three stored components are; TIFF's
  * word counts more than the stream's own markers. To gray: luma alone is decoded where the model is YCbCr. */
-void DecodeJPEG(ByteSpan          stream,
-                ByteSpan          tables,
-                ColorModel        model,
-                const PixelSpan & out,
-                std::uint32_t     neededWidth,
-                std::uint32_t     neededHeight);
+void DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored);
 
 /** One JPEG 2000 codestream or JP2 file, 8 bit, one or three components; subsampled ones are replicated. */
-void DecodeJPEG2000(ByteSpan          stream,
-                    ColorModel        model,
-                    const PixelSpan & out,
-                    std::uint32_t     neededWidth,
-                    std::uint32_t     neededHeight);
+void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored);
+
+/** By how much every component of a JPEG 2000 stream can be decoded smaller: 1, 2, 4 or 8. */
+unsigned GetLargestJPEG2000Reduction(ByteSpan stream);
 
 /** One WebP image; 1, 3 or 4 (RGBA, straight alpha) channels. */
-void DecodeWebP(ByteSpan stream, const PixelSpan & out, std::uint32_t neededWidth, std::uint32_t neededHeight);
+void DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored);
 /** @} */
 
 /** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. @{ */

@@ -134,8 +134,7 @@ Start(jpeg_decompress_struct & info,
       ByteSpan                 tables,
       ColorModel               model,
       const PixelSpan &        out,
-      std::uint32_t            neededWidth,
-      std::uint32_t            neededHeight)
+      StoredSize               stored)
 {
   if (tables.size > 0)
   {
@@ -155,8 +154,8 @@ Start(jpeg_decompress_struct & info,
   {
     return "its JPEG stream has neither one nor three components of 8 bit";
   }
-  if (info.image_width < neededWidth || info.image_height < neededHeight || info.image_width > 65500 ||
-      info.image_height > out.height + 15)
+  if (info.image_width < stored.width || info.image_height < stored.height || info.image_width > 65500 ||
+      info.image_height > out.height * stored.reduction + 15)
   {
     return "its JPEG stream is of another size than the tile";
   }
@@ -165,6 +164,8 @@ Start(jpeg_decompress_struct & info,
     return "its JPEG stream lacks its quantization tables";
   }
   info.out_color_space = out.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  info.scale_num = 1;
+  info.scale_denom = stored.reduction;
   jpeg_start_decompress(&info);
   return nullptr;
 }
@@ -201,12 +202,7 @@ ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, unsigned c
 } // namespace
 
 void
-DecodeJPEG(ByteSpan          stream,
-           ByteSpan          tables,
-           ColorModel        model,
-           const PixelSpan & out,
-           std::uint32_t     neededWidth,
-           std::uint32_t     neededHeight)
+DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored)
 {
   thread_local Decompressor decompressor;
   auto &                    info = decompressor.info;
@@ -217,7 +213,7 @@ DecodeJPEG(ByteSpan          stream,
     throw std::runtime_error(decompressor.errors.message);
   }
   EmptyTables(info);
-  complaint = Start(info, stream, tables, model, out, neededWidth, neededHeight);
+  complaint = Start(info, stream, tables, model, out, stored);
   if (complaint != nullptr)
   {
     jpeg_abort_decompress(&info);

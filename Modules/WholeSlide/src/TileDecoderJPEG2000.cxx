@@ -88,11 +88,11 @@ struct FreeImage
 using ImagePointer = std::unique_ptr<opj_image_t, FreeImage>;
 
 void
-CheckGeometry(const opj_image_t & image, const PixelSpan & out, std::uint32_t neededWidth, std::uint32_t neededHeight)
+CheckGeometry(const opj_image_t & image, const PixelSpan & out, StoredSize stored)
 {
-  if (image.x1 <= image.x0 || image.y1 <= image.y0 || image.x1 - image.x0 < neededWidth ||
-      image.y1 - image.y0 < neededHeight || image.x1 - image.x0 > out.width + 64u ||
-      image.y1 - image.y0 > out.height + 64u)
+  if (image.x1 <= image.x0 || image.y1 <= image.y0 || image.x1 - image.x0 < stored.width ||
+      image.y1 - image.y0 < stored.height || image.x1 - image.x0 > out.width * stored.reduction + 64u ||
+      image.y1 - image.y0 > out.height * stored.reduction + 64u)
   {
     throw std::runtime_error("its JPEG 2000 stream is of another size than the tile");
   }
@@ -103,7 +103,7 @@ CheckGeometry(const opj_image_t & image, const PixelSpan & out, std::uint32_t ne
 }
 
 ImagePointer
-DecodeStream(ByteSpan bytes, const PixelSpan & out, std::uint32_t neededWidth, std::uint32_t neededHeight)
+DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored)
 {
   const bool                                    isFile = bytes.size > 12 && std::memcmp(bytes.data + 4, "jP  ", 4) == 0;
   const std::unique_ptr<opj_codec_t, FreeCodec> codec(opj_create_decompress(isFile ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K));
@@ -115,6 +115,10 @@ DecodeStream(ByteSpan bytes, const PixelSpan & out, std::uint32_t neededWidth, s
   }
   opj_dparameters_t parameters;
   opj_set_default_decoder_parameters(&parameters);
+  for (unsigned reduction = stored.reduction; reduction > 1; reduction /= 2)
+  {
+    ++parameters.cp_reduce;
+  }
   MemoryStream memory{ bytes };
   opj_stream_set_user_data(stream.get(), &memory, nullptr);
   opj_stream_set_user_data_length(stream.get(), bytes.size);
@@ -130,12 +134,12 @@ DecodeStream(ByteSpan bytes, const PixelSpan & out, std::uint32_t neededWidth, s
   {
     throw std::runtime_error("its JPEG 2000 header is damaged");
   }
-  CheckGeometry(*image, out, neededWidth, neededHeight);
+  CheckGeometry(*image, out, stored);
   if (opj_decode(codec.get(), stream.get(), image.get()) == OPJ_FALSE)
   {
     throw std::runtime_error("its JPEG 2000 stream is damaged");
   }
-  CheckGeometry(*image, out, neededWidth, neededHeight); // a palette in the file changes the number of components
+  CheckGeometry(*image, out, stored); // a palette in the file changes the number of components
   return image;
 }
 
@@ -257,17 +261,26 @@ FillRGB(const opj_image_t & image, bool convert, const PixelSpan & out, std::uin
 
 } // namespace
 
-void
-DecodeJPEG2000(ByteSpan          stream,
-               ColorModel        model,
-               const PixelSpan & out,
-               std::uint32_t     neededWidth,
-               std::uint32_t     neededHeight)
+unsigned
+GetLargestJPEG2000Reduction(ByteSpan stream)
 {
-  const ImagePointer  image = DecodeStream(stream, out, neededWidth, neededHeight);
+  // Marker COD (ISO/IEC 15444-1, A.6.1) of the main header: length, style, progression, layers, transform, levels.
+  const unsigned char marker[] = { 0xff, 0x52, 0x00 };
+  const auto * const  end = stream.data + stream.size;
+  const auto * const  found = std::search(stream.data, end, std::begin(marker), std::end(marker));
+  constexpr int       levelsAt = 9;
+  const unsigned      levels = end - found > levelsAt ? found[levelsAt] : 0;
+  return 1u << std::min(levels, 3u);
+}
+
+void
+DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored)
+{
+  const ImagePointer  image = DecodeStream(stream, out, stored);
   const bool          isYCbCr = image->numcomps == 3 && model == ColorModel::YCbCr;
-  const std::uint32_t width = std::min(out.width, image->x1 - image->x0);
-  const std::uint32_t height = std::min(out.height, image->y1 - image->y0);
+  const auto          reduce = [&stored](std::uint32_t side) { return (side - 1) / stored.reduction + 1; };
+  const std::uint32_t width = std::min(out.width, reduce(image->x1 - image->x0));
+  const std::uint32_t height = std::min(out.height, reduce(image->y1 - image->y0));
   if (out.channels == 1)
   {
     FillGray(*image, isYCbCr || image->numcomps == 1, out, width, height);

@@ -12,7 +12,7 @@ namespace gigapixel
 {
 
 void
-DecodeWebP(ByteSpan stream, const PixelSpan & out, std::uint32_t neededWidth, std::uint32_t neededHeight)
+DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored)
 {
   int width = 0;
   int height = 0;
@@ -22,7 +22,7 @@ DecodeWebP(ByteSpan stream, const PixelSpan & out, std::uint32_t neededWidth, st
   }
   const auto storedWidth = static_cast<std::uint32_t>(width);
   const auto storedHeight = static_cast<std::uint32_t>(height);
-  if (storedWidth < neededWidth || storedHeight < neededHeight || storedWidth > out.width + 64 ||
+  if (storedWidth < stored.width || storedHeight < stored.height || storedWidth > out.width + 64 ||
       storedHeight > out.height + 64)
   {
     throw std::runtime_error("its WebP stream is of another size than the tile");

@@ -132,7 +132,7 @@ WholeSlideImageIO::GetAssociatedImageNames() const
 {
   std::vector<std::string> names;
   const auto &             planes = this->GetSlide().GetPlanes();
-  for (size_t i = this->GetSlide().GetNumberOfLevels(); i < planes.size(); ++i)
+  for (size_t i = this->GetNumberOfLevels() + this->GetNumberOfReducedLevels(); i < planes.size(); ++i)
   {
     names.push_back(planes[i].name);
   }
@@ -145,10 +145,16 @@ WholeSlideImageIO::GetNumberOfLevels() const
   return this->GetSlide().GetNumberOfLevels();
 }
 
+unsigned int
+WholeSlideImageIO::GetNumberOfReducedLevels() const
+{
+  return this->GetSlide().GetNumberOfReducedLevels();
+}
+
 WholeSlideImageIO::LevelSizeType
 WholeSlideImageIO::GetLevelSize(unsigned int level) const
 {
-  if (level >= this->GetNumberOfLevels())
+  if (level >= this->GetNumberOfLevels() + this->GetNumberOfReducedLevels())
   {
     Throw(m_FileName + ": it has no level " + std::to_string(level) + "; ask for one of 0 to " +
           std::to_string(this->GetNumberOfLevels() - 1) + '.');
@@ -257,6 +263,14 @@ WholeSlideImageIO::GetTileCacheLimit()
   return gigapixel::TileCache::GetInstance().GetLimit();
 }
 
+WholeSlideImageIO::TileCacheStatistics
+WholeSlideImageIO::GetTileCacheStatistics()
+{
+  const auto statistics = gigapixel::TileCache::GetInstance().GetStatistics();
+  return { statistics.bytes, statistics.tiles,  statistics.hits,
+           statistics.waits, statistics.misses, statistics.evictions };
+}
+
 bool
 WholeSlideImageIO::CanReadFile(const char * fileName)
 {
@@ -266,7 +280,6 @@ WholeSlideImageIO::CanReadFile(const char * fileName)
 unsigned int
 WholeSlideImageIO::SelectLevel() const
 {
-  const unsigned int levels = this->GetNumberOfLevels();
   if (m_Selection == Selection::Level)
   {
     const auto level = static_cast<unsigned int>(m_SelectionValue);
@@ -286,10 +299,10 @@ WholeSlideImageIO::SelectLevel() const
     downsample = m_SelectionValue / base;
   }
   unsigned int selected = 0;
-  for (unsigned int level = 1; level < levels; ++level)
+  for (unsigned int level = 1; level < this->GetNumberOfLevels() + this->GetNumberOfReducedLevels(); ++level)
   {
     const double candidate = this->GetLevelDownsample(level);
-    if (candidate <= downsample * (1.0 + ResolutionTolerance) && candidate >= this->GetLevelDownsample(selected))
+    if (candidate <= downsample * (1.0 + ResolutionTolerance) && candidate > this->GetLevelDownsample(selected))
     {
       selected = level;
     }
@@ -329,7 +342,8 @@ WholeSlideImageIO::ReadImageInformation()
       Throw(m_FileName + ": it has no associated image '" + m_AssociatedImage +
             "'; it has: " + (all.empty() ? "none" : all) + '.');
     }
-    m_Plane = this->GetNumberOfLevels() + static_cast<unsigned int>(found - names.begin());
+    m_Plane =
+      this->GetNumberOfLevels() + this->GetNumberOfReducedLevels() + static_cast<unsigned int>(found - names.begin());
   }
   this->SetGeometry();
   this->FillDictionary();
