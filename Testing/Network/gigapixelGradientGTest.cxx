@@ -78,17 +78,54 @@ GetGreatestError(const NetworkDescription & network, const LossGradient & result
   return greatest;
 }
 
+enum class Loss
+{
+  CrossEntropy,
+  Weighted, ///< and with an ignored label
+  Dice,
+  WeightedDice
+};
+
 struct Case
 {
   bool         preset;
   Size         size;
   std::int64_t tileSize;
+  Loss         loss{ Loss::CrossEntropy };
+};
+
+NetworkDescription
+MakeNetwork(const Case & it)
+{
+  NetworkDescription network = MakeNetwork(it.preset);
+  if (it.loss == Loss::Dice || it.loss == Loss::WeightedDice)
+  {
+    network.SetLoss("dice");
+  }
+  if (it.loss == Loss::Weighted || it.loss == Loss::WeightedDice)
+  {
+    network.classWeights = { 0.5, 3.0, 1.25 };
+    network.classWeights.resize(network.GetNumberOfClasses());
+  }
+  return network;
+}
+
+/** Label 9 where others have Ignored. */
+struct NinesIgnored : ProceduralLabels
+{
+  using ProceduralLabels::ProceduralLabels;
+  void
+  Read(const Region & region, std::uint8_t * classes) override
+  {
+    ProceduralLabels::Read(region, classes);
+    std::replace(classes, classes + region.width * region.height, std::uint8_t{ Ignored }, std::uint8_t{ 9 });
+  }
 };
 
 class StreamedGradient : public testing::TestWithParam<Case>
 {
 protected:
-  NetworkDescription  network = MakeNetwork(GetParam().preset);
+  NetworkDescription  network = MakeNetwork(GetParam());
   std::vector<double> parameters = MakeParameters(network);
   ProceduralPixels    pixels{ GetParam().size, 3, static_cast<unsigned>(network.channels) };
   ProceduralLabels    labels{ GetParam().size, 3, network.GetNumberOfClasses(), true };
@@ -112,6 +149,7 @@ TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
   const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, Precision::Double, 2);
   const LossGradient streamed = Stream(Precision::Double, Path::Stock, 2);
   EXPECT_EQ(streamed.pixels, whole.pixels);
+  EXPECT_NEAR(streamed.weight, whole.weight, 1e-10 * whole.weight);
   EXPECT_NEAR(streamed.loss, whole.loss, 1e-10 * whole.loss);
   EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-10);
 }
@@ -222,8 +260,34 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                          testing::Values(Case{ true, { 700, 513 }, 256 },
                                          Case{ true, { 449, 33 }, 64 },
                                          Case{ true, { 5, 7 }, 256 },
+                                         Case{ true, { 449, 133 }, 128, Loss::Weighted },
+                                         Case{ true, { 449, 133 }, 128, Loss::Dice },
+                                         Case{ true, { 449, 133 }, 128, Loss::WeightedDice },
                                          Case{ false, { 131, 77 }, 36 },
-                                         Case{ false, { 64, 100 }, 6 }));
+                                         Case{ false, { 64, 100 }, 6 },
+                                         Case{ false, { 131, 77 }, 36, Loss::Weighted },
+                                         Case{ false, { 131, 77 }, 36, Loss::Dice },
+                                         Case{ false, { 131, 77 }, 36, Loss::WeightedDice }));
+
+TEST(StreamedNetwork, LeavesTheIgnoredLabelOut)
+{
+  NetworkDescription network = MakeNetwork(true);
+  const Size         size{ 300, 200 };
+  ProceduralPixels   pixels(size, 3);
+  ProceduralLabels   labels(size, 3, 2, true);
+  NinesIgnored       nines(size, 3, 2, true);
+  LossGradient       sums[2];
+  for (const bool other : { false, true })
+  {
+    network.ignoredLabel = other ? 9 : LabelSource::Ignored;
+    StreamedNetwork streamed(network, 128, 2);
+    streamed.SetParameters(MakeParameters(network));
+    ASSERT_TRUE(streamed.ComputeGradient(pixels, other ? nines : labels, sums[other]));
+  }
+  EXPECT_LT(sums[0].pixels, size.width * size.height);
+  EXPECT_EQ(sums[0].pixels, sums[1].pixels);
+  EXPECT_EQ(sums[0].gradient, sums[1].gradient);
+}
 
 TEST(StreamedNetwork, RefusesWhatDoesNotFit)
 {

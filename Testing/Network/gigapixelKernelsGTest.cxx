@@ -7,6 +7,8 @@
 namespace
 {
 using namespace gigapixel::kernels;
+using gigapixel::LossSum;
+using gigapixel::LossTerms;
 
 /** A last layer with random shape, map, truth and core. */
 struct LogitCase
@@ -18,7 +20,21 @@ struct LogitCase
   CoreRegion                core;
   std::vector<std::uint8_t> classes;
   std::ptrdiff_t            pitch{ 0 };
+  LossTerms                 terms;
   std::string               name;
+
+  /** \param gradient its layer's weights and biases, added to */
+  void
+  AddLossTo(GuardedMap<> & gradient, std::vector<double> & weightSums, std::vector<double> & biasSums, LossSum & sum)
+  {
+    AddPixelLoss(map.GetConst(),
+                 layer,
+                 core,
+                 { classes.data(), pitch },
+                 terms,
+                 { gradient.view, weightSums.data(), biasSums.data() },
+                 sum);
+  }
 };
 
 class LogitsTest : public KernelsTest
@@ -43,6 +59,7 @@ protected:
     {
       it.classes[Draw(0, static_cast<int>(it.classes.size()) - 1)] = i < 15 ? 255 : std::max(2, outputChannels);
     }
+    it.terms.weights.assign(std::max(2, outputChannels), 1.0);
     it.name = std::to_string(inputChannels) + "->" + std::to_string(outputChannels) + " stride " +
               std::to_string(stride) + " map " + std::to_string(height) + "x" + std::to_string(width) + " core " +
               std::to_string(it.core.x) + "," + std::to_string(it.core.y) + "," + std::to_string(it.core.width) + "," +
@@ -61,19 +78,14 @@ protected:
   static void
   Compare(LogitCase & it)
   {
-    const auto   truth = reference::PixelLoss(it.map.GetConst(), it.layer, it.core, it.classes.data(), it.pitch);
+    const auto truth =
+      reference::PixelLoss(it.map.GetConst(), it.layer, it.core, it.classes.data(), it.pitch, it.terms);
     GuardedMap<> gradient(it.layer.inputChannels, it.map.view.height, it.map.view.width, it.map.view.columnStride != 1);
     reference::Gradients sums{ std::vector<double>(it.weight.size(), 100.0), std::vector<double>(it.bias.size(), 7.0) };
-    LossSum              sum{ 50.0, 3 };
-    AddPixelLoss(it.map.GetConst(),
-                 it.layer,
-                 it.core,
-                 it.classes.data(),
-                 it.pitch,
-                 gradient.view,
-                 sums.weight.data(),
-                 sums.bias.data(),
-                 sum);
+    LossSum              sum;
+    sum.loss = 50.0;
+    sum.pixels = 3;
+    it.AddLossTo(gradient, sums.weight, sums.bias, sum);
     for (double & value : sums.weight)
     {
       value -= 100.0;
@@ -82,8 +94,9 @@ protected:
     {
       value -= 7.0;
     }
-    ASSERT_NEAR(sum.loss - 50.0, truth.loss, Tolerance * truth.loss) << it.name;
-    ASSERT_EQ(sum.pixels - 3, truth.pixels) << it.name;
+    ASSERT_NEAR(sum.loss - 50.0, truth.sum.loss, Tolerance * truth.sum.loss) << it.name;
+    ASSERT_NEAR(sum.weight, truth.sum.weight, Tolerance * truth.sum.weight) << it.name;
+    ASSERT_EQ(sum.pixels - 3, truth.sum.pixels) << it.name;
     ExpectNear(gradient, truth.mapGradient, "map gradient of " + it.name);
     ExpectNear(sums.weight, truth.gradients.weight, truth.gradients.weightMagnitude, "weight gradient of " + it.name);
     ExpectNear(sums.bias, truth.gradients.bias, truth.gradients.biasMagnitude, "bias gradient of " + it.name);
@@ -97,6 +110,59 @@ TEST_P(LogitsTest, LossAndGradientsOfRandomShapes)
   {
     LogitCase it = MakeRandom(trial);
     Compare(it);
+  }
+}
+
+// All losses: class weights, Dice with any slopes (here of either sign, as no image would give them).
+TEST_P(LogitsTest, WeightedAndDiceLossesOfRandomShapes)
+{
+  for (int trial = 0; trial < 60 && !HasFatalFailure(); ++trial)
+  {
+    LogitCase  it = MakeRandom(trial);
+    const auto draw = [&](float scale) {
+      const auto values = DrawFloats(it.terms.weights.size(), scale);
+      return std::vector<double>(values.begin(), values.end());
+    };
+    it.terms.weights = draw(2.0f);
+    for (double & weight : it.terms.weights)
+    {
+      weight = std::abs(weight);
+    }
+    it.terms.weights[0] = trial % 4 == 0 ? 0.0 : it.terms.weights[0]; // a class that is left out
+    it.name += " weighted";
+    Compare(it);
+    it.terms.slopes = draw(2.0f);
+    it.terms.offsets = draw(1.0f);
+    it.name += " Dice";
+    Compare(it);
+  }
+}
+
+TEST_P(LogitsTest, ScoresOfRandomShapes)
+{
+  for (int trial = 0; trial < 40 && !HasFatalFailure(); ++trial)
+  {
+    LogitCase it = MakeRandom(trial);
+    it.terms.weights[1] = 2.5;
+    for (const bool dice : { false, true })
+    {
+      it.terms.slopes.resize(dice ? it.terms.weights.size() : 0);
+      it.terms.offsets = it.terms.slopes;
+      const auto truth =
+        reference::PixelLoss(it.map.GetConst(), it.layer, it.core, it.classes.data(), it.pitch, it.terms).sum;
+      std::vector<std::uint8_t> labels(it.core.height * it.pitch);
+      LossSum                   sum;
+      ScorePixels(it.map.GetConst(), it.layer, it.core, { it.classes.data(), it.pitch }, it.terms, labels.data(), sum);
+      ASSERT_EQ(sum.pixels, truth.pixels) << it.name;
+      ASSERT_NEAR(sum.weight, truth.weight, Tolerance * truth.weight) << it.name;
+      ASSERT_NEAR(sum.loss, truth.loss, Tolerance * truth.loss) << it.name;
+      for (int c = 0; dice && c < it.layer.outputChannels; ++c)
+      {
+        ASSERT_EQ(sum.truths[c], truth.truths[c]) << it.name;
+        ASSERT_NEAR(sum.probabilities[c], truth.probabilities[c], 5e-6 * truth.probabilities[c]) << it.name;
+        ASSERT_NEAR(sum.hits[c], truth.hits[c], 5e-6 * truth.hits[c]) << it.name;
+      }
+    }
   }
 }
 
@@ -139,15 +205,7 @@ TEST_P(LogitsTest, HugeLogitsDoNotOverflow)
     GuardedMap<>        gradient(1, 1, 2, false);
     std::vector<double> weight(64), bias(1);
     LossSum             sum;
-    AddPixelLoss(it.map.GetConst(),
-                 it.layer,
-                 it.core,
-                 it.classes.data(),
-                 it.pitch,
-                 gradient.view,
-                 weight.data(),
-                 bias.data(),
-                 sum);
+    it.AddLossTo(gradient, weight, bias, sum);
     EXPECT_NEAR(sum.loss, logit < 0 ? 128.0 * 1e4 : 0.0, 1.0);
     EXPECT_NEAR(bias[0], logit < 0 ? -128.0 : 0.0, 1e-30);
   }
@@ -163,8 +221,7 @@ TEST_P(LogitsTest, ANumberThatIsNoneIsNotHidden)
   GuardedMap<>        gradient(1, 1, 2, false);
   std::vector<double> weight(64), bias(1);
   LossSum             sum;
-  AddPixelLoss(
-    it.map.GetConst(), it.layer, it.core, it.classes.data(), 16, gradient.view, weight.data(), bias.data(), sum);
+  it.AddLossTo(gradient, weight, bias, sum);
   EXPECT_TRUE(std::isnan(sum.loss));
 }
 
@@ -177,15 +234,7 @@ TEST_P(LogitsTest, NothingTakesPart)
   LossSum             sum;
   for (int run = 0; run < 2; ++run)
   {
-    AddPixelLoss(it.map.GetConst(),
-                 it.layer,
-                 it.core,
-                 it.classes.data(),
-                 it.pitch,
-                 gradient.view,
-                 weight.data(),
-                 bias.data(),
-                 sum);
+    it.AddLossTo(gradient, weight, bias, sum);
     EXPECT_EQ(sum.loss, 0.0);
     EXPECT_EQ(sum.pixels, 0);
     EXPECT_EQ(std::count(weight.begin(), weight.end(), 0.0), static_cast<std::ptrdiff_t>(weight.size()));
@@ -259,15 +308,7 @@ TEST_P(LogitsTest, TheSameBitsEveryTime)
     GuardedMap<>        gradient(6, 20, 60, true);
     std::vector<double> weight(it.weight.size()), bias(1);
     LossSum             sum;
-    AddPixelLoss(it.map.GetConst(),
-                 it.layer,
-                 it.core,
-                 it.classes.data(),
-                 it.pitch,
-                 gradient.view,
-                 weight.data(),
-                 bias.data(),
-                 sum);
+    it.AddLossTo(gradient, weight, bias, sum);
     weight.push_back(bias[0]);
     weight.push_back(sum.loss);
     first = run == 0 ? weight : first;

@@ -14,6 +14,8 @@
 namespace reference
 {
 using namespace gigapixel::kernels;
+using gigapixel::LossSum;
+using gigapixel::LossTerms;
 
 /** Planar map of double, [channels][height][width]. */
 struct Map
@@ -212,34 +214,64 @@ Exponentials(std::vector<double> & z)
   return sum;
 }
 
-/** Loss of one pixel; z becomes its gradient. */
-inline double
-LossOfPixel(std::vector<double> & z, int truth)
+/** Logits to probabilities, one per class, and what each lacks to 1 (whose digits 1 - p would lose). */
+struct Probabilities
 {
-  if (z.size() == 1)
+  std::vector<double> values;
+  std::vector<double> others;
+
+  explicit Probabilities(std::vector<double> z)
   {
-    const double u = truth == 1 ? -z[0] : z[0];
-    z[0] = (truth == 1 ? -1.0 : 1.0) / (1.0 + std::exp(-u));
-    return std::max(u, 0.0) + std::log1p(std::exp(-std::abs(u)));
+    if (z.size() == 1)
+    {
+      z.insert(z.begin(), 0.0); // sigmoid is softmax against 0
+    }
+    const double sum = Exponentials(z);
+    for (std::size_t c = 0; c < z.size(); ++c)
+    {
+      double other = 0;
+      for (std::size_t d = 0; d < z.size(); ++d)
+      {
+        other += d == c ? 0.0 : z[d];
+      }
+      values.push_back(z[c] / sum);
+      others.push_back(other / sum);
+    }
   }
-  const double loss = *std::max_element(z.begin(), z.end()) - z[truth];
-  const double sum = Exponentials(z);
-  double       others = 0;
-  for (std::size_t o = 0; o < z.size(); ++o)
+};
+
+/** Loss of one pixel (Dice has none); z becomes its gradient, by the chain rule dp[c] / dz[k] = p[c] ([c = k] - p[k]).
+ */
+inline double
+LossOfPixel(std::vector<double> & z, int truth, const LossTerms & terms)
+{
+  const Probabilities p(z);
+  const std::size_t   first = z.size() == 1 ? 1 : 0;
+  for (std::size_t k = first; k < p.values.size(); ++k)
   {
-    others += static_cast<int>(o) == truth ? 0.0 : z[o];
-    z[o] /= sum;
+    double & gradient = z[k - first];
+    gradient = 0;
+    if (!terms.IsDice())
+    {
+      const bool isTrue = static_cast<int>(k) == truth;
+      gradient = terms.weights[truth] * (isTrue ? -p.others[k] : p.values[k]);
+      continue;
+    }
+    for (std::size_t c = 0; c < p.values.size(); ++c)
+    {
+      const double slope = terms.offsets[c] + (static_cast<int>(c) == truth ? terms.slopes[c] : 0.0);
+      gradient += slope * (c == k ? p.values[k] * p.others[k] : -p.values[c] * p.values[k]);
+    }
   }
-  z[truth] = -others / sum;
-  return loss + std::log(sum);
+  const double logarithm = p.others[truth] < 0.5 ? std::log1p(-p.others[truth]) : std::log(p.values[truth]);
+  return terms.IsDice() ? 0.0 : -terms.weights[truth] * logarithm;
 }
 
 struct Loss
 {
-  double       loss{ 0 };
-  std::int64_t pixels{ 0 };
-  Map          mapGradient;
-  Gradients    gradients;
+  LossSum   sum;
+  Map       mapGradient;
+  Gradients gradients;
 };
 
 inline Loss
@@ -247,14 +279,16 @@ PixelLoss(const MapView<const float> & map,
           const PixelLogits &          layer,
           const CoreRegion &           core,
           const std::uint8_t *         classes,
-          std::ptrdiff_t               pitch)
+          std::ptrdiff_t               pitch,
+          const LossTerms &            terms)
 {
   const int           s = layer.stride;
   const int           kinds = std::max(2, layer.outputChannels);
-  Loss                result{ 0, 0, Map(layer.inputChannels, map.height, map.width), {} };
+  Loss                result{ {}, Map(layer.inputChannels, map.height, map.width), {} };
   std::vector<double> z(layer.outputChannels);
   Sums                weight(layer.inputChannels * layer.outputChannels * s * s);
   Sums                bias(layer.outputChannels);
+  result.sum.SetNumberOfChannels(layer.outputChannels);
   for (std::int64_t y = core.y; y < core.y + core.height; ++y)
   {
     for (std::int64_t x = core.x; x < core.x + core.width; ++x)
@@ -265,8 +299,17 @@ PixelLoss(const MapView<const float> & map,
         continue;
       }
       ComputeLogits(map, layer, y, x, z);
-      result.loss += LossOfPixel(z, truth);
-      ++result.pixels;
+      const Probabilities p(z);
+      for (int o = 0; o < layer.outputChannels; ++o)
+      {
+        const int c = layer.outputChannels == 1 ? 1 : o;
+        result.sum.probabilities[o] += p.values[c];
+        result.sum.hits[o] += c == truth ? p.values[c] : 0.0;
+        result.sum.truths[o] += c == truth;
+      }
+      result.sum.loss += LossOfPixel(z, truth, terms);
+      result.sum.weight += terms.IsDice() ? 1.0 : terms.weights[truth];
+      ++result.sum.pixels;
       for (int o = 0; o < layer.outputChannels; ++o)
       {
         bias.Add(o, z[o]);

@@ -81,9 +81,32 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect("\"activation\": \"none\"", "\"activation\": \"relu\"", "its output are logits");
   expect("binary cross-entropy", "softmax cross-entropy", "2 to 254 output channels");
   expect("binary cross-entropy", "hinge", "unknown loss");
+  const std::string loss = "\"ignore unscanned\": false";
+  expect(loss, "\"class weights\": [1]", "there are 1 class weights, but the network tells 2 classes apart");
+  expect(loss, "\"class weights\": [1, -2]", "must be numbers of at least 0");
+  expect(loss, "\"class weights\": [0, 0]", "one class weight must be above 0");
+  expect(loss, "\"class weights\": [0, \"many\"]", "must be a list of numbers");
+  expect(loss, "\"class weights\": 2", "must be a list of numbers");
+  expect(loss, "\"ignored label\": 1", "2 to 255");
   expect("\"name\": \"L2\"", "\"name\": \"L1\"", "two layers are named \"L1\"");
   expect("{", "[", "no JSON");
   EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
+}
+
+TEST(NetworkDescription, TakesAnotherLoss)
+{
+  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  network.SetLoss("dice");
+  network.classWeights = { 0.25, 3 };
+  network.ignoredLabel = 7;
+  const NetworkDescription read = NetworkDescription::FromJSON(network.ToJSON());
+  EXPECT_EQ(read.loss, NetworkDescription::Loss::Dice);
+  EXPECT_EQ(read.classWeights, network.classWeights);
+  EXPECT_EQ(read.ignoredLabel, 7);
+  EXPECT_EQ(read.GetNumberOfClasses(), 2);
+  network.SetLoss("cross-entropy");
+  EXPECT_EQ(network.loss, NetworkDescription::Loss::BinaryCrossEntropy);
+  EXPECT_THROW(network.SetLoss("hinge"), std::invalid_argument);
 }
 
 TEST(NetworkDescription, NamesTheFile)

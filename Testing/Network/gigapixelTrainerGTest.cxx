@@ -177,6 +177,33 @@ TEST(Trainer, RefusesToResumeWithOtherSettings)
   EXPECT_EQ(GetRefusal(options, folder.path), "");
 }
 
+TEST(Trainer, RefusesToResumeWithAnotherLoss)
+{
+  const TemporaryFolder folder("loss");
+  TrainingOptions       options = MakeOptions();
+  NetworkDescription    network = NetworkDescription::Load("remedios2023");
+  const auto            run = [&](const Trainer::Observer & observer) {
+    Trainer trainer(network, options, folder.path);
+    trainer.AddTrainingSample(MakeSample("a", { 128, 96 }, 1));
+    return trainer.Run(observer);
+  };
+  network.SetLoss("dice");
+  EXPECT_FALSE(run([](const TrainingProgress & p) { return p.fractionOfStep < 1; }));
+  options.resume = true;
+  network.classWeights = { 1, 2 };
+  try
+  {
+    run({});
+    ADD_FAILURE();
+  }
+  catch (const std::runtime_error & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("cannot be resumed with another loss"), std::string::npos);
+  }
+  network.classWeights.clear();
+  EXPECT_TRUE(run({}));
+}
+
 TEST(Trainer, RefusesTwoRunsInOneFolder)
 {
   const TemporaryFolder folder("lock");

@@ -55,8 +55,9 @@ class GigapixelNetwork_EXPORT NetworkDescription
 public:
   enum class Loss
   {
-    BinaryCrossEntropy,
-    SoftmaxCrossEntropy
+    BinaryCrossEntropy,  ///< one output channel
+    SoftmaxCrossEntropy, ///< two and more
+    Dice                 ///< either: 1 less the weighted mean of the classes' Dice of the whole image
   };
 
   std::string        name;
@@ -64,7 +65,11 @@ public:
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
   std::vector<Layer> layers;
   Loss               loss{ Loss::BinaryCrossEntropy };
-  bool               ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
+  /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
+   * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. */
+  std::vector<double> classWeights;
+  int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
+  bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
 
   /** "remedios2023", or the path of a JSON file. \throw std::invalid_argument names the file and what is wrong. */
   static NetworkDescription Load(const std::string & nameOrFile);
@@ -72,6 +77,10 @@ public:
   static NetworkDescription FromJSON(const std::string & text);
 
   std::string ToJSON() const;
+
+  /** Another loss than the file's: "cross-entropy" (binary or softmax, as the number of output channels wants) or
+   * "dice". \throw std::invalid_argument for another name */
+  void SetLoss(const std::string & lossName);
 
   /** What Load() and FromJSON() check, for descriptions that a program makes.
    * \throw std::invalid_argument says what is wrong */

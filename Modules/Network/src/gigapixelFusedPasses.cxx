@@ -64,32 +64,29 @@ public:
   }
 
   void
-  AddGradient(TileData & data, LossGradient & sum) const override
+  AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const override
   {
     Maps maps = Forward(data, true);
     sum.gradient.resize(m_Values.size());
-    Backward(data, maps, m_FusedLast ? FusedLoss(data, maps, sum) : PlainLoss(data, maps, sum), sum.gradient);
+    const Map gradient = m_FusedLast ? FusedLoss(data, maps, terms, sum) : PlainLoss(data, maps, terms, sum);
+    Backward(data, maps, gradient, sum.gradient);
   }
 
   void
-  AddScore(TileData & data, Score & sum) const override
+  AddScore(TileData & data, const LossTerms & terms, Score & sum) const override
   {
     const Maps maps = Forward(data, false);
     sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
     if (!m_FusedLast)
     {
-      return GetLogitMap(maps, data).TakeScore(sum);
+      return GetLogitMap(maps, data).TakeScore(terms, sum);
     }
-    kernels::LossSum          loss;
+    LossSum                   loss; // its pixels are counted below
     std::vector<std::uint8_t> labels(data.classes.size());
-    kernels::ScorePixels(ToConst(maps.outputs[m_End - 1]),
-                         GetLogits(),
-                         GetCore(data),
-                         data.classes.data(),
-                         data.tile.core.width,
-                         labels.data(),
-                         loss);
-    sum.loss += loss.loss;
+    kernels::ScorePixels(
+      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetTruth(data), terms, labels.data(), loss);
+    loss.pixels = 0;
+    sum.LossSum::Add(loss);
     for (std::size_t i = 0; i < labels.size(); ++i)
     {
       if (TakesPart(data.classes[i], m_Network.GetNumberOfOutputChannels()))
@@ -289,34 +286,36 @@ private:
     return { core.x - window.x, core.y - window.y, core.width, core.height };
   }
 
+  static kernels::TruthView
+  GetTruth(const TileData & data)
+  {
+    return { data.classes.data(), data.tile.core.width };
+  }
+
   /** \return gradient of the last low-resolution map */
   Map
-  FusedLoss(TileData & data, const Maps & maps, LossGradient & sum) const
+  FusedLoss(TileData & data, const Maps & maps, const LossTerms & terms, LossGradient & sum) const
   {
-    const Map        gradient = TakeOutput(data, m_End - 1);
-    kernels::LossSum loss;
-    kernels::AddPixelLoss(ToConst(maps.outputs[m_End - 1]),
-                          GetLogits(),
-                          GetCore(data),
-                          data.classes.data(),
-                          data.tile.core.width,
-                          gradient,
-                          sum.gradient.data() + m_Layout.back().weight,
-                          sum.gradient.data() + m_Layout.back().bias,
-                          loss);
-    sum.loss += loss.loss;
-    sum.pixels += loss.pixels;
+    const Map gradient = TakeOutput(data, m_End - 1);
+    kernels::AddPixelLoss(
+      ToConst(maps.outputs[m_End - 1]),
+      GetLogits(),
+      GetCore(data),
+      GetTruth(data),
+      terms,
+      { gradient, sum.gradient.data() + m_Layout.back().weight, sum.gradient.data() + m_Layout.back().bias },
+      sum);
     return gradient;
   }
 
   /** \return gradient of the logits */
   Map
-  PlainLoss(TileData & data, const Maps & maps, LossGradient & sum) const
+  PlainLoss(TileData & data, const Maps & maps, const LossTerms & terms, LossGradient & sum) const
   {
     const int channels = m_Network.GetNumberOfOutputChannels();
     const Map gradient = TakeOutput(data, m_End - 1);
     std::copy_n(maps.outputs[m_End - 1].values, channels * gradient.channelStride, gradient.values);
-    LogitMap<float>(gradient.values, channels, data).TakeLoss(sum.loss, sum.pixels);
+    LogitMap<float>(gradient.values, channels, data).TakeLoss(terms, sum);
     return gradient;
   }
 

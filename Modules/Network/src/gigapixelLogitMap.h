@@ -10,7 +10,7 @@ namespace gigapixel
 
 /** \class LogitMap
  * \brief Logits of a tile's window at full resolution, where the last layer is none that the kernels fuse with the
- * loss. Planar, compact. */
+ * loss. Planar, compact; all functions but PredictLabels() overwrite them. */
 template <typename T>
 class LogitMap
 {
@@ -21,9 +21,91 @@ public:
     , m_Data(data)
   {}
 
-  /** Logits become gradients, zero outside the core. */
+  /** Logits become gradients, zero outside the core and where a pixel takes no part. */
   void
-  TakeLoss(double & loss, std::int64_t & pixels) const
+  TakeLoss(const LossTerms & terms, LossSum & sum) const
+  {
+    ClearOutside();
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+      const std::uint8_t truth = m_Data.classes[i];
+      if (!TakesPart(truth, m_Channels))
+      {
+        return z.Clear();
+      }
+      ++sum.pixels;
+      sum.weight += terms.IsDice() ? 1 : terms.weights[truth];
+      sum.loss += z.TakeLossGradient(terms, truth);
+    });
+  }
+
+  void
+  TakeScore(const LossTerms & terms, Score & sum) const
+  {
+    sum.SetNumberOfChannels(m_Channels);
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+      const std::uint8_t truth = m_Data.classes[i];
+      if (!TakesPart(truth, m_Channels))
+      {
+        return;
+      }
+      sum.Count(truth, z.GetLabel());
+      const double weight = terms.IsDice() ? 1 : terms.weights[truth];
+      sum.weight += weight;
+      sum.loss += weight * z.ReplaceByProbabilities(truth);
+      for (int c = 0; terms.IsDice() && c < m_Channels; ++c)
+      {
+        const bool hit = truth == (m_Channels == 1 ? 1 : c);
+        sum.probabilities[c] += z[c];
+        sum.hits[c] += hit ? z[c] : T(0);
+        sum.truths[c] += hit;
+      }
+    });
+  }
+
+  /** \param pitch floats from row to row */
+  void
+  Predict(float * probabilities, std::ptrdiff_t pitch) const
+  {
+    const std::int64_t width = m_Data.tile.core.width;
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+      z.ReplaceByProbabilities(0);
+      for (int c = 0; c < m_Channels; ++c)
+      {
+        probabilities[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
+      }
+    });
+  }
+
+  void
+  PredictLabels(double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
+  {
+    const T            least = static_cast<T>(std::log(threshold / (1 - threshold)));
+    const std::int64_t width = m_Data.tile.core.width;
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+      labels[i / width * pitch + i % width] = static_cast<std::uint8_t>(m_Channels == 1 ? z[0] >= least : z.GetLabel());
+    });
+  }
+
+private:
+  /** Calls f(logits, index in the core), row by row. */
+  template <typename F>
+  void
+  ForEachPixel(const F & f) const
+  {
+    const Region & window = m_Data.tile.window;
+    const Region & core = m_Data.tile.core;
+    for (std::int64_t y = 0; y < core.height; ++y)
+    {
+      T * row = m_Values + (core.y - window.y + y) * window.width + core.x - window.x;
+      for (std::int64_t x = 0; x < core.width; ++x)
+      {
+        f(LogitsOfPixel<T>(row + x, window.width * window.height, m_Channels), y * core.width + x);
+      }
+    }
+  }
+
+  void
+  ClearOutside() const
   {
     const Region & window = m_Data.tile.window;
     const Region & core = m_Data.tile.core;
@@ -39,76 +121,6 @@ public:
         std::fill(row + end, row + window.width, T(0));
       }
     }
-    for (std::int64_t y = 0; y < core.height; ++y)
-    {
-      const std::uint8_t * truth = GetTruth(y);
-      loss += TakeLossGradient(GetRow(y), truth);
-      pixels += std::count_if(truth, truth + core.width, [&](std::uint8_t t) { return TakesPart(t, m_Channels); });
-    }
-  }
-
-  /** The logits are lost. */
-  void
-  TakeScore(Score & sum) const
-  {
-    for (std::int64_t y = 0; y < m_Data.tile.core.height; ++y)
-    {
-      const std::uint8_t * truth = GetTruth(y);
-      const LogitRow<T>    row = GetRow(y);
-      for (std::int64_t x = 0; x < row.pixels; ++x)
-      {
-        if (TakesPart(truth[x], m_Channels))
-        {
-          sum.Count(truth[x], GetLabel(row.values + x, row.channelStride, m_Channels));
-        }
-      }
-      sum.loss += TakeLossGradient(row, truth);
-    }
-  }
-
-  void
-  Predict(float * probabilities, std::ptrdiff_t pitch) const
-  {
-    for (std::int64_t y = 0; y < m_Data.tile.core.height; ++y)
-    {
-      const LogitRow<T> row = GetRow(y);
-      TakeProbabilities<T>({ row.values, row.channelStride, row.channels, row.pixels }, probabilities + y * pitch);
-    }
-  }
-
-  void
-  PredictLabels(double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
-  {
-    const T least = static_cast<T>(std::log(threshold / (1 - threshold)));
-    for (std::int64_t y = 0; y < m_Data.tile.core.height; ++y)
-    {
-      const LogitRow<T> row = GetRow(y);
-      for (std::int64_t x = 0; x < row.pixels; ++x)
-      {
-        const T * z = row.values + x;
-        labels[y * pitch + x] =
-          static_cast<std::uint8_t>(m_Channels == 1 ? *z >= least : GetLabel(z, row.channelStride, m_Channels));
-      }
-    }
-  }
-
-private:
-  const std::uint8_t *
-  GetTruth(std::int64_t y) const
-  {
-    return m_Data.classes.data() + y * m_Data.tile.core.width;
-  }
-
-  /** Row y of the core. */
-  LogitRow<T>
-  GetRow(std::int64_t y) const
-  {
-    const Region & window = m_Data.tile.window;
-    const Region & core = m_Data.tile.core;
-    return { m_Values + (core.y - window.y + y) * window.width + core.x - window.x,
-             window.width * window.height,
-             m_Channels,
-             core.width };
   }
 
   T *              m_Values;

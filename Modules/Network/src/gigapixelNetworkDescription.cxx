@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -251,20 +252,77 @@ CheckOutput(const NetworkDescription & network)
     Refuse("layer \"" + last.name + "\" is the last one and must have the activation \"none\": its output are logits");
   }
   const bool binary = network.loss == NetworkDescription::Loss::BinaryCrossEntropy;
+  const bool softmax = network.loss == NetworkDescription::Loss::SoftmaxCrossEntropy;
   if (binary && last.outputChannels != 1)
   {
     Refuse("binary cross-entropy needs one output channel, the network has " + std::to_string(last.outputChannels) +
            "; use \"softmax cross-entropy\" for several");
   }
-  if (!binary && (last.outputChannels < 2 || last.outputChannels > 254))
+  if (softmax && last.outputChannels < 2)
   {
-    Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has " +
-           std::to_string(last.outputChannels));
+    Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
+  }
+  if (last.outputChannels > 254)
+  {
+    Refuse("a network has at most 254 output channels, one for each class, not " + std::to_string(last.outputChannels));
   }
 }
 
-const char * const BinaryName = "binary cross-entropy";
-const char * const SoftmaxName = "softmax cross-entropy";
+void
+CheckLoss(const NetworkDescription & network)
+{
+  const int    classes = network.GetNumberOfClasses();
+  const auto & weights = network.classWeights;
+  if (!weights.empty() && static_cast<int>(weights.size()) != classes)
+  {
+    Refuse("there are " + std::to_string(weights.size()) + " class weights, but the network tells " +
+           std::to_string(classes) + " classes apart");
+  }
+  const auto isWrong = [](double weight) { return !(weight >= 0) || !std::isfinite(weight); };
+  if (std::any_of(weights.begin(), weights.end(), isWrong))
+  {
+    Refuse("class weights must be numbers of at least 0");
+  }
+  if (!weights.empty() && std::count(weights.begin(), weights.end(), 0.0) == classes)
+  {
+    Refuse("one class weight must be above 0");
+  }
+  if (network.ignoredLabel < classes || network.ignoredLabel > 255)
+  {
+    Refuse("the ignored label must be one that stands for no class, " + std::to_string(classes) +
+           " to 255; a class is left out by the class weight 0");
+  }
+}
+
+/** The losses' names in JSON. */
+const std::pair<const char *, NetworkDescription::Loss> LossNames[] = {
+  { "binary cross-entropy", NetworkDescription::Loss::BinaryCrossEntropy },
+  { "softmax cross-entropy", NetworkDescription::Loss::SoftmaxCrossEntropy },
+  { "dice", NetworkDescription::Loss::Dice }
+};
+
+void
+ReadLoss(const Json & json, NetworkDescription & network)
+{
+  const std::string where = "\"loss\"";
+  CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
+  const std::string type = Get<std::string>(json, where, "type", LossNames[0].first);
+  const auto *      found =
+    std::find_if(std::begin(LossNames), std::end(LossNames), [&](const auto & l) { return type == l.first; });
+  if (found == std::end(LossNames))
+  {
+    Refuse("unknown loss \"" + type + "\"; use \"binary cross-entropy\", \"softmax cross-entropy\" or \"dice\"");
+  }
+  network.loss = found->second;
+  const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
+  if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
+  {
+    Refuse(where + ": \"class weights\" must be a list of numbers, not " + weights.dump());
+  }
+  network.classWeights = weights.get<std::vector<double>>();
+  network.ignoredLabel = Get<int>(json, where, "ignored label", LabelSource::Ignored);
+  network.ignoreUnscanned = Get<bool>(json, where, "ignore unscanned", true);
+}
 
 } // namespace
 
@@ -302,15 +360,7 @@ NetworkDescription::FromJSON(const std::string & text)
   {
     network.layers.push_back(ReadLayer(layer, network.layers.size()));
   }
-  const Json & loss = json.contains("loss") ? json.at("loss") : Json::object();
-  CheckKeys(loss, "\"loss\"", { "type", "ignore unscanned" });
-  const std::string type = Get<std::string>(loss, "\"loss\"", "type", BinaryName);
-  if (type != BinaryName && type != SoftmaxName)
-  {
-    Refuse("unknown loss \"" + type + "\"; use \"" + BinaryName + "\" or \"" + SoftmaxName + "\"");
-  }
-  network.loss = type == BinaryName ? Loss::BinaryCrossEntropy : Loss::SoftmaxCrossEntropy;
-  network.ignoreUnscanned = Get<bool>(loss, "\"loss\"", "ignore unscanned", true);
+  ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
   network.Validate();
   return network;
 }
@@ -320,6 +370,19 @@ NetworkDescription::Validate() const
 {
   CheckChain(*this);
   CheckOutput(*this);
+  CheckLoss(*this);
+}
+
+void
+NetworkDescription::SetLoss(const std::string & lossName)
+{
+  if (lossName != "cross-entropy" && lossName != "dice")
+  {
+    Refuse("unknown loss \"" + lossName + "\"; use \"cross-entropy\" or \"dice\"");
+  }
+  loss = lossName == "dice"                 ? Loss::Dice
+         : GetNumberOfOutputChannels() == 1 ? Loss::BinaryCrossEntropy
+                                            : Loss::SoftmaxCrossEntropy;
 }
 
 NetworkDescription
@@ -381,8 +444,16 @@ NetworkDescription::ToJSON() const
     }
     json["layers"].push_back(item);
   }
-  json["loss"] = { { "type", loss == Loss::BinaryCrossEntropy ? BinaryName : SoftmaxName },
-                   { "ignore unscanned", ignoreUnscanned } };
+  json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
+  if (!classWeights.empty())
+  {
+    json["loss"]["class weights"] = classWeights;
+  }
+  if (ignoredLabel != LabelSource::Ignored)
+  {
+    json["loss"]["ignored label"] = ignoredLabel;
+  }
+  json["loss"]["ignore unscanned"] = ignoreUnscanned;
   return json.dump(2);
 }
 
@@ -418,7 +489,7 @@ NetworkDescription::GetNumberOfOutputChannels() const
 int
 NetworkDescription::GetNumberOfClasses() const
 {
-  return loss == Loss::BinaryCrossEntropy ? 2 : GetNumberOfOutputChannels();
+  return GetNumberOfOutputChannels() == 1 ? 2 : GetNumberOfOutputChannels();
 }
 
 int

@@ -38,6 +38,36 @@ ReceiveMessage(Ranks & ranks, int from, std::size_t size)
   return message;
 }
 
+std::size_t
+GetSizeOfLossSum(const NetworkDescription & network)
+{
+  return 3 + 3 * network.GetNumberOfOutputChannels();
+}
+
+/** Begins with the sum; counts are exact as double: below 2^53. */
+std::vector<double>
+MakeMessage(const LossSum & sum, const NetworkDescription & network)
+{
+  std::vector<double> message{ sum.loss, sum.weight, static_cast<double>(sum.pixels) };
+  for (const auto * sums : { &sum.hits, &sum.probabilities, &sum.truths })
+  {
+    Append(*sums, message, network.GetNumberOfOutputChannels());
+  }
+  return message;
+}
+
+void
+ExtractLossSum(const std::vector<double> & message, const NetworkDescription & network, LossSum & sum)
+{
+  const std::size_t channels = network.GetNumberOfOutputChannels();
+  sum.loss = message[0];
+  sum.weight = message[1];
+  sum.pixels = static_cast<std::int64_t>(message[2]);
+  Extract(message, 3, channels, sum.hits);
+  Extract(message, 3 + channels, channels, sum.probabilities);
+  Extract(message, 3 + 2 * channels, channels, sum.truths);
+}
+
 } // namespace
 
 RankTeam::RankTeam(Ranks & ranks, int image, int images, int run)
@@ -76,12 +106,10 @@ RankTeam::GetOwn(std::int64_t index) const
   return (index / m_Run * m_Number + place) * m_Run + index % m_Run;
 }
 
-// Counts are exact as double: below 2^53.
-
 void
 RankTeam::Send(Ranks & ranks, int to, const LossGradient & sum, const NetworkDescription & network)
 {
-  std::vector<double> message{ sum.loss, static_cast<double>(sum.pixels) };
+  std::vector<double> message = MakeMessage(sum, network);
   Append(sum.gradient, message, network.GetNumberOfParameters());
   SendMessage(ranks, to, message);
 }
@@ -90,16 +118,16 @@ void
 RankTeam::Receive(Ranks & ranks, int from, LossGradient & sum, const NetworkDescription & network)
 {
   const std::size_t parameters = network.GetNumberOfParameters();
-  const auto        message = ReceiveMessage(ranks, from, 2 + parameters);
-  sum.loss = message[0];
-  sum.pixels = static_cast<std::int64_t>(message[1]);
-  Extract(message, 2, parameters, sum.gradient);
+  const std::size_t begin = GetSizeOfLossSum(network);
+  const auto        message = ReceiveMessage(ranks, from, begin + parameters);
+  ExtractLossSum(message, network, sum);
+  Extract(message, begin, parameters, sum.gradient);
 }
 
 void
 RankTeam::Send(Ranks & ranks, int to, const Score & sum, const NetworkDescription & network)
 {
-  std::vector<double> message{ sum.loss, static_cast<double>(sum.pixels) };
+  std::vector<double> message = MakeMessage(sum, network);
   for (const auto * counts : { &sum.both, &sum.predicted, &sum.actual })
   {
     Append(*counts, message, network.GetNumberOfClasses());
@@ -111,10 +139,9 @@ void
 RankTeam::Receive(Ranks & ranks, int from, Score & sum, const NetworkDescription & network)
 {
   const std::size_t classes = network.GetNumberOfClasses();
-  const auto        message = ReceiveMessage(ranks, from, 2 + 3 * classes);
-  sum.loss = message[0];
-  sum.pixels = static_cast<std::int64_t>(message[1]);
-  std::size_t begin = 2;
+  std::size_t       begin = GetSizeOfLossSum(network);
+  const auto        message = ReceiveMessage(ranks, from, begin + 3 * classes);
+  ExtractLossSum(message, network, sum);
   for (auto * counts : { &sum.both, &sum.predicted, &sum.actual })
   {
     Extract(message, begin, classes, *counts);

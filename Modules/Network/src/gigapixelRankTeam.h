@@ -75,6 +75,25 @@ public:
     }
   }
 
+  /** To be called by all ranks of the team: the sum of rank `from` for all. */
+  template <typename TSum>
+  void
+  ShareSum(int from, TSum & sum, const NetworkDescription & network) const
+  {
+    const int own = m_Ranks ? m_Ranks->GetRank() : 0;
+    if (own != from)
+    {
+      return Receive(*m_Ranks, from, sum, network);
+    }
+    for (int rank = m_First; rank < m_First + m_Number; ++rank)
+    {
+      if (rank != from)
+      {
+        Send(*m_Ranks, rank, sum, network);
+      }
+    }
+  }
+
   /** Sums as messages; both sides know the network. */
   static void Send(Ranks & ranks, int to, const LossGradient & sum, const NetworkDescription & network);
   static void Send(Ranks & ranks, int to, const Score & sum, const NetworkDescription & network);

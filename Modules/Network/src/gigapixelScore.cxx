@@ -25,16 +25,14 @@ AddElements(std::vector<T> & sum, const std::vector<T> & other)
 void
 LossGradient::Add(const LossGradient & other)
 {
-  loss += other.loss;
-  pixels += other.pixels;
+  LossSum::Add(other);
   AddElements(gradient, other.gradient);
 }
 
 void
 Score::Add(const Score & other)
 {
-  loss += other.loss;
-  pixels += other.pixels;
+  LossSum::Add(other);
   AddElements(both, other.both);
   AddElements(predicted, other.predicted);
   AddElements(actual, other.actual);
@@ -51,7 +49,7 @@ Score::SetNumberOfClasses(std::size_t classes)
 double
 Score::GetMeanLoss() const
 {
-  return pixels > 0 ? loss / pixels : std::numeric_limits<double>::quiet_NaN();
+  return weight > 0 ? loss / weight : std::numeric_limits<double>::quiet_NaN();
 }
 
 double

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelLoss.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -91,7 +92,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       ReadPixels(pixels, grid.GetTile(team.GetOwn(index)), data);
-      ReadClasses(labels, data.tile, m_Network.GetNumberOfClasses(), data);
+      ReadClasses(labels, data.tile, m_Network, data);
       TResult & result = results[index % results.size()];
       result = TResult{};
       compute(data, result);
@@ -113,9 +114,24 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const RankTeam & team)
 {
   sum = LossGradient{};
-  return SumOverTiles(pixels, labels, sum, progress, team, [this](TileData & data, LossGradient & result) {
-    m_Tiles.AddGradient(data, result);
-  });
+  const bool dice = m_Network.loss == NetworkDescription::Loss::Dice;
+  LossTerms  terms = MakeLossTerms(m_Network);
+  Score      score;
+  if (dice)
+  {
+    if (!ComputeScore(
+          pixels, labels, score, [&](double done) { return !progress || progress(done / 2); }, team))
+    {
+      return false;
+    }
+    team.ShareSum(GetLastRank(pixels, team), score, m_Network);
+    terms = MakeDiceTerms(m_Network, score);
+  }
+  const auto report = [&](double done) { return !progress || progress(dice ? 0.5 + done / 2 : done); };
+  const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
+  const bool finished = SumOverTiles(pixels, labels, sum, report, team, compute);
+  sum.loss = dice ? score.loss : sum.loss;
+  return finished;
 }
 
 bool
@@ -126,8 +142,15 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
                               const RankTeam & team)
 {
   sum = Score{};
-  return SumOverTiles(
-    pixels, labels, sum, progress, team, [this](TileData & data, Score & result) { m_Tiles.AddScore(data, result); });
+  sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+  const LossTerms terms = MakeLossTerms(m_Network);
+  const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
+  const bool      finished = SumOverTiles(pixels, labels, sum, progress, team, compute);
+  if (finished && terms.IsDice())
+  {
+    TakeDiceLoss(m_Network, sum);
+  }
+  return finished;
 }
 
 int

@@ -43,20 +43,26 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
 }
 
 void
-ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileData & data)
+ReadClasses(LabelSource & source, const Tile & tile, const NetworkDescription & network, TileData & data)
 {
   data.classes.resize(tile.core.width * tile.core.height);
   source.Read(tile.core, data.classes.data());
+  if (network.ignoredLabel != LabelSource::Ignored)
+  {
+    const std::uint8_t ignored = LabelSource::Ignored;
+    std::replace(data.classes.begin(), data.classes.end(), static_cast<std::uint8_t>(network.ignoredLabel), ignored);
+  }
   // One pass without a branch: 255 + 1 wraps to 0, so that Ignored is never the greatest.
   std::uint8_t greatest = 0;
   for (const std::uint8_t c : data.classes)
   {
     greatest = std::max(greatest, static_cast<std::uint8_t>(c + 1));
   }
-  if (greatest > numberOfClasses)
+  const int classes = network.GetNumberOfClasses();
+  if (greatest > classes)
   {
     throw LabelError("the labels hold the class " + std::to_string(greatest - 1) +
-                     ", but the network tells only the classes 0 to " + std::to_string(numberOfClasses - 1) + " apart");
+                     ", but the network tells only the classes 0 to " + std::to_string(classes - 1) + " apart");
   }
 }
 

@@ -28,8 +28,12 @@ struct LabelError : std::runtime_error
   using std::runtime_error::runtime_error;
 };
 
-/** \throw LabelError when a class is none of the network's */
-GigapixelNetwork_EXPORT void ReadClasses(LabelSource & source, const Tile & tile, int numberOfClasses, TileData & data);
+/** The network's ignored label becomes LabelSource::Ignored.
+ * \throw LabelError when a class is none of the network's */
+GigapixelNetwork_EXPORT void ReadClasses(LabelSource &              source,
+                                         const Tile &               tile,
+                                         const NetworkDescription & network,
+                                         TileData &                 data);
 
 } // namespace gigapixel
 

@@ -21,15 +21,15 @@ TileNetwork::SetParameters(const std::vector<double> & parameters)
 }
 
 void
-TileNetwork::AddGradient(TileData & data, LossGradient & sum) const
+TileNetwork::AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const
 {
-  m_Passes->AddGradient(data, sum);
+  m_Passes->AddGradient(data, terms, sum);
 }
 
 void
-TileNetwork::AddScore(TileData & data, Score & sum) const
+TileNetwork::AddScore(TileData & data, const LossTerms & terms, Score & sum) const
 {
-  m_Passes->AddScore(data, sum);
+  m_Passes->AddScore(data, terms, sum);
 }
 
 void

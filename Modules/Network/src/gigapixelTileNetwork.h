@@ -3,6 +3,7 @@
 #define gigapixelTileNetwork_h
 
 #include "gigapixelTileData.h"
+#include "kernels/gigapixelLossTerms.h"
 
 #include <memory>
 
@@ -23,21 +24,17 @@ enum class Path
   Stock  ///< LibTorch's operations: the reference
 };
 
-/** Sums over pixels; the mean loss and its gradient are these divided by the number of pixels. */
-struct GigapixelNetwork_EXPORT LossGradient
+/** Sums over pixels; the mean loss and its gradient are these divided by the sum's weight. */
+struct GigapixelNetwork_EXPORT LossGradient : LossSum
 {
-  double              loss{ 0 };
-  std::int64_t        pixels{ 0 }; ///< that took part
-  std::vector<double> gradient;    ///< as in ParameterLayout
+  std::vector<double> gradient; ///< as in ParameterLayout
 
   void Add(const LossGradient & other);
 };
 
 /** How well the labels at probability 0.5 (or of the most probable class) meet the truth, in pixels. */
-struct GigapixelNetwork_EXPORT Score
+struct GigapixelNetwork_EXPORT Score : LossSum
 {
-  double                    loss{ 0 };
-  std::int64_t              pixels{ 0 };
   std::vector<std::int64_t> both;      ///< per class: labeled so, and truly so
   std::vector<std::int64_t> predicted; ///< labeled so
   std::vector<std::int64_t> actual;    ///< truly so
@@ -77,9 +74,9 @@ public:
   /** \param parameters as in ParameterLayout */
   void SetParameters(const std::vector<double> & parameters);
 
-  void AddGradient(TileData & data, LossGradient & sum) const;
+  void AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const;
 
-  void AddScore(TileData & data, Score & sum) const;
+  void AddScore(TileData & data, const LossTerms & terms, Score & sum) const;
 
   /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
   void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const;

@@ -347,11 +347,11 @@ Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const s
   mean.gradient.resize(state.parameters.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
   {
-    if (sums[i].pixels == 0)
+    if (sums[i].weight == 0)
     {
       throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
     }
-    const double weight = static_cast<double>(sums[i].pixels) * static_cast<double>(sums.size());
+    const double weight = sums[i].weight * static_cast<double>(sums.size());
     const double loss = sums[i].loss / weight;
     if (!std::isfinite(loss))
     {
@@ -427,7 +427,7 @@ Trainer::Implementation::Validate(double & loss, Score & total)
   loss = 0;
   for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
   {
-    if (scores[i].pixels == 0)
+    if (scores[i].weight == 0)
     {
       throw std::runtime_error("validation sample \"" + images[i]->name +
                                "\" has no pixel that takes part in the loss");

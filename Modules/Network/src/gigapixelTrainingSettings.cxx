@@ -108,7 +108,9 @@ DescribeTraining(const NetworkDescription &  network,
                  const std::vector<Sample> & training,
                  const std::vector<Sample> & validation)
 {
-  const nlohmann::ordered_json json{ { "network", nlohmann::ordered_json::parse(network.ToJSON()) },
+  const auto                   description = nlohmann::ordered_json::parse(network.ToJSON());
+  const nlohmann::ordered_json json{ { "loss", description.at("loss") },
+                                     { "network", description },
                                      { "images per step", options.imagesPerStep },
                                      { "learning rate", options.learningRate },
                                      { "learning-rate decay", options.learningRateDecay },

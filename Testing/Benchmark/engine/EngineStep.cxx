@@ -147,7 +147,7 @@ Step(const NetworkDescription & network, Size size, const std::string & folder, 
   }
   for (double & value : sum.gradient)
   {
-    value /= static_cast<double>(sum.pixels);
+    value /= sum.weight;
   }
   Write(folder + "/gradient.raw", sum.gradient);
   std::cout << "{\"cpu_seconds\": " << leastCPU << ", \"wall_seconds\": " << leastWall

@@ -146,17 +146,18 @@ ReportLogits(std::int64_t side, PixelLogits layer)
   auto       mapGradient = map;
   layer.weight = weight.data();
   layer.bias = bias.data();
-  std::vector<float>        probabilities(side * side * layer.outputChannels);
-  std::vector<std::uint8_t> labels(side * side);
-  std::vector<double>       weightSums(weight.size()), biasSums(bias.size());
-  LossSum                   sum;
-  const CoreRegion          core{ 0, 0, size * layer.stride, size * layer.stride };
-  const auto                view = MakeView(map.data(), layer.inputChannels, size, size);
-  const auto                gradientView = MakeView(mapGradient.data(), layer.inputChannels, size, size);
-  const auto                output = MakeView(probabilities.data(), layer.outputChannels, core.height, core.width);
-  const double              flops = 2.0 * layer.inputChannels * layer.outputChannels;
-  const double              pixels = 1.0 * core.width * core.height;
-  const std::string         shape = "logits " + std::to_string(layer.inputChannels) + "->" +
+  std::vector<float>         probabilities(side * side * layer.outputChannels);
+  std::vector<std::uint8_t>  labels(side * side);
+  std::vector<double>        weightSums(weight.size()), biasSums(bias.size());
+  gigapixel::LossSum         sum;
+  const gigapixel::LossTerms terms{ std::vector<double>(std::max(2, layer.outputChannels), 1.0), {}, {} };
+  const CoreRegion           core{ 0, 0, size * layer.stride, size * layer.stride };
+  const auto                 view = MakeView(map.data(), layer.inputChannels, size, size);
+  const auto                 gradientView = MakeView(mapGradient.data(), layer.inputChannels, size, size);
+  const auto                 output = MakeView(probabilities.data(), layer.outputChannels, core.height, core.width);
+  const double               flops = 2.0 * layer.inputChannels * layer.outputChannels;
+  const double               pixels = 1.0 * core.width * core.height;
+  const std::string          shape = "logits " + std::to_string(layer.inputChannels) + "->" +
                             std::to_string(layer.outputChannels) + " k=s=" + std::to_string(layer.stride);
   const auto none = [] { return 0.0; };
   Report(
@@ -164,12 +165,13 @@ ReportLogits(std::int64_t side, PixelLogits layer)
     pixels,
     3 * flops,
     [&] {
-      AddPixelLoss(view, layer, core, classes.data(), side, gradientView, weightSums.data(), biasSums.data(), sum);
+      AddPixelLoss(
+        view, layer, core, { classes.data(), side }, terms, { gradientView, weightSums.data(), biasSums.data() }, sum);
     },
     [&] {
       const CoreRegion few{ 0, 0, std::min<std::int64_t>(side, 128), std::min<std::int64_t>(side, 128) };
       return Measure(
-        [&] { reference::PixelLoss(view, layer, few, classes.data(), side); }, 1.0 * few.width * few.height, 1);
+        [&] { reference::PixelLoss(view, layer, few, classes.data(), side, terms); }, 1.0 * few.width * few.height, 1);
     });
   Report(
     shape + " probability", pixels, flops, [&] { PredictProbabilities(view, layer, core, output); }, none);

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gigapixelPixelLoss.cxx"
 #include <hwy/foreach_target.h>
-#include "gigapixelLogitStrip-inl.h"
-#include <hwy/contrib/math/math-inl.h>
+#include "gigapixelStripLoss-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gigapixel
@@ -20,202 +18,6 @@ namespace kernels
 {
 namespace HWY_NAMESPACE
 {
-
-/** Sum of log(1 + x) over many x in [0, most], without a logarithm for each: the product of all (1 + x) is kept less
- * its 1, which keeps small x exact (adding them to 1 would lose them), and the logarithm is taken before the product
- * can overflow. */
-class LogOnePlusSum
-{
-public:
-  explicit LogOnePlusSum(float most)
-    : m_Most(static_cast<int>(120.0f / std::log2(1.0f + most)))
-  {}
-
-  /** To be called before up to `factors` times Add(). */
-  void
-  Reserve(int factors)
-  {
-    if (m_Factors + factors > m_Most)
-    {
-      m_Sum.Add(hn::Log1p(Floats(), m_Product));
-      m_Product = hn::Zero(Floats());
-      m_Factors = 0;
-    }
-    m_Factors += factors;
-  }
-
-  HWY_INLINE void
-  Add(FloatVector x)
-  {
-    m_Product = hn::MulAdd(x, hn::Add(m_Product, hn::Set(Floats(), 1.0f)), m_Product);
-  }
-
-  double
-  GetSum()
-  {
-    Reserve(m_Most);
-    return m_Sum.GetSum();
-  }
-
-private:
-  FloatVector m_Product = hn::Zero(Floats());
-  LaneSums    m_Sum;
-  int         m_Factors{ 0 };
-  int         m_Most;
-};
-
-/** Pixels that are summed in float before their sums go on in double: 16 numbers per lane. */
-constexpr int Segment = 16 * Lanes;
-
-/** The classes of as many pixels as there are lanes. */
-HWY_INLINE IntVector
-LoadClasses(const std::uint8_t * classes)
-{
-  return hn::PromoteTo(Ints(), hn::LoadU(Bytes(), classes));
-}
-
-/** Logits to gradients, in place: binary cross-entropy. With u = -z for class 1 and u = z for class 0 both classes are
- * one case: the loss is max(u, 0) + log(1 + exp(-|u|)), the gradient is sigmoid(u) with the sign that u gave to z.
- * Nothing cancels: small losses and gradients are as accurate, relatively, as great ones. */
-void
-BinaryLossGradient(LogitStrip & strip, double * biasGradient, LossSum & total)
-{
-  const Floats  d;
-  const auto    one = hn::Set(d, 1.0f);
-  const auto    zero = hn::Zero(d);
-  const auto    minus = hn::Set(d, -0.0f);
-  LaneSums      linearSum;
-  LaneSums      gradientSum;
-  LogOnePlusSum logarithms(1.0f);
-  const int     pixels = strip.GetPixels();
-  std::int64_t  counted = 0;
-  for (int row = 0; row < strip.stride; ++row)
-  {
-    float *              values = strip.GetLogits(0, row);
-    const std::uint8_t * classes = strip.GetClasses(row);
-    for (int begin = 0; begin < pixels; begin += Segment)
-    {
-      const int end = std::min(pixels, begin + Segment);
-      auto      linear = zero;
-      auto      bias = zero;
-      logarithms.Reserve(Segment / Lanes);
-      for (int x = begin; x < end; x += Lanes)
-      {
-        const auto truth = LoadClasses(classes + x);
-        const auto counts = hn::RebindMask(d, hn::Lt(truth, hn::Set(Ints(), 2)));
-        const auto flip = hn::BitCast(d, hn::ShiftLeft<31>(truth));
-        const auto u = hn::Xor(hn::Load(d, values + x), flip);
-        const auto e = PowerOfTwo(hn::Or(u, minus));
-        const auto negative = hn::Lt(u, zero); // not of a NaN: it goes into the loss, where it is seen
-        const auto sigmoid = hn::Div(hn::IfThenElse(negative, e, one), hn::Add(one, e));
-        const auto gradient = hn::IfThenElseZero(counts, hn::Xor(sigmoid, flip));
-        hn::Store(gradient, d, values + x);
-        bias = hn::Add(bias, gradient);
-        linear = hn::Add(linear, hn::IfThenElseZero(counts, hn::IfThenZeroElse(negative, u)));
-        logarithms.Add(hn::IfThenElseZero(counts, e));
-        counted += static_cast<std::int64_t>(hn::CountTrue(d, counts));
-      }
-      linearSum.Add(linear);
-      gradientSum.Add(bias);
-    }
-  }
-  biasGradient[0] += gradientSum.GetSum();
-  total.loss += LogitStrip::Ln2 * linearSum.GetSum() + logarithms.GetSum();
-  total.pixels += counted;
-}
-
-/** What softmax of one pixel (per lane) needs besides the exponentials, which replace the logits. */
-struct Softmax
-{
-  FloatVector greatest;
-  FloatVector sum;        ///< of exp(logit - greatest)
-  FloatVector sumLessOne; ///< the same without the greatest's own 1, which would swallow small ones
-};
-
-HWY_INLINE Softmax
-ReplaceByExponentials(LogitStrip & strip, int row, int x)
-{
-  const Floats d;
-  const auto   one = hn::Set(d, 1.0f);
-  auto         greatest = hn::Load(d, strip.GetLogits(0, row) + x);
-  for (int c = 1; c < strip.outputChannels; ++c)
-  {
-    greatest = hn::Max(greatest, hn::Load(d, strip.GetLogits(c, row) + x));
-  }
-  auto others = hn::Zero(d);
-  auto ones = hn::Zero(d);
-  for (int c = 0; c < strip.outputChannels; ++c)
-  {
-    float *    values = strip.GetLogits(c, row) + x;
-    const auto difference = hn::Sub(hn::Load(d, values), greatest);
-    const auto e = PowerOfTwo(difference);
-    const auto isGreatest = hn::Eq(difference, hn::Zero(d));
-    others = hn::Add(others, hn::IfThenZeroElse(isGreatest, e));
-    ones = hn::Add(ones, hn::IfThenElseZero(isGreatest, one));
-    hn::Store(e, d, values);
-  }
-  return { greatest, hn::Add(ones, others), hn::Add(others, hn::Sub(ones, one)) };
-}
-
-/** Logits to gradients, in place: softmax cross-entropy. The loss is greatest - logit of the true class + log(sum);
- * the gradient is exp / sum for the other classes, and for the true one the sum of theirs with a minus, not its own
- * probability less 1, in which the digits of a confident pixel would cancel. */
-void
-SoftmaxLossGradient(LogitStrip & strip, double * biasGradient, LossSum & total)
-{
-  const Floats  d;
-  const auto    zero = hn::Zero(d);
-  LaneSums      linearSum;
-  LogOnePlusSum logarithms(static_cast<float>(strip.outputChannels - 1));
-  for (int row = 0; row < strip.stride; ++row)
-  {
-    for (int x = 0; x < strip.GetPixels(); x += Lanes)
-    {
-      logarithms.Reserve(1);
-      const auto truth = LoadClasses(strip.GetClasses(row) + x);
-      const auto counts = hn::RebindMask(d, hn::Lt(truth, hn::Set(Ints(), strip.outputChannels)));
-      auto       trueLogit = zero;
-      for (int c = 0; c < strip.outputChannels; ++c)
-      {
-        const auto isTrue = hn::RebindMask(d, hn::Eq(truth, hn::Set(Ints(), c)));
-        trueLogit = hn::IfThenElse(isTrue, hn::Load(d, strip.GetLogits(c, row) + x), trueLogit);
-      }
-      const Softmax softmax = ReplaceByExponentials(strip, row, x);
-      const auto    scale = hn::IfThenElseZero(counts, hn::Div(hn::Set(d, 1.0f), softmax.sum));
-      auto          othersOfTrue = zero;
-      for (int c = 0; c < strip.outputChannels; ++c)
-      {
-        const auto isTrue = hn::RebindMask(d, hn::Eq(truth, hn::Set(Ints(), c)));
-        const auto e = hn::Load(d, strip.GetLogits(c, row) + x);
-        othersOfTrue = hn::Add(othersOfTrue, hn::IfThenZeroElse(isTrue, e));
-      }
-      for (int c = 0; c < strip.outputChannels; ++c)
-      {
-        const auto isTrue = hn::RebindMask(d, hn::Eq(truth, hn::Set(Ints(), c)));
-        const auto e = hn::Load(d, strip.GetLogits(c, row) + x);
-        hn::Store(hn::Mul(scale, hn::IfThenElse(isTrue, hn::Neg(othersOfTrue), e)), d, strip.GetLogits(c, row) + x);
-      }
-      linearSum.Add(hn::IfThenElseZero(counts, hn::Sub(softmax.greatest, trueLogit)));
-      logarithms.Add(hn::IfThenElseZero(counts, softmax.sumLessOne));
-      total.pixels += static_cast<std::int64_t>(hn::CountTrue(d, counts));
-    }
-  }
-  total.loss += LogitStrip::Ln2 * linearSum.GetSum() + logarithms.GetSum();
-  for (int c = 0; c < strip.outputChannels; ++c)
-  {
-    LaneSums sum;
-    for (int row = 0; row < strip.stride; ++row)
-    {
-      auto rowSum = zero;
-      for (int x = 0; x < strip.GetPixels(); x += Lanes)
-      {
-        rowSum = hn::Add(rowSum, hn::Load(d, strip.GetLogits(c, row) + x));
-      }
-      sum.Add(rowSum);
-    }
-    biasGradient[c] += sum.GetSum();
-  }
-}
 
 /** Calls f() after loading each strip of the map on which a pixel of the core hangs, in row-major order. */
 template <typename F>
@@ -274,55 +76,22 @@ void
 AddLoss(const MapView<const float> & map,
         const PixelLogits &          logits,
         const CoreRegion &           core,
-        const std::uint8_t *         classes,
-        std::ptrdiff_t               pitch,
-        const MapView<float> &       mapGradient,
-        double *                     weightGradient,
-        double *                     biasGradient,
+        const TruthView &            truth,
+        const LossTerms &            terms,
+        const LogitGradient &        gradient,
         LossSum &                    sum)
 {
-  ClearOutside(mapGradient, logits, core);
+  ClearOutside(gradient.map, logits, core);
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
-    strip.LoadTruth(classes, pitch, core);
+    strip.LoadTruth(truth.classes, truth.pitch, core);
     strip.ComputeLogits();
-    if (logits.outputChannels == 1)
-    {
-      BinaryLossGradient(strip, biasGradient, sum);
-    }
-    else
-    {
-      SoftmaxLossGradient(strip, biasGradient, sum);
-    }
-    strip.StoreMapGradient(mapGradient);
+    TakeLossGradient(strip, terms, sum);
+    AddBiasGradient(strip, gradient.bias);
+    strip.StoreMapGradient(gradient.map);
     strip.AddWeightGradient();
   });
-  strip.AddWeightGradientTo(weightGradient);
-}
-
-/** Logits to probabilities, in place. */
-void
-ReplaceByProbabilities(LogitStrip & strip, int row)
-{
-  const Floats d;
-  const auto   one = hn::Set(d, 1.0f);
-  for (int x = 0; x < strip.GetPixels(); x += Lanes)
-  {
-    if (strip.outputChannels == 1)
-    {
-      float *    values = strip.GetLogits(0, row) + x;
-      const auto z = hn::Load(d, values);
-      const auto e = PowerOfTwo(hn::Or(z, hn::Set(d, -0.0f)));
-      hn::Store(hn::Div(hn::IfThenElse(hn::Lt(z, hn::Zero(d)), e, one), hn::Add(one, e)), d, values);
-      continue;
-    }
-    const auto scale = hn::Div(one, ReplaceByExponentials(strip, row, x).sum);
-    for (int c = 0; c < strip.outputChannels; ++c)
-    {
-      float * values = strip.GetLogits(c, row) + x;
-      hn::Store(hn::Mul(scale, hn::Load(d, values)), d, values);
-    }
-  }
+  strip.AddWeightGradientTo(gradient.weight);
 }
 
 void
@@ -334,9 +103,9 @@ Probabilities(const MapView<const float> & map,
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
+    ReplaceByProbabilities(strip);
     for (int row = 0; row < strip.stride; ++row)
     {
-      ReplaceByProbabilities(strip, row);
       strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
         for (int c = 0; c < strip.outputChannels; ++c)
         {
@@ -357,23 +126,20 @@ Probabilities(const MapView<const float> & map,
   });
 }
 
-/** Logits to labels, in the place of the classes. */
 void
-FindLabels(LogitStrip & strip, int row, float threshold, std::uint8_t object)
+FindStripLabels(LogitStrip &       strip,
+                const CoreRegion & core,
+                float              threshold,
+                std::uint8_t       object,
+                std::uint8_t *     labels,
+                std::ptrdiff_t     pitch)
 {
-  const Floats d;
-  for (int x = 0; x < strip.GetPixels(); x += Lanes)
+  for (int row = 0; row < strip.stride; ++row)
   {
-    auto greatest = hn::Load(d, strip.GetLogits(0, row) + x);
-    auto label = hn::IfThenElseZero(hn::RebindMask(Ints(), hn::Ge(greatest, hn::Set(d, threshold))),
-                                    hn::Set(Ints(), strip.outputChannels == 1 ? object : 0));
-    for (int c = 1; c < strip.outputChannels; ++c)
-    {
-      const auto value = hn::Load(d, strip.GetLogits(c, row) + x);
-      label = hn::IfThenElse(hn::RebindMask(Ints(), hn::Gt(value, greatest)), hn::Set(Ints(), c), label);
-      greatest = hn::Max(greatest, value);
-    }
-    hn::StoreU(hn::DemoteTo(Bytes(), label), Bytes(), strip.GetClasses(row) + x);
+    FindLabels(strip, row, threshold, object);
+    strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
+      std::memcpy(labels + y * pitch + x, strip.GetClasses(row) + from, count);
+    });
   }
 }
 
@@ -389,13 +155,7 @@ Labels(const MapView<const float> & map,
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
-    for (int row = 0; row < strip.stride; ++row)
-    {
-      FindLabels(strip, row, threshold, object);
-      strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
-        std::memcpy(labels + y * pitch + x, strip.GetClasses(row) + from, count);
-      });
-    }
+    FindStripLabels(strip, core, threshold, object, labels, pitch);
   });
 }
 
@@ -403,30 +163,25 @@ void
 Score(const MapView<const float> & map,
       const PixelLogits &          logits,
       const CoreRegion &           core,
-      const std::uint8_t *         classes,
-      std::ptrdiff_t               pitch,
+      const TruthView &            truth,
+      const LossTerms &            terms,
       std::uint8_t *               labels,
       LossSum &                    sum)
 {
-  LogitStrip          strip(logits);
-  std::vector<double> ignoredBias(logits.outputChannels);
+  sum.SetNumberOfChannels(logits.outputChannels);
+  LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
-    for (int row = 0; row < strip.stride; ++row)
+    FindStripLabels(strip, core, 0.0f, 1, labels, truth.pitch);
+    strip.LoadTruth(truth.classes, truth.pitch, core);
+    if (terms.IsDice())
     {
-      FindLabels(strip, row, 0.0f, 1);
-      strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
-        std::memcpy(labels + y * pitch + x, strip.GetClasses(row) + from, count);
-      });
-    }
-    strip.LoadTruth(classes, pitch, core);
-    if (logits.outputChannels == 1)
-    {
-      BinaryLossGradient(strip, ignoredBias.data(), sum);
+      ReplaceByProbabilities(strip);
+      AddDiceSums(strip, sum);
     }
     else
     {
-      SoftmaxLossGradient(strip, ignoredBias.data(), sum);
+      TakeLossGradient(strip, terms, sum);
     }
   });
 }
@@ -450,27 +205,24 @@ void
 AddPixelLoss(const MapView<const float> & map,
              const PixelLogits &          logits,
              const CoreRegion &           core,
-             const std::uint8_t *         classes,
-             std::ptrdiff_t               pitch,
-             const MapView<float> &       mapGradient,
-             double *                     weightGradient,
-             double *                     biasGradient,
+             const TruthView &            truth,
+             const LossTerms &            terms,
+             const LogitGradient &        gradient,
              LossSum &                    sum)
 {
-  HWY_DYNAMIC_DISPATCH(AddLoss)
-  (map, logits, core, classes, pitch, mapGradient, weightGradient, biasGradient, sum);
+  HWY_DYNAMIC_DISPATCH(AddLoss)(map, logits, core, truth, terms, gradient, sum);
 }
 
 void
 ScorePixels(const MapView<const float> & map,
             const PixelLogits &          logits,
             const CoreRegion &           core,
-            const std::uint8_t *         classes,
-            std::ptrdiff_t               pitch,
+            const TruthView &            truth,
+            const LossTerms &            terms,
             std::uint8_t *               labels,
             LossSum &                    sum)
 {
-  HWY_DYNAMIC_DISPATCH(Score)(map, logits, core, classes, pitch, labels, sum);
+  HWY_DYNAMIC_DISPATCH(Score)(map, logits, core, truth, terms, labels, sum);
 }
 
 void

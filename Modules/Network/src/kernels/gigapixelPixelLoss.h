@@ -3,6 +3,7 @@
 #define gigapixelPixelLoss_h
 
 #include "gigapixelKernelViews.h"
+#include "gigapixelLossTerms.h"
 
 namespace gigapixel
 {
@@ -21,43 +22,44 @@ struct PixelLogits
   const float * bias{ nullptr };   ///< [outputChannels]
 };
 
-/** Sums over the pixels that took part; the caller divides by their number. */
-struct LossSum
+/** Truth of the core: classes[(y - core.y) * pitch + x - core.x]. Pixels whose class is none of the layer's
+ * (LabelSource::Ignored is 255) take no part. */
+struct TruthView
 {
-  double       loss{ 0 };
-  std::int64_t pixels{ 0 };
+  const std::uint8_t * classes{ nullptr };
+  std::ptrdiff_t       pitch{ 0 };
+};
+
+/** Where the gradients of the last layer go. */
+struct LogitGradient
+{
+  MapView<float> map;               ///< of its input: overwritten, zero where no pixel takes part
+  double *       weight{ nullptr }; ///< in the layout of the weights: added to
+  double *       bias{ nullptr };   ///< [outputChannels], added to
 };
 
 /** Last layer, loss and backward pass in one go, without a full-resolution map of floats.
  *
- * The loss is binary cross-entropy with logits (one output channel, classes 0 and 1) or softmax cross-entropy (more).
- *
  * \param map the layer's input; it yields height * stride x width * stride pixels
- * \param classes truth of the core: classes[(y - core.y) * pitch + x - core.x]. Pixels outside the core, and those
- * whose class is none of the layer's (LabelSource::Ignored is 255), take no part. \param mapGradient same size as the
- * map: overwritten, zero where no pixel takes part \param weightGradient, biasGradient in the layout of the weights:
- * added to \param sum added to
+ * \param sum added to; Dice, whose loss is none of single pixels, leaves sum.loss as it is
  *
- * All of them belong to the sum of the pixels' losses, not to the mean. Sums over strips of pixels are taken in float,
- * those over strips in double, always in the same order. One thread. */
+ * All gradients belong to the sum of the pixels' losses, not to the mean. Sums over strips of pixels are taken in
+ * float, those over strips in double, always in the same order. One thread. */
 void AddPixelLoss(const MapView<const float> & map,
                   const PixelLogits &          logits,
                   const CoreRegion &           core,
-                  const std::uint8_t *         classes,
-                  std::ptrdiff_t               pitch,
-                  const MapView<float> &       mapGradient,
-                  double *                     weightGradient,
-                  double *                     biasGradient,
+                  const TruthView &            truth,
+                  const LossTerms &            terms,
+                  const LogitGradient &        gradient,
                   LossSum &                    sum);
 
-/** Loss and labels of the core's pixels, without a backward pass.
- * \param classes as in AddPixelLoss
- * \param labels as in PredictLabels with the threshold 0.5 and the object 1, with the classes' pitch */
+/** Loss (for Dice: the sums that it is made from) and labels of the core's pixels, without a backward pass.
+ * \param labels as in PredictLabels with the threshold 0.5 and the object 1, with the truth's pitch */
 void ScorePixels(const MapView<const float> & map,
                  const PixelLogits &          logits,
                  const CoreRegion &           core,
-                 const std::uint8_t *         classes,
-                 std::ptrdiff_t               pitch,
+                 const TruthView &            truth,
+                 const LossTerms &            terms,
                  std::uint8_t *               labels,
                  LossSum &                    sum);
 

@@ -79,25 +79,25 @@ public:
   }
 
   void
-  AddGradient(TileData & data, LossGradient & sum) const override
+  AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const override
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
     Maps                     maps = Forward(data, true);
     sum.gradient.resize(m_Network.GetNumberOfParameters());
     at::Tensor gradient = maps.outputs.back().contiguous().clone();
-    GetLogitMap(gradient, data).TakeLoss(sum.loss, sum.pixels);
+    GetLogitMap(gradient, data).TakeLoss(terms, sum);
     Backward(maps, gradient, sum.gradient);
   }
 
   void
-  AddScore(TileData & data, Score & sum) const override
+  AddScore(TileData & data, const LossTerms & terms, Score & sum) const override
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
     at::Tensor               logits = Forward(data, false).outputs.back().contiguous();
     sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
-    GetLogitMap(logits, data).TakeScore(sum);
+    GetLogitMap(logits, data).TakeScore(terms, sum);
   }
 
   void

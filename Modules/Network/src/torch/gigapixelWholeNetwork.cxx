@@ -4,6 +4,7 @@
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -11,6 +12,10 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 
 #include <limits>
 
@@ -53,16 +58,74 @@ ComputeLogits(const NetworkDescription & network, at::Tensor map, const std::vec
   return map;
 }
 
+/** Of the class c where the output has one channel for two classes, or one for each. */
+at::Tensor
+SelectProbability(const at::Tensor & logits, int c)
+{
+  if (logits.size(1) > 1)
+  {
+    return at::softmax(logits, 1).select(1, c);
+  }
+  const at::Tensor object = at::sigmoid(logits.select(1, 0));
+  return c == 1 ? object : 1 - object;
+}
+
+/** Times the number of pixels, as its gradient. */
+at::Tensor
+ComputeDiceLoss(const NetworkDescription & network, const at::Tensor & logits, const at::Tensor & classes)
+{
+  const at::Tensor known = classes.ne(LabelSource::Ignored).to(logits.scalar_type());
+  at::Tensor       dice = at::zeros({}, logits.options());
+  double           weights = 0;
+  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
+  {
+    const double     weight = network.classWeights.empty() ? c > 0 : network.classWeights[c];
+    const at::Tensor truth = classes.eq(c).to(logits.scalar_type());
+    const at::Tensor probability = SelectProbability(logits, c) * known;
+    dice = dice + weight * (2 * (probability * truth).sum() + 1) / (probability.sum() + truth.sum() + 1);
+    weights += weight;
+  }
+  return (1 - dice / weights) * known.sum();
+}
+
+at::Tensor
+GetClassWeights(const NetworkDescription & network, at::ScalarType type)
+{
+  std::vector<double> weights = network.classWeights;
+  weights.resize(network.GetNumberOfClasses(), 1.0);
+  const auto count = static_cast<std::int64_t>(weights.size());
+  return at::from_blob(weights.data(), { count }, at::TensorOptions(at::kDouble)).to(type, false, true);
+}
+
 at::Tensor
 ComputeLoss(const NetworkDescription & network, const at::Tensor & logits, const at::Tensor & classes)
 {
-  if (network.loss == NetworkDescription::Loss::BinaryCrossEntropy)
+  using Loss = NetworkDescription::Loss;
+  if (network.loss == Loss::Dice)
   {
-    const at::Tensor known = classes.ne(LabelSource::Ignored).to(logits.scalar_type());
-    const at::Tensor target = classes.eq(1).to(logits.scalar_type());
-    return at::binary_cross_entropy_with_logits(logits.select(1, 0), target, known, {}, at::Reduction::Sum);
+    return ComputeDiceLoss(network, logits, classes);
   }
-  return at::cross_entropy_loss(logits, classes.to(at::kLong), {}, at::Reduction::Sum, LabelSource::Ignored);
+  const at::Tensor weights = GetClassWeights(network, logits.scalar_type());
+  if (network.loss == Loss::BinaryCrossEntropy)
+  {
+    const at::Tensor factors = at::where(classes.eq(1), weights[1], weights[0]) * classes.ne(LabelSource::Ignored);
+    const at::Tensor target = classes.eq(1).to(logits.scalar_type());
+    return at::binary_cross_entropy_with_logits(logits.select(1, 0), target, factors, {}, at::Reduction::Sum);
+  }
+  return at::cross_entropy_loss(logits, classes.to(at::kLong), weights, at::Reduction::Sum, LabelSource::Ignored);
+}
+
+/** Of the pixels that take part. */
+double
+SumWeights(const NetworkDescription & network, const at::Tensor & classes)
+{
+  double sum = 0;
+  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
+  {
+    const bool equal = network.classWeights.empty() || network.loss == NetworkDescription::Loss::Dice;
+    sum += (equal ? 1.0 : network.classWeights[c]) * classes.eq(c).sum().item<double>();
+  }
+  return sum;
 }
 
 std::vector<at::Tensor>
@@ -98,7 +161,7 @@ torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
   const TileGrid grid(network, size, RoundUp(std::max(size.width, size.height), network.GetStride()));
   TileData       data;
   ReadPixels(pixels, grid.GetTile(0), data);
-  ReadClasses(labels, data.tile, network.GetNumberOfClasses(), data);
+  ReadClasses(labels, data.tile, network, data);
 
   const at::ScalarType    type = precision == Precision::Float ? at::kFloat : at::kDouble;
   std::vector<at::Tensor> tensors = ToTensors(network, parameters, type);
@@ -112,6 +175,7 @@ torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
 
   LossGradient sum;
   sum.loss = loss.to(at::kDouble).item<double>();
+  sum.weight = SumWeights(network, classes);
   sum.pixels = classes.ne(LabelSource::Ignored).sum().item<std::int64_t>();
   for (const at::Tensor & tensor : tensors)
   {
