@@ -61,6 +61,9 @@ public:
   itkSetMacro(Region, RegionType);
   itkGetConstMacro(Region, RegionType);
 
+  /** The region (or everything) in pixels of a level. Throws where it is not inside the slide. */
+  RegionType GetRegionOfLevel(unsigned int level) const;
+
   /** Name, how tiles are compressed where they are not copied, their size and content. Its dimensions, resolution and
    * meta data are set by Update(). */
   itkSetObjectMacro(ImageIO, PyramidTIFFImageIO);
@@ -90,7 +93,6 @@ protected:
 private:
   using CopiedLevels = std::vector<std::unique_ptr<const gigapixel::CopiedLevel>>;
 
-  RegionType                 GetRegionOfLevel(unsigned int level) const;
   CopiedLevels               FindCopiedLevels() const;
   void                       PrepareContent(const gigapixel::CopiedLevel * first);
   void                       PrepareImageIO(const RegionType & region);

@@ -284,7 +284,10 @@ PyramidDirectory::WritePage(const PyramidPage & page, const PyramidMetadata & me
   entries.AddShorts(277, { page.samples });
   AddResolution(entries, page, metadata);
   entries.AddText(305, "ITKGigapixel");
-  entries.AddShorts(317, { page.predictor });
+  if (page.predictor != 1)
+  {
+    entries.AddShorts(317, { page.predictor }); // libtiff knows it only for codecs that use it
+  }
   entries.AddShorts(320, page.colorMap);
   entries.AddLong(322, page.tileWidth);
   entries.AddLong(323, page.tileHeight);

@@ -128,15 +128,21 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
     }
   }
   auto positional = positionals.begin();
+  auto argumentsLeft = std::count_if(command.arguments.begin(), command.arguments.end(), [](const Argument & argument) {
+    return argument.IsPositional();
+  });
   for (const Argument & argument : command.arguments)
   {
-    while (argument.IsPositional() && positional != positionals.end())
+    if (!argument.IsPositional() || positional == positionals.end())
+    {
+      continue;
+    }
+    --argumentsLeft;
+    values.Add(argument, *positional++);
+    // A repeated one leaves to each behind it its own, as cp does: SLIDE... OUT.
+    while (argument.repeated && positionals.end() - positional > argumentsLeft)
     {
       values.Add(argument, *positional++);
-      if (!argument.repeated)
-      {
-        break;
-      }
     }
   }
   if (positional != positionals.end())

@@ -240,6 +240,59 @@ Outline()
 }
 
 Command
+Convert()
+{
+  Argument region{ "region",
+                   Type::Region,
+                   "X,Y,W,H",
+                   "Only this rectangle, in level-0 pixels. Tiles are copied if it begins and ends at tiles." };
+  region.unit = "px";
+  Argument out = OutputFile("OUT",
+                            "",
+                            "slide",
+                            "The pyramid: a .tif file for one slide; a folder (for several slides, or ending in /) "
+                            "that gets SLIDE-NAME.pyramid.tif for each.");
+  Argument tileSize =
+    Integer("tile-size", "256", 16, 4096, "Side of the tiles, where they are not copied: 16, 32, ...");
+  tileSize.unit = "px";
+  return {
+    "convert",
+    "any slide to a pyramid that everybody opens",
+    "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
+    "are, without loss and without decoding them, where the slide is a tiled TIFF of a codec that all readers know; "
+    "levels that it lacks are computed. Resolution, objective power, vendor, color profile and classes are kept; the "
+    "label and macro pictures and what the file says of patient, operator and date are left out.",
+    { Slides("Slide files, or folders of slides."),
+      Required(out),
+      Level(),
+      LevelResolution(),
+      region,
+      SlideResolution(),
+      Choice("compression",
+             { "copy", "jpeg", "webp", "deflate", "lzw", "zstd" },
+             "copy",
+             "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
+             "others. Another: all tiles are decoded and compressed so; deflate, lzw and zstd lose nothing more."),
+      Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
+      Choice(
+        "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
+      Choice("content",
+             { "automatic", "picture", "labels" },
+             "automatic",
+             "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
+             "say of themselves; else color and JPEG are pictures, one channel is labels."),
+      tileSize,
+      Switch("bilevel", "One bit a pixel, for masks of 0 and 255."),
+      Switch("keep-label",
+             "Keep label, macro and thumbnail pictures and the vendor's own properties. They may name the patient."),
+      Overwrite() },
+    { "gigapixel convert slide.svs slide.pyramid.tif",
+      "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",
+      "gigapixel convert slide.svs biopsy.tif --region 20480,10240,8192,8192 --mpp 0.5" }
+  };
+}
+
+Command
 Synthesize()
 {
   Argument size{ "size", Type::Extent, "WxH", "Width and height of level 0." };
@@ -254,6 +307,11 @@ Synthesize()
       Integer("seed", "1", 0, 4294967295.0, "Which slide."),
       OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
       Resolution("mpp", "0.5", "Resolution of level 0."),
+      Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
+      Switch(
+        "artifacts",
+        "With what laboratories and scanners leave: pens of five colors, threads, debris, bubbles, the coverslip's "
+        "edge, seams, a black frame, an unscanned corner."),
       Integer("quality", "80", 1, 100, "Of the JPEG compression."),
       Overwrite() },
     { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif" }
@@ -297,8 +355,8 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),      Label(),   Train(),      Segment(), Evaluate(), Overlay(),
-                              Rasterize(), Outline(), Synthesize(), Plan(),    Doctor() };
+    std::vector<Command> all{ Info(),      Label(),   Train(),   Segment(),    Evaluate(), Overlay(),
+                              Rasterize(), Outline(), Convert(), Synthesize(), Plan(),     Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -129,14 +129,9 @@ CommandFunction
 FindCommandFunction(const Command & command)
 {
   static const std::map<std::string, CommandFunction> functions{
-    { "info", RunInfo },
-    { "label", RunLabel },
-    { "evaluate", RunEvaluate },
-    { "overlay", RunOverlay },
-    { "rasterize", RunRasterize },
-    { "outline", RunOutline },
-    { "synthesize", RunSynthesize },
-    { "doctor", RunDoctor },
+    { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
+    { "overlay", RunOverlay }, { "rasterize", RunRasterize },   { "outline", RunOutline },
+    { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
   };
   return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
 }

@@ -1,0 +1,316 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""convert: pyramids as other programs see them, tiles copied byte by byte, and nothing that names a patient."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import openslide
+import pytest
+import tifffile
+
+from conftest import PROGRAM, blobs, fails, run, write_slide
+
+
+def texture(height, width, channels=3):
+    """Waves with noise: no tile is constant, none compresses to nothing."""
+    y, x = numpy.mgrid[:height, :width]
+    waves = [128 + 80 * numpy.sin(0.02 * (x + c * y)) for c in range(1, channels + 1)]
+    noise = numpy.random.default_rng(1).integers(-20, 20, (height, width, channels))
+    return (numpy.stack(waves, axis=-1) + noise).clip(0, 255).astype(numpy.uint8)
+
+
+def tiles(path, page):
+    """The compressed bytes of a page's tiles."""
+    with tifffile.TiffFile(path) as file:
+        return list(raw_tiles(file, file.pages[page]))
+
+
+def raw_tiles(file, page):
+    for offset, count in zip(page.dataoffsets, page.databytecounts):
+        file.filehandle.seek(offset)
+        yield file.filehandle.read(count)
+
+
+def levels_by_openslide(path):
+    slide = openslide.OpenSlide(str(path))
+    return [
+        numpy.asarray(slide.read_region((0, 0), k, size))[..., :3] for k, size in enumerate(slide.level_dimensions)
+    ]
+
+
+def levels_by_tifffile(path):
+    with tifffile.TiffFile(path) as file:
+        return [page.asarray() for page in file.pages]
+
+
+def halve(pixels):
+    """The mean of 2 x 2 blocks, halves rounded up; an odd last row or column counts as its own neighbor."""
+    even = numpy.pad(pixels, [(0, pixels.shape[0] % 2), (0, pixels.shape[1] % 2), (0, 0)], mode="edge").astype(int)
+    return ((even[::2, ::2] + even[1::2, ::2] + even[::2, 1::2] + even[1::2, 1::2] + 2) // 4).astype(numpy.uint8)
+
+
+def cut_behind_level_0(path, pyramid):
+    """The pyramid with its first level only, as scanners write small regions."""
+    data = bytearray(pyramid.read_bytes())
+    first = int.from_bytes(data[4:8], "little")
+    link = first + 2 + 12 * int.from_bytes(data[first : first + 2], "little")
+    data[link : link + 4] = bytes(4)
+    path.write_bytes(data)
+    return path
+
+
+def insert_into_tiles(path, pyramid, segment):
+    """The pyramid with a JPEG segment more in each tile of level 0, behind the start of the image."""
+    data = bytearray(pyramid.read_bytes())
+    with tifffile.TiffFile(pyramid) as file:
+        page = file.pages[0]
+        offsets, counts = (page.tags[tag].valueoffset for tag in (324, 325))
+        for i, tile in enumerate(raw_tiles(file, page)):
+            data[offsets + 4 * i : offsets + 4 * i + 4] = len(data).to_bytes(4, "little")
+            data[counts + 4 * i : counts + 4 * i + 4] = (len(tile) + len(segment)).to_bytes(4, "little")
+            data += tile[:2] + segment + tile[2:]
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("compression", ["deflate", "lzw", "zstd"])
+def test_lossless_codecs_are_equal_in_other_programs(tmp_path, compression):
+    pixels = texture(700, 1111)
+    slide = write_slide(tmp_path / "slide.tif", pixels)
+    out = tmp_path / "out.tif"
+    result = run("convert", slide, out, "--compression", compression, "--json").json
+    assert (result["width"], result["height"], result["levels"]) == (1111, 700, 2)
+    assert result["copiedTiles"] == 0 and result["mpp"] == pytest.approx(0.5)
+    expected = [pixels, halve(pixels)]
+    for k, level in enumerate(levels_by_openslide(out)):
+        assert numpy.array_equal(level, expected[k])
+    if compression == "deflate":  # tifffile needs imagecodecs for the others
+        for k, level in enumerate(levels_by_tifffile(out)):
+            assert numpy.array_equal(level, expected[k])
+    vips = shutil.which("vips")
+    if vips:
+        average = subprocess.run([vips, "avg", f"{out}[page=1]"], capture_output=True, text=True, check=True).stdout
+        assert float(average) == pytest.approx(expected[1].mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize("compression", ["jpeg", "webp"])
+def test_lossy_codecs_look_the_same_elsewhere(tmp_path, compression):
+    pixels = texture(600, 700)
+    slide = write_slide(tmp_path / "slide.tif", pixels)
+    out = tmp_path / "out.tif"
+    run("convert", slide, out, "--compression", compression, "--quality", 95, "--subsampling", "4:4:4")
+    for k, level in enumerate(levels_by_openslide(out)):
+        expected = pixels if k == 0 else halve(pixels)
+        # Noise of 40 levels in each channel; WebP halves the resolution of its colors.
+        assert numpy.abs(level.astype(int) - expected).mean() < (5 if compression == "jpeg" else 12)
+
+
+def test_tiles_are_copied_byte_by_byte(tmp_path, synthetic):
+    out = tmp_path / "out.tif"
+    result = run("convert", synthetic[0], out, "--json").json
+    assert result["copiedLevels"] == result["levels"] == 3 and result["decoder"] == "tiles (JPEG)"
+    for level in range(3):
+        assert tiles(out, level) == tiles(synthetic[0], level)
+    for mine, theirs in zip(levels_by_openslide(out), levels_by_openslide(synthetic[0])):
+        assert numpy.array_equal(mine, theirs)
+
+
+def test_levels_that_lack_are_computed_from_the_last_that_is_copied(tmp_path, synthetic):
+    slide = cut_behind_level_0(tmp_path / "single.tif", synthetic[0])
+    result = run("convert", slide, tmp_path / "out.tif", "--quality", 95, "--json").json
+    assert result["copiedLevels"] == 1 and result["levels"] == 3
+    assert tiles(tmp_path / "out.tif", 0) == tiles(slide, 0)
+    levels = levels_by_openslide(tmp_path / "out.tif")
+    assert numpy.abs(levels[1].astype(int) - halve(levels[0])).mean() < 3  # JPEG of quality 95
+
+
+def test_regions_of_whole_tiles_are_copied_others_are_cut(tmp_path):
+    pixels = texture(900, 1200)
+    slide = write_slide(tmp_path / "slide.tif", pixels)
+    whole = run("convert", slide, tmp_path / "whole.tif", "--region", "256,256,512,512", "--json").json
+    assert whole["copiedTiles"] == 4
+    assert tiles(tmp_path / "whole.tif", 0) == [tiles(slide, 0)[i] for i in (6, 7, 11, 12)]
+    edge = run("convert", slide, tmp_path / "edge.tif", "--region", "1024,768,176,132", "--json").json
+    assert edge["copiedTiles"] == 1
+    cut = tmp_path / "cut.tif"
+    result = run("convert", slide, cut, "--region", "100,50,600,700", "--compression", "deflate", "--json").json
+    assert result["copiedTiles"] == 0
+    for path, x, y, width, height in (
+        (tmp_path / "whole.tif", 256, 256, 512, 512),
+        (tmp_path / "edge.tif", 1024, 768, 176, 132),
+        (cut, 100, 50, 600, 700),
+    ):
+        assert numpy.array_equal(levels_by_tifffile(path)[0], pixels[y : y + height, x : x + width])
+    # The region knows where it stood: a mask of it lies over the slide.
+    with tifffile.TiffFile(cut) as file:
+        origin = file.pages[0].description.split("origin-mm = ")[1].split()[:2]
+    assert [float(value) for value in origin] == pytest.approx([100 * 0.0005, 50 * 0.0005])
+
+
+def test_levels_and_resolutions(tmp_path, synthetic):
+    by_level = run("convert", synthetic[0], tmp_path / "a.tif", "--level", 1, "--json").json
+    by_resolution = run("convert", synthetic[0], tmp_path / "b.tif", "--mpp", 1, "--json").json
+    for result in (by_level, by_resolution):
+        assert (result["width"], result["height"], result["level"]) == (650, 550, 1)
+        assert result["mpp"] == pytest.approx(1.0, rel=1e-6) and result["copiedLevels"] == 2
+    assert tiles(tmp_path / "a.tif", 0) == tiles(synthetic[0], 1)
+
+
+def test_labels_stay_labels(tmp_path):
+    mask = blobs(600, 800)
+    slide = write_slide(tmp_path / "mask.tif", mask)
+    run("convert", slide, tmp_path / "out.tif")
+    run("convert", slide, tmp_path / "bits.tif", "--compression", "deflate", "--bilevel")
+    for level in (0, 1):
+        expected = mask[:: 2**level, :: 2**level]
+        assert numpy.array_equal(levels_by_tifffile(tmp_path / "out.tif")[level], expected)
+        assert numpy.array_equal(levels_by_tifffile(tmp_path / "bits.tif")[level] > 0, expected > 0)
+        assert numpy.array_equal(levels_by_openslide(tmp_path / "bits.tif")[level][..., 0], expected)
+    # Bits that are copied stay bits.
+    result = run("convert", tmp_path / "bits.tif", tmp_path / "again.tif", "--json").json
+    assert result["copiedLevels"] == 2 and tiles(tmp_path / "again.tif", 1) == tiles(tmp_path / "bits.tif", 1)
+
+
+SECRETS = (b"Jane Doe", b"S20-12345", b"dr_house", b"2020-02-29", b"2020:02:29")
+
+
+def aperio_slide(path):
+    """An Aperio slide that says too much, in its description and in comments of its JPEG label."""
+    description = "Aperio Image Library v11\r\n900x600 [0,0 900x600] (240x240) JPEG/RGB Q=70"
+    properties = "AppMag = 40|MPP = 0.25|User = dr_house|Date = 2020-02-29|Patient = Jane Doe|Barcode = S20-12345"
+    with tifffile.TiffWriter(path) as file:
+        options = {"photometric": "rgb", "metadata": None, "compression": "zlib", "software": False}
+        file.write(texture(600, 900), tile=(240, 240), description=f"{description}|{properties}", **options)
+        file.write(texture(60, 90), rowsperstrip=60, description="Aperio Image Library v11\r\nthumb", **options)
+        label = numpy.zeros((80, 90, 3), numpy.uint8)
+        options["datetime"] = "2020:02:29 12:00:00"
+        file.write(label, rowsperstrip=80, description="Aperio\r\nlabel 90x80 S20-12345", subfiletype=1, **options)
+    return path
+
+
+def test_nothing_names_the_patient_unless_asked(tmp_path):
+    slide = aperio_slide(tmp_path / "Jane Doe S20-12345.svs")
+    assert all(secret in slide.read_bytes() for secret in SECRETS)
+    for options in ([], ["--compression", "jpeg"], ["--region", "0,0,480,480"]):
+        out = tmp_path / "anonymous.tif"
+        result = run("convert", slide, out, "--overwrite", "--json", *options).json
+        assert not any(secret in out.read_bytes() for secret in SECRETS)
+        assert result["associated"] == []
+        facts = run("info", out, "--json").json
+        assert "40" in str(facts) and result["mpp"] == pytest.approx(0.25)  # objective power and resolution stay
+    kept = tmp_path / "kept.tif"
+    result = run("convert", slide, kept, "--keep-label", "--json").json
+    assert {"label", "thumbnail"} <= set(result["associated"])
+    assert b"dr_house" in kept.read_bytes()
+    assert tiles(kept, 0) == tiles(slide, 0)
+
+
+def test_comments_of_copied_jpeg_tiles_are_left_out(tmp_path, synthetic):
+    secret = b"\xff\xfe\x00\x0aJane Doe" + b"\xff\xe1\x00\x0aJane Doe"
+    slide = insert_into_tiles(tmp_path / "talkative.tif", synthetic[0], secret)
+    assert b"Jane Doe" in tiles(slide, 0)[0]
+    run("convert", slide, tmp_path / "out.tif")
+    assert b"Jane Doe" not in (tmp_path / "out.tif").read_bytes()
+    assert tiles(tmp_path / "out.tif", 0) == tiles(synthetic[0], 0)
+
+
+def test_color_profile_is_kept(tmp_path):
+    slide = tmp_path / "slide.tif"
+    write_slide(slide, texture(300, 300), extratags=[(34675, 7, 20, b"profile of a scanner", True)])
+    for options in ([], ["--compression", "jpeg"]):
+        run("convert", slide, tmp_path / "out.tif", "--overwrite", *options)
+        with tifffile.TiffFile(tmp_path / "out.tif") as file:
+            assert bytes(file.pages[0].tags[34675].value) == b"profile of a scanner"
+
+
+def test_folders_skip_what_exists_and_go_on(tmp_path):
+    for name in "ab":
+        write_slide(tmp_path / f"{name}.tif", texture(300, 400))
+    (tmp_path / "broken.svs").write_bytes(b"II*\0 nonsense")
+    for folder in (tmp_path / "out", tmp_path):  # the second time, outputs lie among the slides
+        first = run("convert", tmp_path, f"{folder}/", "--json", code=1).json
+        assert [entry.get("skipped") for entry in first] == [False, False, None] and "error" in first[2]
+        bytes_of_a = (folder / "a.pyramid.tif").read_bytes()
+        (folder / "b.pyramid.tif").unlink()
+        second = run("convert", tmp_path, f"{folder}/", "--json", code=1).json
+        assert [entry.get("skipped") for entry in second] == [True, False, None]
+        assert (folder / "a.pyramid.tif").read_bytes() == bytes_of_a
+        assert not list(folder.glob(".*"))
+        for name in "ab":
+            (folder / f"{name}.pyramid.tif").unlink()
+
+
+def test_bad_input_is_refused_in_one_sentence(tmp_path, synthetic):
+    slide = synthetic[0]
+    out = tmp_path / "out.tif"
+    assert "not inside" in fails("convert", slide, out, "--region", "1000,1000,400,400")
+    assert "no level 9" in fails("convert", slide, out, "--level", 9)
+    shutil.copy(slide, tmp_path / "copy.tif")
+    assert "itself" in fails("convert", tmp_path / "copy.tif", tmp_path / "copy.tif", "--overwrite")
+    (tmp_path / "link.tif").symlink_to(tmp_path / "copy.tif")
+    assert "itself" in fails("convert", tmp_path / "copy.tif", tmp_path / "link.tif", "--overwrite")
+    assert "There is no folder" in fails("convert", slide, tmp_path / "none" / "out.tif")
+    assert "There is no file" in fails("convert", tmp_path / "none.svs", out)
+    out.write_bytes(b"precious")
+    assert "--overwrite" in fails("convert", slide, out)
+    assert out.read_bytes() == b"precious"
+    run("convert", slide, tmp_path / "made.tif")
+    assert "made in another way" in fails("convert", slide, tmp_path / "made.tif", "--quality", 50)
+    assert "OUT" in run("convert", slide, code=2).err
+    assert "end it in .tif" in run("convert", slide, tmp_path / "out.png", code=2).err
+    run("convert", slide, tmp_path / "tile.tif", "--compression", "jpeg", "--tile-size", 100, code=1)
+    gray = write_slide(tmp_path / "gray.tif", texture(300, 300, 1)[..., 0])
+    assert "invent labels" in fails("convert", gray, out, "--overwrite", "--compression", "jpeg", "--content", "labels")
+    assert "one bit" in fails("convert", gray, tmp_path / "bits.tif", "--compression", "lzw", "--bilevel")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_full_disk_leaves_nothing(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("a small disk can only be mounted by root")
+    slide = write_slide(tmp_path / "slide.tif", texture(1500, 1500))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
+        pytest.skip("no disk can be mounted here")
+    try:
+        message = fails("convert", slide, disk / "out.tif")
+        assert "could not be written to the end" in message and "No space left" in message
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_killed_writers_leave_what_the_next_sweeps(tmp_path):
+    slide = write_slide(tmp_path / "slide.tif", texture(3000, 3000))
+    out = tmp_path / "out.tif"
+    process = subprocess.Popen([PROGRAM, "convert", slide, out, "--compression", "webp", "--threads", "1", "-q"])
+    while not list(tmp_path.glob(".out.tif.*.part")) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not out.exists() and len(list(tmp_path.glob(".out.tif.*.part"))) == 1
+    run("convert", slide, out)
+    assert out.exists() and not list(tmp_path.glob(".*"))
+
+
+def test_the_real_slide_keeps_its_tiles(tmp_path):
+    data = os.environ.get("GIGAPIXEL_TEST_DATA", os.path.join(os.path.dirname(__file__), "../../../shared/data"))
+    slide = os.path.join(data, "slides/cmu-1-small-region.svs")
+    if not os.path.exists(slide):
+        pytest.skip("no real slides (GIGAPIXEL_TEST_DATA)")
+    out = tmp_path / "out.tif"
+    result = run("convert", slide, out, "--json").json
+    assert result["copiedTiles"] == 130 and result["mpp"] == pytest.approx(0.499)
+    assert tiles(out, 0) == tiles(slide, 0)
+    assert numpy.array_equal(levels_by_openslide(out)[0], levels_by_openslide(slide)[0])
+    text = out.read_bytes()
+    with tifffile.TiffFile(slide) as file:
+        for word in file.pages[0].description.split("|"):
+            key, _, value = word.partition(" = ")
+            if key in ("Filename", "User", "ScanScope ID", "ImageID", "Date", "Time"):
+                assert value.encode() not in text

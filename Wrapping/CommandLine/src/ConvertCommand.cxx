@@ -1,0 +1,202 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CommandFunctions.h"
+#include "OutputCheck.h"
+#include "PyramidOutput.h"
+#include "SlideBatch.h"
+#include "SlideFile.h"
+
+#include "itkPyramidTIFFConverter.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Content = itk::PyramidTIFFImageIO::Content;
+
+void
+ChooseLevel(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
+{
+  if (values.IsGiven("level"))
+  {
+    slide->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
+    slide->ReadImageInformation();
+  }
+  else if (values.IsGiven("mpp"))
+  {
+    slide->SetMicronsPerPixel(values.GetNumber("mpp"));
+    slide->ReadImageInformation();
+  }
+}
+
+/** The codec of tiles that are not copied: what loses nothing anybody sees for pictures, and nothing at all for labels
+ * and samples of more than 8 bit. */
+std::string
+ChooseCompressor(const itk::WholeSlideImageIO & slide, Content content, const std::string & compression)
+{
+  if (compression != "copy")
+  {
+    std::string name = compression;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+    return name;
+  }
+  const bool isBytes = slide.GetComponentType() == itk::IOComponentEnum::UCHAR;
+  const bool isPicture = content == Content::Picture || slide.GetNumberOfComponents() == 3 ||
+                         slide.GetDecoder().find("JPEG") != std::string::npos;
+  return isBytes && isPicture && content != Content::Labels ? "JPEG" : "DEFLATE";
+}
+
+Content
+GetContent(const std::string & name)
+{
+  return name == "picture" ? Content::Picture : name == "labels" ? Content::Labels : Content::Automatic;
+}
+
+itk::PyramidTIFFImageIO::Pointer
+MakeImageIO(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+{
+  const auto        io = itk::PyramidTIFFImageIO::New();
+  const Content     content = GetContent(values.GetText("content"));
+  const std::string compressor = ChooseCompressor(slide, content, values.GetText("compression"));
+  io->SetContent(content);
+  io->SetCompressor(compressor);
+  if (compressor == "JPEG" || compressor == "WEBP")
+  {
+    io->SetCompressionLevel(static_cast<int>(values.GetInteger("quality")));
+  }
+  io->SetChromaSubsampling(values.GetText("subsampling"));
+  io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
+  io->SetBilevel(values.Has("bilevel"));
+  return io;
+}
+
+/** All that decides on the pyramid's bytes, as it is kept in it. The slide is known by its size, not by its name, which
+ * may be a patient's. */
+std::string
+DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+{
+  std::error_code ignored;
+  std::string     text = "convert level=" + std::to_string(slide.GetLevel());
+  for (const char * const name : { "compression", "quality", "subsampling", "content", "tile-size", "region" })
+  {
+    text += values.Has(name) ? std::string(" ") + name + '=' + values.GetText(name) : std::string();
+  }
+  for (const char * const name : { "bilevel", "keep-label" })
+  {
+    text += values.Has(name) ? std::string(" ") + name : std::string();
+  }
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) +
+         " bytes=" + std::to_string(std::filesystem::file_size(task.slide, ignored));
+}
+
+nlohmann::ordered_json
+Describe(const SlideTask & task, const itk::WholeSlideImageIO & slide, const itk::PyramidTIFFConverter * converter)
+{
+  const auto pyramid = itk::WholeSlideImageIO::New();
+  pyramid->SetFileName(task.output);
+  pyramid->SetLevelZeroMicronsPerPixel(slide.GetMicronsPerPixel());
+  pyramid->ReadImageInformation();
+  const auto             size = pyramid->GetLevelSize(0);
+  const double           resolution = pyramid->GetMicronsPerPixel();
+  nlohmann::ordered_json json{ { "slide", task.slide },
+                               { "pyramid", task.output },
+                               { "skipped", converter == nullptr } };
+  json["level"] = slide.GetLevel();
+  json["width"] = size[0];
+  json["height"] = size[1];
+  json["levels"] = pyramid->GetNumberOfLevels();
+  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  json["decoder"] = pyramid->GetDecoder();
+  json["copiedLevels"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedLevels()) : nullptr;
+  json["copiedTiles"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedTiles()) : nullptr;
+  json["associated"] = pyramid->GetAssociatedImageNames();
+  json["fileBytes"] = std::filesystem::file_size(task.output);
+  return json;
+}
+
+std::string
+Format(const nlohmann::ordered_json & json)
+{
+  std::string text = json["pyramid"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
+                     ", " + json["levels"].dump() + " levels, " + json["decoder"].get<std::string>() + ", " +
+                     FormatBytes(json["fileBytes"].get<double>());
+  if (json["copiedTiles"].is_number() && json["copiedTiles"].get<std::int64_t>() > 0)
+  {
+    text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
+  }
+  return text + (json["skipped"].get<bool>() ? " (was there already)\n" : "\n");
+}
+
+nlohmann::ordered_json
+RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
+{
+  const auto slide = OpenSlide(task.slide, values);
+  ChooseLevel(slide, values);
+  const auto converter = itk::PyramidTIFFConverter::New();
+  const auto io = MakeImageIO(*slide, values);
+  converter->SetSlide(slide);
+  converter->SetImageIO(io);
+  converter->SetCopyTiles(values.GetText("compression") == "copy");
+  converter->SetKeepLabel(values.Has("keep-label"));
+  if (values.Has("region"))
+  {
+    const auto                            given = values.GetRegion("region");
+    itk::PyramidTIFFConverter::RegionType region{};
+    std::copy(given.begin(), given.end(), region.begin());
+    converter->SetRegion(region);
+  }
+  const auto                        region = converter->GetRegionOfLevel(slide->GetLevel());
+  const std::array<std::int64_t, 2> size{ static_cast<std::int64_t>(region[2]), static_cast<std::int64_t>(region[3]) };
+  const std::string                 madeBy = DescribeMaking(task, *slide, values);
+  const bool                        wasThere =
+    !values.Has("overwrite") && HasValidPyramid(task.output, size, slide->GetNumberOfComponents(), madeBy);
+  if (!wasThere)
+  {
+    const double pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
+    CheckOutput(task.output, pixels * static_cast<double>(slide->GetNumberOfComponents() * slide->GetComponentSize()));
+    io->SetMadeBy(madeBy);
+    io->SetFileName(task.output);
+    Progress progress(session, "convert " + task.slide, pixels);
+    Observe(converter, progress, 0, 1);
+    converter->Update();
+    progress.Finish();
+  }
+  auto json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer());
+  text += Format(json);
+  return json;
+}
+
+/** What an earlier run wrote into the folder that the slides are in is no slide to convert. */
+std::vector<std::string>
+LeaveOutOutputs(std::vector<std::string> slides, const std::string & output)
+{
+  const auto isOutput = [&output](const std::string & slide) {
+    return std::filesystem::is_directory(output) &&
+           IsSameFile(slide, (std::filesystem::path(output) / (GetSlideName(slide) + ".pyramid.tif")).string());
+  };
+  slides.erase(std::remove_if(slides.begin(), slides.end(), isOutput), slides.end());
+  return slides;
+}
+} // namespace
+
+int
+RunConvert(const ArgumentValues & values, const Session & session)
+{
+  const auto        names = values.GetTexts("SLIDE");
+  const std::string output = values.GetText("OUT");
+  auto              slides = FindSlides(names);
+  if (IsList(names))
+  {
+    slides = LeaveOutOutputs(slides, output);
+  }
+  const auto tasks = AssignOutputs(slides, output, "OUT");
+  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    return RunTask(task, values, session, text);
+  });
+}
+
+} // namespace gigapixel::commandline
