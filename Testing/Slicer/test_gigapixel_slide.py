@@ -1,0 +1,176 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The scripted module on a real scene: places, colors, overlay, statistics, loss plot; its own self-test; its form."""
+
+import ast
+import pathlib
+import sys
+from unittest.mock import MagicMock
+
+import numpy
+import pytest
+import tifffile
+from conftest import NAMES, module, read_level, run
+
+pytest.importorskip("slicer_core", reason="PyPI's slicer-core is not installed")
+import slicer  # noqa: E402
+import slicer_window  # noqa: E402
+from vtkmodules.vtkCommonCore import vtkLogger  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).parents[2] / "Wrapping/Slicer/GigapixelSlide/GigapixelSlide.py"
+
+
+@pytest.fixture(scope="module")
+def gigapixel_slide(tmp_path_factory):
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+    application = slicer_window.install(tmp_path_factory.mktemp("temporary"), [module(name) for name in NAMES])
+    sys.path.insert(0, str(SOURCE.parent))
+    import GigapixelSlide
+
+    GigapixelSlide.application = application
+    yield GigapixelSlide
+    application.close()
+
+
+@pytest.fixture
+def values(gigapixel_slide, slide):
+    values = gigapixel_slide.GigapixelSlideLogic().getParameterNode()
+    values.slide = str(slide[0])
+    return values
+
+
+def finish(gigapixel_slide, process):
+    gigapixel_slide.application.wait(process.node)
+    assert process.failure() == ""
+    return process.result()
+
+
+def test_properties_and_thumbnail(gigapixel_slide, values):
+    info = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().showInfo(values))
+    assert (info.width, info.height, info.mpp) == (2600, 2200, 0.5)
+    assert info.finestLevel() == 0 and "1.30 x 1.10 mm" in info.describe()
+    from PIL import Image
+
+    assert max(Image.open(info.thumbnail).size) <= 512
+
+
+def test_a_level_lies_upright_in_mm(gigapixel_slide, values, slide):
+    """What Slicer's view from above shows: the slide's first row on top, its first column left, colors unchanged."""
+    import slicer_core
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+
+    values.level = 1
+    volume = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().loadLevel(values))
+    assert numpy.allclose(volume.GetSpacing(), [0.001, 0.001, 1])
+    display = volume.GetDisplayNode()
+    assert (display.GetWindowLevelMin(), display.GetWindowLevelMax()) == (0, 255)
+    logic = slicer_core.vtkMRMLSliceLogic()
+    logic.SetMRMLScene(slicer.mrmlScene)
+    logic.AddSliceNode("Red")
+    node = logic.GetSliceNode()
+    node.SetOrientation("Axial")
+    width, height = 1300, 1100
+    node.SetDimensions(width, height, 1)
+    logic.GetSliceCompositeNode().SetBackgroundVolumeID(volume.GetID())
+    logic.FitSliceToAll()
+    logic.UpdatePipeline()
+    logic.GetBlend().Update()
+    shown = logic.GetBlend().GetOutput()
+    shown = vtk_to_numpy(shown.GetPointData().GetScalars()).reshape(height, width, -1)[::-1, :, :3]
+    # Each block of the view against the slide's at the same place: the right one fits, mirrored ones do not.
+    pixels = read_level(slide[0], 1).astype(float)
+
+    def blocks(image):
+        return image[:1100, :1300].reshape(22, 50, 26, 50, 3).mean((1, 3))
+
+    expected, seen = blocks(pixels), blocks(shown.astype(float))
+    assert numpy.abs(seen - expected).max() < 6  # a view's pixel is not exactly the level's
+    assert numpy.abs(seen[::-1] - expected).max() > 50 and numpy.abs(seen[:, ::-1] - expected).max() > 50
+
+
+def test_a_region_at_full_resolution(gigapixel_slide, values, slide):
+    roi = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsROINode", "hot spot")
+    roi.SetCenter(-(1000 - 0.5) * 0.0005, -(800 - 0.5) * 0.0005, 0)
+    roi.SetSize(400 * 0.0005, 200 * 0.0005, 5)
+    values.region = roi
+    volume = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().loadRegion(values))
+    pixels = slicer.util.arrayFromVolume(volume)[0]
+    assert volume.GetName() == "slide hot spot"
+    assert numpy.abs(pixels.astype(int) - read_level(slide[0])[700:900, 800:1200]).max() <= 1
+
+
+def test_label_and_statistics(gigapixel_slide, values, tmp_path):
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.mask = str(tmp_path / "mask.tif")
+    segmentation = finish(gigapixel_slide, logic.label(values))
+    run("TissueLabel", slide=values.slide, mask=tmp_path / "same.tif")
+    mask = tifffile.imread(values.mask) > 0
+    assert (mask == (tifffile.imread(tmp_path / "same.tif") > 0)).all()
+    table = logic.makeStatistics(segmentation)
+    assert table.GetCellText(0, 0) == "Tissue" and int(table.GetCellText(0, 1)) == mask.sum()
+    assert float(table.GetCellText(0, 2)) == pytest.approx(mask.sum() * 0.004**2, rel=1e-4)
+    assert float(table.GetCellText(0, 3)) == pytest.approx(100 * mask.mean(), rel=1e-4)
+    assert segmentation.GetDisplayNode().GetOpacity2DFill() == pytest.approx(0.3)
+
+
+def test_train_plot_and_segment(gigapixel_slide, values, slide, tmp_path):
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.run, values.epochs = str(tmp_path / "run"), 2
+    rows = [(slide[0], slide[1], "train"), (slide[0], slide[1], "validation")]
+    finish(gigapixel_slide, logic.train(values, rows))
+    values.epochs = 3  # and it goes on
+    folder = finish(gigapixel_slide, logic.train(values, rows))
+    history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
+    assert len(history) == 3
+    chart = logic.makePlot(folder)
+    assert chart.GetNumberOfPlotSeriesNodes() == 2
+    series = chart.GetNthPlotSeriesNode(0)
+    column = series.GetTableNode().GetTable().GetColumnByName(series.GetYColumnName())
+    assert [column.GetValue(i) for i in range(3)] == pytest.approx(list(history["training_loss"]))
+    values.model = str(folder / "best.safetensors")
+    segmentation = finish(gigapixel_slide, logic.segment(values))
+    assert segmentation.GetSegmentation().GetNthSegment(0).GetName() == "Object"
+
+
+def test_failure_is_the_programs_sentence(gigapixel_slide, values, tmp_path):
+    values.slide = str(tmp_path / "nothing.svs")
+    process = gigapixel_slide.GigapixelSlideLogic().label(values)
+    gigapixel_slide.application.wait(process.node)
+    assert "There is no file" in process.failure() and not process.wasCancelled()
+
+
+def test_cancel(gigapixel_slide, values, large):
+    values.slide = str(large[0])
+    values.level = 0
+    process = gigapixel_slide.GigapixelSlideLogic().segment(values)
+    gigapixel_slide.application.wait(process.node, lambda node: node.GetProgress() > 0 and node.Cancel())
+    assert process.wasCancelled() and process.failure() == ""
+
+
+def test_self_test(gigapixel_slide, slide, monkeypatch):
+    monkeypatch.setenv("GIGAPIXEL_TEST_SLIDE", str(slide[0]))
+    gigapixel_slide.GigapixelSlideTest().test_slideIsLabeled()
+
+
+def test_the_form(gigapixel_slide, slide):
+    """Every section is built, and a button starts the process that it names (Qt is a mock)."""
+    widget = gigapixel_slide.GigapixelSlideWidget()
+    widget.addObserver, widget.removeObservers = MagicMock(), MagicMock()
+    widget.setup()
+    widget.logic = MagicMock()
+    widget.onLabel()
+    assert widget.logic.label.called and widget.task is widget.logic.label.return_value.node
+    widget.onSegment()  # one at a time
+    assert not widget.logic.segment.called
+    widget.onCancel()
+    assert widget.task.Cancel.called
+
+
+def test_all_texts_can_be_translated():
+    """No sentence reaches the form without _()."""
+    tree = ast.parse(SOURCE.read_text())
+    widget = next(node for node in tree.body if getattr(node, "name", "") == "GigapixelSlideWidget")
+    translated = {id(call.args[0]) for call in ast.walk(widget) if isinstance(call, ast.Call) and ast.unparse(call.func) == "_"}
+    for node in ast.walk(widget):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in translated:
+            is_docstring = any(isinstance(parent, ast.Expr) and parent.value is node for parent in ast.walk(widget))
+            assert is_docstring or " " not in node.value.strip() or node.value.startswith("*"), node.value

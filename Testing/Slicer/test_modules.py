@@ -1,0 +1,212 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The command-line modules as programs, without Slicer: descriptions, results, regions, progress, being stopped."""
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import time
+
+import numpy
+import pytest
+import tifffile
+from conftest import NAMES, PROGRAM, module, read_level, run
+from PIL import Image
+from xml_lint import lint
+
+
+def read_nrrd(path):
+    """Header fields, key/value pairs and pixels (z, y, x) of an attached NRRD of bytes."""
+    head, data = path.read_bytes().split(b"\n\n", 1)
+    lines = head.decode().splitlines()
+    values = dict(line.split(":=", 1) for line in lines if ":=" in line)
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line and ":=" not in line)
+    data = gzip.decompress(data) if fields["encoding"] == "gzip" else data
+    return fields, values, numpy.frombuffer(data, "u1").reshape([int(n) for n in fields["sizes"].split()][::-1])
+
+
+def vectors(text):
+    return numpy.array([[float(x) for x in v.split(",")] for v in re.findall(r"\(([^)]*)\)", text)])
+
+
+def results_of(path):
+    return dict(line.split(" = ", 1) for line in path.read_text().splitlines())
+
+
+def info(slide):
+    return json.loads(subprocess.run([PROGRAM, "info", slide, "--json"], capture_output=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_description(name):
+    program = module(name)
+    xml = subprocess.run([program, "--xml"], capture_output=True, text=True, check=True).stdout
+    assert lint(xml) == []
+    assert (program.parent / f"{name}.xml").read_text() == xml  # Slicer takes the file, and starts nothing
+
+
+BROKEN = {
+    "the root is": ("executable>", "program>"),
+    "something stands before": ("<?xml", "\n<?xml"),
+    "not well-formed": ("</title>", ""),
+    "title is missing": ("<title>Tissue Label</title>", ""),
+    "longflag slide twice": ("<longflag>mask</longflag>", "<longflag>slide</longflag>"),
+    "name slide twice": ("<name>mask</name>", "<name>slide</name>"),
+    "slide: label is missing": ("<label>Slide</label>", ""),
+    "slide: a file has no channel": ("<channel>input</channel>", ""),
+    "slide: channel in is": ("<channel>input</channel>", "<channel>in</channel>"),
+    "slide: no longflag": ("<longflag>slide</longflag>", ""),
+    "is no word": ("<longflag>slideMpp</longflag>", "<longflag>slide-mpp</longflag>"),
+    "is not known": ('type="label"', 'type="segmentation"'),
+    "default maybe": ("<default>no</default>", "<default>maybe</default>"),
+    "is not from": ("<default>8</default>", "<default>0</default>"),
+    "is no integer": ("<default>8</default>", "<default>eight</default>"),
+    "element boolean": ("string-enumeration>", "boolean>"),
+}
+
+
+@pytest.mark.parametrize("sentence", BROKEN)
+def test_lint_finds(sentence):
+    xml = subprocess.run([module("TissueLabel"), "--xml"], capture_output=True, text=True, check=True).stdout
+    before, after = BROKEN[sentence]
+    assert before in xml
+    assert any(sentence in found for found in lint(xml.replace(before, after)))
+
+
+def test_slide_info(slide, tmp_path):
+    run("SlideInfo", slide=slide[0], returnparameterfile=tmp_path / "results")
+    results, told = results_of(tmp_path / "results"), info(slide[0])
+    assert (results["width"], results["height"]) == ("2600", "2200")
+    assert float(results["mpp"]) == told["mpp"] == 0.5
+    assert json.loads(results["levels"]) == told["levels"]
+
+
+@pytest.mark.parametrize("level", [-1, 0, 1])
+def test_tissue_label(slide, tmp_path, level):
+    """The segmentation holds the mask of `gigapixel label`, each 2^level-th pixel, where the slide has them."""
+    mask = tmp_path / "mask.tif"
+    subprocess.run([PROGRAM, "label", slide[0], "-o", mask, "--downsample", "2", "--quiet"], check=True)
+    arguments = {"slide": slide[0], "downsample": 2, "outputSegmentation": tmp_path / "out.seg.nrrd"}
+    run("TissueLabel", **arguments, segmentationLevel=level, returnparameterfile=tmp_path / "results")
+    fields, values, pixels = read_nrrd(tmp_path / "out.seg.nrrd")
+    step = 1 if level < 1 else 2**level
+    expected = tifffile.imread(mask)[::step, ::step] > 0
+    assert pixels.shape == (1, *expected.shape) and (pixels[0] == expected).all()
+    assert fields["space"] == "left-posterior-superior"
+    spacing = 0.0005 * 2 * step
+    assert numpy.allclose(vectors(fields["space directions"]), numpy.diag([spacing, spacing, 1]))
+    first = 0.0005 * (2 * step - 1) / 2  # the center of the first pixel, from the center of the slide's
+    assert numpy.allclose(vectors(fields["space origin"]), [[first, first, 0]])
+    assert values["Segment0_Name"] == "Tissue" and values["Segment0_LabelValue"] == "1"
+    assert values["Segment0_Layer"] == "0" and values["Segment0_ID"] and len(values["Segment0_Color"].split()) == 3
+    assert values["Segment0_Extent"] == f"0 {expected.shape[1] - 1} 0 {expected.shape[0] - 1} 0 0"
+    results = results_of(tmp_path / "results")
+    whole = tifffile.imread(mask) > 0
+    assert float(results["objectFraction"]) == pytest.approx(whole.mean())
+    assert float(results["objectMm2"]) == pytest.approx(whole.sum() * 1e-6)
+    assert float(results["segmentationMpp"]) == pytest.approx(spacing * 1000)
+
+
+def test_mask_is_kept(slide, tmp_path):
+    run("TissueLabel", slide=slide[0], mask=tmp_path / "mask.tif", fullResolution="yes")
+    assert tifffile.imread(tmp_path / "mask.tif").shape == (2200, 2600)
+    assert [path.name for path in tmp_path.iterdir()] == ["mask.tif"]
+
+
+def test_region_of_a_slide(slide, tmp_path):
+    """The same pixels by level-0 pixels and by a box in mm; in the file's own place."""
+    whole = read_level(slide[0])
+    run("SlideRegion", slide=slide[0], level=0, region="512,300,200,100", volume=tmp_path / "pixels.nrrd")
+    fields, _, pixels = read_nrrd(tmp_path / "pixels.nrrd")
+    expected = whole[300:400, 512:712]
+    assert pixels.shape == (1, 100, 200, 3)
+    assert numpy.abs(pixels[0].astype(int) - expected).max() <= 1  # two decoders of JPEG
+    assert numpy.allclose(vectors(fields["space origin"]), [[512 * 0.0005, 300 * 0.0005, 0]])
+    center = [(512 + 100 - 0.5) * 0.0005, (300 + 50 - 0.5) * 0.0005, 0]
+    box = ",".join(map(str, [*center, 100 * 0.0005, 50 * 0.0005, 1]))
+    run("SlideRegion", slide=slide[0], level=0, region=box, volume=tmp_path / "box.nrrd")
+    assert (tmp_path / "box.nrrd").read_bytes() == (tmp_path / "pixels.nrrd").read_bytes()
+
+
+def test_shrunk_region(slide, tmp_path):
+    """Beyond the coarsest level blocks are averaged, those at the edges over what is there."""
+    picture = tmp_path / "picture.png"
+    run("SlideRegion", slide=slide[0], maxSide=200, picture=picture, returnparameterfile=tmp_path / "results")
+    results = results_of(tmp_path / "results")
+    level = info(slide[0])["levels"][int(results["readLevel"])]
+    factor = round(float(results["downsample"]) / level["downsample"])
+    assert factor > 1 and max(int(results["width"]), int(results["height"])) <= 200
+    pixels = read_level(slide[0], level["level"]).astype(float)
+    rows, columns = range(0, pixels.shape[0], factor), range(0, pixels.shape[1], factor)
+    expected = [[pixels[y : y + factor, x : x + factor].mean((0, 1)) for x in columns] for y in rows]
+    assert numpy.abs(numpy.array(Image.open(picture)) - numpy.array(expected)).max() <= 1.5
+
+
+def test_segment(slide, tmp_path):
+    """The ready model at its resolution, on a region: the segmentation lies where the region does."""
+    output = tmp_path / "out.seg.nrrd"
+    run("GigapixelUNetSegment", slide=slide[0], region="512,256,1024,768", outputSegmentation=output)
+    fields, values, pixels = read_nrrd(output)
+    truth = tifffile.imread(slide[1])[256:1024, 512:1536] > 0
+    assert pixels.shape == (1, 768, 1024) and values["Segment0_Name"] == "Object"
+    assert numpy.allclose(vectors(fields["space origin"]), [[0.256, 0.128, 0]])
+    both = (pixels[0] > 0) & truth
+    assert 2 * both.sum() / ((pixels > 0).sum() + truth.sum()) > 0.9
+
+
+def test_train(slide, tmp_path):
+    cohort, run_folder = tmp_path / "cohort.csv", tmp_path / "run"
+    cohort.write_text(f"slide,mask,split\n{slide[0]},{slide[1]},train\n{slide[0]},{slide[1]},validation\n")
+    told = run("GigapixelUNetTrain", cohort=cohort, run=run_folder, epochs=2, returnparameterfile=tmp_path / "results")
+    results = results_of(tmp_path / "results")
+    history = (run_folder / "history.csv").read_text().splitlines()
+    assert results["epochs"] == "2" and len(history) == 3
+    assert float(results["loss"]) == pytest.approx(float(history[2].split(",")[1]), rel=1e-5)
+    assert "epoch 2/2" in told.stdout and told.stderr == ""
+
+
+def test_progress_rises(large, tmp_path):
+    told = run("TissueLabel", slide=large[0], downsample=1, outputSegmentation=tmp_path / "out.seg.nrrd").stdout
+    steps = [float(step) for step in re.findall("<filter-progress>(.*)</filter-progress>", told)]
+    assert len(steps) > 2 and steps == sorted(steps) and steps[-1] == 1
+    assert told.startswith("<filter-start>") and "<filter-end>" in told
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGKILL])
+def test_stopped_leaves_nothing(large, tmp_path, signal_):
+    output = tmp_path / "out.seg.nrrd"
+    words = ["--slide", large[0], "--downsample", "1", "--outputSegmentation", output, "--mask", tmp_path / "mask.tif"]
+    process = subprocess.Popen([module("TissueLabel"), *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    while b"filter-progress" not in process.stdout.readline():  # it works, and what it writes is half there
+        assert process.poll() is None
+    assert list(tmp_path.iterdir())
+    process.send_signal(signal_)
+    process.stdout.read()
+    assert process.wait() in (130, -signal_)
+    deadline = time.monotonic() + 30  # the janitor comes after the end
+    while list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name, arguments, code, sentence",
+    [
+        ("TissueLabel", {"slide": "nothing.svs", "mask": "m.tif"}, 1, "There is no file nothing.svs"),
+        ("TissueLabel", {"slide": "{slide}"}, 2, "needs --outputSegmentation or --mask"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "nowhere/m.tif"}, 1, "nowhere/m.tif cannot be written"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "preset": "best"}, 2, "--preset wants"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "downsample": 4, "mpp": 4}, 2, "exclude each other"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "region": "0,0,9000,10"}, 1, "reaches beyond"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "region": "a"}, 2, "left,top,width,height"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 9}, 1, "has the levels 0 to"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 0, "maxSide": 64}, 1, "coarser level"),
+        ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m.tif", "model": "no.safetensors"}, 1, "no.safetensors"),
+    ],
+)
+def test_wrong_input_is_a_sentence(slide, tmp_path, monkeypatch, name, arguments, code, sentence):
+    monkeypatch.chdir(tmp_path)
+    told = run(name, code=code, **{key: str(value).format(slide=slide[0]) for key, value in arguments.items()})
+    assert sentence in told.stderr and len(told.stderr.strip().splitlines()) == 1, told.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,92 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef Module_h
+#define Module_h
+
+#include "gigapixelProgram.h"
+
+#include "itkWholeSlideImageIO.h"
+
+#include <string>
+#include <vector>
+
+namespace gigapixel::slicer
+{
+using commandline::Argument;
+using commandline::ArgumentType;
+using commandline::ArgumentValues;
+using commandline::Command;
+using commandline::Session;
+
+/** An argument of a module, in the terms of Slicer's command-line modules: names without dashes, a value for everything
+ * (the graphical form always gives one), enumerations instead of switches. */
+struct ModuleArgument
+{
+  Argument     argument;                   ///< as the module parses it
+  std::string  tableName{};                ///< in the command of `gigapixel` behind it; empty: the module's own
+  ArgumentType type{ ArgumentType::Text }; ///< in that command
+};
+
+/** A number that a module returns (`--returnparameterfile`): a member of the command's JSON result. */
+struct ModuleResult
+{
+  std::string name;
+  std::string type; ///< "integer", "double" or "string"
+  std::string label;
+};
+
+/** A command-line module: one command of `gigapixel` as Slicer and slicer_cli_web know it. */
+struct Module
+{
+  std::string                  name;
+  std::string                  title;
+  std::string                  description;
+  std::string                  commandName; ///< of `gigapixel`; empty: the module does its own work
+  std::vector<ModuleArgument>  arguments;
+  std::vector<ModuleResult>    results;
+  commandline::CommandFunction function;
+
+  /** The module's arguments, for parsing and help. */
+  Command GetCommand() const;
+};
+
+/** SlideInfo, SlideRegion, TissueLabel, GigapixelUNetTrain, GigapixelUNetSegment. */
+const std::vector<Module> & GetModules();
+
+/** Null where there is none of that name. */
+const Module * FindModule(const std::string & name);
+
+/** The module's description as Slicer's Execution Model wants it. */
+std::string GetXML(const Module & module);
+
+/** The command line of the `gigapixel` command behind the module. What stands at its default is left out, so that only
+ * what the user chose can contradict itself.
+ * \param replaced arguments of the command that get other values than the user's (outputs)
+ * \throw UsageError a region that is none */
+std::vector<std::string> MakeCommandLine(const Module &                             module,
+                                         const ArgumentValues &                     values,
+                                         const std::map<std::string, std::string> & replaced);
+
+/** The module's slide, with the resolution that the user states, if any; level 0 is selected.
+ * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
+itk::WholeSlideImageIO::Pointer OpenSlide(const ArgumentValues & values);
+
+/** `left,top,width,height` in pixels of level 0 of the module's argument "region": given so (-1,-1,-1,-1 is the whole
+ * slide: empty), or as center and half sizes in mm (LPS) as Slicer gives a region of interest.
+ * \throw UsageError neither */
+std::string GetRegionInPixels(const ArgumentValues & values);
+
+/** The whole slide as a PNG, its longer side at most 512 pixels. */
+void WriteThumbnail(const ArgumentValues & values, const std::string & file);
+
+/** A module's whole program. */
+int RunModule(const std::string & name, const std::vector<std::string> & words);
+
+int RunSlideInfo(const ArgumentValues & values, const Session & session);
+int RunSlideRegion(const ArgumentValues & values, const Session & session);
+int RunTissueLabel(const ArgumentValues & values, const Session & session);
+int RunTrain(const ArgumentValues & values, const Session & session);
+int RunSegment(const ArgumentValues & values, const Session & session);
+
+} // namespace gigapixel::slicer
+
+#endif

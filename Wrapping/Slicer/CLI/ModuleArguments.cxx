@@ -1,0 +1,157 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentText.h"
+#include "Module.h"
+#include "SlideFile.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace gigapixel::slicer
+{
+namespace
+{
+std::vector<double>
+ReadNumbers(const std::string & text)
+{
+  std::vector<double> numbers;
+  std::size_t         begin = 0;
+  while (begin <= text.size())
+  {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
+    const auto        number = commandline::ReadNumber(text.substr(first, end - first));
+    if (!number)
+    {
+      return {};
+    }
+    numbers.push_back(*number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+std::string
+Join(const std::array<std::int64_t, 4> & rectangle)
+{
+  return std::to_string(rectangle[0]) + ',' + std::to_string(rectangle[1]) + ',' + std::to_string(rectangle[2]) + ',' +
+         std::to_string(rectangle[3]);
+}
+
+/** The pixels of level 0 that a box in mm touches, inside the slide. */
+std::string
+GetPixelsOfBox(const ArgumentValues & values, const std::vector<double> & box)
+{
+  const auto                  slide = OpenSlide(values);
+  const auto                  size = slide->GetLevelSize(0);
+  std::array<std::int64_t, 4> rectangle{};
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    // Level 0 is selected, and its first pixel's center is the origin: its edge lies half a pixel before.
+    const double center = (box[axis] - slide->GetOrigin(axis)) / slide->GetSpacing(axis) + 0.5;
+    const double half = std::abs(box[axis + 3]) / slide->GetSpacing(axis);
+    const auto   limit = static_cast<double>(size[axis]);
+    const auto   first = static_cast<std::int64_t>(std::clamp(std::floor(center - half + 1e-6), 0.0, limit));
+    const auto   last = static_cast<std::int64_t>(std::clamp(std::ceil(center + half - 1e-6), 0.0, limit));
+    if (first >= last)
+    {
+      throw std::runtime_error("The region of interest lies outside of " + values.GetText("slide") + '.');
+    }
+    rectangle[axis] = first;
+    rectangle[axis + 2] = last - first;
+  }
+  return Join(rectangle);
+}
+} // namespace
+
+itk::WholeSlideImageIO::Pointer
+OpenSlide(const ArgumentValues & values)
+{
+  const std::string & file = values.GetText("slide");
+  commandline::CheckInputFile(file);
+  const auto slide = itk::WholeSlideImageIO::New();
+  slide->SetFileName(file);
+  if (values.GetNumber("slideMpp") > 0)
+  {
+    slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slideMpp"));
+  }
+  slide->ReadImageInformation();
+  return slide;
+}
+
+std::string
+GetRegionInPixels(const ArgumentValues & values)
+{
+  const std::string         text = values.GetText("region");
+  const std::vector<double> numbers = ReadNumbers(text);
+  if (numbers.size() == 6)
+  {
+    return GetPixelsOfBox(values, numbers);
+  }
+  if (numbers.size() != 4)
+  {
+    throw commandline::UsageError(
+      "--region wants left,top,width,height in pixels of level 0, or six numbers in mm, not \"" + text + "\".");
+  }
+  if (std::all_of(numbers.begin(), numbers.end(), [](double number) { return number == -1; }))
+  {
+    return {};
+  }
+  std::array<std::int64_t, 4> rectangle{};
+  std::transform(numbers.begin(), numbers.end(), rectangle.begin(), [](double number) { return std::llround(number); });
+  if (rectangle[0] < 0 || rectangle[1] < 0 || rectangle[2] < 1 || rectangle[3] < 1)
+  {
+    throw commandline::UsageError("--region " + text +
+                                  " is no rectangle of the slide: left,top,width,height, or "
+                                  "-1,-1,-1,-1 for all of it.");
+  }
+  return Join(rectangle);
+}
+
+std::vector<std::string>
+MakeCommandLine(const Module &                             module,
+                const ArgumentValues &                     values,
+                const std::map<std::string, std::string> & replaced)
+{
+  std::vector<std::string> words;
+  std::vector<std::string> positionals;
+  for (const ModuleArgument & each : module.arguments)
+  {
+    const Argument & argument = each.argument;
+    const auto       other = replaced.find(each.tableName);
+    if (each.tableName.empty() || (other == replaced.end() && !values.Has(argument.name)))
+    {
+      continue;
+    }
+    std::string value = other != replaced.end() ? other->second : values.GetText(argument.name);
+    if (each.type == ArgumentType::Region)
+    {
+      value = GetRegionInPixels(values);
+    }
+    const std::string tableDefault = commandline::FindCommand(module.commandName)->Find(each.tableName)->defaultValue;
+    if (value.empty() || value == tableDefault ||
+        (value == argument.defaultValue && tableDefault.empty() && argument.minimum))
+    {
+      continue;
+    }
+    if (commandline::FindCommand(module.commandName)->Find(each.tableName)->IsPositional())
+    {
+      positionals.push_back(value);
+    }
+    else if (each.type != ArgumentType::Switch)
+    {
+      words.push_back("--" + each.tableName);
+      words.push_back(value);
+    }
+    else if (value == "yes")
+    {
+      words.push_back("--" + each.tableName);
+    }
+  }
+  words.emplace_back("--");
+  words.insert(words.end(), positionals.begin(), positionals.end());
+  return words;
+}
+
+} // namespace gigapixel::slicer

@@ -1,0 +1,287 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentKinds.h"
+#include "Module.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace gigapixel::slicer
+{
+namespace
+{
+using commandline::ArgumentChannel;
+
+/** "slide-mpp" becomes "slideMpp", "SLIDE" becomes "slide": Slicer takes letters and digits only. */
+std::string
+GetModuleName(const std::string & tableName)
+{
+  std::string name;
+  bool        isCapital = false;
+  for (const char letter : tableName)
+  {
+    if (letter == '-')
+    {
+      isCapital = true;
+      continue;
+    }
+    const auto code = static_cast<unsigned char>(letter);
+    name += static_cast<char>(isCapital ? std::toupper(code) : std::tolower(code));
+    isCapital = false;
+  }
+  return name;
+}
+
+/** A form has a value in every field, so a number that may be missing needs one that means so. */
+void
+AddUnsetValue(Argument & argument)
+{
+  const bool hasZero = *argument.minimum <= 0;
+  argument.defaultValue = hasZero ? "-1" : "0";
+  argument.minimum = hasZero ? -1 : 0;
+  argument.description += std::string(" ") + argument.defaultValue + ": not given.";
+}
+
+ModuleArgument
+FromTable(const Argument & tableArgument)
+{
+  ModuleArgument result{ tableArgument, tableArgument.name, tableArgument.type };
+  Argument &     argument = result.argument;
+  argument.name = GetModuleName(argument.name);
+  argument.shortName = 0;
+  argument.repeated = false;
+  argument.alternative.clear(); // the command behind judges that, by what differs from the defaults
+  switch (argument.type)
+  {
+    case ArgumentType::Switch:
+      argument.type = ArgumentType::Choice;
+      argument.choices = { "no", "yes" };
+      argument.defaultValue = "no";
+      break;
+    case ArgumentType::Region:
+      argument.type = ArgumentType::Text;
+      argument.defaultValue = "-1,-1,-1,-1";
+      argument.description +=
+        " As left,top,width,height; -1,-1,-1,-1 is the whole slide. Slicer gives the center and the half sides of a "
+        "region of interest in mm.";
+      break;
+    case ArgumentType::Integer:
+    case ArgumentType::Number:
+      if (argument.defaultValue.empty())
+      {
+        AddUnsetValue(argument);
+      }
+      break;
+    default:
+      break;
+  }
+  return result;
+}
+
+/** A module over a command, without the arguments that make no sense in it. */
+Module
+OverCommand(const std::string &              name,
+            const std::string &              title,
+            const std::string &              commandName,
+            const std::vector<std::string> & without,
+            commandline::CommandFunction     function)
+{
+  const Command & command = *commandline::FindCommand(commandName);
+  Module          module{ name, title, command.description, commandName, {}, {}, function };
+  for (const Argument & argument : command.arguments)
+  {
+    const bool isForShells =
+      argument.name == "json" || argument.name == "quiet" || argument.name == "help" || argument.name == "overwrite";
+    if (!isForShells && std::find(without.begin(), without.end(), argument.name) == without.end())
+    {
+      module.arguments.push_back(FromTable(argument));
+    }
+  }
+  return module;
+}
+
+Argument &
+Find(Module & module, const std::string & tableName)
+{
+  const auto found = std::find_if(module.arguments.begin(), module.arguments.end(), [&](const ModuleArgument & each) {
+    return each.tableName == tableName;
+  });
+  return found->argument;
+}
+
+void
+RenameOutput(Module & module, const std::string & name)
+{
+  Find(module, "output").name = name;
+}
+
+/** The segmentation comes first, the mask that it is made from is optional, and both have one meaning in all modules.
+ */
+void
+AddSegmentation(Module & module)
+{
+  RenameOutput(module, "mask");
+  Argument & mask = Find(module, "output");
+  mask.required = false;
+  mask.content = "mask";
+  mask.description = "Keep the mask too, as a pyramid TIFF (255 object, 0 background; class numbers for more than two "
+                     "classes) at its full resolution.";
+  Argument segmentation = commandline::OutputFile(
+    "outputSegmentation", "FILE", "segmentation", "The result for Slicer: a segmentation (.seg.nrrd) in mm.");
+  Argument level = commandline::Integer(
+    "segmentationLevel",
+    "-1",
+    -1,
+    63,
+    "Level of the mask's pyramid that becomes the segmentation; 0 is the mask itself, each further one has half the "
+    "sides. -1: the finest with no side above 4096 pixels, which Slicer shows without delay.");
+  module.arguments.insert(module.arguments.begin() + 1, { segmentation, "", ArgumentType::File });
+  module.arguments.insert(module.arguments.begin() + 2, { level, "", ArgumentType::Integer });
+  module.results.push_back({ "objectFraction", "double", "Object's part of all pixels of the mask" });
+  module.results.push_back({ "objectMm2", "double", "Object's area in mm2" });
+  module.results.push_back({ "segmentationDownsample", "double", "Level-0 pixels per pixel of the segmentation" });
+  module.results.push_back({ "segmentationMpp", "double", "Resolution of the segmentation in um/px" });
+}
+
+Module
+SlideInfo()
+{
+  Module module = OverCommand("SlideInfo", "Slide Info", "info", {}, RunSlideInfo);
+  RenameOutput(module, "picture");
+  const Argument thumbnail = commandline::OutputFile(
+    "thumbnail", "FILE", "picture", "Write a picture (.png) of the whole slide, its longer side at most 512 pixels.");
+  module.arguments.insert(module.arguments.begin() + 1, { thumbnail, "", ArgumentType::File });
+  module.results = { { "vendor", "string", "Format" },
+                     { "decoder", "string", "Read as" },
+                     { "width", "integer", "Width in pixels" },
+                     { "height", "integer", "Height in pixels" },
+                     { "channels", "integer", "Channels" },
+                     { "mpp", "double", "Resolution in um/px" },
+                     { "magnification", "double", "Objective" },
+                     { "widthMm", "double", "Width in mm" },
+                     { "heightMm", "double", "Height in mm" },
+                     { "levels", "string", "Levels (JSON)" },
+                     { "associatedImages", "string", "Associated images (JSON)" },
+                     { "warnings", "string", "Warnings (JSON)" } };
+  return module;
+}
+
+Module
+SlideRegion()
+{
+  Module module{
+    "SlideRegion",
+    "Slide Region",
+    "Reads a level of a slide, or a region of it, as a color volume in mm (LPS; the first row on top), or as "
+    "a picture. A slide has no thickness: voxels are 1 mm deep so that views show them.",
+    "",
+    {},
+    {},
+    RunSlideRegion
+  };
+  Argument region{ "region", ArgumentType::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
+  Argument maximum = commandline::Integer("max-side",
+                                          "8192",
+                                          16,
+                                          16384,
+                                          "Longest side in pixels: Slicer keeps a volume whole in memory, and graphics "
+                                          "cards take no textures beyond 16384. Without a level the finest one that "
+                                          "fits is taken, shrunk where none does.");
+  maximum.unit = "px";
+  for (const Argument & argument :
+       { commandline::Slide("Slide file."),
+         commandline::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
+         commandline::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
+         commandline::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
+         region,
+         maximum,
+         commandline::SlideResolution(),
+         commandline::CommonArguments().front() })
+  {
+    module.arguments.push_back(FromTable(argument));
+    module.arguments.back().tableName.clear();
+  }
+  module.results = { { "readLevel", "integer", "Level that was read" },
+                     { "downsample", "double", "Level-0 pixels per pixel" },
+                     { "width", "integer", "Width in pixels" },
+                     { "height", "integer", "Height in pixels" } };
+  return module;
+}
+
+Module
+TissueLabel()
+{
+  Module module = OverCommand("TissueLabel", "Tissue Label", "label", {}, RunTissueLabel);
+  AddSegmentation(module);
+  return module;
+}
+
+Module
+Train()
+{
+  Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", {}, RunTrain);
+  RenameOutput(module, "run");
+  module.results = { { "epochs", "integer", "Epochs done" },
+                     { "loss", "double", "Loss of the last epoch" },
+                     { "validationLoss", "double", "Validation loss of the last epoch" },
+                     { "validationDice", "double", "Validation Dice of the last epoch" },
+                     { "bestEpoch", "integer", "Best epoch" },
+                     { "bestValidationLoss", "double", "Best validation loss" },
+                     { "bestValidationDice", "double", "Its Dice" },
+                     { "estimatedPeakBytes", "double", "Estimated peak memory in bytes" },
+                     { "peakBytes", "double", "Measured peak memory in bytes" } };
+  return module;
+}
+
+Module
+Segment()
+{
+  Module     module = OverCommand("GigapixelUNetSegment", "Gigapixel U-Net Segment", "segment", {}, RunSegment);
+  Argument & model = Find(module, "model");
+  model.required = false;
+  model.defaultValue = "tissue";
+  model.description = "A model (.safetensors), such as best.safetensors of a training run. Without it the ready model "
+                      "that comes with the program: tissue from glass, at 0.5 um/px.";
+  AddSegmentation(module);
+  module.results.push_back({ "estimatedPeakBytes", "double", "Estimated peak memory in bytes" });
+  module.results.push_back({ "peakBytes", "double", "Measured peak memory in bytes" });
+  return module;
+}
+} // namespace
+
+Command
+Module::GetCommand() const
+{
+  Command command{ name, title, description, {}, { name + " --slide slide.svs" }, false };
+  for (const ModuleArgument & each : arguments)
+  {
+    command.arguments.push_back(each.argument);
+  }
+  command.arguments.push_back(
+    commandline::OutputFile("returnparameterfile", "FILE", "text", "Where the results are written, name = value."));
+  for (const Argument & argument : commandline::CommonArguments())
+  {
+    if (!command.Find(argument.name))
+    {
+      command.arguments.push_back(argument);
+    }
+  }
+  return command;
+}
+
+const std::vector<Module> &
+GetModules()
+{
+  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment() };
+  return modules;
+}
+
+const Module *
+FindModule(const std::string & name)
+{
+  const auto & modules = GetModules();
+  const auto   found =
+    std::find_if(modules.begin(), modules.end(), [&name](const Module & module) { return module.name == name; });
+  return found == modules.end() ? nullptr : &*found;
+}
+
+} // namespace gigapixel::slicer

@@ -1,0 +1,232 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "Module.h"
+#include "ModuleResults.h"
+#include "SegmentationFile.h"
+#include "WorkFolder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace gigapixel::slicer
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+/** Tells Slicer how far the work is, in the lines that it reads on the standard output. */
+class SlicerListener : public commandline::Listener
+{
+public:
+  explicit SlicerListener(const Module & module)
+    : m_Name(module.title)
+  {
+    std::printf("<filter-start>\n<filter-name>%s</filter-name>\n<filter-comment>%s</filter-comment>\n</filter-start>\n",
+                m_Name.c_str(),
+                m_Name.c_str());
+    std::fflush(stdout);
+  }
+
+  ~SlicerListener() override
+  {
+    std::printf("<filter-end>\n<filter-name>%s</filter-name>\n</filter-end>\n", m_Name.c_str());
+    std::fflush(stdout);
+  }
+
+  void
+  HearProgress(double fraction) override
+  {
+    std::printf("<filter-progress>%.4f</filter-progress>\n", fraction);
+    std::fflush(stdout);
+  }
+
+  void
+  HearMessage(const std::string & sentence) override
+  {
+    std::printf("%s\n", sentence.c_str());
+    std::fflush(stdout);
+  }
+
+  void
+  HearResult(const std::string & json) override
+  {
+    result = JSON::parse(json);
+  }
+
+  JSON result;
+
+private:
+  std::string m_Name;
+};
+
+/** Runs the command behind a module; \return its JSON result, nothing where it failed and has said so */
+std::optional<JSON>
+RunCommandBehind(const Module &                             module,
+                 const ArgumentValues &                     values,
+                 const Session &                            session,
+                 const std::map<std::string, std::string> & replaced)
+{
+  const Command &      command = *commandline::FindCommand(module.commandName);
+  const ArgumentValues words = ArgumentValues::Parse(command, MakeCommandLine(module, values, replaced));
+  SlicerListener       listener(module);
+  const Session        told(true, true, session.GetThreads(), &listener);
+  const int            code = commandline::FindCommandFunction(command)(words, told);
+  return code == commandline::Success ? std::optional<JSON>(listener.result) : std::nullopt;
+}
+
+/** Level 0 of the slide in mm. */
+MaskPlace
+FindPlace(const ArgumentValues & values)
+{
+  const auto slide = OpenSlide(values);
+  return {
+    { { slide->GetSpacing(0), slide->GetSpacing(1) } }, { { slide->GetOrigin(0), slide->GetOrigin(1) } }, 1, {}
+  };
+}
+
+using Placing = std::function<void(MaskPlace & place, const JSON & result)>;
+
+/** The command makes the mask pyramid in a work folder; the segmentation is made from it; then both get their names. */
+int
+MakeSegmentation(const Module &         module,
+                 const ArgumentValues & values,
+                 const Session &        session,
+                 const std::string &    objectName,
+                 const Placing &        placing)
+{
+  if (!values.Has("outputSegmentation") && !values.Has("mask"))
+  {
+    throw commandline::UsageError(module.name + " needs --outputSegmentation or --mask.");
+  }
+  const auto folder = [&values](const std::string & name) {
+    return values.Has(name) ? std::make_unique<WorkFolder>(values.GetText(name)) : nullptr;
+  };
+  const auto        maskFolder = folder("mask");
+  const auto        segmentationFolder = folder("outputSegmentation");
+  const std::string mask = (maskFolder ? maskFolder : segmentationFolder)->GetPath(".tif");
+  auto              result = RunCommandBehind(module, values, session, { { "output", mask } });
+  if (!result)
+  {
+    return commandline::Failure;
+  }
+  MaskPlace place = FindPlace(values);
+  placing(place, *result);
+  const auto pyramid = itk::WholeSlideImageIO::New();
+  pyramid->SetFileName(mask);
+  pyramid->ReadImageInformation();
+  if (segmentationFolder)
+  {
+    const SegmentationResult made = WriteSegmentation(
+      *pyramid, place, values.GetInteger("segmentationLevel"), objectName, segmentationFolder->GetPath(".seg.nrrd"));
+    const double levelZero = result->value("/mpp"_json_pointer, JSON()).is_number() ? place.spacing[0] * 1000 : 0;
+    (*result)["objectFraction"] = made.objectFraction;
+    (*result)["objectMm2"] = levelZero > 0 ? JSON(made.objectMm2) : JSON();
+    (*result)["segmentationDownsample"] = made.downsample;
+    (*result)["segmentationMpp"] = levelZero > 0 ? JSON(levelZero * made.downsample) : JSON();
+    commandline::ThrowIfInterrupted();
+    segmentationFolder->Publish(".seg.nrrd");
+  }
+  if (maskFolder)
+  {
+    maskFolder->Publish(".tif");
+  }
+  WriteResults(module, values, *result);
+  return commandline::Success;
+}
+} // namespace
+
+int
+RunSlideInfo(const ArgumentValues & values, const Session & session)
+{
+  const Module & module = *FindModule("SlideInfo");
+  const auto     result = RunCommandBehind(module, values, session, {});
+  if (!result)
+  {
+    return commandline::Failure;
+  }
+  if (values.Has("thumbnail"))
+  {
+    WriteThumbnail(values, values.GetText("thumbnail"));
+  }
+  WriteResults(module, values, *result);
+  return commandline::Success;
+}
+
+int
+RunTissueLabel(const ArgumentValues & values, const Session & session)
+{
+  const bool isFull = values.GetText("fullResolution") == "yes";
+  return MakeSegmentation(
+    *FindModule("TissueLabel"), values, session, "Tissue", [isFull](MaskPlace & place, const JSON & result) {
+      place.downsample = isFull ? 1 : result["downsample"].get<double>();
+    });
+}
+
+int
+RunSegment(const ArgumentValues & values, const Session & session)
+{
+  return MakeSegmentation(
+    *FindModule("GigapixelUNetSegment"), values, session, "Object", [&values](MaskPlace & place, const JSON & result) {
+      const auto slide = OpenSlide(values);
+      place.downsample = slide->GetLevelDownsample(result["level"].get<unsigned>());
+      for (unsigned axis = 0; axis < 2; ++axis)
+      {
+        place.corner[axis] = result["region"][axis].get<double>() * place.downsample;
+      }
+    });
+}
+
+int
+RunTrain(const ArgumentValues & values, const Session & session)
+{
+  const std::string run = values.GetText("run");
+  const bool        isNew = !fs::exists(run);
+  // A run that was stopped can go on; what is not a run yet, and files that were being written, are nothing to keep.
+  const Janitor  janitor([run, isNew, unfinished = ".part-" + std::to_string(getpid())] {
+    std::error_code ignored;
+    if (isNew && !fs::exists(run + "/last.safetensors", ignored))
+    {
+      fs::remove_all(run, ignored);
+      return;
+    }
+    for (const auto & entry : fs::directory_iterator(run, ignored))
+    {
+      if (entry.path().filename().string().find(unfinished) != std::string::npos)
+      {
+        fs::remove(entry.path(), ignored);
+      }
+    }
+  });
+  const Module & module = *FindModule("GigapixelUNetTrain");
+  const auto     result = RunCommandBehind(module, values, session, {});
+  if (!result)
+  {
+    return commandline::Failure;
+  }
+  WriteResults(module, values, *result);
+  return commandline::Success;
+}
+
+int
+RunModule(const std::string & name, const std::vector<std::string> & words)
+{
+  const Module * module = FindModule(name);
+  if (!module)
+  {
+    std::fprintf(stderr, "There is no module %s.\n", name.c_str());
+    return commandline::WrongUsage;
+  }
+  if (words.size() == 1 && words.front() == "--xml")
+  {
+    std::printf("%s", GetXML(*module).c_str());
+    return commandline::Success;
+  }
+  return commandline::RunProgram(module->GetCommand(), words, module->function);
+}
+
+} // namespace gigapixel::slicer

@@ -1,0 +1,179 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SegmentationFile.h"
+
+#include "itkImage.h"
+#include "itkImageFileWriter.h"
+#include "itkMetaDataObject.h"
+#include "itkNrrdImageIO.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+namespace gigapixel::slicer
+{
+namespace
+{
+using ImageType = itk::Image<unsigned char, 3>;
+using Histogram = std::array<std::int64_t, 256>;
+
+/** A side that Slicer shows and edits without delay. */
+constexpr itk::SizeValueType ComfortableSide = 4096;
+
+struct Segment
+{
+  std::string   name;
+  unsigned char value; ///< in the mask
+  unsigned char label; ///< in the segmentation
+};
+
+/** How often each value stands in the finest level, read in bands. */
+Histogram
+CountValues(const itk::WholeSlideImageIO & mask)
+{
+  constexpr itk::SizeValueType rows = 256;
+  const auto                   size = mask.GetLevelSize(0);
+  std::vector<unsigned char>   pixels(size[0] * rows);
+  Histogram                    histogram{};
+  for (itk::SizeValueType y = 0; y < size[1]; y += rows)
+  {
+    const itk::SizeValueType band = std::min(rows, size[1] - y);
+    mask.ReadRegion(0, 0, y, size[0], band, 1, pixels.data());
+    std::for_each(pixels.begin(),
+                  pixels.begin() + static_cast<std::ptrdiff_t>(size[0] * band),
+                  [&histogram](unsigned char value) { ++histogram[value]; });
+  }
+  return histogram;
+}
+
+/** A mask without class numbers has one object, also when there is nothing of it on this slide. */
+std::vector<Segment>
+FindSegments(const Histogram & histogram, const std::string & objectName)
+{
+  std::vector<Segment> segments;
+  for (unsigned value = 1; value < 255; ++value)
+  {
+    if (histogram[value] > 0)
+    {
+      const auto label = static_cast<unsigned char>(value);
+      segments.push_back({ "Class " + std::to_string(value), label, label });
+    }
+  }
+  return segments.empty() ? std::vector<Segment>{ { objectName, 255, 1 } } : segments;
+}
+
+unsigned
+ChooseLevel(const itk::WholeSlideImageIO & mask, std::int64_t wanted)
+{
+  const unsigned levels = mask.GetNumberOfLevels();
+  if (wanted >= static_cast<std::int64_t>(levels))
+  {
+    throw std::runtime_error("The mask has the levels 0 to " + std::to_string(levels - 1) +
+                             "; there is no segmentation level " + std::to_string(wanted) + '.');
+  }
+  if (wanted >= 0)
+  {
+    return static_cast<unsigned>(wanted);
+  }
+  unsigned level = 0;
+  while (level + 1 < levels && std::max(mask.GetLevelSize(level)[0], mask.GetLevelSize(level)[1]) > ComfortableSide)
+  {
+    ++level;
+  }
+  return level;
+}
+
+/** Colors that stand out from hematoxylin and eosin, and from each other. */
+const char *
+GetColor(std::size_t index)
+{
+  static constexpr const char * colors[] = { "0.10 0.75 0.35", "0.95 0.75 0.10", "0.10 0.60 0.95", "0.95 0.45 0.10",
+                                             "0.55 0.35 0.95", "0.10 0.80 0.80", "0.60 0.60 0.20", "0.90 0.20 0.20" };
+  return colors[index % std::size(colors)];
+}
+
+void
+Describe(ImageType & image, const std::vector<Segment> & segments)
+{
+  auto &     dictionary = image.GetMetaDataDictionary();
+  const auto size = image.GetLargestPossibleRegion().GetSize();
+  const auto set = [&dictionary](const std::string & key, const std::string & value) {
+    itk::EncapsulateMetaData<std::string>(dictionary, key, value);
+  };
+  for (std::size_t i = 0; i < segments.size(); ++i)
+  {
+    const std::string key = "Segment" + std::to_string(i) + '_';
+    set(key + "ID", "segment_" + std::to_string(segments[i].label));
+    set(key + "Name", segments[i].name);
+    set(key + "Color", GetColor(i));
+    set(key + "LabelValue", std::to_string(segments[i].label));
+    set(key + "Layer", "0");
+    set(key + "Extent", "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 0");
+  }
+  set("Segmentation_MasterRepresentation", "Binary labelmap");
+}
+
+/** A level with the mask's values made labels, where it lies on the slide. */
+ImageType::Pointer
+ReadLevel(const itk::WholeSlideImageIO & mask,
+          unsigned                       level,
+          const MaskPlace &              place,
+          double                         downsample,
+          const std::vector<Segment> &   segments)
+{
+  const auto size = mask.GetLevelSize(level);
+  const auto image = ImageType::New();
+  image->SetRegions(ImageType::SizeType{ { size[0], size[1], 1 } });
+  ImageType::SpacingType spacing;
+  ImageType::PointType   origin;
+  spacing.Fill(1);
+  origin.Fill(0);
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    spacing[axis] = place.spacing[axis] * downsample;
+    origin[axis] = place.origin[axis] + (place.corner[axis] + (downsample - 1) / 2) * place.spacing[axis];
+  }
+  image->SetSpacing(spacing);
+  image->SetOrigin(origin);
+  image->Allocate();
+  unsigned char * const pixels = image->GetBufferPointer();
+  mask.ReadRegion(level, 0, 0, size[0], size[1], 1, pixels);
+  std::array<unsigned char, 256> labels{};
+  for (const Segment & segment : segments)
+  {
+    labels[segment.value] = segment.label;
+  }
+  std::transform(pixels, pixels + size[0] * size[1], pixels, [&labels](unsigned char value) { return labels[value]; });
+  return image;
+}
+} // namespace
+
+SegmentationResult
+WriteSegmentation(itk::WholeSlideImageIO & mask,
+                  const MaskPlace &        place,
+                  std::int64_t             level,
+                  const std::string &      objectName,
+                  const std::string &      file)
+{
+  const unsigned  chosen = ChooseLevel(mask, level);
+  const Histogram histogram = CountValues(mask);
+  const auto      segments = FindSegments(histogram, objectName);
+  // Level k of a mask holds pixel (2^k x, 2^k y) of its level 0.
+  const double downsample = place.downsample * static_cast<double>(std::int64_t(1) << chosen);
+  const auto   image = ReadLevel(mask, chosen, place, downsample, segments);
+  Describe(*image, segments);
+  const auto writer = itk::ImageFileWriter<ImageType>::New();
+  writer->SetImageIO(itk::NrrdImageIO::New());
+  writer->SetInput(image);
+  writer->SetFileName(file);
+  writer->UseCompressionOn();
+  writer->Update();
+
+  const auto   all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
+  const double object = all - static_cast<double>(histogram[0]);
+  const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsample * place.downsample;
+  return { object / all, object * pixelMm2, downsample };
+}
+
+} // namespace gigapixel::slicer

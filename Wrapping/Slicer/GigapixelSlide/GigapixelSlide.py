@@ -1,0 +1,628 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Whole slides in 3D Slicer: open, label, train, segment, look.
+
+All work is done by command-line modules, which are processes of their own: nothing blocks the window, a cancel ends the
+process, and neither the ITK nor the C++ libraries of the package ever meet Slicer's."""
+
+import csv
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import ctk
+import numpy as np
+import qt
+import slicer
+import vtk
+from slicer import vtkMRMLMarkupsROINode, vtkMRMLSegmentationNode, vtkMRMLVectorVolumeNode
+from slicer.i18n import tr as _
+from slicer.parameterNodeWrapper import parameterNodeWrapper
+from slicer.ScriptedLoadableModule import (
+    ScriptedLoadableModule,
+    ScriptedLoadableModuleLogic,
+    ScriptedLoadableModuleTest,
+    ScriptedLoadableModuleWidget,
+)
+from slicer.util import VTKObservationMixin
+
+MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment")
+ENDINGS = ("svs", "tif", "tiff", "ndpi", "scn", "mrxs", "vms", "vmu", "bif", "svslide")
+PACKAGE = "itk-gigapixel[openslide,network]"
+PRESETS = ("remedios2023", "robust", "fluorescence")
+
+
+class GigapixelSlide(ScriptedLoadableModule):
+    def __init__(self, parent):
+        ScriptedLoadableModule.__init__(self, parent)
+        parent.title = _("Gigapixel Slide")
+        parent.categories = [_("Pathology")]
+        parent.contributors = ["The ITKGigapixel Authors"]
+        parent.helpText = _("Opens whole-slide images, labels tissue, and trains and applies networks on whole slides.")
+        parent.acknowledgementText = _(
+            "The presets follow L. W. Remedios et al., Exploring shared memory architectures for end-to-end gigapixel "
+            "deep learning, MIDL 2023 (arXiv:2304.12149)."
+        )
+        slicer.app.connect("startupCompleted()", loadCommandLineModules)
+
+
+@parameterNodeWrapper
+class GigapixelSlideParameterNode:
+    """What the module remembers in the scene."""
+
+    slide: str = ""
+    slideMpp: float = 0.0  # micrometers per pixel of level 0 where the file does not say; 0: the file's word
+    level: int = -1  # -1: the finest that one volume holds
+    region: vtkMRMLMarkupsROINode
+    volume: vtkMRMLVectorVolumeNode
+    segmentation: vtkMRMLSegmentationNode
+    preset: str = PRESETS[0]
+    model: str = ""  # the ready model for tissue
+    mask: str = ""  # where the mask pyramid is kept; not kept
+    run: str = ""
+    epochs: int = 20
+    memory: str = "2G"
+
+
+def loadCommandLineModules() -> bool:
+    """Whether Slicer has the command-line modules: built with the extension, or now taken from the Python package."""
+    if all(hasattr(slicer.modules, name.lower()) for name in MODULES):
+        return True
+    package = importlib.util.find_spec("itkgigapixel")
+    if package is None:
+        return False
+    folder = pathlib.Path(package.origin).parent / "bin" / "cli-modules"
+    names = [name for name in MODULES if (folder / name).exists() and not hasattr(slicer.modules, name.lower())]
+    factory = slicer.app.moduleManager().factoryManager()
+    for name in names:
+        factory.registerModule(qt.QFileInfo(str(folder / name)))
+    return bool(names) and factory.loadModules(names)
+
+
+class GigapixelSlideFileReader:
+    """Slides come by Slicer's "Add data" and by being dropped onto the window."""
+
+    def __init__(self, parent):
+        self.parent = parent
+
+    def description(self):
+        return _("Whole-slide image")
+
+    def fileType(self):
+        return "GigapixelSlideFile"
+
+    def extensions(self):
+        return [_("Whole-slide image") + " (" + " ".join(f"*.{ending}" for ending in ENDINGS) + ")"]
+
+    def canLoadFile(self, filePath):
+        return filePath.lower().endswith(tuple(f".{ending}" for ending in ENDINGS))
+
+    def load(self, properties):
+        slicer.util.selectModule("GigapixelSlide")
+        slicer.modules.gigapixelslide.widgetRepresentation().self().openSlide(properties["fileName"])
+        self.parent.loadedNodes = []  # they come when the process that reads them has ended
+        return True
+
+
+class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
+    def __init__(self, parent=None):
+        ScriptedLoadableModuleWidget.__init__(self, parent)
+        VTKObservationMixin.__init__(self)
+        self.logic = None
+        self.task = None  # the node of the process that runs
+
+    def setup(self):
+        ScriptedLoadableModuleWidget.setup(self)
+        self.logic = GigapixelSlideLogic()
+        self._setupSlide()
+        self._setupView()
+        self._setupLabel()
+        self._setupSegment()
+        self._setupTrain()
+        self._setupProgress()
+        self.layout.addStretch(1)
+        self._showValues()
+
+    def cleanup(self):
+        if self.task is not None:
+            self.task.Cancel()
+        self.removeObservers()
+
+    # The form, a section for each step.
+
+    def _section(self, title):
+        section = ctk.ctkCollapsibleButton()
+        section.text = title
+        self.layout.addWidget(section)
+        return qt.QFormLayout(section)
+
+    def _button(self, form, text, onClick, toolTip=""):
+        button = qt.QPushButton(text)
+        button.toolTip = toolTip
+        button.connect("clicked()", onClick)
+        form.addRow(button)
+        return button
+
+    def _path(self, form, label, toolTip, filters=None):
+        path = ctk.ctkPathLineEdit()
+        path.filters = ctk.ctkPathLineEdit.Dirs if filters is None else ctk.ctkPathLineEdit.Files
+        path.nameFilters = filters or []
+        path.toolTip = toolTip
+        form.addRow(label, path)
+        return path
+
+    def _setupSlide(self):
+        form = self._section(_("Slide"))
+        self.slidePath = self._path(
+            form,
+            _("File:"),
+            _("A whole-slide image; it may also be dropped onto Slicer's window."),
+            [f"{_('Whole-slide images')} ({' '.join('*.' + ending for ending in ENDINGS)})"],
+        )
+        self.slidePath.connect("currentPathChanged(QString)", self.openSlide)
+        self.resolution = qt.QDoubleSpinBox()
+        self.resolution.decimals, self.resolution.maximum, self.resolution.suffix = 4, 20, _(" µm/px")
+        self.resolution.specialValueText = _("as the file says")
+        self.resolution.toolTip = _("Resolution of level 0, for slides whose file does not tell it or tells nonsense.")
+        form.addRow(_("Resolution:"), self.resolution)
+        self.properties = qt.QLabel(_("No slide is open."))
+        self.properties.wordWrap = True
+        form.addRow(self.properties)
+        self.thumbnail = qt.QLabel()
+        form.addRow(self.thumbnail)
+
+    def _setupView(self):
+        form = self._section(_("View"))
+        self.levels = qt.QComboBox()
+        self.levels.toolTip = _(
+            "Levels with a side above {side} pixels cannot be loaded whole: Slicer keeps a volume in memory, and "
+            "graphics cards take no larger textures. A region of them can."
+        ).format(side=GigapixelSlideLogic.LONGEST_SIDE)
+        form.addRow(_("Level:"), self.levels)
+        self.loadButton = self._button(form, _("Load level"), self.onLoadLevel)
+        self.roi = slicer.qMRMLNodeComboBox()
+        self.roi.nodeTypes = ["vtkMRMLMarkupsROINode"]
+        self.roi.noneEnabled = True
+        self.roi.setMRMLScene(slicer.mrmlScene)
+        form.addRow(_("Region:"), self.roi)
+        self._button(
+            form, _("Load region at full resolution"), self.onLoadRegion, _("Draw a region of interest around it first.")
+        )
+
+    def _setupLabel(self):
+        form = self._section(_("Label tissue"))
+        self.preset = qt.QComboBox()
+        self.preset.addItems(list(PRESETS))
+        form.addRow(_("Preset:"), self.preset)
+        self.maskPath = self._path(form, _("Keep mask as:"), _("A pyramid TIFF that slide viewers open."), ["*.tif"])
+        self._button(form, _("Label"), self.onLabel)
+
+    def _setupSegment(self):
+        form = self._section(_("Segment"))
+        self.modelPath = self._path(
+            form,
+            _("Model:"),
+            _("best.safetensors of a training run; empty: the ready model for tissue."),
+            ["*.safetensors"],
+        )
+        self._button(form, _("Segment"), self.onSegment)
+
+    def _setupTrain(self):
+        form = self._section(_("Train"))
+        self.cohort = qt.QTableWidget(0, 3)
+        self.cohort.setHorizontalHeaderLabels([_("Slide"), _("Mask"), _("Split")])
+        form.addRow(self.cohort)
+        self._button(form, _("Add this slide with a mask..."), self.onAddToCohort)
+        self.runPath = self._path(form, _("Run folder:"), _("Weights and history go there; a run in it goes on."))
+        self.epochs = qt.QSpinBox()
+        self.epochs.minimum, self.epochs.maximum = 1, 100000
+        form.addRow(_("Epochs:"), self.epochs)
+        self.memory = qt.QLineEdit()
+        self.memory.toolTip = _("Peak memory of the process, for instance 2G; it changes no result.")
+        form.addRow(_("Memory:"), self.memory)
+        self._button(form, _("Train"), self.onTrain)
+
+    def _setupProgress(self):
+        form = self._section(_("Progress"))
+        self.progress = qt.QProgressBar()
+        self.progress.maximum = 100
+        form.addRow(self.progress)
+        self.cancelButton = self._button(form, _("Cancel"), self.onCancel)
+        self.cancelButton.enabled = False
+        self.log = qt.QPlainTextEdit()
+        self.log.readOnly = True
+        form.addRow(self.log)
+
+    # Values go from the form into the parameter node when something is started, and back when the module is entered.
+
+    def enter(self):
+        self._showValues()
+
+    def _showValues(self):
+        values = self.logic.getParameterNode()
+        self.resolution.value = values.slideMpp
+        self.preset.setCurrentText(values.preset)
+        self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
+        self.runPath.currentPath, self.epochs.value, self.memory.text = values.run, values.epochs, values.memory
+
+    def _takeValues(self):
+        values = self.logic.getParameterNode()
+        values.slideMpp, values.region = self.resolution.value, self.roi.currentNode()
+        values.preset, values.mask, values.model = (
+            self.preset.currentText,
+            self.maskPath.currentPath,
+            self.modelPath.currentPath,
+        )
+        values.run, values.epochs, values.memory = self.runPath.currentPath, self.epochs.value, self.memory.text
+        return values
+
+    # What the user does.
+
+    def openSlide(self, path):
+        if not path or not os.path.isfile(path):
+            return
+        values = self._takeValues()
+        values.slide = path
+        if self.slidePath.currentPath != path:
+            self.slidePath.currentPath = path
+            return  # which comes back here
+        self._run(lambda: self.logic.showInfo(values), self._showInfo)
+
+    def _showInfo(self, info):
+        self.properties.text = info.describe()
+        self.thumbnail.setPixmap(qt.QPixmap(info.thumbnail))
+        self.levels.clear()
+        for level in info.levels:
+            tooLarge = max(level["width"], level["height"]) > GigapixelSlideLogic.LONGEST_SIDE
+            note = _(" (too large; load a region)") if tooLarge else ""
+            self.levels.addItem(f"{level['level']}: {level['width']} x {level['height']}{note}")
+        self.levels.setCurrentIndex(info.finestLevel())
+        self.onLoadLevel()
+
+    def onLoadLevel(self):
+        values = self._takeValues()
+        values.level = self.levels.currentIndex
+        self._run(lambda: self.logic.loadLevel(values))
+
+    def onLoadRegion(self):
+        values = self._takeValues()
+        if values.region is None:
+            slicer.util.errorDisplay(_("Draw a region of interest in a slice view and choose it first."))
+            return
+        self._run(lambda: self.logic.loadRegion(values))
+
+    def onLabel(self):
+        self._run(lambda: self.logic.label(self._takeValues()), self._showStatistics)
+
+    def onSegment(self):
+        self._run(lambda: self.logic.segment(self._takeValues()), self._showStatistics)
+
+    def _showStatistics(self, segmentation):
+        table = self.logic.makeStatistics(segmentation)
+        slicer.app.applicationLogic().GetSelectionNode().SetActiveTableID(table.GetID())
+        slicer.app.applicationLogic().PropagateTableSelection()
+
+    def onAddToCohort(self):
+        mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.png")
+        if not mask:
+            return
+        row = self.cohort.rowCount
+        self.cohort.insertRow(row)
+        # The second slide validates, for without one the best weights are not known.
+        for column, text in enumerate((self.slidePath.currentPath, mask, "validation" if row == 1 else "train")):
+            self.cohort.setItem(row, column, qt.QTableWidgetItem(text))
+
+    def onTrain(self):
+        rows = [
+            [self.cohort.item(row, column).text() for column in range(3)] for row in range(self.cohort.rowCount)
+        ]
+        self._run(lambda: self.logic.train(self._takeValues(), rows), self.logic.showPlot)
+
+    def onCancel(self):
+        if self.task is not None:
+            self.task.Cancel()
+
+    # One process at a time.
+
+    def _run(self, start, whenDone=lambda result: None):
+        if self.task is not None:
+            return
+        if not self._haveModules():
+            return
+        try:
+            process = start()
+        except ValueError as error:
+            slicer.util.errorDisplay(str(error))
+            return
+        self.task = process.node
+        self.log.plainText = ""
+        self.cancelButton.enabled = True
+        self.addObserver(self.task, vtk.vtkCommand.ModifiedEvent, lambda node, event: self._follow(process, whenDone))
+
+    def _follow(self, process, whenDone):
+        node = process.node
+        self.progress.value = node.GetProgress()
+        self.log.plainText = node.GetOutputText()
+        if node.IsBusy() or self.task is None:
+            return
+        self.removeObservers()
+        self.task = None
+        self.cancelButton.enabled = False
+        # Not from within the node's own event: outputs are loaded after it.
+        qt.QTimer.singleShot(0, lambda: self._finish(process, whenDone))
+
+    def _finish(self, process, whenDone):
+        if process.failure():
+            slicer.util.errorDisplay(process.failure())
+        elif not process.wasCancelled():
+            whenDone(process.result())
+
+    def _haveModules(self):
+        """Asks before anything is installed."""
+        if loadCommandLineModules():
+            return True
+        question = _(
+            "The reader and the networks are in the Python package itk-gigapixel, with PyTorch several GB. "
+            "Install it into Slicer's Python now?"
+        )
+        if slicer.util.confirmOkCancelDisplay(question):
+            slicer.util.pip_install(PACKAGE)
+        return loadCommandLineModules()
+
+
+class SlideProperties:
+    """What SlideInfo has found out."""
+
+    def __init__(self, node, thumbnail):
+        self.width, self.height = (int(node.GetParameterAsString(name)) for name in ("width", "height"))
+        self.mpp = float(node.GetParameterAsString("mpp") or 0)
+        self.vendor = node.GetParameterAsString("vendor")
+        self.decoder = node.GetParameterAsString("decoder")
+        self.levels = json.loads(node.GetParameterAsString("levels"))
+        self.warnings = json.loads(node.GetParameterAsString("warnings") or "[]")
+        self.thumbnail = str(thumbnail)
+
+    def finestLevel(self):
+        """The number of the finest level that may be loaded whole; the coarsest where none may."""
+        fitting = [
+            level["level"]
+            for level in self.levels
+            if max(level["width"], level["height"]) <= GigapixelSlideLogic.LONGEST_SIDE
+        ]
+        return fitting[0] if fitting else len(self.levels) - 1
+
+    def describe(self):
+        lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]
+        if self.mpp > 0:
+            size = f"{self.width * self.mpp / 1000:.2f} x {self.height * self.mpp / 1000:.2f} mm"
+            lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=self.mpp, size=size))
+        else:
+            lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
+        return "\n".join(lines + self.warnings)
+
+
+class Process:
+    """A command-line module at work."""
+
+    def __init__(self, node, result):
+        self.node = node
+        self.result = result  # call it when the process has ended well
+
+    def wasCancelled(self):
+        return bool(self.node.GetStatus() & self.node.Cancelled) and not self.failure()
+
+    def failure(self):
+        """The program's own sentence; empty: all is well."""
+        failed = self.node.GetStatusString() == "Completed with errors"
+        return (self.node.GetErrorText().strip() or _("It failed.")) if failed else ""
+
+
+class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
+    #: of one volume: 8192 x 8192 colors are 200 MB, and textures of graphics cards end at 16384
+    LONGEST_SIDE = 8192
+
+    def getParameterNode(self):
+        return GigapixelSlideParameterNode(super().getParameterNode())
+
+    def _start(self, name, values, result, **parameters):
+        if not values.slide and name != "GigapixelUNetTrain":
+            raise ValueError(_("Open a slide first."))
+        if name != "GigapixelUNetTrain":
+            parameters = {"slide": values.slide, "slideMpp": values.slideMpp, **parameters}
+        node = slicer.cli.run(
+            getattr(slicer.modules, name.lower()), None, parameters, wait_for_completion=False, update_display=False
+        )
+        return Process(node, result if result else lambda: node)
+
+    def showInfo(self, values):
+        """Properties and a thumbnail: result is a SlideProperties."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=slicer.app.temporaryPath))
+        picture = folder / "thumbnail.png"
+        process = self._start("SlideInfo", values, None, thumbnail=str(picture))
+        process.result = lambda: SlideProperties(process.node, picture)
+        return process
+
+    def loadLevel(self, values):
+        """The level of the parameters, -1 the finest that fits: result is a volume node in its place in mm."""
+        name = f"{pathlib.Path(values.slide).stem} {_('level')} {values.level}"
+        return self._load(values, name, level=values.level)
+
+    def loadRegion(self, values):
+        """The region of interest of the parameters, from level 0."""
+        name = f"{pathlib.Path(values.slide).stem} {values.region.GetName()}"
+        return self._load(values, name, level=0, region=values.region)
+
+    def _load(self, values, name, **parameters):
+        volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name)
+        values.volume = volume
+        return self._start(
+            "SlideRegion", values, lambda: self.show(volume), volume=volume, maxSide=self.LONGEST_SIDE, **parameters
+        )
+
+    def show(self, volume):
+        """Colors as they are, not stretched, in the view from above, which has the slide's first row on top."""
+        volume.CreateDefaultDisplayNodes()
+        display = volume.GetDisplayNode()
+        display.SetAutoWindowLevel(0)
+        display.SetWindowLevelMinMax(0, 255)
+        layout = slicer.app.layoutManager()
+        if layout:
+            layout.setLayout(slicer.vtkMRMLLayoutNode.SlicerLayoutOneUpRedSliceView)
+            slicer.util.setSliceViewerLayers(background=volume, fit=True)
+        return volume
+
+    def label(self, values):
+        """Tissue as a segmentation over the slide."""
+        segmentation = self._segmentation(values, _("Tissue"))
+        return self._start(
+            "TissueLabel",
+            values,
+            lambda: self._overlay(segmentation),
+            preset=values.preset,
+            outputSegmentation=segmentation,
+            mask=values.mask,
+        )
+
+    def segment(self, values):
+        segmentation = self._segmentation(values, _("Segmentation"))
+        return self._start(
+            "GigapixelUNetSegment",
+            values,
+            lambda: self._overlay(segmentation),
+            model=values.model,
+            memory=values.memory,
+            outputSegmentation=segmentation,
+            mask=values.mask,
+        )
+
+    def _segmentation(self, values, name):
+        name = f"{pathlib.Path(values.slide).stem} {name}"
+        values.segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
+        return values.segmentation
+
+    def _overlay(self, segmentation):
+        segmentation.CreateDefaultDisplayNodes()
+        display = segmentation.GetDisplayNode()
+        display.SetVisibility2DFill(True)
+        display.SetOpacity2DFill(0.3)
+        display.SetVisibility2DOutline(True)
+        return segmentation
+
+    def train(self, values, rows):
+        """Trains on rows of (slide, mask, split); a run in the folder goes on. Result: the folder."""
+        if not rows or not values.run:
+            raise ValueError(_("Training needs slides with masks, and a run folder."))
+        folder = pathlib.Path(values.run)
+        cohort = folder.parent / f"{folder.name}.cohort.csv"
+        with open(cohort, "w", newline="") as file:
+            csv.writer(file).writerows([("slide", "mask", "split"), *rows])
+        goesOn = (folder / "last.safetensors").exists()
+        return self._start(
+            "GigapixelUNetTrain",
+            values,
+            lambda: folder,
+            cohort=str(cohort),
+            run=str(folder),
+            epochs=values.epochs,
+            memory=values.memory,
+            resume="yes" if goesOn else "no",
+        )
+
+    def makeStatistics(self, segmentation):
+        """A table node: name, pixels, area in mm2 and percent of the segmentation for each segment."""
+        table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", f"{segmentation.GetName()} {_('statistics')}")
+        segments = segmentation.GetSegmentation()
+        rows = []
+        for i in range(segments.GetNumberOfSegments()):
+            identifier = segments.GetNthSegmentID(i)
+            image = segments.GetSegment(identifier).GetRepresentation("Binary labelmap")
+            pixels = slicer.util.arrayFromSegmentInternalBinaryLabelmap(segmentation, identifier)
+            count = int(np.count_nonzero(pixels == segments.GetSegment(identifier).GetLabelValue()))
+            spacing = image.GetSpacing()
+            rows.append((segments.GetSegment(identifier).GetName(), count, count * spacing[0] * spacing[1], pixels.size))
+        _addColumn(table, vtk.vtkStringArray(), _("Segment"), [row[0] for row in rows])
+        _addColumn(table, vtk.vtkLongArray(), _("Pixels"), [row[1] for row in rows])
+        _addColumn(table, vtk.vtkDoubleArray(), _("Area in mm2"), [row[2] for row in rows])
+        _addColumn(table, vtk.vtkDoubleArray(), _("Percent"), [100 * row[1] / row[3] for row in rows])
+        return table
+
+    def makePlot(self, folder):
+        """A chart node of a run's history: loss and validation loss over the epochs."""
+        with open(pathlib.Path(folder) / "history.csv", newline="") as file:
+            history = list(csv.DictReader(file))
+        scene = slicer.mrmlScene
+        table = scene.AddNewNodeByClass("vtkMRMLTableNode", f"{pathlib.Path(folder).name} {_('history')}")
+        chart = scene.AddNewNodeByClass("vtkMRMLPlotChartNode", table.GetName())
+        chart.SetXAxisTitle(_("Epoch"))
+        chart.SetYAxisTitle(_("Loss"))
+        for name in history[0]:
+            values = [float(row[name]) if row[name] else float("nan") for row in history]
+            _addColumn(table, vtk.vtkDoubleArray(), name, values)
+        for name, color in (("training_loss", (0.1, 0.4, 0.8)), ("validation_loss", (0.9, 0.4, 0.1))):
+            series = scene.AddNewNodeByClass("vtkMRMLPlotSeriesNode", name)
+            series.SetPlotType(series.PlotTypeScatter)
+            series.SetAndObserveTableNodeID(table.GetID())
+            series.SetXColumnName("epoch")
+            series.SetYColumnName(name)
+            series.SetColor(*color)
+            chart.AddAndObservePlotSeriesNodeID(series.GetID())
+        return chart
+
+    def showPlot(self, folder):
+        chart = self.makePlot(folder)
+        slicer.modules.plots.logic().ShowChartInLayout(chart)
+
+
+def _addColumn(table, array, name, values):
+    array.SetName(name)
+    for value in values:
+        array.InsertNextValue(value)
+    table.AddColumn(array)
+
+
+class GigapixelSlideTest(ScriptedLoadableModuleTest):
+    """Slicer's "Reload and Test": a synthetic slide is opened, labeled, looked at."""
+
+    def setUp(self):
+        slicer.mrmlScene.Clear()
+
+    def runTest(self):
+        self.setUp()
+        self.test_slideIsLabeled()
+
+    def _slide(self):
+        """The slide that GIGAPIXEL_TEST_SLIDE names, else one drawn by the package's program."""
+        if os.environ.get("GIGAPIXEL_TEST_SLIDE"):
+            return os.environ["GIGAPIXEL_TEST_SLIDE"]
+        program = pathlib.Path(importlib.util.find_spec("itkgigapixel").origin).parent / "bin" / "gigapixel"
+        slide = pathlib.Path(tempfile.mkdtemp()) / "slide.tif"
+        subprocess.run([program, "synthesize", slide, "--size", "2600x2200"], check=True)
+        return str(slide)
+
+    def _wait(self, process):
+        end = time.monotonic() + 120
+        while process.node.IsBusy():
+            self.assertLess(time.monotonic(), end)
+            slicer.app.processEvents()
+        slicer.app.processEvents()
+        self.assertEqual(process.failure(), "")
+        return process.result()
+
+    def test_slideIsLabeled(self):
+        self.delayDisplay("A slide is opened")
+        self.assertTrue(loadCommandLineModules())
+        logic = GigapixelSlideLogic()
+        values = logic.getParameterNode()
+        values.slide = self._slide()
+        info = self._wait(logic.showInfo(values))
+        values.level = info.finestLevel()
+        volume = self._wait(logic.loadLevel(values))
+        level = info.levels[values.level]
+        self.assertEqual(volume.GetImageData().GetDimensions(), (level["width"], level["height"], 1))
+        segmentation = self._wait(logic.label(values))
+        table = logic.makeStatistics(segmentation)
+        self.assertGreater(float(table.GetCellText(0, 1)), 0)
+        self.delayDisplay("Test passed")
