@@ -24,6 +24,7 @@ struct PhysicalImage
   std::shared_ptr<PixelSource> pixels;
   Grid                         grid;
   ScannedFunction              scanned;         ///< empty: all of it was
+  std::string                  identity;        ///< equal texts: equal pixels; empty: not known, so that none are kept
   double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
 };
 

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace itk
@@ -63,6 +64,46 @@ private:
   unsigned                   m_Channels;
 };
 
+/** Whether all of the slide is in the file that names it. */
+bool
+IsOneFile(const WholeSlideImageIO & slide, const std::string & fileName)
+{
+  const std::string vendor = slide.GetVendor();
+  const std::string kind = std::filesystem::path(fileName).extension().string();
+  return vendor != "mirax" && vendor != "dicom" && !(vendor == "hamamatsu" && kind != ".ndpi");
+}
+
+/** What its pixels depend on: the file, by size, time of change and 16 samples of its bytes, and how it is read. */
+std::string
+Identify(const WholeSlideImageIO & slide, const std::string & fileName)
+{
+  if (!IsOneFile(slide, fileName))
+  {
+    return std::string();
+  }
+  constexpr std::uintmax_t sample = 1 << 16;
+  constexpr std::uintmax_t samples = 16;
+  const std::uintmax_t     size = std::filesystem::file_size(fileName);
+  const auto               changed = std::filesystem::last_write_time(fileName).time_since_epoch().count();
+  std::ifstream            file(fileName, std::ios::binary);
+  std::string              bytes(sample, '\0');
+  std::uint64_t            hash = 0xcbf29ce484222325u; // FNV-1a
+  for (std::uintmax_t i = 0; i < samples; ++i)
+  {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(size <= sample ? 0 : (size - sample) / (samples - 1) * i));
+    file.read(&bytes[0], sample);
+    for (std::streamsize b = 0; b < file.gcount(); ++b)
+    {
+      hash = (hash ^ static_cast<unsigned char>(bytes[static_cast<std::size_t>(b)])) * 0x100000001b3u;
+    }
+  }
+  std::ostringstream text;
+  text << "bytes " << size << " changed " << changed << " hash " << std::hex << hash << std::dec << " level "
+       << slide.GetLevel() << " channels " << slide.GetNumberOfComponents() << " by " << slide.GetDecoder();
+  return text.str();
+}
+
 gigapixel::PhysicalImage
 OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               const std::string &                fileName,
@@ -88,6 +129,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
     result.grid.spacing[axis] = slide->GetSpacing(axis);
     result.grid.origin[axis] = slide->GetOrigin(axis);
   }
+  result.identity = Identify(*slide, fileName);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),

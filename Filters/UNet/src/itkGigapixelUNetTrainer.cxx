@@ -2,6 +2,7 @@
 #include "itkGigapixelUNetTrainer.h"
 
 #include "gigapixelMaskLabelSource.h"
+#include "gigapixelPixelCache.h"
 #include "gigapixelRegionSource.h"
 #include "itkGigapixelFileSource.h"
 #include "itkMultiThreaderBase.h"
@@ -291,14 +292,26 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   const GigapixelResolution resolution{ m_Level, m_MicronsPerPixel, m_LevelZeroMicronsPerPixel };
   CommonResolution          common;
   bool                      anyTraining = false;
+
+  std::unique_ptr<gigapixel::PixelCache> cache;
+  if (!m_CacheFolder.empty())
+  {
+    cache =
+      std::make_unique<gigapixel::PixelCache>(m_CacheFolder,
+                                              static_cast<std::int64_t>(m_CacheLimit),
+                                              [this](const std::string & sentence) { itkWarningMacro(<< sentence); });
+  }
   for (const Definition & definition : m_Implementation->definitions)
   {
-    const auto pixels =
-      definition.pixels.pixels
-        ? definition.pixels
-        : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
+    auto       pixels = definition.pixels.pixels
+                          ? definition.pixels
+                          : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
     const auto mask = definition.mask.pixels ? definition.mask : GigapixelFileSource(definition.maskFile);
     common.Add(pixels);
+    if (cache && !pixels.identity.empty())
+    {
+      pixels.pixels = cache->Keep(pixels.pixels, pixels.identity);
+    }
     const gigapixel::Sample sample = MakeSample(pixels, mask, definition.region, network);
     if (definition.split == Split::Training)
     {
@@ -430,6 +443,8 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+  os << indent << "CacheFolder: " << m_CacheFolder << '\n';
+  os << indent << "CacheLimit: " << m_CacheLimit << '\n';
 }
 
 } // namespace itk

@@ -99,6 +99,8 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetStrategy(ParseStrategy(values.GetText("strategy")));
   trainer.SetTileSize(values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
   trainer.SetResume(values.Has("resume"));
+  trainer.SetCacheFolder(values.GetText("cache") == "none" ? std::string() : values.GetText("cache"));
+  trainer.SetCacheLimit(values.Has("cache-limit") ? static_cast<std::uint64_t>(values.GetMemory("cache-limit")) : 0);
 }
 
 /** What the epochs have come to, those before a --resume among them. */

@@ -61,6 +61,11 @@ GigapixelCommandLine_EXPORT Argument Network();
 
 GigapixelCommandLine_EXPORT Argument Memory();
 
+/** Where decoded pixels are kept. */
+GigapixelCommandLine_EXPORT Argument CacheFolder();
+
+GigapixelCommandLine_EXPORT Argument CacheLimit();
+
 GigapixelCommandLine_EXPORT Argument TileSize();
 
 GigapixelCommandLine_EXPORT Argument Overwrite();

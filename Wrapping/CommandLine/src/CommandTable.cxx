@@ -105,6 +105,8 @@ Train()
              "How a slide goes through the network: exact tiles (streamed), or one graph over all of it (whole)."),
       TileSize(),
       Memory(),
+      CacheFolder(),
+      CacheLimit(),
       Switch("resume", "Go on with the run that the folder holds.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },

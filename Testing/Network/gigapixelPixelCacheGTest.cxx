@@ -1,0 +1,294 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "TemporaryFolder.h"
+#include "gigapixelPixelCache.h"
+#include "gigapixelPixelFile.h"
+#include "gigapixelRandom.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** Counts the pixels that were asked for. */
+class Counted : public PixelSource
+{
+public:
+  Counted(Size size, unsigned channels)
+    : m_Pixels(size, 1, channels)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return m_Pixels.GetSize();
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Pixels.GetNumberOfChannels();
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    count += region.width * region.height;
+    m_Pixels.Read(region, samples);
+  }
+
+  std::atomic<std::int64_t> count{ 0 };
+
+private:
+  ProceduralPixels m_Pixels;
+};
+
+class Uniform : public PixelSource
+{
+public:
+  Size
+  GetSize() const override
+  {
+    return { 2000, 3000 };
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return 3;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t i = 0; i < region.width * region.height; ++i)
+    {
+      samples[3 * i] = 244;
+      samples[3 * i + 1] = 240;
+      samples[3 * i + 2] = 243;
+    }
+  }
+};
+
+class Cache : public testing::TestWithParam<unsigned>
+{
+protected:
+  static constexpr Size Image{ 1301, 1100 }; // no multiples of a block
+
+  std::shared_ptr<Counted>
+  MakeImage() const
+  {
+    return std::make_shared<Counted>(Image, GetParam());
+  }
+
+  PixelCache
+  Open(std::int64_t limit = 0)
+  {
+    return { folder.path + "/cache", limit, [this](const std::string & text) {
+              const std::lock_guard<std::mutex> lock(mutex);
+              warnings.push_back(text);
+            } };
+  }
+
+  std::vector<std::string>
+  ListFiles() const
+  {
+    std::vector<std::string> files;
+    for (const auto & entry : std::filesystem::directory_iterator(folder.path + "/cache"))
+    {
+      files.push_back(entry.path().string());
+    }
+    return files;
+  }
+
+  TemporaryFolder          folder{ "cache" };
+  std::mutex               mutex;
+  std::vector<std::string> warnings;
+};
+
+constexpr Size Cache::Image;
+
+std::vector<std::uint8_t>
+ReadPart(PixelSource & image, const Region & region)
+{
+  std::vector<std::uint8_t> samples(region.width * region.height * image.GetNumberOfChannels());
+  image.Read(region, samples.data());
+  return samples;
+}
+
+void
+ExpectSamePixels(PixelSource & kept, PixelSource & image)
+{
+  const Size size = image.GetSize();
+  Random     random(1, Random::Purpose::Order);
+  for (int i = 0; i < 8; ++i)
+  {
+    Region region;
+    region.x = static_cast<std::int64_t>(random.Below(size.width));
+    region.y = static_cast<std::int64_t>(random.Below(size.height));
+    region.width = 1 + static_cast<std::int64_t>(random.Below(size.width - region.x));
+    region.height = 1 + static_cast<std::int64_t>(random.Below(size.height - region.y));
+    ASSERT_EQ(ReadPart(kept, region), ReadPart(image, region));
+  }
+  const Region all{ 0, 0, size.width, size.height };
+  ASSERT_EQ(ReadPart(kept, all), ReadPart(image, all));
+}
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(Channels, Cache, testing::Values(1u, 3u, 5u));
+
+TEST_P(Cache, DecodesOnceForAllRuns)
+{
+  ProceduralPixels truth(Image, 1, GetParam());
+  for (const std::int64_t decoded : { Image.width * Image.height, std::int64_t{ 0 } })
+  {
+    const auto image = MakeImage();
+    PixelCache cache = Open();
+    ExpectSamePixels(*cache.Keep(image, "slide"), truth);
+    EXPECT_EQ(image->count, decoded);
+  }
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_P(Cache, OtherPixelsHaveAnotherFile)
+{
+  PixelCache cache = Open();
+  cache.Keep(MakeImage(), "slide");
+  cache.Keep(MakeImage(), "slide");
+  EXPECT_EQ(ListFiles().size(), 1);
+  cache.Keep(MakeImage(), "slide at another level");
+  EXPECT_EQ(ListFiles().size(), 2);
+}
+
+// What a crash or a disk leaves: any byte of table or pixels wrong, or the end missing.
+TEST_P(Cache, DecodesAgainWhatIsDamaged)
+{
+  ProceduralPixels truth(Image, 1, GetParam());
+  ExpectSamePixels(*Open().Keep(MakeImage(), "slide"), truth);
+  const std::string  file = ListFiles().at(0);
+  const std::int64_t bytes = PixelFile::GetBytes(Image, GetParam());
+  for (const std::int64_t place : { std::int64_t{ 5 }, std::int64_t{ 4096 }, bytes / 2, bytes / 3 })
+  {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(place);
+    const int byte = stream.get();
+    stream.seekp(place);
+    stream.put(static_cast<char>(byte ^ 4));
+    stream.close();
+    const auto image = MakeImage();
+    ExpectSamePixels(*Open().Keep(image, "slide"), truth);
+    EXPECT_GT(image->count, 0) << place;
+  }
+  std::filesystem::resize_file(file, bytes / 2);
+  ExpectSamePixels(*Open().Keep(MakeImage(), "slide"), truth);
+  const auto image = MakeImage();
+  ExpectSamePixels(*Open().Keep(image, "slide"), truth);
+  EXPECT_EQ(image->count, 0);
+}
+
+TEST_P(Cache, ServesSeveralAtTheSameTime)
+{
+  ProceduralPixels         truth(Image, 1, GetParam());
+  std::vector<std::thread> threads;
+  PixelCache               shared = Open();
+  const auto               kept = shared.Keep(MakeImage(), "slide");
+  for (int i = 0; i < 4; ++i)
+  {
+    threads.emplace_back([&, i] {
+      PixelCache cache = Open(); // as another process would
+      ExpectSamePixels(i % 2 == 0 ? *kept : *cache.Keep(MakeImage(), "slide"), truth);
+    });
+  }
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+}
+
+TEST_P(Cache, RemovesWhatWasUsedLongestAgo)
+{
+  ProceduralPixels   truth(Image, 1, GetParam());
+  const std::int64_t bytes = PixelFile::GetBytes(Image, GetParam());
+  PixelCache         cache = Open(2 * bytes);
+  auto               first = cache.Keep(MakeImage(), "first");
+  const std::string  firstFile = ListFiles().at(0);
+  cache.Keep(MakeImage(), "second");
+  // The first one is in use, the second one not.
+  const auto third = cache.Keep(MakeImage(), "third");
+  EXPECT_EQ(ListFiles().size(), 2);
+  EXPECT_TRUE(std::filesystem::exists(firstFile));
+  EXPECT_TRUE(warnings.empty());
+  const auto image = MakeImage();
+  EXPECT_EQ(cache.Keep(image, "fourth"), image);
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_NE(warnings[0].find("no room"), std::string::npos);
+  first.reset();
+  EXPECT_NE(cache.Keep(image, "fourth"), image);
+  EXPECT_FALSE(std::filesystem::exists(firstFile));
+  ExpectSamePixels(*third, truth);
+}
+
+// A limit of file sizes stands in for a full disk: writing fails in the same way.
+TEST_P(Cache, DecodesWhenTheDiskIsFull)
+{
+  ProceduralPixels truth(Image, 1, GetParam());
+  PixelCache       cache = Open();
+  const auto       image = MakeImage();
+  const auto       kept = cache.Keep(image, "slide");
+  rlimit           before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit low{ static_cast<rlim_t>(PixelFile::GetBytes(Image, GetParam()) / 2), before.rlim_max };
+  const auto   handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &low);
+  ExpectSamePixels(*kept, truth);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(warnings.size(), 1);
+  EXPECT_GT(image->count, Image.width * Image.height);
+}
+
+TEST_P(Cache, RefusesAFolderThatCannotBeMade)
+{
+  std::ofstream(folder.path + "/cache") << "a file";
+  try
+  {
+    Open();
+    FAIL() << "a file was taken for a folder";
+  }
+  catch (const std::runtime_error & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("/cache"), std::string::npos);
+  }
+}
+
+TEST(PixelCache, OneColorTakesNoSpace)
+{
+  TemporaryFolder folder("cache");
+  PixelCache      cache(folder.path, 0, [](const std::string & text) { FAIL() << text; });
+  for (int run = 0; run < 2; ++run)
+  {
+    Uniform image;
+    ExpectSamePixels(*cache.Keep(std::make_shared<Uniform>(), "glass"), image);
+  }
+  const auto  file = std::filesystem::directory_iterator(folder.path)->path();
+  struct stat status
+  {
+  };
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_GE(status.st_size, 18000000);
+  EXPECT_LE(512 * status.st_blocks, 16384);
+  EXPECT_EQ(status.st_mode & 077, 0); // for its owner alone
+}
