@@ -51,7 +51,7 @@ namespace itk
  *
  * The file appears under its name when the last row has been written, in place of what was there; until then the data
  * is in a hidden file beside it (.NAME.PID-NUMBER.part), which is removed when writing fails, when this object is
- * destroyed or begins anew.
+ * destroyed or begins anew, and, should the process be killed, by the next writing of the same name.
  *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
  * ones of unsigned char, unsigned short or float, scalar or RGB; pasting (an IO region of the writer); JPEG or WebP for
