@@ -48,7 +48,8 @@ def start(ranks, arguments, port=None, host="127.0.0.1", prefixes=None, **variab
             "MASTER_PORT": str(port),
             **variables,
         }
-        command = (prefixes[rank] if prefixes else []) + [PROGRAM, *map(str, arguments)]
+        words = arguments(rank) if callable(arguments) else arguments
+        command = (prefixes[rank] if prefixes else []) + [PROGRAM, *map(str, words)]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     return processes
 
@@ -120,14 +121,9 @@ def test_a_host_that_falls_silent_is_named(tmp_path):
 
 
 def test_ranks_with_other_options_are_refused(tmp_path):
-    port = random.randrange(29600, 39999)
-    processes = [start(2, [tmp_path / "run", 1, 1 + rank], port)[rank] for rank in range(1)]
-    others = start(2, [tmp_path / "run", 1, 2], port)
-    others[0].kill()
-    others[0].communicate()
-    codes, outputs = finish([processes[0], others[1]])
+    codes, outputs = finish(start(2, lambda rank: [tmp_path / "run", 1, 1 + rank]))
     assert codes == [1, 1]
-    assert "others than those of rank 0" in outputs[0]
+    assert all("others than those of rank 0" in output for output in outputs)
 
 
 def test_a_half_given_environment_is_refused():

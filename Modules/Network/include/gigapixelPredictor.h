@@ -2,6 +2,7 @@
 #ifndef gigapixelPredictor_h
 #define gigapixelPredictor_h
 
+#include "gigapixelDevice.h"
 #include "gigapixelModel.h"
 
 #include <functional>
@@ -19,7 +20,7 @@ class GigapixelNetwork_EXPORT Predictor
 {
 public:
   /** \param threads 0: as many as the machine has cores */
-  explicit Predictor(const Model & model, int threads = 0);
+  explicit Predictor(const Model & model, int threads = 0, Device device = {});
   ~Predictor();
 
   const Model & GetModel() const;

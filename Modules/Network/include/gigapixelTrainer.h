@@ -2,6 +2,7 @@
 #ifndef gigapixelTrainer_h
 #define gigapixelTrainer_h
 
+#include "gigapixelDevice.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
 #include "gigapixelRanks.h"
@@ -33,6 +34,7 @@ struct TrainingOptions
   std::uint64_t seed{ 1 };                ///< of weights, order and augmentation
   Strategy      strategy{ Strategy::Streamed };
   std::int64_t  memory{ 0 };   ///< peak resident bytes of the process; 0: no limit
+  Device        device;        ///< where tiles are computed; the same bits again on the same device only
   int           threads{ 0 };  ///< 0: as many as the machine has cores
   std::int64_t  tileSize{ 0 }; ///< 0: the plan's
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or

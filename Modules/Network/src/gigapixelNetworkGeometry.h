@@ -21,7 +21,7 @@ struct MapScale
 };
 
 /** Scale of each layer's output. */
-std::vector<MapScale> GetMapScales(const std::vector<Layer> & layers);
+GigapixelNetwork_EXPORT std::vector<MapScale> GetMapScales(const std::vector<Layer> & layers);
 
 /** Index of the layer that each layer adds; -1: none. The description has been validated. */
 GigapixelNetwork_EXPORT std::vector<int> GetSkips(const std::vector<Layer> & layers);

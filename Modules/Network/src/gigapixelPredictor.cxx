@@ -9,20 +9,25 @@ namespace gigapixel
 
 struct Predictor::Implementation
 {
-  Implementation(const Model & model, int threads)
+  Implementation(const Model & model, int threads, Device device)
     : model(model)
-    , network(model.network, model.tileSize, gigapixel::GetNumberOfThreads(threads))
+    , network(model.network,
+              model.tileSize,
+              gigapixel::GetNumberOfThreads(threads),
+              Precision::Float,
+              Path::Fused,
+              device)
   {}
 
   Model           model;
   StreamedNetwork network;
 };
 
-Predictor::Predictor(const Model & model, int threads)
+Predictor::Predictor(const Model & model, int threads, Device device)
 {
   model.network.Validate();
   CheckParameters(model);
-  m_Implementation = std::make_unique<Implementation>(model, threads);
+  m_Implementation = std::make_unique<Implementation>(model, threads, device);
   m_Implementation->network.SetParameters(ToArray(model));
 }
 

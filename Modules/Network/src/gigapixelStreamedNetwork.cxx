@@ -41,10 +41,11 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  std::int64_t               tileSize,
                                  int                        tilesInFlight,
                                  Precision                  precision,
-                                 Path                       path)
+                                 Path                       path,
+                                 Device                     device)
   : m_Network(network)
   , m_TileSize(tileSize)
-  , m_Tiles(network, precision, path)
+  , m_Tiles(network, precision, path, device)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
 {}

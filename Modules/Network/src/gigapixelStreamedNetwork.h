@@ -25,7 +25,8 @@ public:
                   std::int64_t               tileSize,
                   int                        tilesInFlight,
                   Precision                  precision = Precision::Float,
-                  Path                       path = Path::Fused);
+                  Path                       path = Path::Fused,
+                  Device                     device = {});
 
   void SetParameters(const std::vector<double> & parameters);
 

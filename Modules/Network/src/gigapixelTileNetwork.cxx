@@ -5,11 +5,12 @@
 namespace gigapixel
 {
 
-TileNetwork::TileNetwork(const NetworkDescription & network, Precision precision, Path path)
+TileNetwork::TileNetwork(const NetworkDescription & network, Precision precision, Path path, Device device)
 {
   network.Validate();
-  m_Passes = precision == Precision::Float && path == Path::Fused ? MakeFusedPasses(network)
-                                                                  : MakeStockPasses(network, precision);
+  m_Passes = precision != Precision::Float || path == Path::Stock ? MakeStockPasses(network, precision)
+             : device.cuda >= 0                                   ? MakeCudaPasses(network, device.cuda)
+                                                                  : MakeFusedPasses(network);
 }
 
 TileNetwork::~TileNetwork() = default;

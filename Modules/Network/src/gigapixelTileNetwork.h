@@ -2,6 +2,7 @@
 #ifndef gigapixelTileNetwork_h
 #define gigapixelTileNetwork_h
 
+#include "gigapixelDevice.h"
 #include "gigapixelTileData.h"
 #include "kernels/gigapixelLossTerms.h"
 
@@ -20,7 +21,7 @@ enum class Precision
 /** Which operations compute the layers. */
 enum class Path
 {
-  Fused, ///< our kernels; where the precision is Double, LibTorch's operations
+  Fused, ///< our kernels, on any device; where the precision is Double, LibTorch's operations
   Stock  ///< LibTorch's operations: the reference
 };
 
@@ -68,7 +69,10 @@ class TilePasses;
 class GigapixelNetwork_EXPORT TileNetwork
 {
 public:
-  TileNetwork(const NetworkDescription & network, Precision precision = Precision::Float, Path path = Path::Fused);
+  TileNetwork(const NetworkDescription & network,
+              Precision                  precision = Precision::Float,
+              Path                       path = Path::Fused,
+              Device                     device = {});
   ~TileNetwork();
 
   /** \param parameters as in ParameterLayout */

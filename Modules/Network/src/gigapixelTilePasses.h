@@ -26,6 +26,9 @@ std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network);
 /** LibTorch's operations. */
 std::unique_ptr<TilePasses> MakeStockPasses(const NetworkDescription & network, Precision precision);
 
+/** Our kernels on a GPU, in float. \param number of the GPU \throw std::runtime_error it cannot be used */
+std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, int number);
+
 } // namespace gigapixel
 
 #endif

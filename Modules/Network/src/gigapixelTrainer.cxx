@@ -151,7 +151,8 @@ Trainer::Implementation::Prepare()
     options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
   }
   AgreeOnPlan();
-  streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight);
+  streamed = std::make_unique<StreamedNetwork>(
+    network, plan.tileSize, plan.tilesInFlight, Precision::Float, Path::Fused, options.device);
   kept.empty() ? Begin() : Resume(checkpoint, file);
 }
 

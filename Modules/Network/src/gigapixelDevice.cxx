@@ -1,0 +1,104 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDevice.h"
+#include "gigapixelDeviceModule.h"
+#include "gigapixelLaunch.h"
+#include "gigapixelModuleFile.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Null where it does not load. */
+const DeviceModule *
+FindModule(std::string & problem)
+{
+  try
+  {
+    return static_cast<const DeviceModule *>(FindInModule("GigapixelCuda", "GigapixelDeviceModule"));
+  }
+  catch (const std::runtime_error & error)
+  {
+    problem = std::string("this build has no CUDA module that loads (") + error.what() + ")";
+    return nullptr;
+  }
+}
+
+int
+CountDevices(std::string & problem)
+{
+  const DeviceModule * const module = FindModule(problem);
+  const int                  number = module ? module->countDevices(problem) : 0;
+  if (module && number == 0)
+  {
+    problem = "there is no GPU that CUDA can use" + (problem.empty() ? std::string() : " (" + problem + ")");
+  }
+  return number;
+}
+
+} // namespace
+
+Device
+Device::Find(const std::string & name)
+{
+  if (name == "cpu")
+  {
+    return {};
+  }
+  std::string problem;
+  const int   devices = name == "auto" || name.compare(0, 4, "cuda") == 0 ? CountDevices(problem) : 0;
+  if (name == "auto")
+  {
+    return devices > 0 ? Find("cuda") : Device{};
+  }
+  const std::string number = name == "cuda" ? std::to_string(Launch::Find().localRank % std::max(1, devices))
+                             : name.compare(0, 5, "cuda:") == 0 ? name.substr(5)
+                                                                : std::string();
+  if (number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos)
+  {
+    throw std::invalid_argument("there is no device \"" + name + "\": auto, cpu, cuda or cuda:N");
+  }
+  if (std::stoi(number) >= devices)
+  {
+    throw std::runtime_error("the device " + name + " cannot be used: " +
+                             (problem.empty() ? "there are only " + std::to_string(devices) : problem) +
+                             "; --device cpu computes without");
+  }
+  return { std::stoi(number) };
+}
+
+std::vector<std::string>
+Device::GetDescriptions()
+{
+  std::string              problem;
+  std::vector<std::string> descriptions(CountDevices(problem));
+  for (std::size_t i = 0; i < descriptions.size(); ++i)
+  {
+    descriptions[i] = FindModule(problem)->describeDevice(static_cast<int>(i));
+  }
+  return descriptions;
+}
+
+std::string
+Device::GetProblem()
+{
+  std::string problem;
+  CountDevices(problem);
+  return problem;
+}
+
+std::unique_ptr<TilePasses>
+MakeCudaPasses(const NetworkDescription & network, int number)
+{
+  std::string                problem;
+  const DeviceModule * const module = FindModule(problem);
+  if (!module)
+  {
+    throw std::runtime_error(problem);
+  }
+  return std::unique_ptr<TilePasses>(module->makePasses(network, number));
+}
+
+} // namespace gigapixel
