@@ -11,6 +11,9 @@ wheel_packages=(g++ pkg-config python3-dev python3-venv ca-certificates xz-utils
   libopenslide-dev libtiff-dev libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
   libhwy-dev nlohmann-json3-dev)
 
+# Slicer's logic comes from PyPI and draws with Mesa; a browser looks at what it draws.
+slicer_packages=(python3-venv ca-certificates libgl1 libegl1 libgl1-mesa-dri chromium)
+
 # need <package>...: installs those that are missing, or prints the one command that does and ends.
 need() {
   local missing=() package

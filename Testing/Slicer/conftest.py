@@ -52,6 +52,13 @@ def slide(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def cohort(slide, tmp_path_factory):
+    """Rows of (slide, mask, split): one to train on, another to validate on."""
+    other = synthesize(tmp_path_factory.mktemp("other"), "1300x1100", seed=6)
+    return [(*slide, "train"), (*other, "validation")]
+
+
+@pytest.fixture(scope="session")
 def large(tmp_path_factory):
     """64 megapixels: long enough at work to be stopped."""
     return synthesize(tmp_path_factory.mktemp("large"), "8000x8000")

@@ -62,12 +62,23 @@ class Application:
         self.scene.SetCacheManager(slicer_core.vtkCacheManager())
         self.scene.RegisterNodeClass(slicer_core.vtkMRMLCommandLineModuleNode())
         self.logic.CreateProcessingThread()
+        # Knows how to make surfaces of labels.
+        self.segmentations = slicer_core.vtkSlicerSegmentationsModuleLogic()
+        self.segmentations.SetMRMLApplicationLogic(self.logic)
+        self.segmentations.SetMRMLScene(self.scene)
         self.temporary = pathlib.Path(folder)
+        self.modules = {}  # each has to outlive its processes
 
     def close(self):
         self.logic.TerminateProcessingThread()
 
     def module(self, program):
+        """The logic of a module, made once."""
+        if program not in self.modules:
+            self.modules[program] = self._load(program)
+        return self.modules[program]
+
+    def _load(self, program):
         logic = slicer_core.vtkSlicerCLIModuleLogic()
         logic.SetMRMLApplicationLogic(self.logic)
         logic.SetMRMLScene(self.scene)

@@ -10,7 +10,6 @@ from unittest.mock import MagicMock
 
 import slicer
 import slicer.util
-import slicer_core
 from slicer_core_modules import Application, set_parameters
 
 
@@ -77,7 +76,7 @@ def install(folder, programs):
     slicer.app.temporaryPath = str(folder)
     slicer.app.layoutManager.return_value = None
     slicer.app.processEvents = application.process_events
-    slicer.vtkMRMLVectorVolumeNode = slicer_core.vtkMRMLVectorVolumeNode
+    slicer.qMRMLNodeComboBox = MagicMock(name="qMRMLNodeComboBox")
     slicer.modules = types.SimpleNamespace()
     for program in programs:
         setattr(slicer.modules, program.name.lower(), application.module(program))

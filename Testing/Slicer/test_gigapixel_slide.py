@@ -112,13 +112,12 @@ def test_label_and_statistics(gigapixel_slide, values, tmp_path):
     assert segmentation.GetDisplayNode().GetOpacity2DFill() == pytest.approx(0.3)
 
 
-def test_train_plot_and_segment(gigapixel_slide, values, slide, tmp_path):
+def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.epochs = str(tmp_path / "run"), 2
-    rows = [(slide[0], slide[1], "train"), (slide[0], slide[1], "validation")]
-    finish(gigapixel_slide, logic.train(values, rows))
+    finish(gigapixel_slide, logic.train(values, cohort))
     values.epochs = 3  # and it goes on
-    folder = finish(gigapixel_slide, logic.train(values, rows))
+    folder = finish(gigapixel_slide, logic.train(values, cohort))
     history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
     assert len(history) == 3
     chart = logic.makePlot(folder)

@@ -155,10 +155,10 @@ def test_segment(slide, tmp_path):
     assert 2 * both.sum() / ((pixels > 0).sum() + truth.sum()) > 0.9
 
 
-def test_train(slide, tmp_path):
-    cohort, run_folder = tmp_path / "cohort.csv", tmp_path / "run"
-    cohort.write_text(f"slide,mask,split\n{slide[0]},{slide[1]},train\n{slide[0]},{slide[1]},validation\n")
-    told = run("GigapixelUNetTrain", cohort=cohort, run=run_folder, epochs=2, returnparameterfile=tmp_path / "results")
+def test_train(cohort, tmp_path):
+    table, run_folder = tmp_path / "cohort.csv", tmp_path / "run"
+    table.write_text("\n".join(",".join(map(str, row)) for row in [("slide", "mask", "split"), *cohort]))
+    told = run("GigapixelUNetTrain", cohort=table, run=run_folder, epochs=2, returnparameterfile=tmp_path / "results")
     results = results_of(tmp_path / "results")
     history = (run_folder / "history.csv").read_text().splitlines()
     assert results["epochs"] == "2" and len(history) == 3
