@@ -59,7 +59,7 @@ const std::vector<Expectation> expectations = {
     { { 3968, 4864 }, { 1984, 2432 }, { 992, 1216 }, { 496, 608 }, { 248, 304 }, { 124, 152 }, { 62, 76 } },
     0.228,
     3,
-    "OpenSlide",
+    "tiles (JPEG)",
     1 },
   { "slides/camelyon_B_1152x700.tif", true, nullptr, { { 1152, 700 }, { 576, 350 } }, 0, 3, "tiles (deflate)", 0 },
   { "malformed/CMU-1-Small-Region.jp2.tiff", true, nullptr, { { 2220, 2967 } }, 0, 3, "tiles (JPEG 2000)", 0 },

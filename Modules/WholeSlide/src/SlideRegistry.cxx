@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "HamamatsuSlide.h"
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
 
@@ -69,6 +70,16 @@ OpenTIFF(const std::string & path)
     damage = error.what(); // or a vendor's own dialect: Hamamatsu stretches TIFF beyond 4 GiB
   }
   const std::string vendor = layout && layout->IsAperio() ? "aperio" : DetectOpenSlideVendor(path);
+  if (vendor == "hamamatsu")
+  {
+    try
+    {
+      auto file = std::make_unique<TIFFFile>(path);
+      return std::make_unique<HamamatsuSlide>(path, std::move(file));
+    }
+    catch (const std::runtime_error &)
+    {} // older kinds of it, which OpenSlide knows
+  }
   if (!IsPlainVendor(vendor))
   {
     return std::make_unique<OpenSlideSlide>(path);

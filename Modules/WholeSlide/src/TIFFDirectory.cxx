@@ -101,6 +101,28 @@ TIFFFile::TIFFFile(const std::string & path)
     throw std::runtime_error("it is not a TIFF");
   }
   m_FirstPage = m_Big ? GetInteger(header + 8, 8) : GetInteger(header + 4, 4);
+  if (!m_Big && !m_BigEndian)
+  {
+    m_FirstPage = GetInteger(header + 4, 8);
+    DetectWideDialect();
+    m_FirstPage = m_Wide ? m_FirstPage : GetInteger(header + 4, 4);
+  }
+}
+
+void
+TIFFFile::DetectWideDialect()
+{
+  constexpr std::uint16_t hamamatsu = 65420;
+  try
+  {
+    std::uint64_t next = 0;
+    for (const TIFFEntry & entry : ReadEntries(m_FirstPage, next))
+    {
+      m_Wide = m_Wide || entry.tag == hamamatsu;
+    }
+  }
+  catch (const std::runtime_error &)
+  {} // then it is not of this dialect
 }
 
 bool
@@ -134,6 +156,7 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
   const unsigned countSize = m_Big ? 8 : 2;
   const unsigned entrySize = m_Big ? 20 : 12;
   const unsigned wordSize = m_Big ? 8 : 4;
+  const unsigned nextSize = m_Big || m_Wide ? 8 : 4;
   unsigned char  word[8] = {};
   m_File.Read(offset, word, countSize);
   const std::uint64_t count = GetInteger(word, countSize);
@@ -143,6 +166,12 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
   }
   std::vector<unsigned char> bytes(count * entrySize);
   m_File.Read(offset + countSize, bytes.data(), bytes.size());
+  const std::uint64_t        behind = offset + countSize + bytes.size();
+  std::vector<unsigned char> highHalves(m_Wide ? count * 4 : 0);
+  if (behind + nextSize + highHalves.size() <= m_File.GetSize())
+  {
+    m_File.Read(behind + nextSize, highHalves.data(), highHalves.size());
+  }
   std::vector<TIFFEntry> entries;
   for (std::uint64_t i = 0; i < count; ++i)
   {
@@ -159,14 +188,20 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
     entry.isInline = entry.count * typeSize <= wordSize;
     std::copy_n(at + 4 + wordSize, wordSize, entry.values.begin());
     entry.offset = GetInteger(at + 4 + wordSize, wordSize);
+    const std::uint64_t high = m_Wide ? GetInteger(highHalves.data() + i * 4, 4) : 0;
+    entry.offset |= high << 32;
+    if (high != 0 && entry.isInline && entry.type == 4 && entry.count == 1)
+    {
+      entry.type = 16; // one value of 64 bit
+      std::copy_n(highHalves.data() + i * 4, 4, entry.values.begin() + 4);
+    }
     entries.push_back(entry);
   }
   next = 0;
-  const std::uint64_t behind = offset + countSize + count * entrySize;
-  if (behind + wordSize <= m_File.GetSize())
+  if (behind + nextSize <= m_File.GetSize())
   {
-    m_File.Read(behind, word, wordSize);
-    next = GetInteger(word, wordSize);
+    m_File.Read(behind, word, nextSize);
+    next = GetInteger(word, nextSize);
   }
   return entries;
 }

@@ -94,7 +94,10 @@ struct TIFFEntry
   std::uint64_t                offset; // of the first value in the file
 };
 
-/** Reads values out of a (Big)TIFF of either byte order. Knows nothing of images. */
+/** Reads values out of a (Big)TIFF of either byte order. Knows nothing of images.
+ *
+ * Hamamatsu's dialect goes beyond 4 GiB without being BigTIFF: positions of pages have 8 bytes, and behind each page
+ * table stand the high halves of its entries' values or positions, 4 bytes each. It is known by tag 65420. */
 class TIFFFile
 {
 public:
@@ -134,12 +137,14 @@ public:
   std::string ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const;
 
 private:
+  void          DetectWideDialect();
   std::uint64_t GetInteger(const unsigned char * bytes, unsigned size) const;
   void          ReadValues(const TIFFEntry & entry, void * bytes, std::size_t size) const;
 
   RandomAccessFile m_File;
   bool             m_BigEndian{ false };
   bool             m_Big{ false };
+  bool             m_Wide{ false }; // Hamamatsu's dialect
   std::uint64_t    m_FirstPage{ 0 };
 };
 
