@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelLoss.h"
+#include "gigapixelUniformTiles.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -88,6 +89,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
   const std::int64_t   tiles = grid.GetNumberOfTiles();
   const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
+
+  UniformTiles<TResult> uniform;
   return m_Workers.Run(
     own,
     [&](int worker, std::int64_t index) {
@@ -96,7 +99,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       ReadClasses(labels, data.tile, m_Network, data);
       TResult & result = results[index % results.size()];
       result = TResult{};
-      compute(data, result);
+      uniform.Compute(data, m_Network.channels, result, compute);
     },
     [&](std::int64_t index) {
       const std::int64_t tile = team.GetOwn(index);

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -32,7 +34,7 @@ struct Workers::Implementation
   int
   GetNumberOfPlaces() const
   {
-    return 2 * static_cast<int>(threads.size());
+    return 8 * static_cast<int>(threads.size());
   }
 
   void
@@ -92,12 +94,24 @@ Workers::Workers(int threads)
   Implementation & implementation = *m_Implementation;
   // Locked until all are there: the number of threads is read by those that are already running.
   std::unique_lock<std::mutex> lock(implementation.mutex);
+  implementation.threads.reserve(std::max(1, threads));
   for (int i = 0; i < std::max(1, threads); ++i)
   {
-    implementation.threads.emplace_back([&implementation, i] { implementation.Work(i); });
+    try
+    {
+      implementation.threads.emplace_back([&implementation, i] { implementation.Work(i); });
+    }
+    catch (const std::system_error &)
+    {
+      if (i == 0)
+      {
+        throw std::runtime_error("the system lets this process start no further thread: raise its limit (ulimit -u)");
+      }
+      break; // fewer will do
+    }
   }
   implementation.computed.resize(implementation.GetNumberOfPlaces());
-  implementation.done.wait(lock, [&] { return implementation.ready == std::max(1, threads); });
+  implementation.done.wait(lock, [&] { return implementation.ready == GetNumberOfThreads(); });
 }
 
 Workers::~Workers()

@@ -1,0 +1,83 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelUniformTiles_h
+#define gigapixelUniformTiles_h
+
+#include "gigapixelTileData.h"
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace gigapixel
+{
+
+/** \class UniformTiles
+ * \brief Results of tiles of one color and one class, such as what was not scanned: each is computed once.
+ *
+ * What a tile yields depends on its pixels and classes and on where its core lies in its window, not on its place in
+ * the image. So a result that is used again has the bits that computing it again would give. For one set of weights;
+ * any number of threads. */
+template <typename TResult>
+class UniformTiles
+{
+public:
+  /** \param compute (data, result) as for any other tile */
+  template <typename TCompute>
+  void
+  Compute(TileData & data, int channels, TResult & result, const TCompute & compute)
+  {
+    if (!IsUniform(data.pixels, channels) || !IsUniform(data.classes, 1))
+    {
+      compute(data, result);
+      return;
+    }
+    const Key key = MakeKey(data, channels);
+    {
+      const std::lock_guard<std::mutex> lock(m_Mutex);
+      const auto                        found = m_Results.find(key);
+      if (found != m_Results.end())
+      {
+        result = found->second;
+        return;
+      }
+    }
+    compute(data, result);
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    if (m_Results.size() < MostResults)
+    {
+      m_Results.emplace(key, result);
+    }
+  }
+
+private:
+  /** Color and class, place and size of the core in its window, size of the window. */
+  using Key = std::pair<std::vector<std::uint8_t>, std::array<std::int64_t, 6>>;
+
+  /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
+  static constexpr std::size_t MostResults = 32;
+
+  /** Every sample is that of the pixel before. Differing ones are found at once nearly everywhere. */
+  static bool
+  IsUniform(const std::vector<std::uint8_t> & samples, std::size_t channels)
+  {
+    return std::memcmp(samples.data(), samples.data() + channels, samples.size() - channels) == 0;
+  }
+
+  static Key
+  MakeKey(const TileData & data, int channels)
+  {
+    const Region &            core = data.tile.core;
+    const Region &            window = data.tile.window;
+    std::vector<std::uint8_t> values(data.pixels.begin(), data.pixels.begin() + channels);
+    values.push_back(data.classes.front());
+    return { values, { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height } };
+  }
+
+  std::mutex             m_Mutex;
+  std::map<Key, TResult> m_Results;
+};
+
+} // namespace gigapixel
+
+#endif

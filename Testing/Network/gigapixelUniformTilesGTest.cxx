@@ -1,0 +1,114 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SyntheticSources.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelLoss.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelUniformTiles.h"
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** A slide of which only the middle was scanned: white elsewhere, and a darker stripe. */
+template <typename TSource>
+class PartlyScanned : public TSource
+{
+public:
+  PartlyScanned(Size size, std::uint8_t outside, std::uint8_t stripe)
+    : TSource(size, 1)
+    , m_Outside(outside)
+    , m_Stripe(stripe)
+  {}
+
+  void
+  Read(const Region & region, std::uint8_t * values) override
+  {
+    TSource::Read(region, values);
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+    {
+      for (std::int64_t x = region.x; x < region.x + region.width; ++x, ++values)
+      {
+        const bool scanned = x >= 900 && x < 1300 && y >= 700 && y < 1000;
+        *values = scanned ? *values : y >= 1700 ? m_Stripe : m_Outside;
+      }
+    }
+  }
+
+private:
+  std::uint8_t m_Outside;
+  std::uint8_t m_Stripe;
+};
+
+} // namespace
+
+// Bit for bit the sum of tiles that are each computed.
+TEST(UniformTiles, TheSumHasTheBitsOfComputingEach)
+{
+  const auto                      network = NetworkDescription::Load("remedios2023");
+  const Size                      size{ 2200, 2300 };
+  PartlyScanned<ProceduralPixels> pixels(size, 255, 131);
+  PartlyScanned<ProceduralLabels> labels(size, 0, 1);
+  const std::vector<double>       parameters = MakeInitialWeights(network, 3, { 0.6, 0.4 });
+  constexpr std::int64_t          tileSize = 256;
+
+  StreamedNetwork streamed(network, tileSize, 2);
+  streamed.SetParameters(parameters);
+  LossGradient sum;
+  Score        score;
+  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  ASSERT_TRUE(streamed.ComputeScore(pixels, labels, score));
+
+  TileNetwork tiles(network);
+  tiles.SetParameters(parameters);
+  const TileGrid grid(network, size, tileSize);
+  LossGradient   each;
+  Score          eachScore;
+  TileData       data;
+  for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
+  {
+    ReadPixels(pixels, grid.GetTile(tile), data);
+    ReadClasses(labels, data.tile, network, data);
+    LossGradient one;
+    tiles.AddGradient(data, MakeLossTerms(network), one);
+    each.Add(one);
+    Score oneScore;
+    tiles.AddScore(data, MakeLossTerms(network), oneScore);
+    eachScore.Add(oneScore);
+  }
+  EXPECT_EQ(sum.loss, each.loss);
+  EXPECT_EQ(sum.pixels, each.pixels);
+  EXPECT_EQ(sum.gradient, each.gradient);
+  EXPECT_EQ(score.loss, eachScore.loss);
+  EXPECT_EQ(score.both, eachScore.both);
+}
+
+TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
+{
+  const auto                      network = NetworkDescription::Load("remedios2023");
+  const Size                      size{ 256 * 6, 256 * 5 };
+  PartlyScanned<ProceduralPixels> pixels(size, 255, 255);
+  const TileGrid                  grid(network, size, 256);
+  UniformTiles<int>               uniform;
+  TileData                        data;
+  int                             computed = 0, mixed = 0;
+  for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
+  {
+    ReadPixels(pixels, grid.GetTile(tile), data);
+    data.classes.assign(static_cast<std::size_t>(256 * 256), tile % 2 == 0 ? 0 : LabelSource::Ignored);
+    const Region & window = data.tile.window;
+    const bool     touches =
+      window.x < 1300 && window.x + window.width > 900 && window.y < 1000 && window.y + window.height > 700;
+    mixed += touches;
+    int result = 0;
+    uniform.Compute(data, 1, result, [&](TileData &, int & value) { value = ++computed; });
+    EXPECT_GT(result, 0);
+  }
+  // Nine places (corners, edges, inside), each with at most two classes; tiles of more than one color are all computed.
+  EXPECT_GT(mixed, 0);
+  EXPECT_LE(computed, mixed + 18);
+  EXPECT_LT(computed, grid.GetNumberOfTiles());
+}
