@@ -70,6 +70,18 @@ def test_training_writes_a_run_and_says_how_it_went(trained):
     assert "estimated peak memory" in result.err and "measured" in result.err
 
 
+def test_loss_is_chosen(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
+    entropy = run(*options, tmp_path / "entropy").json
+    weighted = run(*options, tmp_path / "weighted", "--class-weights", "1,3").json
+    dice = run(*options, tmp_path / "dice", "--loss", "dice").json
+    assert len({result["validationLoss"] for result in (entropy, weighted, dice)}) == 3
+    assert 0 < dice["validationLoss"] < 1
+    assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--resume")
+    assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
+    assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
+
+
 def test_run_is_not_trained_over(trained, cohort):
     folder, _ = trained
     before = (folder / "best.safetensors").read_bytes()

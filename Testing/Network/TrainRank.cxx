@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // TrainRank FOLDER EPOCHS IMAGES_PER_STEP [resume] [die|hang|stop|fail RANK]
 // One rank of a small training on slides without files, into the run folder. The named rank misbehaves in its second
-// epoch. Exit code 0: trained, 1: an error (printed), 3: stopped.
+// epoch. The environment variable LOSS names another loss than cross-entropy. Exit code 0: trained, 1: an error (printed), 3: stopped.
 #include "SyntheticSources.h"
 
 #include <cstdlib>
@@ -47,7 +47,12 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
   options.tileSize = 256;
   options.learningRateDecay = 0.5;
   options.ranks = Ranks::Join(Launch::Find());
-  Trainer trainer(NetworkDescription::Load("remedios2023"), options, folder);
+  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  if (const char * loss = std::getenv("LOSS"))
+  {
+    network.SetLoss(loss);
+  }
+  Trainer trainer(network, options, folder);
   trainer.AddTrainingSample(MakeSample("a", { 1100, 810 }, 1));
   trainer.AddTrainingSample(MakeSample("b", { 300, 700 }, 2));
   trainer.AddTrainingSample(MakeSample("c", { 512, 512 }, 3));

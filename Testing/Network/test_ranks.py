@@ -75,6 +75,14 @@ def test_ranks_make_the_bits_of_one_process(ranks, reference, tmp_path):
     assert read(tmp_path / "run") == files
 
 
+def test_dice_is_that_of_all_ranks(tmp_path, monkeypatch):
+    monkeypatch.setitem(CLEAN, "LOSS", "dice")
+    files = run_alone(tmp_path / "alone", 1, 3)
+    codes, outputs = finish(start(4, [tmp_path / "run", 1, 3]))
+    assert codes == [0] * 4, outputs
+    assert read(tmp_path / "run") == files
+
+
 def test_a_run_goes_on_with_another_number_of_ranks(reference, tmp_path):
     images_per_step, files = reference
     run = tmp_path / "run"

@@ -62,6 +62,19 @@ public:
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
 
+  /** What is minimized: "cross-entropy" or "dice"; empty, the default: what the network says. See
+   * gigapixel::NetworkDescription. */
+  itkSetStringMacro(Loss);
+  itkGetStringMacro(Loss);
+
+  /** Of the loss, one per class; empty, the default: what the network says. */
+  itkSetMacro(ClassWeights, std::vector<double>);
+  itkGetConstReferenceMacro(ClassWeights, std::vector<double>);
+
+  /** Pixels with this label take no part, nor do those with 255, the default. */
+  itkSetMacro(IgnoredLabel, int);
+  itkGetConstMacro(IgnoredLabel, int);
+
   /** Where the models and the history go; empty, the default: nothing is written. */
   itkSetStringMacro(RunFolder);
   itkGetStringMacro(RunFolder);
@@ -186,6 +199,8 @@ private:
 
   void Add(Split split, Definition definition);
 
+  gigapixel::NetworkDescription LoadNetwork() const;
+
   gigapixel::TrainingOptions GetOptions() const;
 
   void AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network);
@@ -193,6 +208,9 @@ private:
   bool Observe(const gigapixel::TrainingProgress & progress);
 
   std::string         m_Network{ "remedios2023" };
+  std::string         m_Loss;
+  std::vector<double> m_ClassWeights;
+  int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
   std::string         m_RunFolder;
   unsigned int        m_Level{ 0 };
   double              m_MicronsPerPixel{ 0 };

@@ -267,6 +267,25 @@ GigapixelUNetTrainer::ClearSamples()
   this->Modified();
 }
 
+gigapixel::NetworkDescription
+GigapixelUNetTrainer::LoadNetwork() const
+{
+  gigapixel::NetworkDescription network = gigapixel::NetworkDescription::Load(m_Network);
+  if (!m_Loss.empty())
+  {
+    network.SetLoss(m_Loss);
+  }
+  if (!m_ClassWeights.empty())
+  {
+    network.classWeights = m_ClassWeights;
+  }
+  if (m_IgnoredLabel != gigapixel::LabelSource::Ignored)
+  {
+    network.ignoredLabel = m_IgnoredLabel;
+  }
+  return network;
+}
+
 gigapixel::TrainingOptions
 GigapixelUNetTrainer::GetOptions() const
 {
@@ -377,7 +396,7 @@ GigapixelUNetTrainer::GenerateData()
   bool finished = false;
   try
   {
-    const auto network = gigapixel::NetworkDescription::Load(m_Network);
+    const auto network = this->LoadNetwork();
     state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
     this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
@@ -428,6 +447,13 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << m_Network << '\n';
+  os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
+  os << indent << "ClassWeights:";
+  for (const double weight : m_ClassWeights)
+  {
+    os << ' ' << weight;
+  }
+  os << '\n' << indent << "IgnoredLabel: " << m_IgnoredLabel << '\n';
   os << indent << "RunFolder: " << m_RunFolder << '\n';
   os << indent << "Samples: " << m_Implementation->definitions.size() << '\n';
   os << indent << "Level: " << m_Level << '\n';

@@ -82,10 +82,32 @@ MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
   return workload;
 }
 
+std::vector<double>
+ParseWeights(const std::string & text)
+{
+  std::vector<double> weights;
+  std::istringstream  fields(text);
+  for (std::string field; std::getline(fields, field, ',');)
+  {
+    const auto weight = ReadNumber(field);
+    if (!weight)
+    {
+      throw UsageError("--class-weights must be numbers separated by commas, not " + text + '.');
+    }
+    weights.push_back(*weight);
+  }
+  return weights;
+}
+
 void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
   trainer.SetNetwork(values.GetText("network"));
+  trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
+  trainer.SetClassWeights(values.Has("class-weights") ? ParseWeights(values.GetText("class-weights"))
+                                                      : std::vector<double>());
+  trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
+                                                      : LabelSource::Ignored);
   trainer.SetRunFolder(values.GetText("output"));
   trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);

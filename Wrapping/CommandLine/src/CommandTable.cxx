@@ -71,6 +71,9 @@ Label()
 Command
 Train()
 {
+  const Argument classWeights{
+    "class-weights", ArgumentType::Text, "W0,W1,...", "Weights of the classes in the loss; the network's by default."
+  };
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
   return {
@@ -88,6 +91,13 @@ Train()
       Level(),
       LevelResolution(),
       SlideResolution(),
+      Choice("loss",
+             { "network", "cross-entropy", "dice" },
+             "network",
+             "What is minimized: what the network's file says, cross-entropy (binary or softmax), or Dice of the whole "
+             "slide, which takes two passes over it."),
+      classWeights,
+      Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part, nor do those with 255."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
       Number("learning-rate-decay",
