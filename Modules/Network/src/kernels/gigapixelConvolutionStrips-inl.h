@@ -275,9 +275,10 @@ public:
       }
       LoadGradient(output, gradient, row, rows, column, columns);
       const int vectors = (columns + Lanes - 1) / Lanes;
-      ForEachChannelBlock(m_Convolution.outputChannels, [&](int channel, auto channels) HWY_ATTR {
+      ForEachChannelBlock(static_cast<int>(m_OpenChannels.size()), [&](int first, auto channels) HWY_ATTR {
+        const int * open = m_OpenChannels.data() + first;
         ForEachRowBlock(static_cast<int>(m_Taps.size()), [&](int tap, auto taps) HWY_ATTR {
-          this->template AddBlock<taps(), channels()>(tap, channel, rows, vectors);
+          this->template AddBlock<taps(), channels()>(tap, open, rows, vectors);
         });
       });
       if (++m_GroupsInLanes == GroupsPerFlush)
@@ -360,6 +361,7 @@ private:
                int                          columns)
   {
     const int size = m_Convolution.outputChannels * TPlanes::MaximumColumns;
+    m_OpenChannels.clear();
     for (int r = 0; r < rows; ++r)
     {
       float * target = m_Gradient.get() + r * size;
@@ -374,6 +376,30 @@ private:
         AddBias(target + o * TPlanes::MaximumColumns, o);
       }
     }
+    for (int o = 0; o < m_Convolution.outputChannels; ++o)
+    {
+      if (IsOpen(o, rows))
+      {
+        m_OpenChannels.push_back(o);
+      }
+    }
+  }
+
+  /** Whether a channel has a gradient anywhere in the group: ReLU is closed over whole stretches of glass. */
+  bool
+  IsOpen(int channel, int rows) const
+  {
+    const Floats d;
+    auto         any = hn::Zero(d);
+    for (int r = 0; r < rows; ++r)
+    {
+      const float * row = m_Gradient.get() + (r * m_Convolution.outputChannels + channel) * TPlanes::MaximumColumns;
+      for (int j = 0; j < TPlanes::MaximumColumns; j += Lanes)
+      {
+        any = hn::Or(any, hn::Load(d, row + j));
+      }
+    }
+    return !hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
   }
 
   /** [channel][column] of one row, and zeros up to the strip's end. */
@@ -416,13 +442,17 @@ private:
 
   template <int Taps, int Channels>
   void
-  AddBlock(int tap, int channel, int rows, int vectors)
+  AddBlock(int tap, const int * open, int rows, int vectors)
   {
     const Floats  d;
     const int     outputs = m_Convolution.outputChannels;
     const int     stride = m_Convolution.stride;
-    const float * gradients = m_Gradient.get() + channel * TPlanes::MaximumColumns;
+    const float * gradients[Channels];
     FloatVector   sums[Taps][Channels];
+    for (int c = 0; c < Channels; ++c)
+    {
+      gradients[c] = m_Gradient.get() + open[c] * TPlanes::MaximumColumns;
+    }
     for (int t = 0; t < Taps; ++t)
     {
       for (int c = 0; c < Channels; ++c)
@@ -446,7 +476,7 @@ private:
         }
         for (int c = 0; c < Channels; ++c)
         {
-          const auto gradient = hn::Load(d, gradients + (r * outputs + c) * TPlanes::MaximumColumns + j);
+          const auto gradient = hn::Load(d, gradients[c] + r * outputs * TPlanes::MaximumColumns + j);
           for (int t = 0; t < Taps; ++t)
           {
             sums[t][c] = hn::MulAdd(gradient, value[t], sums[t][c]);
@@ -454,12 +484,12 @@ private:
         }
       }
     }
-    float * target = m_LaneSums.get() + (static_cast<std::size_t>(tap) * outputs + channel) * Lanes;
+    float * target = m_LaneSums.get() + static_cast<std::size_t>(tap) * outputs * Lanes;
     for (int t = 0; t < Taps; ++t)
     {
       for (int c = 0; c < Channels; ++c)
       {
-        float * lanes = target + (t * outputs + c) * Lanes;
+        float * lanes = target + (t * outputs + open[c]) * Lanes;
         hn::Store(hn::Add(hn::Load(d, lanes), sums[t][c]), d, lanes);
       }
     }
@@ -492,11 +522,12 @@ private:
   int                                m_GroupsInLanes{ 0 };
   std::vector<const float *>         m_Rows; // planes of each pixel row that the group sees
   std::vector<Place>                 m_Taps;
-  hwy::AlignedFreeUniquePtr<float[]> m_Gradient;  // [row of the group][output channel][column]
-  hwy::AlignedFreeUniquePtr<float[]> m_Activated; // [output channel][column]
-  hwy::AlignedFreeUniquePtr<float[]> m_LaneSums;  // [tap][output channel][lane], of the latest groups
-  std::vector<double>                m_Sums;      // [tap][output channel], of the groups before
-  std::vector<LaneSums>              m_BiasSums;  // [output channel]
+  std::vector<int>                   m_OpenChannels; // of the group
+  hwy::AlignedFreeUniquePtr<float[]> m_Gradient;     // [row of the group][output channel][column]
+  hwy::AlignedFreeUniquePtr<float[]> m_Activated;    // [output channel][column]
+  hwy::AlignedFreeUniquePtr<float[]> m_LaneSums;     // [tap][output channel][lane], of the latest groups
+  std::vector<double>                m_Sums;         // [tap][output channel], of the groups before
+  std::vector<LaneSums>              m_BiasSums;     // [output channel]
 };
 
 /** Calls f(first column, number of columns) for strips that cover [0, width). */
