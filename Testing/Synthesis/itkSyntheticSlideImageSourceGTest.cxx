@@ -22,6 +22,8 @@ struct Settings
   itk::SizeValueType width{ 1500 }, height{ 1100 };
   unsigned           seed{ 1 };
   double             mpp{ 0.5 };
+  bool               artifacts{ false };
+  bool               brown{ false };
 };
 
 template <typename TSource>
@@ -32,6 +34,8 @@ MakeSource(const Settings & settings)
   source->SetSize(settings.width, settings.height);
   source->SetSeed(settings.seed);
   source->SetMicronsPerPixel(settings.mpp);
+  source->SetArtifacts(settings.artifacts);
+  source->SetBrown(settings.brown);
   return source;
 }
 
@@ -133,12 +137,14 @@ TEST(SyntheticSlide, AnyRegionIsTheCropOfTheWhole)
   CheckRegions<Slide>({ 1500, 1100, 1, 0.5 });
   CheckRegions<Slide>({ 900, 1333, 4, 0.26 });
   CheckRegions<Slide>({ 700, 500, 3, 4.0 });
+  CheckRegions<Slide>({ 1100, 900, 2, 1.0, true });
 }
 
 TEST(SyntheticSlideTruth, AnyRegionIsTheCropOfTheWhole)
 {
   CheckRegions<Truth>({ 1500, 1100, 1, 0.5 });
   CheckRegions<Truth>({ 900, 1333, 4, 0.26 });
+  CheckRegions<Truth>({ 1100, 900, 2, 1.0, true });
 }
 
 TEST(SyntheticSlide, ThreadsDoNotMatter)
@@ -225,6 +231,73 @@ TEST(SyntheticSlideTruth, TissueIsStained)
   }
   EXPECT_GT(sum[0] / count[0], 225.0);
   EXPECT_LT(sum[1] / count[1], 190.0);
+}
+
+/** Each of the artifacts is there, and what hides tissue is none in the truth. */
+TEST(SyntheticSlide, ArtifactsAreDrawn)
+{
+  const Settings plain{ 1500, 1500, 5, 2.0 };
+  Settings       with = plain;
+  with.artifacts = true;
+  const auto before = Draw<Slide>(plain);
+  const auto after = Draw<Slide>(with);
+  const auto truth = Draw<Truth>(with);
+  long       black = 0;
+  long       unscanned = 0;
+  long       hiding = 0;
+  long       blue = 0;
+  long       red = 0;
+  long       orange = 0;
+  long       grayOnGlass = 0;
+  for (itk::ImageRegionConstIteratorWithIndex<Slide::OutputImageType> at(after, after->GetBufferedRegion());
+       !at.IsAtEnd();
+       ++at)
+  {
+    const auto pixel = at.Get();
+    const auto least = std::min({ pixel[0], pixel[1], pixel[2] });
+    const auto most = std::max({ pixel[0], pixel[1], pixel[2] });
+    const bool isBeyond = most == 0 || least == 255;
+    black += most == 0;
+    unscanned += least == 255;
+    hiding += isBeyond && truth->GetPixel(at.GetIndex()) != 0;
+    blue += pixel[2] > pixel[0] + 100;
+    red += pixel[0] > pixel[1] + 110 && pixel[2] < 130;
+    orange += pixel[0] > pixel[2] + 130;
+    grayOnGlass += most < 150 && most - least < 12 && before->GetPixel(at.GetIndex())[1] > 235; // bubbles' rings, edge
+  }
+  const long area = 1500 * 1500;
+  EXPECT_GT(black, area * 2 / 100);
+  EXPECT_GT(unscanned, area / 300);
+  EXPECT_EQ(hiding, 0);
+  EXPECT_GT(blue, 1000);
+  EXPECT_GT(red, 1000);
+  EXPECT_GT(orange, 1000);
+  EXPECT_GT(grayOnGlass, 500);
+}
+
+/** Diaminobenzidine absorbs blue most, eosin green. */
+TEST(SyntheticSlide, BrownIsBrown)
+{
+  Settings settings{ 800, 800, 2, 1.0 };
+  for (const bool brown : { false, true })
+  {
+    settings.brown = brown;
+    const auto slide = Draw<Slide>(settings);
+    const auto truth = Draw<Truth>(settings);
+    double     green = 0.0;
+    double     blue = 0.0;
+    for (itk::ImageRegionConstIteratorWithIndex<Slide::OutputImageType> at(slide, slide->GetBufferedRegion());
+         !at.IsAtEnd();
+         ++at)
+    {
+      if (truth->GetPixel(at.GetIndex()) == 255)
+      {
+        green += at.Get()[1];
+        blue += at.Get()[2];
+      }
+    }
+    EXPECT_EQ(blue < green, brown);
+  }
 }
 
 TEST(SyntheticSlide, AnotherSeedIsAnotherSpecimen)

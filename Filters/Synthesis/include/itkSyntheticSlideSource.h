@@ -52,6 +52,17 @@ public:
   itkSetMacro(MicronsPerPixel, double);
   itkGetConstMacro(MicronsPerPixel, double);
 
+  /** Stained brown (diaminobenzidine, as in immunohistochemistry) where it would be stained with eosin. Default off. */
+  itkSetMacro(Brown, bool);
+  itkGetConstMacro(Brown, bool);
+  itkBooleanMacro(Brown);
+
+  /** With what laboratories and scanners leave on slides: pens of five colors, threads, clumps of debris, air bubbles,
+   * the coverslip's edge, seams of the scan, a black frame, an unscanned corner. Default off. */
+  itkSetMacro(Artifacts, bool);
+  itkGetConstMacro(Artifacts, bool);
+  itkBooleanMacro(Artifacts);
+
 protected:
   SyntheticSlideSource();
   ~SyntheticSlideSource() override;
@@ -70,6 +81,8 @@ private:
   Size<2>                                          m_Size{ { 4096, 4096 } };
   unsigned int                                     m_Seed{ 1 };
   double                                           m_MicronsPerPixel{ 0.5 };
+  bool                                             m_Brown{ false };
+  bool                                             m_Artifacts{ false };
   std::shared_ptr<const gigapixel::SyntheticScene> m_Scene;
 };
 

@@ -454,6 +454,10 @@ SyntheticScene::DrawBlock(const SceneRegion & region, std::uint8_t * rgb, std::i
       DrawCell(canvas, shapes, kinds, cellX, cellY, rgb, rowBytes);
     }
   }
+  if (m_Artifacts != nullptr)
+  {
+    m_Artifacts->Draw(region, rgb, rowBytes);
+  }
 }
 
 } // namespace gigapixel

@@ -10,8 +10,6 @@ namespace gigapixel
 {
 namespace
 {
-constexpr double Pi = 3.14159265358979323846;
-
 /** Every use of chance has a stream of its own. */
 enum Stream : std::uint32_t
 {
@@ -46,18 +44,6 @@ UpperQuantile(std::vector<double> values, double share)
   const auto rank = static_cast<std::size_t>((1.0 - share) * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank), values.end());
   return values[rank];
-}
-
-double
-DistanceToSegment(double x, double y, double ax, double ay, double bx, double by)
-{
-  const double dx = bx - ax;
-  const double dy = by - ay;
-  const double length = dx * dx + dy * dy;
-  const double t = length > 0.0 ? std::clamp(((x - ax) * dx + (y - ay) * dy) / length, 0.0, 1.0) : 0.0;
-  const double ex = x - ax - t * dx;
-  const double ey = y - ay - t * dy;
-  return std::sqrt(ex * ex + ey * ey);
 }
 } // namespace
 
@@ -238,35 +224,16 @@ SyntheticLayout::SetThresholds()
   }
 }
 
-SyntheticLayout::Stroke
+SyntheticStroke
 SyntheticLayout::DrawStroke(std::int32_t candidate) const
 {
-  constexpr int points = 24;
-  const auto    stream = m_Seed + StrokeStream + static_cast<std::uint32_t>(candidate) * 32;
-  const double  side = std::min(m_Width, m_Height);
-  const double  length = side * HashBetween(stream, 1, 0.35, 0.65);
-  double        x = m_Width * HashBetween(stream, 2, 0.04, 0.96);
-  double        y = m_Height * HashBetween(stream, 3, 0.04, 0.96);
-  double        angle = HashBetween(stream, 4, 0.0, 2.0 * Pi);
-  const double  turn = HashBetween(stream, 5, -1.6, 1.6) / points;
-  Stroke        stroke;
-  stroke.halfWidth = 0.5 * std::min(450.0, side * HashBetween(stream, 6, 0.018, 0.030));
-  for (int i = 0; i < points; ++i)
-  {
-    stroke.x.push_back(x);
-    stroke.y.push_back(y);
-    angle += turn + 0.10 * (2.0 * HashUnit(stream, 7, i) - 1.0);
-    x += length / points * std::cos(angle);
-    y += length / points * std::sin(angle);
-  }
-  const auto   xs = std::minmax_element(stroke.x.begin(), stroke.x.end());
-  const auto   ys = std::minmax_element(stroke.y.begin(), stroke.y.end());
-  const double reach = 1.5 * stroke.halfWidth;
-  stroke.left = *xs.first - reach;
-  stroke.right = *xs.second + reach;
-  stroke.top = *ys.first - reach;
-  stroke.bottom = *ys.second + reach;
-  return stroke;
+  const auto   stream = m_Seed + StrokeStream + static_cast<std::uint32_t>(candidate) * 32;
+  const double side = std::min(m_Width, m_Height);
+  return { stream,
+           m_Width,
+           m_Height,
+           side * HashBetween(stream, 1, 0.35, 0.65),
+           0.5 * std::min(450.0, side * HashBetween(stream, 6, 0.018, 0.030)) };
 }
 
 /** Of many strokes that chance offers, those that run over glass: people mark beside the tissue. */
@@ -281,12 +248,12 @@ SyntheticLayout::PlaceStrokes()
   std::vector<std::pair<double, int>> offers;
   for (int i = 0; i < candidates; ++i)
   {
-    const Stroke stroke = DrawStroke(i);
-    double       cost = 0.0;
-    for (std::size_t p = 0; p < stroke.x.size(); ++p)
+    const SyntheticStroke stroke = DrawStroke(i);
+    double                cost = 0.0;
+    for (std::size_t p = 0; p < stroke.GetX().size(); ++p)
     {
-      const double x = stroke.x[p];
-      const double y = stroke.y[p];
+      const double x = stroke.GetX()[p];
+      const double y = stroke.GetY()[p];
       const bool   outside = x < 0.0 || y < 0.0 || x > m_Width || y > m_Height;
       cost += outside ? 1.0 : 0.0;
       cost += std::clamp(0.5 + GetTissueDepth(x, y) / (0.05 * side), 0.0, 1.0);
@@ -304,21 +271,12 @@ double
 SyntheticLayout::GetPenDepth(double x, double y) const
 {
   double depth = -1e9;
-  for (const Stroke & stroke : m_Strokes)
+  for (const SyntheticStroke & stroke : m_Strokes)
   {
-    if (x < stroke.left || x > stroke.right || y < stroke.top || y > stroke.bottom)
-    {
-      continue;
-    }
-    double distance = 1e9;
-    for (std::size_t i = 1; i < stroke.x.size(); ++i)
-    {
-      distance =
-        std::min(distance, DistanceToSegment(x, y, stroke.x[i - 1], stroke.y[i - 1], stroke.x[i], stroke.y[i]));
-    }
-    const double wobble =
-      SmoothNoise(m_Seed + StrokeStream, x / (2.0 * stroke.halfWidth), y / (2.0 * stroke.halfWidth));
-    depth = std::max(depth, stroke.halfWidth * (1.0 + 0.2 * wobble) - distance);
+    const double distance = stroke.GetDistance(x, y);
+    const double halfWidth = stroke.GetHalfWidth();
+    const double wobble = SmoothNoise(m_Seed + StrokeStream, x / (2.0 * halfWidth), y / (2.0 * halfWidth));
+    depth = std::max(depth, halfWidth * (1.0 + 0.2 * wobble) - distance);
   }
   return depth;
 }

@@ -2,6 +2,8 @@
 #ifndef gigapixelSyntheticLayout_h
 #define gigapixelSyntheticLayout_h
 
+#include "gigapixelSyntheticStroke.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -49,31 +51,24 @@ private:
     double x, y, radiusX, radiusY, cosine, sine;
   };
 
-  struct Stroke
-  {
-    std::vector<double> x, y; // points of a polyline
-    double              halfWidth;
-    double              left, right, top, bottom; // its box
-  };
+  void            PlacePieces(double left, double top, double right, double bottom, unsigned count, unsigned number);
+  void            SetThresholds();
+  void            PlaceStrokes();
+  SyntheticStroke DrawStroke(std::int32_t candidate) const;
+  double          GetOutline(double x, double y) const;
+  double          GetHoleField(double x, double y) const;
+  double          GetTearDepth(double x, double y) const;
 
-  void   PlacePieces(double left, double top, double right, double bottom, unsigned count, unsigned number);
-  void   SetThresholds();
-  void   PlaceStrokes();
-  Stroke DrawStroke(std::int32_t candidate) const;
-  double GetOutline(double x, double y) const;
-  double GetHoleField(double x, double y) const;
-  double GetTearDepth(double x, double y) const;
-
-  double              m_Width;
-  double              m_Height;
-  std::uint32_t       m_Seed;
-  double              m_PieceRadius{ 0.0 };
-  double              m_OutlineThreshold{ 0.0 };
-  double              m_HoleThreshold{ 1e9 };
-  double              m_PaleThreshold{ 1e9 };
-  double              m_FatThreshold{ 1e9 };
-  std::vector<Piece>  m_Pieces;
-  std::vector<Stroke> m_Strokes;
+  double                       m_Width;
+  double                       m_Height;
+  std::uint32_t                m_Seed;
+  double                       m_PieceRadius{ 0.0 };
+  double                       m_OutlineThreshold{ 0.0 };
+  double                       m_HoleThreshold{ 1e9 };
+  double                       m_PaleThreshold{ 1e9 };
+  double                       m_FatThreshold{ 1e9 };
+  std::vector<Piece>           m_Pieces;
+  std::vector<SyntheticStroke> m_Strokes;
 };
 
 } // namespace gigapixel

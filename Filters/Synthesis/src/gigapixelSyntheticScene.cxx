@@ -56,7 +56,12 @@ ToDensities(double red, double green, double blue)
 }
 } // namespace
 
-SyntheticScene::SyntheticScene(std::int64_t width, std::int64_t height, double micronsPerPixel, unsigned seed)
+SyntheticScene::SyntheticScene(std::int64_t width,
+                               std::int64_t height,
+                               double       micronsPerPixel,
+                               unsigned     seed,
+                               bool         brown,
+                               bool         artifacts)
   : m_Width(width)
   , m_Height(height)
   , m_PixelSize(static_cast<FixedLength>(micronsPerPixel * 65536.0 + 0.5))
@@ -69,6 +74,13 @@ SyntheticScene::SyntheticScene(std::int64_t width, std::int64_t height, double m
   m_Haematoxylin = ToDensities(HashBetween(stream, 3, 0.70, 0.90), 1.0, HashBetween(stream, 4, 0.38, 0.55));
   m_EosinStrength = static_cast<std::int32_t>(1024 * HashBetween(stream, 5, 0.36, 0.52));
   m_HaematoxylinStrength = static_cast<std::int32_t>(1024 * HashBetween(stream, 6, 0.85, 1.20));
+  if (brown)
+  {
+    // A. C. Ruifrok and D. A. Johnston (Anal. Quant. Cytol. Histol. 23:291, 2001) measured the two stains' vectors.
+    m_Eosin = ToDensities(0.268 / 0.570, 1.0, 0.776 / 0.570);
+    m_Haematoxylin = ToDensities(0.650 / 0.704, 1.0, 0.286 / 0.704);
+    m_HaematoxylinStrength = m_HaematoxylinStrength * 3 / 5;
+  }
   const std::array<std::int32_t, 3> inks[] = { ToDensities(1.30, 0.80, 0.22),
                                                ToDensities(1.25, 0.45, 0.95),
                                                ToDensities(1.35, 1.40, 1.25),
@@ -90,6 +102,10 @@ SyntheticScene::SyntheticScene(std::int64_t width, std::int64_t height, double m
     m_Cosine[i] = static_cast<std::int32_t>(std::lround(1024.0 * std::cos(3.14159265358979 * i / 64.0)));
     m_Sine[i] = static_cast<std::int32_t>(std::lround(1024.0 * std::sin(3.14159265358979 * i / 64.0)));
   }
+  if (artifacts)
+  {
+    m_Artifacts = std::make_unique<const SyntheticArtifacts>(width, height, micronsPerPixel, m_Layout, m_Seed);
+  }
 }
 
 double
@@ -103,7 +119,6 @@ SyntheticScene::GetShapes(std::int64_t blockX, std::int64_t blockY) const
 {
   Shapes shapes;
   shapes.anyTissue = false;
-  shapes.anyPen = false;
   for (int j = 0; j < ShapeNodes; ++j)
   {
     for (int i = 0; i < ShapeNodes; ++i)
@@ -114,7 +129,6 @@ SyntheticScene::GetShapes(std::int64_t blockX, std::int64_t blockY) const
       node.tissue = ToDepth(m_Layout.GetTissueDepth(x, y));
       node.pen = ToDepth(m_Layout.GetPenDepth(x, y));
       shapes.anyTissue = shapes.anyTissue || node.tissue > -RoughnessLimit;
-      shapes.anyPen = shapes.anyPen || node.pen > -RoughnessLimit;
     }
   }
   return shapes;
@@ -213,19 +227,19 @@ SyntheticScene::Classify(const ShapeNode & shape, FixedLength x, FixedLength y) 
 }
 
 void
-SyntheticScene::ClassifyBlock(const SceneRegion & region, Matter * matter, std::int64_t rowLength) const
+SyntheticScene::MarkTissue(const SceneRegion & region, std::uint8_t * mask, std::int64_t rowLength) const
 {
   const std::int64_t blockSize = GetBlockSize();
   const std::int64_t blockX = region.x / blockSize;
   const std::int64_t blockY = region.y / blockSize;
   const Shapes       shapes = GetShapes(blockX, blockY);
-  const int          mask = (1 << m_NodeShift) - 1;
+  const int          inCell = (1 << m_NodeShift) - 1;
   for (std::int64_t y = region.y; y < region.y + region.height; ++y)
   {
-    Matter * row = matter + (y - region.y) * rowLength;
-    if (!shapes.anyTissue && !shapes.anyPen)
+    std::uint8_t * row = mask + (y - region.y) * rowLength;
+    if (!shapes.anyTissue)
     {
-      std::fill_n(row, region.width, Matter::Glass);
+      std::fill_n(row, region.width, std::uint8_t{ 0 });
       continue;
     }
     const int j = static_cast<int>(y - blockY * blockSize) >> m_NodeShift;
@@ -236,12 +250,16 @@ SyntheticScene::ClassifyBlock(const SceneRegion & region, Matter * matter, std::
       const ShapeNode & b = shapes.nodes[j][i + 1];
       const ShapeNode & c = shapes.nodes[j + 1][i];
       const ShapeNode & d = shapes.nodes[j + 1][i + 1];
-      const int         tx = static_cast<int>(x) & mask;
-      const int         ty = static_cast<int>(y) & mask;
+      const int         tx = static_cast<int>(x) & inCell;
+      const int         ty = static_cast<int>(y) & inCell;
       const ShapeNode   shape{ InterpolateNodes(a.tissue, b.tissue, c.tissue, d.tissue, tx, ty, m_NodeShift),
                              InterpolateNodes(a.pen, b.pen, c.pen, d.pen, tx, ty, m_NodeShift) };
-      row[x - region.x] = Classify(shape, GetPosition(x), GetPosition(y));
+      row[x - region.x] = Classify(shape, GetPosition(x), GetPosition(y)) == Matter::Tissue ? 255 : 0;
     }
+  }
+  if (m_Artifacts != nullptr)
+  {
+    m_Artifacts->Hide(region, mask, rowLength);
   }
 }
 

@@ -2,24 +2,18 @@
 #ifndef gigapixelSyntheticScene_h
 #define gigapixelSyntheticScene_h
 
+#include "gigapixelSyntheticArtifacts.h"
 #include "gigapixelSyntheticLayout.h"
 #include "gigapixelSyntheticNoise.h"
+#include "gigapixelSceneRegion.h"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace gigapixel
 {
-
-/** A rectangle of pixels of the slide. */
-struct SceneRegion
-{
-  std::int64_t x{ 0 };
-  std::int64_t y{ 0 };
-  std::int64_t width{ 0 };
-  std::int64_t height{ 0 };
-};
 
 /** \class SyntheticScene
  * \brief A slide as a function of the pixel: its colors, and what it shows.
@@ -31,16 +25,14 @@ struct SceneRegion
 class SyntheticScene
 {
 public:
-  /** Pixels of the slide, micrometers per pixel in 0.1..8, specimen. */
-  SyntheticScene(std::int64_t width, std::int64_t height, double micronsPerPixel, unsigned seed);
-
-  /** What a pixel shows. Pen wins over tissue, tissue over glass. */
-  enum class Matter : std::uint8_t
-  {
-    Glass,
-    Tissue,
-    Pen
-  };
+  /** Pixels of the slide, micrometers per pixel in 0.1..8, specimen; diaminobenzidine (brown) in place of eosin;
+   * SyntheticArtifacts on top. */
+  SyntheticScene(std::int64_t width,
+                 std::int64_t height,
+                 double       micronsPerPixel,
+                 unsigned     seed,
+                 bool         brown,
+                 bool         artifacts);
 
   /** Side in pixels of a block. Blocks sit at multiples of it. */
   std::int64_t
@@ -49,14 +41,22 @@ public:
     return std::int64_t{ CellsPerBlock } << m_NodeShift;
   }
 
-  /** Writes what the pixels of a region show, row by row; the region must lie in one block. Rows are \a rowLength
-   * apart. */
-  void ClassifyBlock(const SceneRegion & region, Matter * matter, std::int64_t rowLength) const;
+  /** Writes 255 where the pixels of a region show tissue, else 0; the region must lie in one block. Rows are
+   * \a rowLength apart. */
+  void MarkTissue(const SceneRegion & region, std::uint8_t * mask, std::int64_t rowLength) const;
 
   /** Writes the RGB pixels of a region that lies in one block. Rows are \a rowBytes apart. */
   void DrawBlock(const SceneRegion & region, std::uint8_t * rgb, std::int64_t rowBytes) const;
 
 private:
+  /** What a pixel shows. Pen wins over tissue, tissue over glass. */
+  enum class Matter : std::uint8_t
+  {
+    Glass,
+    Tissue,
+    Pen
+  };
+
   static constexpr int CellsPerBlock = 8;
   static constexpr int ShapeNodes = CellsPerBlock + 1;
   static constexpr int Margin =
@@ -82,7 +82,6 @@ private:
   {
     ShapeNode nodes[ShapeNodes][ShapeNodes];
     bool      anyTissue;
-    bool      anyPen;
   };
 
   struct Kinds
@@ -149,22 +148,23 @@ private:
   std::int32_t                GetFatMembrane(FixedLength x, FixedLength y) const;
   std::array<std::int32_t, 3> GetPenDensity(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
-  std::int64_t                 m_Width;
-  std::int64_t                 m_Height;
-  FixedLength                  m_PixelSize;
-  std::uint32_t                m_Seed;
-  int                          m_NodeShift; // a node each 2^shift pixels
-  SyntheticLayout              m_Layout;
-  std::array<std::int32_t, 3>  m_Eosin;        // optical density of red, green, blue, 1/1024 per unit of stain
-  std::array<std::int32_t, 3>  m_Haematoxylin; //
-  std::array<std::int32_t, 3>  m_Pen;
-  std::array<std::int32_t, 3>  m_GlassLight; // 1/16 gray level
-  std::int32_t                 m_EosinStrength;
-  std::int32_t                 m_HaematoxylinStrength;
-  std::int32_t                 m_FiberCosine, m_FiberSine; // 1/1024
-  unsigned                     m_FiberDirection;           // of 64
-  std::vector<std::int32_t>    m_Transmission;             // of optical density i / 1024, 1/65536
-  std::array<std::int32_t, 64> m_Cosine, m_Sine;           // 1/1024, of directions over a half turn
+  std::int64_t                              m_Width;
+  std::int64_t                              m_Height;
+  FixedLength                               m_PixelSize;
+  std::uint32_t                             m_Seed;
+  int                                       m_NodeShift; // a node each 2^shift pixels
+  SyntheticLayout                           m_Layout;
+  std::array<std::int32_t, 3>               m_Eosin; // optical density of red, green, blue, 1/1024 per unit of stain
+  std::array<std::int32_t, 3>               m_Haematoxylin; //
+  std::array<std::int32_t, 3>               m_Pen;
+  std::array<std::int32_t, 3>               m_GlassLight; // 1/16 gray level
+  std::int32_t                              m_EosinStrength;
+  std::int32_t                              m_HaematoxylinStrength;
+  std::int32_t                              m_FiberCosine, m_FiberSine; // 1/1024
+  unsigned                                  m_FiberDirection;           // of 64
+  std::vector<std::int32_t>                 m_Transmission;             // of optical density i / 1024, 1/65536
+  std::array<std::int32_t, 64>              m_Cosine, m_Sine;           // 1/1024, of directions over a half turn
+  std::unique_ptr<const SyntheticArtifacts> m_Artifacts;                // null: none
 };
 
 } // namespace gigapixel

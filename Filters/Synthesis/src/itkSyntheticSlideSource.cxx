@@ -40,8 +40,12 @@ SyntheticSlideSource<TOutputImage>::GenerateOutputInformation()
                       << " micrometers per pixel are not possible; the tissue is drawn for 0.1 to 8");
   }
   // One scene for all regions; a change of the settings comes through here.
-  m_Scene = std::make_shared<gigapixel::SyntheticScene>(
-    static_cast<std::int64_t>(m_Size[0]), static_cast<std::int64_t>(m_Size[1]), m_MicronsPerPixel, m_Seed);
+  m_Scene = std::make_shared<gigapixel::SyntheticScene>(static_cast<std::int64_t>(m_Size[0]),
+                                                        static_cast<std::int64_t>(m_Size[1]),
+                                                        m_MicronsPerPixel,
+                                                        m_Seed,
+                                                        m_Brown,
+                                                        m_Artifacts);
   TOutputImage *                     output = this->GetOutput();
   typename TOutputImage::SpacingType spacing;
   spacing.Fill(m_MicronsPerPixel / 1000.0);
@@ -92,6 +96,8 @@ SyntheticSlideSource<TOutputImage>::PrintSelf(std::ostream & os, Indent indent) 
   os << indent << "Size: " << m_Size << '\n';
   os << indent << "Seed: " << m_Seed << '\n';
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
+  os << indent << "Brown: " << m_Brown << '\n';
+  os << indent << "Artifacts: " << m_Artifacts << '\n';
 }
 
 template class SyntheticSlideSource<Image<unsigned char, 2>>;

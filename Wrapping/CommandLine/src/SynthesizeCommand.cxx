@@ -31,6 +31,7 @@ DescribeMaking(const ArgumentValues & values, unsigned channels)
   const auto size = values.GetExtent("size");
   return "synthesize size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) +
          " seed=" + std::to_string(values.GetInteger("seed")) + " mpp=" + FormatNumber(values.GetNumber("mpp"), 6) +
+         (values.Has("brown") ? " brown" : "") + (values.Has("artifacts") ? " artifacts" : "") +
          (channels == 3 ? " quality=" + std::to_string(values.GetInteger("quality")) : "");
 }
 
@@ -57,6 +58,8 @@ Draw(const std::string & file, itk::PyramidTIFFImageIO * io, const ArgumentValue
   source->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
   source->SetSeed(static_cast<unsigned>(values.GetInteger("seed")));
   source->SetMicronsPerPixel(values.GetNumber("mpp"));
+  source->SetBrown(values.Has("brown"));
+  source->SetArtifacts(values.Has("artifacts"));
   Progress progress(session, "synthesize " + file, static_cast<double>(size[0]) * static_cast<double>(size[1]));
   WritePyramid(source->GetOutput(), file, io, progress);
   progress.Finish();
