@@ -86,7 +86,7 @@ TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
   std::string message;
   try
   {
-    Make({ 16000, 64000 }, Strategy::Streamed, 100 * MiB, 2);
+    Make({ 16000, 64000 }, Strategy::Streamed, 8 * MiB, 2);
   }
   catch (const std::runtime_error & error)
   {
