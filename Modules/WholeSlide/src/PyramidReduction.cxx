@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidReduction.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -43,25 +44,23 @@ GetMean(TSum sum)
   }
 }
 
-/** From the sums of two rows: a lone last column counts twice, as a lone last row does in the sums. */
+/** From the sums of two rows, which are overwritten: a lone last column counts twice, as a lone last row does in the
+ * sums. The mean of every pixel with the next one is twice the work, but without gaps between what is read: compilers
+ * make vectors of it. */
 template <std::size_t VChannels, typename TSample>
 void
-AverageSums(const SumOf<TSample> * sums, std::size_t width, TSample * to)
+AverageSums(std::vector<SumOf<TSample>> & sums, std::vector<TSample> & means, std::size_t width, TSample * to)
 {
-  for (std::size_t x = 0; x < width / 2; ++x)
+  std::copy_n(sums.end() - 2 * VChannels, VChannels, sums.end() - VChannels);
+  for (std::size_t i = 0; i < width * VChannels; ++i)
   {
-    for (std::size_t c = 0; c < VChannels; ++c)
-    {
-      const auto sum = sums[2 * x * VChannels + c] + sums[(2 * x + 1) * VChannels + c];
-      to[x * VChannels + c] = GetMean<TSample>(static_cast<SumOf<TSample>>(sum));
-    }
+    means[i] = GetMean<TSample>(static_cast<SumOf<TSample>>(sums[i] + sums[i + VChannels]));
   }
-  if (width % 2 == 1)
+  for (std::size_t x = 0; x < (width + 1) / 2; ++x)
   {
     for (std::size_t c = 0; c < VChannels; ++c)
     {
-      const auto sum = sums[(width - 1) * VChannels + c];
-      to[(width / 2) * VChannels + c] = GetMean<TSample>(static_cast<SumOf<TSample>>(sum + sum));
+      to[x * VChannels + c] = means[2 * x * VChannels + c];
     }
   }
 }
@@ -85,18 +84,20 @@ void
 ReduceByMean(const PixelBlock<const TSample> & from, const PixelBlock<TSample> & to)
 {
   using Sum = SumOf<TSample>;
-  std::vector<Sum> sums(from.width * from.channels);
+  const std::size_t    samples = from.width * from.channels;
+  std::vector<Sum>     sums(samples + from.channels); // and the last pixel again
+  std::vector<TSample> means(samples);
   for (std::size_t y = 0; y < from.height; y += 2)
   {
     const TSample * first = from.samples + y * from.rowSamples;
     const TSample * second = y + 1 < from.height ? first + from.rowSamples : first;
-    for (std::size_t i = 0; i < sums.size(); ++i)
+    for (std::size_t i = 0; i < samples; ++i)
     {
       sums[i] = static_cast<Sum>(static_cast<Sum>(first[i]) + static_cast<Sum>(second[i]));
     }
     TSample * target = to.samples + y / 2 * to.rowSamples;
-    from.channels == 1 ? AverageSums<1>(sums.data(), from.width, target)
-                       : AverageSums<3>(sums.data(), from.width, target);
+    from.channels == 1 ? AverageSums<1>(sums, means, from.width, target)
+                       : AverageSums<3>(sums, means, from.width, target);
   }
 }
 

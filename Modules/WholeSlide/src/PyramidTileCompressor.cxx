@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTileCompressor.h"
 
+#include <cstring>
 #include <libdeflate.h>
 #include <new>
 #include <stdexcept>
@@ -19,25 +20,29 @@ public:
   {}
 
   void
-  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) final
+  Compress(const std::uint8_t * tile, std::size_t rowBytes, std::vector<std::uint8_t> & compressed) final
   {
     const std::size_t side = m_Format.tileSize;
     const std::size_t rowSamples = side * m_Format.channels;
-    std::size_t       bytes = side * rowSamples * m_Format.GetSampleBytes();
-    if (m_Format.HasPredictor())
+    const std::size_t tileRowBytes = rowSamples * m_Format.GetSampleBytes();
+    std::size_t       size = side * tileRowBytes;
+    m_Samples.resize(size);
+    for (std::size_t row = 0; row < side; ++row)
     {
-      for (std::size_t row = 0; row < side; ++row)
+      std::uint8_t * const samples = m_Samples.data() + row * tileRowBytes;
+      std::memcpy(samples, tile + row * rowBytes, tileRowBytes);
+      if (m_Format.HasPredictor())
       {
         m_Format.sample == PyramidFormat::Sample::UInt16
-          ? TakeDifferences(reinterpret_cast<std::uint16_t *>(tile) + row * rowSamples, rowSamples)
-          : TakeDifferences(tile + row * rowSamples, rowSamples);
+          ? TakeDifferences(reinterpret_cast<std::uint16_t *>(samples), rowSamples)
+          : TakeDifferences(samples, rowSamples);
       }
     }
-    else if (m_Format.sample == PyramidFormat::Sample::Bit)
+    if (m_Format.sample == PyramidFormat::Sample::Bit)
     {
-      bytes = PackBits(tile, bytes);
+      size = PackBits(m_Samples.data(), size);
     }
-    CompressBytes(tile, bytes, compressed);
+    CompressBytes(m_Samples.data(), size, compressed);
   }
 
 protected:
@@ -77,7 +82,8 @@ private:
     return count / 8;
   }
 
-  PyramidFormat m_Format;
+  PyramidFormat             m_Format;
+  std::vector<std::uint8_t> m_Samples;
 };
 
 class DeflateCompressor final : public BytesCompressor

@@ -18,9 +18,9 @@ class PyramidTileCompressor
 public:
   virtual ~PyramidTileCompressor() = default;
 
-  /** \a tile: tileSize rows of tileSize pixels of interleaved channels without gaps; it may be changed. Replaces
+  /** \a tile: tileSize rows of tileSize pixels of interleaved channels, \a rowBytes from one row to the next. Replaces
    * \a compressed. */
-  virtual void Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) = 0;
+  virtual void Compress(const std::uint8_t * tile, std::size_t rowBytes, std::vector<std::uint8_t> & compressed) = 0;
 
   /** The tables that all JPEG tiles share (value of TIFF tag 347); empty for others. */
   virtual std::vector<std::uint8_t>

@@ -92,12 +92,11 @@ public:
   ~JPEGCompressor() override { jpeg_destroy_compress(&m_Compress); }
 
   void
-  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) override
+  Compress(const std::uint8_t * tile, std::size_t rowBytes, std::vector<std::uint8_t> & compressed) override
   {
-    const std::size_t rowBytes = std::size_t{ m_Format.tileSize } * m_Format.channels;
     for (std::size_t row = 0; row < m_Rows.size(); ++row)
     {
-      m_Rows[row] = tile + row * rowBytes;
+      m_Rows[row] = const_cast<JSAMPROW>(tile + row * rowBytes); // libjpeg only reads them
     }
     m_Destination.bytes = &compressed;
     if (setjmp(m_Error.jump))

@@ -18,12 +18,13 @@ public:
   {}
 
   void
-  Compress(std::uint8_t * tile, std::vector<std::uint8_t> & compressed) override
+  Compress(const std::uint8_t * tile, std::size_t rowBytes, std::vector<std::uint8_t> & compressed) override
   {
+    const int                                                stride = static_cast<int>(rowBytes);
     std::uint8_t *                                           bytes = nullptr;
     const std::size_t                                        size = m_Quality == 100
-                                                                      ? WebPEncodeLosslessRGB(tile, m_Side, m_Side, 3 * m_Side, &bytes)
-                                                                      : WebPEncodeRGB(tile, m_Side, m_Side, 3 * m_Side, static_cast<float>(m_Quality), &bytes);
+                                                                      ? WebPEncodeLosslessRGB(tile, m_Side, m_Side, stride, &bytes)
+                                                                      : WebPEncodeRGB(tile, m_Side, m_Side, stride, static_cast<float>(m_Quality), &bytes);
     const std::unique_ptr<std::uint8_t, decltype(&WebPFree)> owner(bytes, &WebPFree);
     if (size == 0)
     {

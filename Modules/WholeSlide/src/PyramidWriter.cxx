@@ -114,8 +114,20 @@ struct PyramidWriter::Worker
     , tile(std::size_t{ format.tileSize } * format.tileSize * format.GetPixelBytes())
   {}
 
+  void
+  Compress(const Block & block, std::size_t tileSize, std::vector<std::uint8_t> & compressed)
+  {
+    if (block.width == tileSize && block.height == tileSize)
+    {
+      compressor->Compress(block.bytes, block.rowBytes, compressed);
+      return;
+    }
+    FillTile(block, tileSize, tile.data());
+    compressor->Compress(tile.data(), tileSize * block.pixelBytes, compressed);
+  }
+
   std::unique_ptr<PyramidTileCompressor>     compressor;
-  std::vector<std::uint8_t>                  tile;
+  std::vector<std::uint8_t>                  tile; // at the edges
   std::map<Pixel, std::vector<std::uint8_t>> constantTiles;
 };
 
@@ -201,14 +213,13 @@ PyramidWriter::AddPicture(const std::string & name, std::uint64_t width, std::ui
   {
     for (std::uint64_t x = 0; x < width; x += format.tileSize)
     {
-      FillTile({ rgb + (y * width + x) * 3,
-                 width * 3,
-                 std::min<std::uint64_t>(format.tileSize, width - x),
-                 std::min<std::uint64_t>(format.tileSize, height - y),
-                 3 },
-               format.tileSize,
-               worker.tile.data());
-      worker.compressor->Compress(worker.tile.data(), compressed);
+      worker.Compress({ rgb + (y * width + x) * 3,
+                        width * 3,
+                        std::min<std::uint64_t>(format.tileSize, width - x),
+                        std::min<std::uint64_t>(format.tileSize, height - y),
+                        3 },
+                      format.tileSize,
+                      compressed);
       Append(page, compressed);
     }
   }
@@ -325,8 +336,7 @@ PyramidWriter::CompressTile(const TileRow &             row,
   const Block       block{ row.rows + left * pixelBytes, GetRowBytes(row.level), width, row.height, pixelBytes };
   if (!IsConstant(block))
   {
-    FillTile(block, m_Format.tileSize, worker.tile.data());
-    worker.compressor->Compress(worker.tile.data(), compressed);
+    worker.Compress(block, m_Format.tileSize, compressed);
     return;
   }
   Worker::Pixel value{};
@@ -338,8 +348,7 @@ PyramidWriter::CompressTile(const TileRow &             row,
   std::vector<std::uint8_t> & known = worker.constantTiles[value];
   if (known.empty())
   {
-    FillTile(block, m_Format.tileSize, worker.tile.data());
-    worker.compressor->Compress(worker.tile.data(), known);
+    worker.Compress(block, m_Format.tileSize, known);
   }
   compressed = known;
 }

@@ -2,6 +2,7 @@
 // What compare_writers.py runs of ours:
 //   WritePyramid draw    mask|picture RAW WIDTH HEIGHT       pixels for everybody: a synthetic slide, or its truth
 //   WritePyramid pyramid mask|picture RAW WIDTH HEIGHT OUT   itk::PyramidTIFFImageIO, deflate or JPEG of quality 80
+//   WritePyramid read    mask|picture RAW WIDTH HEIGHT       reads the pixels, and does nothing with them
 //   WritePyramid codec   mask|picture RAW WIDTH HEIGHT       the codec alone, on each tile of each level: prints
 //   seconds
 #include "PyramidReduction.h"
@@ -125,7 +126,7 @@ GetCPUSeconds()
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/** Of the codec's calls alone; a constant tile of a mask counts once. */
+/** Of the codec's calls alone; a constant tile counts once. */
 class Codec
 {
 public:
@@ -154,12 +155,13 @@ public:
         std::memcpy(&m_Tile[y * TileSize * m_Channels], &rows[(y * width + x) * m_Channels], tileBytes);
       }
       const bool isConstant = std::memcmp(m_Tile.data(), m_Tile.data() + m_Channels, m_Tile.size() - m_Channels) == 0;
-      if (isConstant && !m_Constant.insert(m_Tile[0]).second)
+      const std::string pixel(m_Tile.begin(), m_Tile.begin() + static_cast<std::ptrdiff_t>(m_Channels));
+      if (isConstant && !m_Constant.insert(pixel).second)
       {
         continue;
       }
       const double before = GetCPUSeconds();
-      m_Compressor->Compress(m_Tile.data(), m_Compressed);
+      m_Compressor->Compress(m_Tile.data(), TileSize * m_Channels, m_Compressed);
       m_Seconds += GetCPUSeconds() - before;
     }
   }
@@ -175,7 +177,7 @@ private:
   std::size_t                                       m_Channels;
   std::vector<unsigned char>                        m_Tile;
   std::vector<unsigned char>                        m_Compressed;
-  std::set<unsigned char>                           m_Constant;
+  std::set<std::string>                             m_Constant; // their pixels
   double                                            m_Seconds{ 0 };
 };
 
@@ -229,7 +231,7 @@ main(int argc, char ** argv)
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() < 5)
   {
-    std::cerr << "WritePyramid draw|pyramid|codec mask|picture RAW WIDTH HEIGHT [OUT]\n";
+    std::cerr << "WritePyramid draw|pyramid|read|codec mask|picture RAW WIDTH HEIGHT [OUT]\n";
     return 2;
   }
   const Picture picture{ words[1] == "mask", words[2], std::stoul(words[3]), std::stoul(words[4]) };
@@ -239,6 +241,10 @@ main(int argc, char ** argv)
     {
       picture.isMask ? Draw<itk::SyntheticSlideTruthImageSource>(picture)
                      : Draw<itk::SyntheticSlideImageSource>(picture);
+    }
+    else if (words[0] == "read")
+    {
+      ReadBands(picture, TileSize, [](std::size_t, std::size_t, const unsigned char *) {});
     }
     else if (words[0] == "pyramid")
     {
