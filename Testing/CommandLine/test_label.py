@@ -73,9 +73,37 @@ def test_resolution_of_the_label_grid(tmp_path):
 
 
 def test_coarsest_level_that_covers_the_label_grid_is_read(tmp_path, synthetic):
-    assert run("label", synthetic[0], "-o", tmp_path / "m.tif", "--json").json["level"] == 2
+    # Its levels are 1, 1/2 and 1/4; the codec reduces its JPEG tiles to 1/8, numbered behind them.
+    assert run("label", synthetic[0], "-o", tmp_path / "m.tif", "--json").json["level"] == 3
+    assert run("label", synthetic[0], "-o", tmp_path / "m4.tif", "--downsample", 4, "--json").json["level"] == 2
+    assert run("label", synthetic[0], "-o", tmp_path / "m5.tif", "--downsample", 5, "--json").json["level"] == 0
     slide, _ = tissue_slide(tmp_path / "flat.tif")
     assert run("label", slide, "-o", tmp_path / "n.tif", "--json").json["level"] == 0
+
+
+@pytest.mark.parametrize("ground, stain, expected", [(245, (200, 100, 150), "robust"), (0, (10, 20, 220), "fluorescence")])
+def test_preset_is_chosen_for_the_slide(tmp_path, ground, stain, expected):
+    mask = blobs(905, 1111)
+    pixels = numpy.where(mask[..., None] > 0, numpy.array(stain, numpy.uint8), numpy.uint8(ground))
+    slide = write_slide(tmp_path / "a.tif", pixels)
+    chosen = run("label", slide, "-o", tmp_path / "auto.tif", "--preset", "auto", "--json").json
+    assert chosen["preset"] == expected
+    # robust takes discs below 10000 um^2 for debris.
+    assert chosen["tissueFraction"] == pytest.approx(numpy.mean(mask > 0), abs=0.06)
+    named = run("label", slide, "-o", tmp_path / "auto.tif", "--preset", expected, "--json").json
+    assert named["skipped"]  # the same mask
+
+
+def test_preset_that_does_not_suit_is_warned_of(tmp_path):
+    mask = blobs(905, 1111)[..., None] > 0
+    dark = write_slide(tmp_path / "dark.tif", numpy.where(mask, numpy.array([10, 20, 220], numpy.uint8), numpy.uint8(3)))
+    dull = write_slide(
+        tmp_path / "dull.tif", numpy.where(mask, numpy.array([200, 100, 150], numpy.uint8), numpy.uint8(226))
+    )
+    assert "try --preset fluorescence" in run("label", dark, "-o", tmp_path / "1.tif").err
+    assert "threshold 230" in run("label", dull, "-o", tmp_path / "2.tif").err
+    assert "try --preset robust" in run("label", dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence").err
+    assert "--preset" not in run("label", dull, "-o", tmp_path / "4.tif", "--preset", "robust").err
 
 
 def test_threads_change_no_byte(tmp_path, synthetic):
@@ -168,8 +196,8 @@ def test_mask_of_another_making_is_neither_kept_nor_replaced(tmp_path):
     before = mask.read_bytes()
     assert b"made-by = label preset=" in before
     # The mask would have the same size: only its making tells them apart.
-    message = fails(*common, "--preset", "fluorescence")
-    assert "--overwrite" in message and "preset=fluorescence" in message
+    message = fails(*common, "--preset", "robust")
+    assert "--overwrite" in message and "preset=robust" in message
     assert run(*common, "--json").json["skipped"]
     tissue_slide(tmp_path / "a.tif", 600, 500, seed=7)
     assert "another way" in fails(*common)

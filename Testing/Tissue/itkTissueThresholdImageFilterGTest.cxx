@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "MaskImages.h"
 
+#include "gigapixelTissuePresets.h"
 #include "itkTissueThresholdImageFilter.h"
 
 #include "itkImageToHistogramFilter.h"
@@ -144,7 +145,7 @@ TEST(TissueRule, OneColorIsNothingToSeparate)
   {
     color.Fill(value);
     image->FillBuffer(color);
-    for (const TissueMethod method : { TissueMethod::Stain, TissueMethod::BrightOnDark })
+    for (const TissueMethod method : { TissueMethod::Stain, TissueMethod::BrownStain, TissueMethod::BrightOnDark })
     {
       const auto mask = Threshold(image, method);
       EXPECT_EQ(std::count(mask->GetBufferPointer(), mask->GetBufferPointer() + 1600, 255), 0) << int(value);
@@ -169,7 +170,8 @@ TEST(TissueRule, StainIsToldFromPenDustAndShadow)
     { "black frame", { 0, 0, 0 }, 0 },        { "not scanned", { 255, 255, 255 }, 0 },
     { "green pen", { 60, 150, 95 }, 0 },      { "blue pen", { 50, 100, 190 }, 0 },
     { "red pen", { 220, 60, 75 }, 0 },        { "black pen", { 30, 28, 35 }, 0 },
-    { "yellow paper", { 220, 200, 120 }, 0 }
+    { "yellow paper", { 220, 200, 120 }, 0 }, { "mounting medium", { 235, 229, 228 }, 0 },
+    { "brown", { 165, 125, 90 }, 0 }
   };
   auto         image = MakeImage<ColorType>(1000, 1);
   std::mt19937 random(72);
@@ -189,6 +191,75 @@ TEST(TissueRule, StainIsToldFromPenDustAndShadow)
     EXPECT_EQ(mask->GetBufferPointer()[i], isSample ? samples[i].expected : 0)
       << (isSample ? samples[i].what : "noise");
   }
+}
+
+// Beer and Lambert: light through densities of diaminobenzidine and hematoxylin as they were measured (Ruifrok and
+// Johnston, 2001), from pale to dark, is tissue; pens and the cast of a mounting medium are not.
+TEST(TissueRule, BrownStainIsTissueInEveryStrength)
+{
+  const std::array<int, 3>    glass{ { 238, 236, 240 } };
+  const std::array<double, 3> brown{ { 0.268, 0.570, 0.776 } };
+  const std::array<double, 3> violet{ { 0.650, 0.704, 0.286 } };
+  auto                        image = MakeImage<ColorType>(1000, 1);
+  std::mt19937                random(73);
+  for (int i = 0; i < 1000; ++i)
+  {
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      image->GetBufferPointer()[i][c] = static_cast<unsigned char>(glass[c] + static_cast<int>(random() % 3) - 1);
+    }
+  }
+  int next = 0;
+  for (const double share : { 0.0, 0.3, 0.7, 1.0 })
+  {
+    for (const double strength : { 0.15, 0.3, 0.6, 1.0, 1.5 })
+    {
+      for (unsigned c = 0; c < 3; ++c)
+      {
+        const double density = strength * (share * brown[c] + (1.0 - share) * violet[c]);
+        image->GetBufferPointer()[next][c] = static_cast<unsigned char>(std::lround(glass[c] * std::exp(-density)));
+      }
+      ++next;
+    }
+  }
+  const int stained = next;
+  for (const auto & other : std::vector<std::array<int, 3>>{
+         { 60, 150, 95 }, { 50, 100, 190 }, { 220, 60, 75 }, { 30, 28, 35 }, { 236, 170, 66 }, { 235, 229, 228 } })
+  {
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      image->GetBufferPointer()[next][c] = static_cast<unsigned char>(other[c]);
+    }
+    ++next;
+  }
+  const auto mask = Threshold(image, TissueMethod::BrownStain);
+  for (int i = 0; i < 1000; ++i)
+  {
+    EXPECT_EQ(mask->GetBufferPointer()[i], i < stained ? 255 : 0) << i;
+  }
+}
+
+TEST(TissuePresets, SuggestedByGroundAndStain)
+{
+  const auto suggest = [](std::vector<std::pair<std::array<unsigned char, 3>, int>> colors) {
+    std::vector<unsigned char> pixels;
+    for (const auto & [color, count] : colors)
+    {
+      for (int i = 0; i < count; ++i)
+      {
+        pixels.insert(pixels.end(), color.begin(), color.end());
+      }
+    }
+    return gigapixel::SuggestTissuePreset(pixels.data(), pixels.size() / 3, 3).name;
+  };
+  const std::array<unsigned char, 3> glass{ { 240, 240, 241 } }, pink{ { 225, 150, 190 } }, brown{ { 165, 125, 90 } },
+    black{ { 0, 0, 0 } }, blue{ { 2, 3, 210 } };
+  EXPECT_EQ(suggest({ { glass, 600 }, { pink, 400 } }), "robust");
+  EXPECT_EQ(suggest({ { glass, 600 }, { pink, 370 }, { brown, 30 } }), "robust");
+  EXPECT_EQ(suggest({ { glass, 600 }, { pink, 200 }, { brown, 200 } }), "ihc");
+  EXPECT_EQ(suggest({ { glass, 1000 } }), "robust");
+  EXPECT_EQ(suggest({ { black, 700 }, { blue, 300 } }), "fluorescence");
+  EXPECT_EQ(suggest({ { black, 700 }, { glass, 200 }, { pink, 100 } }), "robust"); // a black frame
 }
 
 // A gray slide has no color: there, darkness decides.
@@ -222,7 +293,8 @@ TEST(TissueThresholdImageFilter, StreamedEqualsWholeForDataDrivenThresholds)
     }
     it.Set(color);
   }
-  for (const TissueMethod method : { TissueMethod::MeanBelow, TissueMethod::Stain, TissueMethod::BrightOnDark })
+  for (const TissueMethod method :
+       { TissueMethod::MeanBelow, TissueMethod::Stain, TissueMethod::BrownStain, TissueMethod::BrightOnDark })
   {
     const auto whole = Threshold(image, method);
     for (const unsigned divisions : { 2, 7, 64 })

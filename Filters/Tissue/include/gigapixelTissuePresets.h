@@ -23,6 +23,7 @@ struct TissuePreset
   double       medianRadius{ 0.0 };
   double       erosionRadius{ 0.0 };
   double       dilationRadius{ 0.0 };
+  double       closingRadius{ 0.0 };
   double       maximumHoleArea{ 0.0 };
   double       minimumArea{ 0.0 };
 };
@@ -35,6 +36,15 @@ GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 
 /** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
 GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
+
+/** The preset for what these pixels, a sample of a slide, seem to be: 1 (gray) or 3 (RGB) interleaved bytes.
+ * - "fluorescence" where more than half of them are dark (largest channel below 60) and less than a twentieth may be
+ *   glass (see TissueHistogram): a slide of bright ground has glass, however much of it is framed in black;
+ * - "ihc" where counting brown as tissue makes tissue of a quarter more pixels: brown is melanin and debris otherwise;
+ * - "robust" for all others. */
+GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const unsigned char * pixels,
+                                                                std::size_t           count,
+                                                                unsigned              channels);
 
 } // namespace gigapixel
 

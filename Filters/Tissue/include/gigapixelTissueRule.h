@@ -20,6 +20,8 @@ enum class TissueMethod
   MeanBelow,
   /** For hematoxylin and eosin: colored as these stains color this slide's glass; see TissueRule. */
   Stain,
+  /** For immunohistochemistry, diaminobenzidine (brown) with hematoxylin: as Stain, but brown is tissue. */
+  BrownStain,
   /** For fluorescence: brighter than this slide's dark ground. */
   BrightOnDark
 };
@@ -51,9 +53,13 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
  * hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not, however
  * dark they are;
  * - 4 dR <= 5 dG: not blue or green pen, which absorb red most. Hematoxylin may absorb red up to 5/4 of green;
- * - dB <= dG + 10: not yellow or brown;
+ * - dB <= dG + 10 and 8 (dB - dG) <= dG + 16: not yellow or brown, nor glass with the cast of a mounting medium;
  * - not (5 dB > 4 dG and 4 dR < dG and dG >= 40): not red pen. Eosin absorbs less blue for its green, and blood more
  *   red: of the sample slides' strongly stained pixels, none has both.
+ * BrownStain: the same but for the third condition, in place of which
+ * - 2 dB <= 3 dG + 2: not yellow or orange, which absorb hardly any green. Diaminobenzidine's densities are as 0.27 to
+ *   0.57 to 0.78 (Ruifrok and Johnston, Anal. Quant. Cytol. Histol. 23:291, 2001), so its dB is at most 1.37 dG.
+ *
  * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least 2 * stain. */
 struct TissueRule
 {
@@ -65,9 +71,9 @@ struct TissueRule
 };
 
 /** The rule for a slide with this histogram. MeanBelow does not look at it.
- * Stain: glass is the commonest value of each channel among the pixels that may be glass, and stain is 3 more than the
- * spread of the glass: how far 95 % of the brighter ones lie above it (brighter than glass is noise only). Where fewer
- * than one pixel in a thousand may be glass, glass is 243 and stain is 6, as on most scanners.
+ * Stain and BrownStain: glass is the commonest value of each channel among the pixels that may be glass, and stain is 3
+ * more than the spread of the glass: how far 95 % of the brighter ones lie above it (brighter than glass is noise
+ * only). Where fewer than one pixel in a thousand may be glass, glass is 243 and stain is 6, as on most scanners.
  * BrightOnDark: Otsu's threshold on the square root of the values, on which photon noise is even. */
 GigapixelTissue_EXPORT TissueRule MakeTissueRule(TissueMethod method, const TissueHistogram & histogram);
 

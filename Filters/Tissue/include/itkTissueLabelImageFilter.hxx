@@ -3,6 +3,7 @@
 #define itkTissueLabelImageFilter_hxx
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -16,6 +17,8 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
   , m_Majority(BinaryMajorityImageFilter<TOutputImage>::New())
   , m_Erode(BinaryDiscErodeImageFilter<TOutputImage>::New())
   , m_Dilate(BinaryDiscDilateImageFilter<TOutputImage>::New())
+  , m_CloseDilate(BinaryDiscDilateImageFilter<TOutputImage>::New())
+  , m_CloseErode(BinaryDiscErodeImageFilter<TOutputImage>::New())
   , m_HoleFill(BinaryHoleFillImageFilter<TOutputImage>::New())
   , m_AreaOpening(BinaryAreaOpeningImageFilter<TOutputImage>::New())
 {
@@ -40,6 +43,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
     m_MedianRadiusInMicrometers = preset.medianRadius;
     m_ErosionRadiusInMicrometers = preset.erosionRadius;
     m_DilationRadiusInMicrometers = preset.dilationRadius;
+    m_ClosingRadiusInMicrometers = preset.closingRadius;
     m_MaximumHoleAreaInSquareMicrometers = preset.maximumHoleArea;
     m_MinimumAreaInSquareMicrometers = preset.minimumArea;
     this->Modified();
@@ -111,6 +115,8 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   m_Majority->SetRadius(this->ToPixels(m_MedianRadiusInMicrometers));
   m_Erode->SetRadius(this->ToPixels(m_ErosionRadiusInMicrometers));
   m_Dilate->SetRadius(this->ToPixels(m_DilationRadiusInMicrometers));
+  m_CloseDilate->SetRadius(this->ToPixels(m_ClosingRadiusInMicrometers));
+  m_CloseErode->SetRadius(m_CloseDilate->GetRadius());
   m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers > 0.0
                                ? this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers)
                                : NumericTraits<SizeValueType>::max());
@@ -137,10 +143,10 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
     stage->SetInput(mask);
     mask = stage->GetOutput();
   };
-  for (BinaryWindowImageFilter<TOutputImage> * stage :
-       { static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Majority.GetPointer()),
-         static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Erode.GetPointer()),
-         static_cast<BinaryWindowImageFilter<TOutputImage> *>(m_Dilate.GetPointer()) })
+  const std::array<BinaryWindowImageFilter<TOutputImage> *, 5> windows{
+    { m_Majority, m_Erode, m_Dilate, m_CloseDilate, m_CloseErode }
+  };
+  for (BinaryWindowImageFilter<TOutputImage> * stage : windows)
   {
     if (stage->GetRadius() > 0)
     {
@@ -182,7 +188,8 @@ template <typename TInputImage, typename TOutputImage>
 std::vector<ProcessObject *>
 TissueLabelImageFilter<TInputImage, TOutputImage>::GetStages() const
 {
-  return { m_BlockMean, m_Threshold, m_Majority, m_Erode, m_Dilate, m_HoleFill, m_AreaOpening };
+  return { m_BlockMean,   m_Threshold,  m_Majority, m_Erode,      m_Dilate,
+           m_CloseDilate, m_CloseErode, m_HoleFill, m_AreaOpening };
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -229,6 +236,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
   os << indent << "MedianRadiusInMicrometers: " << m_MedianRadiusInMicrometers << std::endl;
   os << indent << "ErosionRadiusInMicrometers: " << m_ErosionRadiusInMicrometers << std::endl;
   os << indent << "DilationRadiusInMicrometers: " << m_DilationRadiusInMicrometers << std::endl;
+  os << indent << "ClosingRadiusInMicrometers: " << m_ClosingRadiusInMicrometers << std::endl;
   os << indent << "MaximumHoleAreaInSquareMicrometers: " << m_MaximumHoleAreaInSquareMicrometers << std::endl;
   os << indent << "MinimumAreaInSquareMicrometers: " << m_MinimumAreaInSquareMicrometers << std::endl;
   os << indent << "LabelMicronsPerPixel: " << m_LabelMicronsPerPixel

@@ -14,9 +14,9 @@ namespace itk
 /** \class TissueThresholdImageFilter
  * \brief Says of each pixel by its color whether it is tissue (255) or not (0).
  *
- * Three methods, see gigapixel::TissueMethod, whose comments give the rules in whole numbers:
+ * Four methods, see gigapixel::TissueMethod, whose comments give the rules in whole numbers:
  * - MeanBelow (default): the published rule, a fixed threshold of 230;
- * - Stain and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
+ * - Stain, BrownStain and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
  *   filter pulls the input once in strips for them and keeps them until something upstream is modified.
  *
  * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */

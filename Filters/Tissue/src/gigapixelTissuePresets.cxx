@@ -1,32 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissuePresets.h"
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 namespace gigapixel
 {
 
-/* Why these numbers. Figures are intersection over union with the truth of synthetic slides (8192 x 8192 at 0.5 um,
- * label grid of 4 um), seeds 1, 2, 3, 5 for choosing, seeds 11 to 14 for the figure given.
- *
- * remedios2023: the paper gives the stages, not the radii.
- *   median 12 um: half a square of 28 um, about three cells; specks and strokes thinner than that go, which is what the
- *   median is for. Erosion and dilation 8 um, one cell, and equal, so that together they open the mask (thin threads
- * go) and do not move the outline. Radii from 0 to 20 um change the figure by less than 0.01 (0.94): what is missing is
- * the threshold's doing (pen and dust are darker than 230, pale tissue and glass in lumina are not) and the hole fill's
- *   (true holes), not the radii'. Holes of any size are filled, nothing is removed by size: as published.
- *
- * robust: the color does what the windows cannot, so they stay small (0.990; worst seed 0.985).
- *   median 4 um: the smallest, against noise; at 8 um the walls between fat cells break and the figure falls by 0.015.
- *   No erosion, no dilation: they cost 0.002 to 0.02, by the same walls. Holes up to 10000 um^2 (113 um across) are
- * filled: lumina of glands, vessels and fat cells; larger ones are glass. Pieces below 10000 um^2 (a square of 100 um)
- * are taken for debris and cells that float on the glass: from 0 to 40000 the figure changes by 0.002, best around
- * here.
- *
- * fluorescence: nuclei shine, what lies between them hardly does. median 4 um: noise, not nuclei. No erosion, which
- * would take nuclei away. Dilation 24 um: cells of a tissue lie less than twice that apart, so their discs join; the
- * outline lies that much outside the outer nuclei. All holes filled. Pieces below 10000 um^2: up to four or five nuclei
- * that float on their own (the disc of one measures 2500 um^2). */
+/* Why these numbers: Documentation/Tissue.md, with the figures. */
 const std::vector<TissuePreset> &
 GetTissuePresets()
 {
@@ -44,7 +26,7 @@ GetTissuePresets()
     robust.purpose = "hematoxylin and eosin with pen, debris, dust, shadows, fatty and pale tissue, true holes";
     robust.method = TissueMethod::Stain;
     robust.medianRadius = 4.0;
-    robust.maximumHoleArea = 10000.0;
+    robust.maximumHoleArea = 8000.0;
     robust.minimumArea = 10000.0;
 
     TissuePreset fluorescence;
@@ -52,11 +34,38 @@ GetTissuePresets()
     fluorescence.purpose = "bright nuclei on a dark ground, and what lies between them";
     fluorescence.method = TissueMethod::BrightOnDark;
     fluorescence.medianRadius = 4.0;
-    fluorescence.dilationRadius = 24.0;
+    fluorescence.closingRadius = 40.0;
     fluorescence.minimumArea = 10000.0;
-    return std::vector<TissuePreset>{ remedios, robust, fluorescence };
+
+    TissuePreset ihc = robust;
+    ihc.name = "ihc";
+    ihc.purpose = "immunohistochemistry, brown (diaminobenzidine) with hematoxylin; brown debris counts as tissue";
+    ihc.method = TissueMethod::BrownStain;
+    return std::vector<TissuePreset>{ remedios, robust, fluorescence, ihc };
   }();
   return presets;
+}
+
+const TissuePreset &
+SuggestTissuePreset(const unsigned char * pixels, std::size_t count, unsigned channels)
+{
+  constexpr std::size_t dark = 60;
+  TissueHistogram       histogram;
+  CountPixels(pixels, count, channels, histogram);
+  const auto & largest = histogram.largest;
+  const auto   darkPixels = std::accumulate(largest.begin(), largest.begin() + dark, std::uint64_t{ 0 });
+  const auto   glass = std::accumulate(histogram.glass[0].begin(), histogram.glass[0].end(), std::uint64_t{ 0 });
+  if (2 * darkPixels > count && 20 * glass < count)
+  {
+    return GetTissuePreset("fluorescence");
+  }
+  std::vector<unsigned char> mask(count);
+  const auto                 countTissue = [&](TissueMethod method) {
+    ApplyTissueRule(MakeTissueRule(method, histogram), pixels, count, channels, mask.data());
+    return std::count(mask.begin(), mask.end(), 255);
+  };
+  const bool isBrown = 4 * countTissue(TissueMethod::BrownStain) > 5 * countTissue(TissueMethod::Stain);
+  return GetTissuePreset(isBrown ? "ihc" : "robust");
 }
 
 const TissuePreset &

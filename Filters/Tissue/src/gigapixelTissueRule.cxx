@@ -38,6 +38,7 @@ ApplyMeanBelow1(const unsigned char * pixels, std::size_t count, unsigned char *
   }
 }
 
+template <bool BrownIsTissue>
 inline unsigned char
 IsStained(const TissueRule & rule, int red, int green, int blue)
 {
@@ -47,12 +48,13 @@ IsStained(const TissueRule & rule, int red, int green, int blue)
   const int  least = dr < db ? dr : db;
   const bool stained = (dg - least >= rule.stain) & (12 * (dg - least) >= dg);
   const bool bluish = 4 * dr > 5 * dg;
-  const bool yellowish = db > dg + 10;
+  const bool yellowish = BrownIsTissue ? 2 * db > 3 * dg + 2 : (db > dg + 10) | (8 * (db - dg) > dg + 16);
   const bool redPen = (5 * db > 4 * dg) & (4 * dr < dg) & (dg >= 40);
   return stained & !bluish & !yellowish & !redPen ? 255 : 0;
 }
 
-GIGAPIXEL_INSTRUCTION_SETS void
+template <bool BrownIsTissue>
+GIGAPIXEL_ALWAYS_INLINE void
 ApplyStain3(const TissueRule &    given,
             const unsigned char * pixels,
             std::size_t           count,
@@ -61,8 +63,20 @@ ApplyStain3(const TissueRule &    given,
   const TissueRule rule = given;
   for (std::size_t i = 0; i < count; ++i)
   {
-    output[i] = IsStained(rule, pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
+    output[i] = IsStained<BrownIsTissue>(rule, pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
   }
+}
+
+GIGAPIXEL_INSTRUCTION_SETS void
+ApplyPinkStain3(const TissueRule & rule, const unsigned char * pixels, std::size_t count, unsigned char * output)
+{
+  ApplyStain3<false>(rule, pixels, count, output);
+}
+
+GIGAPIXEL_INSTRUCTION_SETS void
+ApplyBrownStain3(const TissueRule & rule, const unsigned char * pixels, std::size_t count, unsigned char * output)
+{
+  ApplyStain3<true>(rule, pixels, count, output);
 }
 
 GIGAPIXEL_INSTRUCTION_SETS void
@@ -107,10 +121,10 @@ FindPeak(const std::array<std::uint64_t, 256> & histogram)
 }
 
 TissueRule
-MakeStainRule(const TissueHistogram & histogram)
+MakeStainRule(TissueMethod method, const TissueHistogram & histogram)
 {
   TissueRule rule;
-  rule.method = TissueMethod::Stain;
+  rule.method = method;
   std::uint64_t candidates = 0;
   for (const std::uint64_t count : histogram.glass[0])
   {
@@ -224,9 +238,9 @@ OtsuThreshold(const std::array<std::uint64_t, 256> & histogram)
 TissueRule
 MakeTissueRule(TissueMethod method, const TissueHistogram & histogram)
 {
-  if (method == TissueMethod::Stain)
+  if (method == TissueMethod::Stain || method == TissueMethod::BrownStain)
   {
-    return MakeStainRule(histogram);
+    return MakeStainRule(method, histogram);
   }
   TissueRule rule;
   rule.method = method;
@@ -250,7 +264,10 @@ ApplyTissueRule(const TissueRule &    rule,
       (channels == 1 ? ApplyMeanBelow1 : ApplyMeanBelow3)(pixels, count, output);
       break;
     case TissueMethod::Stain:
-      (channels == 1 ? ApplyStain1 : ApplyStain3)(rule, pixels, count, output);
+      (channels == 1 ? ApplyStain1 : ApplyPinkStain3)(rule, pixels, count, output);
+      break;
+    case TissueMethod::BrownStain:
+      (channels == 1 ? ApplyStain1 : ApplyBrownStain3)(rule, pixels, count, output);
       break;
     case TissueMethod::BrightOnDark:
       for (std::size_t i = 0; i < count; ++i, pixels += channels)

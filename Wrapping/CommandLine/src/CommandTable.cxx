@@ -21,6 +21,8 @@ TissuePreset()
     argument.description += ' ' + preset.name + ": " + preset.purpose + (preset.purpose.back() == '.' ? "" : ".");
   }
   argument.defaultValue = argument.choices.front();
+  argument.choices.emplace_back("auto");
+  argument.description += " auto: fluorescence for a dark ground, ihc where much is brown, else robust.";
   return argument;
 }
 

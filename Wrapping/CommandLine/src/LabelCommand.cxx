@@ -5,6 +5,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "itkBlockMeanImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkNearestUpsampleImageFilter.h"
 #include "itkRGBPixel.h"
@@ -20,6 +21,9 @@ namespace gigapixel::commandline
 namespace
 {
 using MaskType = itk::Image<unsigned char, 2>;
+
+/** The preset that is chosen for each slide. */
+const std::string AutomaticPreset = "auto";
 
 /** The grid of the mask, and the level that it is made from. */
 struct LabelGrid
@@ -53,33 +57,102 @@ ChooseDownsample(const itk::WholeSlideImageIO & slide, const std::string & file,
   return std::clamp<std::int64_t>(downsample, 1, 256);
 }
 
-/** The coarsest level whose pixels, taken in whole blocks, make the label grid exactly: the least to decode. Level 0
- * always does. */
+/** The coarsest level, stored or reduced by the codec, whose pixels, taken in whole blocks, make the label grid
+ * exactly: the least to decode. Level 0 always does. */
 LabelGrid
 ChooseLabelGrid(const itk::WholeSlideImageIO & slide, std::int64_t downsample)
 {
-  LabelGrid grid;
-  grid.downsample = downsample;
+  LabelGrid  grid;
   const auto base = slide.GetLevelSize(0);
+  grid.downsample = downsample;
+  grid.shrinkFactor = static_cast<unsigned>(downsample);
   for (std::size_t axis = 0; axis < 2; ++axis)
   {
     grid.size[axis] = DivideRoundingUp(static_cast<std::int64_t>(base[axis]), downsample);
   }
-  for (unsigned level = slide.GetNumberOfLevels(); level-- > 0;)
+  const unsigned levels = slide.GetNumberOfLevels() + slide.GetNumberOfReducedLevels();
+  for (unsigned level = 1; level < levels; ++level)
   {
     const double factor = static_cast<double>(downsample) / slide.GetLevelDownsample(level);
     const auto   whole = static_cast<std::int64_t>(std::llround(factor));
     const auto   size = slide.GetLevelSize(level);
-    if (whole >= 1 && std::abs(factor - static_cast<double>(whole)) < 1e-6 &&
+    if (whole >= 1 && whole < grid.shrinkFactor && std::abs(factor - static_cast<double>(whole)) < 1e-6 &&
         DivideRoundingUp(static_cast<std::int64_t>(size[0]), whole) == grid.size[0] &&
         DivideRoundingUp(static_cast<std::int64_t>(size[1]), whole) == grid.size[1])
     {
       grid.level = level;
       grid.shrinkFactor = static_cast<unsigned>(whole);
-      return grid;
     }
   }
   return grid;
+}
+
+/** Pixels of small patches all over the level that is labeled: enough to tell what kind of slide it is. */
+std::vector<unsigned char>
+SampleSlide(const itk::WholeSlideImageIO & slide, unsigned level)
+{
+  constexpr itk::SizeValueType patches = 12;
+  constexpr itk::SizeValueType side = 48;
+  const unsigned               channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
+  const auto                   size = slide.GetLevelSize(level);
+  const itk::SizeValueType     width = std::min(side, size[0]);
+  const itk::SizeValueType     height = std::min(side, size[1]);
+  std::vector<unsigned char>   pixels(patches * patches * width * height * channels);
+  unsigned char *              patch = pixels.data();
+  for (itk::SizeValueType j = 0; j < patches; ++j)
+  {
+    for (itk::SizeValueType i = 0; i < patches; ++i, patch += width * height * channels)
+    {
+      const auto x = (size[0] - width) * i / (patches - 1);
+      const auto y = (size[1] - height) * j / (patches - 1);
+      slide.ReadRegion(level, x, y, width, height, channels, patch);
+    }
+  }
+  return pixels;
+}
+
+/** The preset's name, chosen for the slide where the user leaves that to us; warns of a preset that does not suit it.
+ */
+std::string
+ChoosePreset(const itk::WholeSlideImageIO & slide,
+             const std::string &            file,
+             unsigned                       level,
+             const ArgumentValues &         values,
+             const Session &                session)
+{
+  const std::string wanted = values.GetText("preset");
+  const auto        pixels = SampleSlide(slide, level);
+  const unsigned    channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
+  const std::string suggested = SuggestTissuePreset(pixels.data(), pixels.size() / channels, channels).name;
+  if (wanted == AutomaticPreset)
+  {
+    return suggested;
+  }
+  const bool isDark = suggested == "fluorescence";
+  if (isDark != (wanted == "fluorescence"))
+  {
+    session.Warn("gigapixel: " + file + " looks like a slide of " + (isDark ? "dark" : "bright") +
+                 " ground, which the preset " + wanted + " is not made for; try --preset " + suggested + '.');
+  }
+  else if (wanted == "robust" && suggested == "ihc")
+  {
+    session.Warn(
+      "gigapixel: much of " + file +
+      " is brown, which the preset robust takes for debris; if it is immunohistochemistry, use --preset ihc.");
+  }
+  else if (wanted == "remedios2023")
+  {
+    TissueHistogram histogram;
+    CountPixels(pixels.data(), pixels.size() / channels, channels, histogram);
+    const TissueRule rule = MakeTissueRule(TissueMethod::Stain, histogram);
+    const int        brightness = (rule.glass[0] + rule.glass[1] + rule.glass[2]) / 3;
+    if (brightness <= 230)
+    {
+      session.Warn("gigapixel: the glass of " + file + " has a brightness of " + std::to_string(brightness) +
+                   ", so the preset remedios2023 (threshold 230) takes it for tissue; try --preset " + suggested + '.');
+    }
+  }
+  return wanted;
 }
 
 /** All that decides on the mask's pixels, as it is kept in the mask. */
@@ -87,12 +160,17 @@ std::string
 DescribeMaking(const SlideTask &              task,
                const itk::WholeSlideImageIO & slide,
                const LabelGrid &              grid,
+               const std::string &            preset,
                const ArgumentValues &         values)
 {
-  return "label preset=" + values.GetText("preset") + " downsample=" + std::to_string(grid.downsample) +
+  return "label preset=" + preset + " downsample=" + std::to_string(grid.downsample) +
          (values.Has("full-resolution") ? " full-resolution" : "") +
          " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + DescribeSlideFile(task.slide);
 }
+
+/** Up to so many bytes of the label grid's pixels stay in memory, so that presets which count them all before the first
+ * is judged read the slide once. */
+constexpr std::int64_t LargestGridInMemory = std::int64_t{ 64 } << 20;
 
 /** Streams slide -> blocks -> label filters -> pyramid. */
 template <typename TPixel>
@@ -100,6 +178,7 @@ void
 LabelSlide(itk::WholeSlideImageIO * slide,
            const SlideTask &        task,
            const LabelGrid &        grid,
+           const std::string &      preset,
            const std::string &      madeBy,
            const ArgumentValues &   values,
            const Session &          session)
@@ -113,11 +192,21 @@ LabelSlide(itk::WholeSlideImageIO * slide,
   const auto reader = itk::ImageFileReader<ImageType>::New();
   reader->SetImageIO(slide);
   reader->SetFileName(task.slide);
+  const auto blocks = itk::BlockMeanImageFilter<ImageType>::New();
+  blocks->SetInput(reader->GetOutput());
+  blocks->SetShrinkFactor(grid.shrinkFactor);
+  const bool counts = GetTissuePreset(preset).method != TissueMethod::MeanBelow;
+  const bool keeps = counts && grid.size[0] * grid.size[1] * std::int64_t{ sizeof(TPixel) } <= LargestGridInMemory;
+  if (keeps)
+  {
+    Observe(blocks, progress, 0, 0.6);
+    blocks->Update();
+  }
   const auto label = itk::TissueLabelImageFilter<ImageType, MaskType>::New();
-  label->SetInput(reader->GetOutput());
-  label->SetPreset(values.GetText("preset"));
-  label->SetShrinkFactor(grid.shrinkFactor);
-  Observe(label, progress, 0, 0.9);
+  label->SetInput(blocks->GetOutput());
+  label->SetPreset(preset);
+  label->SetShrinkFactor(1);
+  Observe(label, progress, keeps ? 0.6 : 0, 0.9);
   const auto upsample = itk::NearestUpsampleImageFilter<MaskType>::New();
   upsample->SetInput(label->GetOutput());
   upsample->SetFactor(static_cast<unsigned>(grid.downsample));
@@ -152,6 +241,7 @@ nlohmann::ordered_json
 Describe(const SlideTask &              task,
          const itk::WholeSlideImageIO & slide,
          const LabelGrid &              grid,
+         const std::string &            preset,
          const ArgumentValues &         values,
          bool                           wasThere)
 {
@@ -164,7 +254,7 @@ Describe(const SlideTask &              task,
   const double           pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
   const auto             tissue = static_cast<double>(CountObjectPixels(*mask));
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
-  json["preset"] = values.GetText("preset");
+  json["preset"] = preset;
   json["downsample"] = grid.downsample;
   json["level"] = grid.level;
   json["width"] = size[0];
@@ -198,21 +288,22 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   {
     size = { static_cast<std::int64_t>(base[0]), static_cast<std::int64_t>(base[1]) };
   }
-  const std::string madeBy = DescribeMaking(task, *slide, grid, values);
+  const std::string preset = ChoosePreset(*slide, task.slide, grid.level, values, session);
+  const std::string madeBy = DescribeMaking(task, *slide, grid, preset, values);
   const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, madeBy);
   if (!wasThere)
   {
     CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     if (slide->GetNumberOfComponents() == 3)
     {
-      LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, madeBy, values, session);
+      LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, preset, madeBy, values, session);
     }
     else
     {
-      LabelSlide<unsigned char>(slide, task, grid, madeBy, values, session);
+      LabelSlide<unsigned char>(slide, task, grid, preset, madeBy, values, session);
     }
   }
-  auto json = Describe(task, *slide, grid, values, wasThere);
+  auto json = Describe(task, *slide, grid, preset, values, wasThere);
   text += Format(json);
   return json;
 }

@@ -1,0 +1,97 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""rasterize and outline: GeoJSON as QuPath writes and reads it."""
+
+import json
+
+import numpy
+import pytest
+import tifffile
+from PIL import Image, ImageDraw
+
+from conftest import blobs, fails, run, write_slide
+
+
+def write_outlines(path, *outlines):
+    """(class, rings) each."""
+    features = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]] for ring in rings]},
+            "properties": {"objectType": "annotation", "classification": {"name": name}},
+        }
+        for name, rings in outlines
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return path
+
+
+@pytest.fixture
+def slide(tmp_path):
+    return write_slide(tmp_path / "slide.tif", numpy.full((500, 700, 3), 240, numpy.uint8))
+
+
+def test_filled_as_another_program_fills(tmp_path, slide):
+    outer, hole = [(100, 60), (600, 110), (560, 440), (80, 400)], [(200, 150), (300, 160), (250, 300)]
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tissue", [outer, hole]))
+    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif", "--downsample", 1, "--json").json
+    assert result["drawn"] == {"Tissue": 1}
+    picture = Image.new("L", (700, 500))
+    draw = ImageDraw.Draw(picture)
+    draw.polygon(outer, fill=255)
+    draw.polygon(hole, fill=0)
+    mask = tifffile.imread(tmp_path / "m.tif", key=0)
+    # Pillow paints the line itself, too: a pixel along about 2000 pixels of it.
+    assert mask.shape == (500, 700) and numpy.sum(mask != numpy.asarray(picture)) < 2000
+    coarse = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif", "--json").json
+    assert (coarse["width"], coarse["height"]) == (88, 63)
+    evaluation = run("evaluate", tmp_path / "c.tif", tmp_path / "m.tif", "--json").json
+    assert evaluation["dice"] > 0.98 and evaluation["matchedBy"] == "millimeters"
+    assert run("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif", "--json").json["skipped"]
+
+
+def test_classes_become_labels(tmp_path, slide):
+    def square(x):
+        return [[(x, 100), (x + 80, 100), (x + 80, 180), (x, 180)]]
+
+    outlines = write_outlines(
+        tmp_path / "a.geojson",
+        ("Tumor", square(100)),
+        ("Stroma", square(200)),
+        ("Ignore*", square(300)),
+        ("Necrosis", square(400)),
+    )
+    common = ["rasterize", outlines, "--like", slide, "--downsample", 1, "--json"]
+    result = run(*common, "-o", tmp_path / "2.tif", "--class", "Stroma", "--class", "Tumor").json
+    mask = tifffile.imread(tmp_path / "2.tif", key=0)
+    assert [mask[140, x] for x in (140, 240, 340, 440, 600)] == [2, 1, 255, 0, 0]
+    assert result["left out"] == {"Necrosis": 1}
+    run(*common, "-o", tmp_path / "1.tif", "--class", "Tumor")
+    mask = tifffile.imread(tmp_path / "1.tif", key=0)
+    assert [mask[140, x] for x in (140, 240, 340, 440)] == [255, 0, 0, 0]
+    run(*common, "-o", tmp_path / "all.tif")
+    mask = tifffile.imread(tmp_path / "all.tif", key=0)
+    assert [mask[140, x] for x in (140, 240, 340, 440)] == [255, 255, 0, 255]
+
+
+def test_mask_to_outlines_and_back(tmp_path):
+    slide = write_slide(tmp_path / "slide.tif", numpy.full((611, 701, 3), 240, numpy.uint8))
+    mask = blobs(77, 88, seed=4)
+    write_slide(tmp_path / "mask.tif", mask, 4.0)
+    result = run("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson", "--json").json
+    features = json.loads((tmp_path / "o.geojson").read_text())["features"]
+    assert len(features) == result["pieces"] > 0
+    assert features[0]["properties"]["classification"]["name"] == "Tissue"
+    corners = numpy.concatenate([ring for f in features for ring in f["geometry"]["coordinates"]])
+    assert numpy.array_equal(corners % 8, numpy.zeros_like(corners))  # level-0 pixels
+    run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif")
+    assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), mask)
+    assert "--overwrite" in fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")
+
+
+def test_bad_annotations(tmp_path, slide):
+    bad = tmp_path / "bad.geojson"
+    bad.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"')
+    assert "bad.geojson" in fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
+    assert not (tmp_path / "m.tif").exists()
+    other = write_slide(tmp_path / "other.tif", blobs(40, 90), 4.0)
+    assert "not of the same slide" in fails("outline", other, "--like", slide, "-o", tmp_path / "o.geojson")
