@@ -115,7 +115,7 @@ def test_train_and_segment(application, slide, cohort, tmp_path):
     node = start(application, "GigapixelUNetTrain", cohort=table, run=tmp_path / "run", epochs=2)
     application.wait(node)
     assert node.GetStatusString() == "Completed", node.GetErrorText()
-    assert node.GetParameterAsString("epochs") == "2" and "epoch 2/2" in node.GetOutputText()
+    assert node.GetParameterAsString("epochsDone") == "2" and "epoch 2/2" in node.GetOutputText()
     segmentation = application.scene.AddNewNodeByClass("vtkMRMLSegmentationNode", "object")
     model = tmp_path / "run" / "best.safetensors"
     node = start(application, "GigapixelUNetSegment", slide=slide[0], model=model, outputSegmentation=segmentation)

@@ -220,7 +220,7 @@ Train()
 {
   Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", {}, RunTrain);
   RenameOutput(module, "run");
-  module.results = { { "epochs", "integer", "Epochs done" },
+  module.results = { { "epochsDone", "integer", "Epochs done" },
                      { "loss", "double", "Loss of the last epoch" },
                      { "validationLoss", "double", "Validation loss of the last epoch" },
                      { "validationDice", "double", "Validation Dice of the last epoch" },

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -41,7 +42,9 @@ public:
   void
   HearProgress(double fraction) override
   {
-    std::printf("<filter-progress>%.4f</filter-progress>\n", fraction);
+    // Filters that stream begin anew for a strip; a bar that goes back tells nothing.
+    m_Fraction = std::max(m_Fraction, fraction);
+    std::printf("<filter-progress>%.4f</filter-progress>\n", m_Fraction);
     std::fflush(stdout);
   }
 
@@ -62,6 +65,7 @@ public:
 
 private:
   std::string m_Name;
+  double      m_Fraction{ 0 };
 };
 
 /** Runs the command behind a module; \return its JSON result, nothing where it failed and has said so */
@@ -203,11 +207,12 @@ RunTrain(const ArgumentValues & values, const Session & session)
     }
   });
   const Module & module = *FindModule("GigapixelUNetTrain");
-  const auto     result = RunCommandBehind(module, values, session, {});
+  auto           result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
     return commandline::Failure;
   }
+  (*result)["epochsDone"] = (*result)["epochs"]; // the argument has the other name
   WriteResults(module, values, *result);
   return commandline::Success;
 }

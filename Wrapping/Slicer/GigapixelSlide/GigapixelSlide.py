@@ -368,9 +368,18 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             "The reader and the networks are in the Python package itk-gigapixel, with PyTorch several GB. "
             "Install it into Slicer's Python now?"
         )
-        if slicer.util.confirmOkCancelDisplay(question):
-            slicer.util.pip_install(PACKAGE)
-        return loadCommandLineModules()
+        if not slicer.util.confirmOkCancelDisplay(question):
+            return False
+        slicer.util.pip_install(PACKAGE)
+        if loadCommandLineModules():
+            return True
+        slicer.util.errorDisplay(
+            _(
+                "The package was installed, but has no command-line modules for this system. Build the project, name the "
+                "folder lib/ITKGigapixel/cli-modules in the application settings under Modules, and restart Slicer."
+            )
+        )
+        return False
 
 
 class SlideProperties:
