@@ -4,6 +4,9 @@
 
 #include "GigapixelUNetExport.h"
 #include "gigapixelPredictor.h"
+#include "gigapixelRanks.h"
+
+#include <vector>
 
 namespace gigapixel
 {
@@ -36,15 +39,27 @@ struct PredictionFormat
 class GigapixelUNet_EXPORT TilePrediction
 {
 public:
-  /** \param threads 0: as many as the machine has cores
+  /** Rows of tiles are dealt to the ranks, if there are several: each one computes its own (see GetOwnRows()), and rank
+   * 0, which asks for all of the image from top to bottom, gets those of the others.
+   * \param threads 0: as many as the machine has cores
    * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit */
-  TilePrediction(const Model & model, const PredictionFormat & format, Size image, int threads, std::int64_t memory);
+  TilePrediction(const Model &            model,
+                 const PredictionFormat & format,
+                 Size                     image,
+                 int                      threads,
+                 std::int64_t             memory,
+                 Device                   device = {},
+                 std::shared_ptr<Ranks>   ranks = {});
   ~TilePrediction();
 
   /** Samples per pixel of the output. */
   int GetNumberOfSamples() const;
 
-  /** Pixels that Predict() would read now: those of the tiles which are not remembered; width 0: none. */
+  /** The parts of the region that this rank has to ask for, from top to bottom: the region itself for rank 0. */
+  std::vector<Region> GetOwnRows(const Region & region) const;
+
+  /** Pixels that Predict() would read now: those of the tiles which are not remembered, nor another rank's;
+   * width 0: none. */
   Region GetInputRegion(const Region & region) const;
 
   /** Writes region.width * region.height * GetNumberOfSamples() samples of the format's type.

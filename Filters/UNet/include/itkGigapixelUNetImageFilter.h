@@ -75,6 +75,22 @@ public:
 
   /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
    * result. 0, the default: no limit. The engine's plan does not see what other filters keep. */
+  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
+  itkSetStringMacro(Device);
+  itkGetStringMacro(Device);
+
+  /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
+   * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
+  void
+  SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
+  {
+    m_Ranks = ranks;
+    this->Modified();
+  }
+
+  /** The parts of a region of the output that this rank has to ask for. Call UpdateOutputInformation() first. */
+  std::vector<ImageRegion<2>> GetOwnRows(const ImageRegion<2> & region) const;
+
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
@@ -109,6 +125,8 @@ private:
   std::shared_ptr<const gigapixel::Model>    m_Model;
   double                                     m_Threshold{ 0.5 };
   GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
+  std::string                                m_Device{ "cpu" };
+  std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };

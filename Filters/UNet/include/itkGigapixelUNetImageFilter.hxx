@@ -109,8 +109,13 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
     {
       itkWarningMacro(<< warning);
     }
-    m_Prediction = std::make_unique<gigapixel::TilePrediction>(
-      *m_Model, this->GetFormat(), grid.size, static_cast<int>(threads), static_cast<std::int64_t>(m_MemoryLimit));
+    m_Prediction = std::make_unique<gigapixel::TilePrediction>(*m_Model,
+                                                               this->GetFormat(),
+                                                               grid.size,
+                                                               static_cast<int>(threads),
+                                                               static_cast<std::int64_t>(m_MemoryLimit),
+                                                               gigapixel::Device::Find(m_Device),
+                                                               m_Ranks);
   }
   catch (const std::exception & error)
   {
@@ -139,6 +144,20 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
                       << " classes, whose probabilities do not fit in a scalar image: use a VectorImage as output, or "
                          "the output mode Label");
   }
+}
+
+template <typename TInputImage, typename TOutputImage>
+std::vector<ImageRegion<2>>
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetOwnRows(const ImageRegion<2> & region) const
+{
+  const auto                  first = this->GetInput()->GetLargestPossibleRegion().GetIndex();
+  std::vector<ImageRegion<2>> rows;
+  for (const gigapixel::Region & row : m_Prediction->GetOwnRows(this->FromFirstPixel(region)))
+  {
+    rows.push_back({ { { first[0] + row.x, first[1] + row.y } },
+                     { { static_cast<SizeValueType>(row.width), static_cast<SizeValueType>(row.height) } } });
+  }
+  return rows;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -206,6 +225,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
   os << indent << "Threshold: " << m_Threshold << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
+  os << indent << "Device: " << m_Device << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

@@ -126,6 +126,11 @@ public:
   itkGetConstMacro(LearningRate, double);
   itkSetMacro(LearningRateDecay, double);
   itkGetConstMacro(LearningRateDecay, double);
+  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
+  itkSetStringMacro(Device);
+  itkGetStringMacro(Device);
+  itkSetMacro(ImagesPerStep, int);
+  itkGetConstMacro(ImagesPerStep, int);
   itkSetMacro(EarlyStopping, int);
   itkGetConstMacro(EarlyStopping, int);
   itkSetMacro(Augment, bool);
@@ -156,6 +161,9 @@ public:
   /** Bytes of all files of the cache folder; 0, the default: half of what its disk has for it. */
   itkSetMacro(CacheLimit, std::uint64_t);
   itkGetConstMacro(CacheLimit, std::uint64_t);
+
+  /** The processes that train together, see gigapixel::TrainingOptions; null, the default: this one alone. */
+  void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
   /** Trains. Does nothing when nothing has changed since the last time.
    * \throw ExceptionObject one sentence; ProcessAborted */
@@ -218,6 +226,8 @@ private:
   int                 m_Epochs{ 50 };
   double              m_LearningRate{ 3e-3 };
   double              m_LearningRateDecay{ 1.0 };
+  std::string         m_Device{ "cpu" };
+  int                 m_ImagesPerStep{ 1 };
   int                 m_EarlyStopping{ 0 };
   bool                m_Augment{ true };
   std::uint64_t       m_Seed{ 1 };

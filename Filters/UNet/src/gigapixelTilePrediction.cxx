@@ -58,12 +58,19 @@ ToSamples(const std::uint8_t * labels, int channels, TSample * out, std::int64_t
 
 struct TilePrediction::Implementation
 {
-  Implementation(const Model & model, const PredictionFormat & f, Size image, int numberOfThreads, std::int64_t memory)
+  Implementation(const Model &            model,
+                 const PredictionFormat & f,
+                 Size                     image,
+                 int                      numberOfThreads,
+                 std::int64_t             memory,
+                 Device                   device,
+                 std::shared_ptr<Ranks>   others)
     : format(f)
     , size(image)
     , tileSize(model.tileSize)
     , threads(ThreadsWithin(model, image, numberOfThreads, memory))
-    , predictor(model, threads)
+    , ranks(others ? std::move(others) : std::make_shared<Ranks>())
+    , predictor(model, threads, device)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
@@ -98,6 +105,16 @@ struct TilePrediction::Implementation
     return row == knownRow && known.count(column) != 0;
   }
 
+  int
+  GetRankOf(std::int64_t row) const
+  {
+    return static_cast<int>(row % ranks->GetNumberOfRanks());
+  }
+
+  void SendRow(const TileRange & tiles);
+
+  void ReceiveRow(const TileRange & tiles);
+
   bool ComputeRow(PixelSource & image, const TileRange & tiles, const std::function<bool(double)> & progress);
 
   void Store(const TileRange & tiles, const Region & region);
@@ -112,12 +129,15 @@ struct TilePrediction::Implementation
   Size             size;
   std::int64_t     tileSize;
   int              threads;
-  Predictor        predictor;
-  int              channels;
-  unsigned         inputChannels;
-  int              samples;
-  std::size_t      pixelBytes;
-  std::int64_t     computed{ 0 };
+
+  std::shared_ptr<Ranks> ranks;
+
+  Predictor    predictor;
+  int          channels;
+  unsigned     inputChannels;
+  int          samples;
+  std::size_t  pixelBytes;
+  std::int64_t computed{ 0 };
 
   std::map<std::int64_t, Bytes> known; ///< finished tiles of one row, by column
   std::int64_t                  knownRow{ -1 };
@@ -159,6 +179,7 @@ TilePrediction::Implementation::ComputeRow(PixelSource &                       i
         static_cast<double>(column - tiles.firstColumn) + fraction * static_cast<double>(end - column);
       return progress(done / all);
     };
+    ranks->ReportProgress();
     if (!this->Compute(image, region, report))
     {
       return false;
@@ -225,6 +246,33 @@ TilePrediction::Implementation::Convert(std::int64_t pixel, std::uint8_t * out, 
   std::transform(from, from + pixels * channels, out, ToByte);
 }
 
+void
+TilePrediction::Implementation::SendRow(const TileRange & tiles)
+{
+  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
+  {
+    ranks->Send(0, known[column].data(), known[column].size());
+  }
+}
+
+void
+TilePrediction::Implementation::ReceiveRow(const TileRange & tiles)
+{
+  if (tiles.firstRow == knownRow)
+  {
+    return;
+  }
+  known.clear();
+  knownRow = tiles.firstRow;
+  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
+  {
+    const Region tile = this->RegionOf(TileRange{ column, column + 1, tiles.firstRow, tiles.endRow });
+    Bytes &      bytes = known[column];
+    bytes.resize(static_cast<std::size_t>(tile.width * tile.height) * pixelBytes);
+    ranks->Receive(this->GetRankOf(tiles.firstRow), bytes.data(), bytes.size());
+  }
+}
+
 /** Copies a row of tiles' part of the region to its place. */
 void
 TilePrediction::Implementation::CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const
@@ -251,8 +299,10 @@ TilePrediction::TilePrediction(const Model &            model,
                                const PredictionFormat & format,
                                Size                     image,
                                int                      threads,
-                               std::int64_t             memory)
-  : m_Implementation(std::make_unique<Implementation>(model, format, image, threads, memory))
+                               std::int64_t             memory,
+                               Device                   device,
+                               std::shared_ptr<Ranks>   ranks)
+  : m_Implementation(std::make_unique<Implementation>(model, format, image, threads, memory, device, std::move(ranks)))
 {}
 
 TilePrediction::~TilePrediction() = default;
@@ -261,6 +311,28 @@ int
 TilePrediction::GetNumberOfSamples() const
 {
   return m_Implementation->samples;
+}
+
+std::vector<Region>
+TilePrediction::GetOwnRows(const Region & region) const
+{
+  const Implementation & self = *m_Implementation;
+  if (self.ranks->GetRank() == 0)
+  {
+    return { region };
+  }
+  std::vector<Region> rows;
+  const TileRange     tiles = self.TilesOf(region);
+  for (std::int64_t row = tiles.firstRow; row < tiles.endRow; ++row)
+  {
+    if (self.GetRankOf(row) == self.ranks->GetRank())
+    {
+      const std::int64_t top = std::max(region.y, row * self.tileSize);
+      const std::int64_t bottom = std::min(region.y + region.height, (row + 1) * self.tileSize);
+      rows.push_back({ region.x, top, region.width, bottom - top });
+    }
+  }
+  return rows;
 }
 
 Region
@@ -273,7 +345,7 @@ TilePrediction::GetInputRegion(const Region & region) const
   {
     for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
     {
-      if (!self.IsKnown(column, row))
+      if (!self.IsKnown(column, row) && self.GetRankOf(row) == self.ranks->GetRank())
       {
         missing.firstColumn = std::min(missing.firstColumn, column);
         missing.endColumn = std::max(missing.endColumn, column + 1);
@@ -306,9 +378,18 @@ TilePrediction::Predict(PixelSource &                       image,
     const auto report = [&](double fraction) {
       return progress((static_cast<double>(row - tiles.firstRow) + fraction) / rows);
     };
-    if (!self.ComputeRow(*pixels, TileRange{ tiles.firstColumn, tiles.endColumn, row, row + 1 }, report))
+    const TileRange inRow{ tiles.firstColumn, tiles.endColumn, row, row + 1 };
+    if (self.GetRankOf(row) != self.ranks->GetRank())
+    {
+      self.ReceiveRow(inRow);
+    }
+    else if (!self.ComputeRow(*pixels, inRow, report))
     {
       return false;
+    }
+    else if (self.ranks->GetRank() > 0)
+    {
+      self.SendRow(inRow);
     }
     self.CopyTo(region, row, static_cast<std::uint8_t *>(samples));
   }

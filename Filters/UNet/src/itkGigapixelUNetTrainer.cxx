@@ -53,6 +53,7 @@ struct GigapixelUNetTrainer::Definition
 struct GigapixelUNetTrainer::Implementation
 {
   std::vector<Definition>             definitions;
+  std::shared_ptr<gigapixel::Ranks>   ranks;
   std::unique_ptr<gigapixel::Trainer> trainer;
   gigapixel::TrainingProgress         progress;
   double                              fraction{ 0 };
@@ -293,6 +294,8 @@ GigapixelUNetTrainer::GetOptions() const
   options.epochs = m_Epochs;
   options.learningRate = m_LearningRate;
   options.learningRateDecay = m_LearningRateDecay;
+  options.device = gigapixel::Device::Find(m_Device);
+  options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
   options.seed = m_Seed;
@@ -302,7 +305,15 @@ GigapixelUNetTrainer::GetOptions() const
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   options.tileSize = m_TileSize;
   options.resume = m_Resume;
+  options.ranks = m_Implementation->ranks;
   return options;
+}
+
+void
+GigapixelUNetTrainer::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
+{
+  m_Implementation->ranks = ranks;
+  this->Modified();
 }
 
 void
@@ -462,6 +473,8 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Epochs: " << m_Epochs << '\n';
   os << indent << "LearningRate: " << m_LearningRate << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
+  os << indent << "Device: " << m_Device << '\n';
+  os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';
   os << indent << "Seed: " << m_Seed << '\n';

@@ -101,6 +101,13 @@ struct Launch
   }
 
 private:
+  /** The number that the text begins with; 0 without one. */
+  static int
+  ToNumber(const std::string & text)
+  {
+    return static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
+  }
+
 #ifdef __linux__
   /** "0-3,8" as numbers. */
   static std::vector<int>
@@ -111,9 +118,9 @@ private:
     {
       const std::size_t end = std::min(list.find(',', place), list.size());
       const std::string part = list.substr(place, end - place);
-      const int         first = std::atoi(part.c_str());
+      const int         first = ToNumber(part);
       const auto        dash = part.find('-');
-      const int         last = dash == std::string::npos ? first : std::atoi(part.c_str() + dash + 1);
+      const int         last = dash == std::string::npos ? first : ToNumber(part.substr(dash + 1));
       for (int number = first; number <= last; ++number)
       {
         numbers.push_back(number);
@@ -167,7 +174,7 @@ private:
       throw std::invalid_argument(std::string("the environment variable ") + variable + " is \"" + text +
                                   "\", which is no number");
     }
-    return std::atoi(text.c_str());
+    return ToNumber(text);
   }
 
   /** "gpu-007" of "gpu-[007-010,12],login": the first host of SLURM's list. */
@@ -201,7 +208,7 @@ private:
                                   "environment variable MASTER_ADDR (mpirun -x MASTER_ADDR=HOST ...)");
     }
     // Jobs that share a host must not meet at one port.
-    port = slurmJob.empty() ? port : 20000 + std::atoi(slurmJob.c_str()) % 10000;
+    port = slurmJob.empty() ? port : 20000 + ToNumber(slurmJob) % 10000;
     port = GetNumber("MASTER_PORT", port);
     if (!GetText("TORCHELASTIC_USE_AGENT_STORE").empty())
     {

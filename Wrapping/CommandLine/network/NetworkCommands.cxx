@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "gigapixelDevice.h"
+
 #include "gigapixelTorchVersion.h"
 
 #include <algorithm>
@@ -105,6 +107,20 @@ GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
   return std::strcmp(name, "train") == 0 ? RunTrain : std::strcmp(name, "segment") == 0 ? RunSegment : RunPlan;
+}
+
+extern "C" __attribute__((visibility("default"))) const char *
+GigapixelGetDevices()
+{
+  static const std::string text = [] {
+    std::string lines;
+    for (const std::string & device : gigapixel::Device::GetDescriptions())
+    {
+      lines += (lines.empty() ? "" : "; ") + device;
+    }
+    return lines.empty() ? "none: " + gigapixel::Device::GetProblem() : lines;
+  }();
+  return text.c_str();
 }
 
 extern "C" __attribute__((visibility("default"))) const char *

@@ -40,6 +40,7 @@ struct Segmentation
   itk::ImageRegion<2>      region; ///< of the level
   const ArgumentValues &   values;
   const Session &          session;
+  std::shared_ptr<Ranks>   ranks; ///< that compute this slide together
 };
 
 /** Opens the slide at the model's resolution. */
@@ -159,6 +160,8 @@ struct Pipeline
     network->SetInput(reader->GetOutput());
     network->SetModel(segmentation.model);
     network->SetThreshold(segmentation.values.GetNumber("threshold"));
+    network->SetDevice(segmentation.values.GetText("device"));
+    network->SetRanks(segmentation.ranks);
     const auto size = segmentation.region.GetSize();
     network->SetMemoryLimit(static_cast<itk::SizeValueType>(
       GetEngineBudget(segmentation.values,
@@ -184,10 +187,29 @@ struct Pipeline
   typename RegionType::Pointer  region{ RegionType::New() };
 };
 
+/** What a rank does that writes nothing: rank 0 gets its rows. */
+template <typename TPixel, typename TOutputImage>
+void
+ComputeOwnRows(const Segmentation & segmentation)
+{
+  const Pipeline<TPixel, TOutputImage> pipeline(segmentation);
+  pipeline.network->UpdateOutputInformation();
+  for (const itk::ImageRegion<2> & row : pipeline.network->GetOwnRows(segmentation.region))
+  {
+    pipeline.network->GetOutput()->SetRequestedRegion(row);
+    pipeline.network->GetOutput()->Update();
+  }
+}
+
 template <typename TPixel>
 void
 Segment(const Segmentation & segmentation)
 {
+  if (segmentation.ranks->GetRank() > 0)
+  {
+    return segmentation.probability.empty() ? ComputeOwnRows<TPixel, MaskType>(segmentation)
+                                            : ComputeOwnRows<TPixel, ProbabilityType>(segmentation);
+  }
   const auto size = segmentation.region.GetSize();
   Progress   progress(segmentation.session,
                     "segment " + segmentation.task.slide,
@@ -223,28 +245,30 @@ HasOutputs(const Segmentation & segmentation)
 }
 
 nlohmann::ordered_json
-RunTask(const SlideTask &      task,
-        const std::string &    probability,
-        const Model &          model,
-        const ArgumentValues & values,
-        const Session &        session,
-        std::string &          text)
+RunTask(const SlideTask &              task,
+        const std::string &            probability,
+        const Model &                  model,
+        const ArgumentValues &         values,
+        const Session &                session,
+        const std::shared_ptr<Ranks> & ranks,
+        std::string &                  text)
 {
   const auto         slide = OpenAtResolution(task.slide, model, values);
   const Segmentation segmentation{ task,   probability, model, slide, GetRegion(*slide, task.slide, values),
-                                   values, session };
+                                   values, session,     ranks };
   const auto         size = segmentation.region.GetSize();
   const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
-  const bool         wasThere = !values.Has("overwrite") && HasOutputs(segmentation);
-  const MemoryPlan   plan = MakePlan(model.network,
+  bool               wasThere = ranks->GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation);
+  ranks->Broadcast(0, &wasThere, sizeof(wasThere));
+  const MemoryPlan plan = MakePlan(model.network,
                                    { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
                                    Purpose::Inference,
                                    Strategy::Streamed,
                                    values,
                                    session.GetThreads(),
                                    model.tileSize);
-  const unsigned     level = slide->GetLevel();
-  const double       resolution = slide->GetMicronsPerPixel();
+  const unsigned   level = slide->GetLevel();
+  const double     resolution = slide->GetMicronsPerPixel();
   if (!wasThere)
   {
     CheckOutput(task.output, pixels);
@@ -296,9 +320,10 @@ LoadModel(const ArgumentValues & values)
 int
 RunSegment(const ArgumentValues & values, const Session & session)
 {
-  const auto             names = values.GetTexts("SLIDE");
-  const auto             slides = FindSlides(names);
-  const Model            model = LoadModel(values);
+  const auto  names = values.GetTexts("SLIDE");
+  const auto  slides = FindSlides(names);
+  const Model model = LoadModel(values);
+  Device::Find(values.GetText("device")); // said before slides are opened
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
@@ -314,11 +339,30 @@ RunSegment(const ArgumentValues & values, const Session & session)
     }
   }
   LimitTileCache(GetBudget(values));
-  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  // Fewer slides than ranks: all of them share each slide.
+  const Launch launch = Launch::Find();
+  const bool   together = tasks.size() < static_cast<std::size_t>(launch.ranks);
+  const auto   ranks = Ranks::Join(together ? launch : Launch());
+  const auto   work = [&](const SlideTask & task, std::string & text) {
     const auto        index = static_cast<std::size_t>(&task - tasks.data());
     const std::string probability = probabilities.empty() ? std::string() : probabilities[index].output;
-    return RunTask(task, probability, model, values, session, text);
-  });
+    try
+    {
+      return RunTask(task, probability, model, values, session, ranks, text);
+    }
+    catch (const std::exception & error)
+    {
+      ranks->Fail(error.what());
+      throw;
+    }
+  };
+  if (ranks->GetRank() == 0)
+  {
+    return RunBatch(session, tasks, IsList(names), work, together ? Launch() : launch);
+  }
+  std::string ignored;
+  std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { work(task, ignored); });
+  return Success;
 }
 
 } // namespace gigapixel::commandline

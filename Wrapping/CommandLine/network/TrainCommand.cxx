@@ -115,6 +115,8 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetEpochs(static_cast<int>(values.GetInteger("epochs")));
   trainer.SetLearningRate(values.GetNumber("learning-rate"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
+  trainer.SetDevice(values.GetText("device"));
+  trainer.SetImagesPerStep(static_cast<int>(values.GetInteger("images-per-step")));
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
@@ -207,7 +209,7 @@ MakeRunFolder(const std::string & folder)
 }
 
 /** Trains with a line of progress and a line for each epoch. */
-Outcome
+void
 Train(itk::GigapixelUNetTrainer & trainer,
       const Workload &            workload,
       const ArgumentValues &      values,
@@ -229,7 +231,6 @@ Train(itk::GigapixelUNetTrainer & trainer,
                       "; the same command with --resume goes on from there.");
   }
   progress.Finish();
-  return ReadOutcome(values.GetText("output"));
 }
 
 nlohmann::ordered_json
@@ -253,11 +254,10 @@ Describe(const Outcome & outcome, const Workload & workload, const MemoryPlan & 
   json["peakBytes"] = GetPeakMemory();
   return json;
 }
-} // namespace
-
-int
-RunTrain(const ArgumentValues & values, const Session & session)
+void
+RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
+  Device::Find(values.GetText("device")); // said before slides are opened
   CheckInputFile(values.GetText("cohort"));
   const Cohort cohort = Cohort::Load(values.GetText("cohort"));
   for (const std::string & warning : cohort.warnings)
@@ -265,7 +265,11 @@ RunTrain(const ArgumentValues & values, const Session & session)
     session.Warn("gigapixel: " + warning);
   }
   const Workload workload = MeasureCohort(cohort, values);
-  MakeRunFolder(values.GetText("output"));
+  const bool     keepsRun = ranks->GetRank() == 0;
+  if (keepsRun)
+  {
+    MakeRunFolder(values.GetText("output"));
+  }
   LimitTileCache(GetBudget(values));
   const auto       network = NetworkDescription::Load(values.GetText("network"));
   const MemoryPlan plan = MakePlan(network,
@@ -283,8 +287,14 @@ RunTrain(const ArgumentValues & values, const Session & session)
   Configure(*trainer, values);
   trainer->SetMemoryLimit(
     static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training)));
+  trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
-  const Outcome outcome = Train(*trainer, workload, values, session);
+  Train(*trainer, workload, values, session);
+  if (!keepsRun)
+  {
+    return;
+  }
+  const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    json = Describe(outcome, workload, plan, values);
   std::string   text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
@@ -295,6 +305,22 @@ RunTrain(const ArgumentValues & values, const Session & session)
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
   session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+} // namespace
+
+int
+RunTrain(const ArgumentValues & values, const Session & session)
+{
+  const auto ranks = Ranks::Join(Launch::Find());
+  try
+  {
+    RunTrainOn(ranks, values, session);
+  }
+  catch (const std::exception & error)
+  {
+    ranks->Fail(error.what());
+    throw;
+  }
   return Success;
 }
 

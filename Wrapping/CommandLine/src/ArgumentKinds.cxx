@@ -156,6 +156,18 @@ Network()
 }
 
 Argument
+ComputingDevice()
+{
+  Argument argument{ "device",
+                     Type::Text,
+                     "NAME",
+                     "What computes: cpu; cuda or cuda:N, one of NVIDIA's GPUs; auto, a GPU if there is one. Last bits "
+                     "differ between devices." };
+  argument.defaultValue = "cpu";
+  return argument;
+}
+
+Argument
 Memory()
 {
   return Argument{

@@ -66,6 +66,8 @@ GigapixelCommandLine_EXPORT Argument CacheFolder();
 
 GigapixelCommandLine_EXPORT Argument CacheLimit();
 
+GigapixelCommandLine_EXPORT Argument ComputingDevice();
+
 GigapixelCommandLine_EXPORT Argument TileSize();
 
 GigapixelCommandLine_EXPORT Argument Overwrite();

@@ -107,6 +107,8 @@ Train()
              1e-6,
              1,
              "Factor on the learning rate after an epoch without a better validation loss."),
+      ComputingDevice(),
+      Integer("images-per-step", "1", 1, 1000000, "Slides (or regions) whose mean gradient makes one step."),
       Integer(
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
       noAugmentation,
@@ -161,6 +163,7 @@ Segment()
                  "picture",
                  "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
       Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
+      ComputingDevice(),
       Memory(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",

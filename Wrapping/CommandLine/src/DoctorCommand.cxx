@@ -118,6 +118,7 @@ DescribeNetwork()
   {
     LoadNetworkCommand("plan");
     json["loads"] = true;
+    json["gpu"] = GetDevices();
     json["torch"] = GetTorchVersion();
   }
   catch (const std::exception & error)
@@ -168,6 +169,7 @@ Format(const JSON & json)
              ? (network["loads"].get<bool>() ? "loads; " : "") + network["problem"].get<std::string>()
              : "loads, LibTorch " + network["torch"].get<std::string>()) +
           '\n';
+  text += network.contains("gpu") ? "  GPU            " + network["gpu"].get<std::string>() + '\n' : std::string();
   const JSON & writing = json["writeTest"];
   text += "  write test     " +
           (writing["passed"].get<bool>() ? "passed in " + writing["folder"].get<std::string>()

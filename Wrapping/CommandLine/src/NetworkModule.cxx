@@ -49,6 +49,13 @@ LoadNetworkCommand(const std::string & commandName)
 }
 
 std::string
+GetDevices()
+{
+  using DevicesFunction = const char * (*)();
+  return reinterpret_cast<DevicesFunction>(FindSymbol("GigapixelGetDevices"))();
+}
+
+std::string
 GetTorchVersion()
 {
   using VersionFunction = const char * (*)();

@@ -16,6 +16,9 @@ std::string GetNetworkModulePath();
 /** Loads the module if that has not happened yet. \throw std::runtime_error saying what to install or build */
 CommandFunction LoadNetworkCommand(const std::string & commandName);
 
+/** Lines for the devices that compute beside the CPU, or why there are none. \throw std::runtime_error as above */
+std::string GetDevices();
+
 /** The version of LibTorch that the module works with; loads it. \throw std::runtime_error as above */
 std::string GetTorchVersion();
 

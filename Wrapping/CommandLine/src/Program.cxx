@@ -5,6 +5,8 @@
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 
+#include "gigapixelLaunch.h"
+
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
 
@@ -40,7 +42,10 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
     std::printf("%s", GetHelp(command).c_str());
     return Success;
   }
-  const Session session(values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
+  const Launch launch = Launch::Find();
+  launch.BindToShare();
+  const Session session(
+    launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   InstallInterruptionHandlers();

@@ -248,13 +248,15 @@ int
 RunBatch(const Session &                                                                      session,
          const std::vector<SlideTask> &                                                       tasks,
          bool                                                                                 asList,
-         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
+         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
+         const Launch &                                                                       launch)
 {
   auto                     results = nlohmann::ordered_json::array();
   std::vector<std::string> failures;
   std::string              text;
-  for (const SlideTask & task : tasks)
+  for (std::size_t i = launch.rank; i < tasks.size(); i += launch.ranks)
   {
+    const SlideTask & task = tasks[i];
     ThrowIfInterrupted();
     try
     {
@@ -273,8 +275,8 @@ RunBatch(const Session &                                                        
       results.push_back({ { "slide", task.slide }, { "error", failures.back() } });
     }
   }
-  const bool nothingToShow = failures.size() == tasks.size();
-  if (!nothingToShow || asList)
+  const bool nothingToShow = failures.size() == results.size();
+  if (!nothingToShow || (asList && launch.rank == 0))
   {
     session.PrintResult(text,
                         asList ? results.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)

@@ -4,6 +4,8 @@
 
 #include "gigapixelProgram.h"
 
+#include "gigapixelLaunch.h"
+
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -37,14 +39,16 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vect
                                                                  const std::string &              output,
                                                                  const std::string &              optionName);
 
-/** Does the work for each slide, whatever happens to the others; reports those that failed in the end, prints the
+/** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
+ * does its share of the slides, and prints their results; reports those that failed in the end, prints the
  * result (one JSON object for one slide given as a file, else a list). \param work returns the JSON of its result, and
  * appends the text for people to its second argument */
 GigapixelCommandLine_EXPORT int RunBatch(
   const Session &                                                                      session,
   const std::vector<SlideTask> &                                                       tasks,
   bool                                                                                 asList,
-  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work);
+  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
+  const Launch &                                                                       launch = Launch::Find());
 
 /** Whether the result is a list: more than one name was given, or a folder. */
 GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);

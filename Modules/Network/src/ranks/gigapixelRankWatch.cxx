@@ -47,7 +47,7 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
 {
   if (const char * const seconds = std::getenv("GIGAPIXEL_RANK_TIMEOUT"))
   {
-    m_HangLimit = std::chrono::seconds(std::max(1, std::atoi(seconds)));
+    m_HangLimit = std::chrono::seconds(std::max(1L, std::strtol(seconds, nullptr, 10)));
   }
   SetText(GetSignKey(launch.rank), "-1");
   SetText(GetHostKey(launch.rank), host);
