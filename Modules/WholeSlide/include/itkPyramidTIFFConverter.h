@@ -58,8 +58,15 @@ public:
   /** x, y, width, height in level-0 pixels of the slide, inside of it; rounded to pixels of the level. All zeros, the
    * default: everything. */
   using RegionType = std::array<SizeValueType, 4>;
-  itkSetMacro(Region, RegionType);
-  itkGetConstMacro(Region, RegionType);
+  void SetRegion(RegionType region)
+  {
+    if (m_Region != region)
+    {
+      m_Region = region;
+      this->Modified();
+    }
+  }
+  RegionType GetRegion() const { return m_Region; }
 
   /** The region (or everything) in pixels of a level. Throws where it is not inside the slide. */
   RegionType GetRegionOfLevel(unsigned int level) const;

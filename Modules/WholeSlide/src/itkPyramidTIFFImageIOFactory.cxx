@@ -40,4 +40,11 @@ PyramidTIFFImageIOFactory::RegisterOneFactory()
   }
   ObjectFactoryBase::RegisterFactory(Self::New(), InsertionPositionEnum::INSERT_AT_FRONT);
 }
+
+/** What ITK's build calls where this project is one of its modules. */
+void GigapixelWholeSlide_EXPORT
+PyramidTIFFImageIOFactoryRegister__Private()
+{
+  PyramidTIFFImageIOFactory::RegisterOneFactory();
+}
 } // namespace itk
