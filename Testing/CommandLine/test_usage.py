@@ -8,7 +8,8 @@ import pytest
 from conftest import run
 
 COMMANDS = json.loads(run("--describe").out)
-NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "synthesize", "plan", "doctor"]
+NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "rasterize", "outline", "convert", "synthesize"]
+NAMES += ["plan", "doctor"]
 
 
 def wrong(*arguments):
