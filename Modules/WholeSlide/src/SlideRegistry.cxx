@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "DICOMSlide.h"
 #include "HamamatsuSlide.h"
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
@@ -39,14 +40,6 @@ GetIdentity(const std::string & path)
            static_cast<std::uint64_t>(status.st_size),
            static_cast<std::int64_t>(status.st_mtim.tv_sec),
            static_cast<std::int64_t>(status.st_mtim.tv_nsec) };
-}
-
-bool
-IsDICOM(const std::string & path)
-{
-  std::ifstream         file(path, std::ios::binary);
-  std::array<char, 132> header{};
-  return file.read(header.data(), header.size()) && std::memcmp(header.data() + 128, "DICM", 4) == 0;
 }
 
 /** Vendors whose TIFFs are decoded as what they say they are, so that OpenSlide's opinion is not needed. */
@@ -124,6 +117,10 @@ OpenUnshared(const std::string & path)
     {
       return OpenTIFF(path);
     }
+    if (DICOMFile::IsDICOM(path, false))
+    {
+      return std::make_unique<DICOMSlide>(path);
+    }
     if (!DetectOpenSlideVendor(path).empty())
     {
       return std::make_unique<OpenSlideSlide>(path);
@@ -141,14 +138,9 @@ OpenUnshared(const std::string & path)
   {
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
   }
-  if (IsDICOM(path))
-  {
-    throw SlideError(path,
-                     "it is a DICOM file, which OpenSlide " + GetOpenSlideVersion() + " does not read as a slide",
-                     "use a build with OpenSlide 4.0 or newer, or convert the slide to a tiled TIFF");
-  }
   throw SlideError(path,
-                   "it is neither a TIFF nor a slide that OpenSlide " + GetOpenSlideVersion() + " knows",
+                   "it is neither a TIFF nor a DICOM file nor a slide that OpenSlide " + GetOpenSlideVersion() +
+                     " knows",
                    "convert it to a tiled TIFF, or read it with another itk::ImageIO");
 }
 
@@ -200,7 +192,7 @@ Slide::IsClaimed(const std::string & path) noexcept
     }
     if (!TIFFFile::IsTIFF(path))
     {
-      return !DetectOpenSlideVendor(path).empty();
+      return DICOMFile::IsDICOM(path, true) || !DetectOpenSlideVendor(path).empty();
     }
     try
     {

@@ -15,7 +15,8 @@ enum class ColorModel
 {
   Gray,
   RGB,
-  YCbCr
+  YCbCr,
+  Marked // of JPEG: as the stream's Adobe marker says, YCbCr where it has none
 };
 
 /** Compressed bytes as they stand in the file. */

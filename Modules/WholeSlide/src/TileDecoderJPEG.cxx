@@ -114,15 +114,16 @@ public:
 };
 
 J_COLOR_SPACE
-StoredColorSpace(ColorModel model, int components)
+StoredColorSpace(ColorModel model, const jpeg_decompress_struct & info)
 {
-  if (components == 1)
+  if (info.num_components == 1)
   {
     return JCS_GRAYSCALE;
   }
-  if (components == 3)
+  if (info.num_components == 3)
   {
-    return model == ColorModel::RGB ? JCS_RGB : JCS_YCbCr;
+    const bool isMarkedRGB = info.saw_Adobe_marker != FALSE && info.Adobe_transform == 0;
+    return model == ColorModel::RGB || (model == ColorModel::Marked && isMarkedRGB) ? JCS_RGB : JCS_YCbCr;
   }
   return JCS_UNKNOWN;
 }
@@ -149,7 +150,7 @@ Start(jpeg_decompress_struct & info,
   {
     return "its JPEG stream holds no image";
   }
-  info.jpeg_color_space = StoredColorSpace(model, info.num_components);
+  info.jpeg_color_space = StoredColorSpace(model, info);
   if (info.jpeg_color_space == JCS_UNKNOWN || info.data_precision != 8)
   {
     return "its JPEG stream has neither one nor three components of 8 bit";

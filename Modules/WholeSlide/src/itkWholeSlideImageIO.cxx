@@ -63,7 +63,7 @@ WholeSlideImageIO::WholeSlideImageIO()
   m_PixelType = IOPixelEnum::RGB;
   m_NumberOfComponents = 3;
   for (const char * const extension :
-       { ".svs", ".tif", ".tiff", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs", ".svslide", ".bif" })
+       { ".svs", ".tif", ".tiff", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs", ".svslide", ".bif", ".dcm" })
   {
     this->AddSupportedReadExtension(extension);
   }

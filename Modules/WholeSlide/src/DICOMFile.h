@@ -1,0 +1,125 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef DICOMFile_h
+#define DICOMFile_h
+
+#include "TIFFDirectory.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** What a DICOM file of a whole-slide image says, and where its frames are (PS3.3 A.32.8, PS3.5 7 and A.4).
+ *
+ * Its own reader, and not a DICOM library: those load a file's elements, of which there may be one group per tile, and
+ * its pixels; here frames are found by walking their positions, and read when they are wanted. */
+class DICOMFile
+{
+public:
+  /** Throws std::runtime_error, in a few words, where the file is damaged or no whole-slide image. */
+  explicit DICOMFile(const std::string & path);
+
+  /** Whether the file is a DICOM file, by its first bytes; with \a slide, whether it says that it is a whole-slide
+   * image. Never throws. */
+  static bool IsDICOM(const std::string & path, bool slide);
+
+  /** Bytes from `begin` to `end` of the file: the pixels of a frame, or the items that hold them. */
+  struct Frame
+  {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+
+  /** Compressed bytes, or pixels as they are stored. */
+  std::vector<unsigned char> ReadFrame(const Frame & frame) const;
+
+  /** Value of a tag of the file, or the first one found in its shared sequences; empty where it is absent. Padding is
+   * removed; several values are separated by backslashes. */
+  std::string GetText(std::uint32_t tag) const;
+
+  /** Integer, be it stored as number or as text. */
+  std::uint64_t GetInteger(std::uint32_t tag, std::uint64_t otherwise) const;
+
+  const std::vector<Frame> &
+  GetFrames() const
+  {
+    return m_Frames;
+  }
+
+  /** Column and row of the first pixel of each frame, from 0; empty where the frames are in order. */
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> &
+  GetPositions() const
+  {
+    return m_Positions;
+  }
+
+private:
+  struct Element
+  {
+    std::uint32_t tag;
+    char          kind[2]; // VR
+    bool          isUnending;
+    std::uint64_t length;
+  };
+
+  std::uint64_t              ReadNumber(unsigned size);
+  Element                    ReadElement(bool isExplicit);
+  void                       ReadElements(std::uint64_t end, unsigned depth);
+  void                       ReadSequence(const Element & sequence, unsigned depth);
+  void                       ReadMetaGroup();
+  void                       FindFrames(const Element & pixels);
+  void                       FindItems(std::uint64_t first);
+  void                       KeepValue(const Element & element);
+  std::vector<std::uint64_t> ReadOffsets(std::uint32_t tag, unsigned size) const;
+
+  RandomAccessFile                                     m_File;
+  std::uint64_t                                        m_At{ 0 };
+  bool                                                 m_Explicit{ true };
+  bool                                                 m_Encapsulated{ false };
+  bool                                                 m_InFrame{ false }; // inside the groups of single frames
+  bool                                                 m_FoundPixels{ false };
+  std::map<std::uint32_t, std::string>                 m_Values;
+  std::vector<Frame>                                   m_Frames;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> m_Positions;
+};
+
+/** \name Tags that a slide reader needs. @{ */
+namespace DICOMTag
+{
+constexpr std::uint32_t TransferSyntax = 0x00020010;
+constexpr std::uint32_t ImageType = 0x00080008;
+constexpr std::uint32_t SOPClass = 0x00080016;
+constexpr std::uint32_t SliceThickness = 0x00180050;
+constexpr std::uint32_t SeriesInstance = 0x0020000e;
+constexpr std::uint32_t Concatenation = 0x00209161;
+constexpr std::uint32_t ConcatenationFrameOffset = 0x00209228;
+constexpr std::uint32_t DimensionOrganization = 0x00209311;
+constexpr std::uint32_t Samples = 0x00280002;
+constexpr std::uint32_t Photometric = 0x00280004;
+constexpr std::uint32_t PlanarConfiguration = 0x00280006;
+constexpr std::uint32_t NumberOfFrames = 0x00280008;
+constexpr std::uint32_t Rows = 0x00280010;
+constexpr std::uint32_t Columns = 0x00280011;
+constexpr std::uint32_t PixelSpacing = 0x00280030;
+constexpr std::uint32_t BitsAllocated = 0x00280100;
+constexpr std::uint32_t ICCProfile = 0x00282000;
+constexpr std::uint32_t TotalColumns = 0x00480006;
+constexpr std::uint32_t TotalRows = 0x00480007;
+constexpr std::uint32_t ObjectivePower = 0x00480112;
+constexpr std::uint32_t ColumnPosition = 0x0048021e;
+constexpr std::uint32_t RowPosition = 0x0048021f;
+constexpr std::uint32_t OpticalPaths = 0x00480302;
+constexpr std::uint32_t FocalPlanes = 0x00480303;
+constexpr std::uint32_t FrameGroups = 0x52009230;
+constexpr std::uint32_t FrameOffsets = 0x7fe00001;
+constexpr std::uint32_t FrameLengths = 0x7fe00002;
+constexpr std::uint32_t PixelData = 0x7fe00010;
+} // namespace DICOMTag
+/** @} */
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,344 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "DICOMSlide.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** "level", or what an associated image is called; empty for what is neither. By the third value of the type, as
+ * PS3.3 C.8.12.4.1.1 has it; the overview is what other formats call the macro image. */
+std::string
+GetFlavor(const DICOMFile & file)
+{
+  std::istringstream       values(file.GetText(DICOMTag::ImageType));
+  std::string              value;
+  std::vector<std::string> all;
+  while (std::getline(values, value, '\\'))
+  {
+    all.push_back(value);
+  }
+  const std::string flavor = all.size() > 2 ? all[2] : "VOLUME";
+  return flavor == "VOLUME"      ? "level"
+         : flavor == "LABEL"     ? "label"
+         : flavor == "OVERVIEW"  ? "macro"
+         : flavor == "THUMBNAIL" ? "thumbnail"
+                                 : "";
+}
+
+std::uint64_t
+GetWidth(const DICOMFile & file)
+{
+  return file.GetInteger(DICOMTag::TotalColumns, 0);
+}
+
+} // namespace
+
+DICOMSlide::DICOMSlide(const std::string & path)
+  : Slide(path)
+{
+  m_Files.push_back(std::make_unique<const DICOMFile>(path));
+  FindFiles();
+  // Parts of one image stand together, in their order; of two files of one size, the first by name counts.
+  std::map<std::string, std::vector<const DICOMFile *>> images;
+  for (const auto & file : m_Files)
+  {
+    const std::string flavor = GetFlavor(*file);
+    const std::string concatenation = file->GetText(DICOMTag::Concatenation);
+    const std::string key = flavor + ' ' + std::to_string(GetWidth(*file));
+    auto &            parts = images[key];
+    if (!flavor.empty() &&
+        (parts.empty() || (!concatenation.empty() && parts.front()->GetText(DICOMTag::Concatenation) == concatenation)))
+    {
+      parts.push_back(file.get());
+    }
+  }
+  std::vector<std::vector<const DICOMFile *>> levels;
+  for (const auto & image : images)
+  {
+    if (image.first.rfind("level", 0) == 0)
+    {
+      levels.push_back(image.second);
+    }
+  }
+  if (levels.empty())
+  {
+    throw std::runtime_error("its DICOM series has no file of the slide itself (VOLUME) in this folder");
+  }
+  std::sort(levels.begin(), levels.end(), [](const auto & a, const auto & b) {
+    return GetWidth(*a.front()) > GetWidth(*b.front());
+  });
+  for (const auto & parts : levels)
+  {
+    AddPlane(parts, {});
+  }
+  m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+  SetDownsamples();
+  AddReducedLevels();
+  m_Sources.resize(m_Planes.size());
+  for (const auto & image : images)
+  {
+    const std::string flavor = image.first.substr(0, image.first.find(' '));
+    if (!image.second.empty() && flavor != "level")
+    {
+      AddPlane(image.second, flavor);
+    }
+  }
+  FillProperties(*levels.front().front());
+}
+
+/** The other files of the series that lie in the folder, by name. */
+void
+DICOMSlide::FindFiles()
+{
+  namespace fs = std::filesystem;
+  const std::string        series = m_Files.front()->GetText(DICOMTag::SeriesInstance);
+  std::vector<std::string> names;
+  std::error_code          error;
+  const fs::path           folder = fs::path(m_Path).parent_path();
+  for (const fs::directory_entry & entry : fs::directory_iterator(folder.empty() ? "." : folder, error))
+  {
+    if (entry.is_regular_file(error) && !fs::equivalent(entry.path(), m_Path, error) &&
+        DICOMFile::IsDICOM(entry.path().string(), true))
+    {
+      names.push_back(entry.path().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string & name : names)
+  {
+    try
+    {
+      auto file = std::make_unique<const DICOMFile>(name);
+      if (!series.empty() && file->GetText(DICOMTag::SeriesInstance) == series)
+      {
+        m_Files.push_back(std::move(file));
+      }
+    }
+    catch (const std::runtime_error & damage)
+    {
+      m_Warnings.push_back(m_Path + ": " + name + " beside it is left out, " + damage.what() + '.');
+    }
+  }
+}
+
+void
+DICOMSlide::AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name)
+{
+  const DICOMFile & file = *parts.front();
+  SlidePlane        plane;
+  plane.tileWidth = static_cast<std::uint32_t>(file.GetInteger(DICOMTag::Columns, 0));
+  plane.tileHeight = static_cast<std::uint32_t>(file.GetInteger(DICOMTag::Rows, 0));
+  plane.width = file.GetInteger(DICOMTag::TotalColumns, plane.tileWidth);
+  plane.height = file.GetInteger(DICOMTag::TotalRows, plane.tileHeight);
+  plane.name = name;
+  const std::uint64_t samples = file.GetInteger(DICOMTag::Samples, 1);
+  const std::string   photometric = file.GetText(DICOMTag::Photometric);
+  const std::string   syntax = file.GetText(DICOMTag::TransferSyntax);
+  plane.channels = samples == 1 ? 1 : 3;
+  constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 28;
+  if (plane.width == 0 || plane.height == 0 || plane.tileWidth == 0 || plane.tileHeight == 0 ||
+      plane.width > sideLimit || plane.height > sideLimit || plane.GetTilesAcross() > sideLimit / plane.GetTilesDown())
+  {
+    throw std::runtime_error("the size of one of its images is damaged");
+  }
+  if (file.GetInteger(DICOMTag::BitsAllocated, 8) != 8 || (samples != 1 && samples != 3) ||
+      file.GetInteger(DICOMTag::OpticalPaths, 1) > 1 || file.GetInteger(DICOMTag::FocalPlanes, 1) > 1)
+  {
+    throw std::runtime_error("it is not of 8-bit gray or RGB, or has several optical paths or focal planes, which is "
+                             "not supported in DICOM");
+  }
+  Source source;
+  if (syntax == "1.2.840.10008.1.2" || syntax == "1.2.840.10008.1.2.1")
+  {
+    source.codec = Codec::None;
+  }
+  else if (syntax == "1.2.840.10008.1.2.4.50")
+  {
+    source.codec = Codec::JPEG;
+  }
+  else if (syntax == "1.2.840.10008.1.2.4.90" || syntax == "1.2.840.10008.1.2.4.91")
+  {
+    source.codec = Codec::JPEG2000;
+  }
+  else
+  {
+    throw std::runtime_error("its DICOM transfer syntax (" + syntax + ") is not supported");
+  }
+  // JPEG 2000 undoes its own color transforms (YBR_RCT, YBR_ICT).
+  const bool isYCbCr = photometric == "YBR_FULL" || photometric == "YBR_FULL_422";
+  if ((isYCbCr && source.codec == Codec::None) || photometric == "MONOCHROME1" || photometric == "PALETTE COLOR" ||
+      (source.codec == Codec::None && samples == 3 && file.GetInteger(DICOMTag::PlanarConfiguration, 0) != 0))
+  {
+    throw std::runtime_error("its colors (" + photometric + ") are not supported");
+  }
+  // There are files that say YBR_FULL over JPEG streams that are marked as RGB.
+  const ColorModel colors = source.codec == Codec::JPEG ? ColorModel::Marked : ColorModel::YCbCr;
+  source.model = samples == 1 ? ColorModel::Gray : isYCbCr ? colors : ColorModel::RGB;
+  source.tiles.resize(plane.GetTilesAcross() * plane.GetTilesDown());
+  for (const DICOMFile * const part : parts)
+  {
+    AddTiles(plane, *part, part == parts.front() && parts.size() == 1, source);
+  }
+  m_Planes.push_back(plane);
+  m_Sources.push_back(std::move(source));
+}
+
+/** The frames of a file to where they belong: by position, where it is told, else in the order of the tiles. */
+void
+DICOMSlide::AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const
+{
+  const auto & frames = part.GetFrames();
+  const auto & positions = part.GetPositions();
+  const bool   isSparse = part.GetText(DICOMTag::DimensionOrganization) != "TILED_FULL" && !positions.empty();
+  if (isSparse && positions.size() != frames.size())
+  {
+    throw std::runtime_error("it has not as many positions as frames");
+  }
+  const std::uint64_t first = isWhole ? 0 : part.GetInteger(DICOMTag::ConcatenationFrameOffset, 0);
+  for (std::size_t i = 0; i < frames.size(); ++i)
+  {
+    std::uint64_t tile = first + i;
+    if (isSparse)
+    {
+      const auto [x, y] = positions[i];
+      if (x % plane.tileWidth != 0 || y % plane.tileHeight != 0 || x >= plane.width || y >= plane.height)
+      {
+        throw std::runtime_error("its frames overlap or lie outside, which is not supported");
+      }
+      tile = y / plane.tileHeight * plane.GetTilesAcross() + x / plane.tileWidth;
+    }
+    if (tile >= source.tiles.size())
+    {
+      throw std::runtime_error("it has more frames than tiles");
+    }
+    source.tiles[tile] = { &part, frames[i] };
+  }
+}
+
+void
+DICOMSlide::FillProperties(const DICOMFile & base)
+{
+  const Codec codec = m_Sources.front().codec;
+  m_Decoder = std::string("tiles (") +
+              (codec == Codec::JPEG       ? "JPEG"
+               : codec == Codec::JPEG2000 ? "JPEG 2000"
+                                          : "uncompressed") +
+              "), DICOM";
+  m_ColorProfile = base.GetText(DICOMTag::ICCProfile);
+  m_Properties["openslide.vendor"] = "dicom";
+  for (const auto & [name, tag] : { std::pair<const char *, std::uint32_t>{ "dicom.SOPClassUID", DICOMTag::SOPClass },
+                                    { "dicom.SeriesInstanceUID", DICOMTag::SeriesInstance },
+                                    { "dicom.TransferSyntaxUID", DICOMTag::TransferSyntax },
+                                    { "dicom.ImageType", DICOMTag::ImageType },
+                                    { "openslide.objective-power", DICOMTag::ObjectivePower } })
+  {
+    const std::string value = base.GetText(tag);
+    if (!value.empty())
+    {
+      m_Properties[name] = value;
+    }
+  }
+  // Millimeters between rows, then between columns.
+  std::istringstream spacing(base.GetText(DICOMTag::PixelSpacing));
+  spacing.imbue(std::locale::classic());
+  double rows = 0.0;
+  double columns = 0.0;
+  char   separator = 0;
+  if (spacing >> rows >> separator >> columns)
+  {
+    std::ostringstream x;
+    std::ostringstream y;
+    x << columns * 1000.0;
+    y << rows * 1000.0;
+    m_Properties["openslide.mpp-x"] = x.str();
+    m_Properties["openslide.mpp-y"] = y.str();
+    SetMicronsPerPixel(columns * 1000.0, rows * 1000.0);
+  }
+}
+
+bool
+DICOMSlide::HasTile(unsigned plane, std::uint64_t tile) const
+{
+  return m_Sources[plane].tiles[tile].file != nullptr;
+}
+
+unsigned
+DICOMSlide::GetLargestReduction(unsigned plane) const
+{
+  const Source & source = m_Sources[plane];
+  if (source.codec != Codec::JPEG2000)
+  {
+    return source.codec == Codec::JPEG ? 8 : 1;
+  }
+  const auto present =
+    std::find_if(source.tiles.begin(), source.tiles.end(), [](const Tile & tile) { return tile.file != nullptr; });
+  if (present == source.tiles.end())
+  {
+    return 1;
+  }
+  const auto bytes = present->file->ReadFrame(present->frame);
+  return GetLargestJPEG2000Reduction({ bytes.data(), bytes.size() });
+}
+
+void
+DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  const Source &     source = m_Sources[plane];
+  const Tile &       at = source.tiles[tile];
+  const auto         bytes = at.file->ReadFrame(at.frame);
+  const ByteSpan     stream{ bytes.data(), bytes.size() };
+  // Frames are whole, also where they reach beyond the image.
+  const StoredSize stored{ of.tileWidth, of.tileHeight, reduction };
+  if (source.codec == Codec::JPEG)
+  {
+    DecodeJPEG(stream, { nullptr, 0 }, source.model, out, stored);
+    return;
+  }
+  if (source.codec == Codec::JPEG2000)
+  {
+    DecodeJPEG2000(stream, source.model, out, stored);
+    return;
+  }
+  const unsigned samples = of.channels;
+  if (bytes.size() < std::size_t{ out.width } * out.height * samples)
+  {
+    throw std::runtime_error("it holds fewer pixels than its size");
+  }
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    const unsigned char * from = bytes.data() + std::size_t{ y } * out.width * samples;
+    unsigned char *       to = out.data + y * out.stride;
+    for (std::uint32_t x = 0; x < out.width; ++x, from += samples, to += out.channels)
+    {
+      const bool isGray = samples == 1;
+      if (out.channels == 1)
+      {
+        to[0] = isGray ? from[0] : LumaFromRGB(from[0], from[1], from[2]);
+        continue;
+      }
+      to[0] = from[0];
+      to[1] = from[isGray ? 0 : 1];
+      to[2] = from[isGray ? 0 : 2];
+    }
+  }
+}
+
+void
+DICOMSlide::DecodeTile(unsigned          plane,
+                       std::uint64_t     tile,
+                       const PixelSpan & out,
+                       std::unique_ptr<unsigned char[]> *) const
+{
+  DecodeReducedTile(plane, tile, 1, out);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Compares our reader with others on the same slide (a TIFF of JPEG tiles), interleaved.
+
+    ninja ReadSlide
+    compare_readers.py SLIDE... --ours bin/ReadSlide --venv /tmp/readers [--rounds 3] [--json result.json]
+
+The venv is made with the readers that PyPI has where it does not exist yet. Of each reader the round that took the
+least CPU time counts. Opening is in the times, importing libraries and checking pixels are not.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+PACKAGES = ["numpy", "openslide-python", "openslide-bin", "tifffile", "imagecodecs", "pyvips[binary]", "tiffslide"]
+PACKAGES += ["fastslide", "cucim-cu12"]
+PYTHON_READERS = ["openslide", "tifffile", "libvips", "tiffslide", "fastslide", "cucim"]
+
+
+def make_venv(folder):
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run(["python3", "-m", "venv", folder], check=True)
+        for package in PACKAGES:  # one by one: a reader that this machine cannot have is left out
+            subprocess.run([folder / "bin" / "pip", "install", "-q", package], check=False)
+    return python
+
+
+def run(command):
+    """The JSON that a command prints last, or its error."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = (done.stderr.strip() or f"ended with {done.returncode}").splitlines()
+        return {"error": lines[-1][:120]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(slide, arguments, python):
+    here = Path(__file__).parent
+    commands = {
+        "libjpeg-turbo alone, RGB": [arguments.ours, slide, "floor", "rgb", 1],
+        "ours, RGB": [arguments.ours, slide, "ours", "rgb", 1],
+        "ours, RGB, two threads": [arguments.ours, slide, "ours", "rgb", 2],
+        "libjpeg-turbo alone, gray": [arguments.ours, slide, "floor", "gray", 1],
+        "ours, gray": [arguments.ours, slide, "ours", "gray", 1],
+        "libjpeg-turbo alone, RGB 1/8": [arguments.ours, slide, "floor", "eighth", 1],
+        "ours, RGB 1/8": [arguments.ours, slide, "ours", "eighth", 1],
+        "ITK's TIFFImageIO": [arguments.ours, slide, "itk", "rgb", 1],
+    }
+    for reader in PYTHON_READERS:
+        commands[reader] = [python, here / "read_with.py", reader, slide]
+    best = {}
+    for _ in range(arguments.rounds):
+        for name, command in commands.items():
+            result = run(command)
+            if "error" in result or name not in best or result["cpu"] < best[name].get("cpu", 0):
+                best[name] = result
+    return best
+
+
+def print_table(slide, results):
+    floor = results["libjpeg-turbo alone, RGB"]
+    print(f"\n| {Path(slide).name} | Mpx per CPU s | of libjpeg-turbo alone | peak MB | pixels |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, result in results.items():
+        if "error" in result:
+            print(f"| {name} | {result['error']} | | | |")
+            continue
+        rate = result["pixels"] / result["cpu"] / 1e6
+        kind = next((end for end in ("RGB 1/8", "gray") if name.endswith(end)), "RGB")
+        own = results[f"libjpeg-turbo alone, {kind}"]
+        share = rate / (own["pixels"] / own["cpu"] / 1e6)
+        same = "" if kind != "RGB" else "equal" if result["checksum"] == floor["checksum"] else "differ"
+        if kind == "gray":
+            same = "equal" if result["checksum"] == own["checksum"] else "differ"
+        print(f"| {name} | {rate:.0f} | {share:.0%} | {result['rss'] / 1e6:.0f} | {same} |")
+    two = results["ours, RGB, two threads"]
+    one = results["ours, RGB"]
+    if "error" not in two and "error" not in one:
+        print(f"\nOn two threads ours takes {one['wall'] / two['wall']:.2f} times less wall time than on one.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("slides", nargs="+", metavar="SLIDE")
+    parser.add_argument("--ours", type=Path, required=True, help="the program ReadSlide")
+    parser.add_argument("--venv", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    python = make_venv(arguments.venv)
+    everything = {"machine": platform.platform(), "cores": os.cpu_count(), "slides": {}}
+    for slide in arguments.slides:
+        everything["slides"][slide] = compare(slide, arguments, python)
+        print_table(slide, everything["slides"][slide])
+    everything["load"] = os.getloadavg()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(everything, indent=2) + "\n")
+
+
+main()

@@ -1,0 +1,318 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// DICOM whole-slide images, written byte by byte here (PS3.5): lossless frames come back exactly, however they lie.
+#include "ReaderTesting.h"
+
+#include "TestData.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+std::string
+Little(std::uint64_t value, unsigned size)
+{
+  std::string bytes;
+  for (unsigned i = 0; i < size; ++i)
+  {
+    bytes += static_cast<char>(value >> 8 * i & 255);
+  }
+  return bytes;
+}
+
+std::string
+Tag(std::uint32_t tag)
+{
+  return Little(tag >> 16, 2) + Little(tag & 0xffff, 2);
+}
+
+std::string
+Element(std::uint32_t tag, const std::string & kind, std::string value)
+{
+  const bool isText = kind == "UI" || kind == "CS" || kind == "IS" || kind == "DS";
+  if (value.size() % 2 != 0)
+  {
+    value += isText && kind != "UI" ? ' ' : '\0';
+  }
+  const bool isLong = kind == "OB" || kind == "SQ";
+  return Tag(tag) + kind + (isLong ? Little(0, 2) + Little(value.size(), 4) : Little(value.size(), 2)) + value;
+}
+
+std::string
+Item(const std::string & content)
+{
+  return Tag(0xfffee000) + Little(content.size() + content.size() % 2, 4) + content +
+         std::string(content.size() % 2, '\0');
+}
+
+enum class Offsets
+{
+  None,
+  Basic,
+  Extended
+};
+
+struct Options
+{
+  Offsets     offsets = Offsets::Basic;
+  bool        sparse = false; // frames in reverse order, the tile 1 left out
+  bool        raw = false;    // uncompressed
+  unsigned    first = 0;      // frames of a part
+  unsigned    count = 1000;
+  std::string concatenation;
+  std::string type = "ORIGINAL\\PRIMARY\\VOLUME\\NONE";
+};
+
+constexpr unsigned tileSide = 64;
+
+Picture
+CutTile(const Picture & picture, unsigned tile)
+{
+  const unsigned across = (picture.width + tileSide - 1) / tileSide;
+  Picture        part{ tileSide, tileSide, picture.channels, {} };
+  for (unsigned y = 0; y < tileSide; ++y)
+  {
+    for (unsigned x = 0; x < tileSide * picture.channels; ++x)
+    {
+      const unsigned row = tile / across * tileSide + y;
+      const unsigned column = tile % across * tileSide * picture.channels + x;
+      const bool     isInside = row < picture.height && column < picture.width * picture.channels;
+      part.pixels.push_back(isInside ? picture.pixels[std::size_t{ row } * picture.width * picture.channels + column]
+                                     : 7);
+    }
+  }
+  return part;
+}
+
+void
+WriteDICOM(const std::string & path, const Picture & picture, const Options & options)
+{
+  const unsigned        across = (picture.width + tileSide - 1) / tileSide;
+  const unsigned        down = (picture.height + tileSide - 1) / tileSide;
+  std::vector<unsigned> tiles;
+  for (unsigned tile = options.first; tile < std::min(options.first + options.count, across * down); ++tile)
+  {
+    if (!options.sparse || tile != 1)
+    {
+      tiles.insert(options.sparse ? tiles.begin() : tiles.end(), tile);
+    }
+  }
+  const std::string slideClass = "1.2.840.10008.5.1.4.1.1.77.1.6";
+  std::string       file(128, '\0');
+  file += "DICM" + Element(0x00020002, "UI", slideClass) +
+          Element(0x00020010, "UI", options.raw ? "1.2.840.10008.1.2.1" : "1.2.840.10008.1.2.4.90");
+  file += Element(0x00080008, "CS", options.type) + Element(0x00080016, "UI", slideClass) +
+          Element(0x0020000e, "UI", "1.2.3.4");
+  if (!options.concatenation.empty())
+  {
+    file += Element(0x00209161, "UI", options.concatenation) + Element(0x00209228, "UL", Little(options.first, 4));
+  }
+  file += Element(0x00209311, "CS", options.sparse ? "TILED_SPARSE" : "TILED_FULL");
+  file += Element(0x00280002, "US", Little(picture.channels, 2)) +
+          Element(0x00280004, "CS", picture.channels == 1 ? "MONOCHROME2" : "RGB") +
+          Element(0x00280006, "US", Little(0, 2)) + Element(0x00280008, "IS", std::to_string(tiles.size())) +
+          Element(0x00280010, "US", Little(tileSide, 2)) + Element(0x00280011, "US", Little(tileSide, 2)) +
+          Element(0x00280100, "US", Little(8, 2));
+  file += Element(0x00480006, "UL", Little(picture.width, 4)) + Element(0x00480007, "UL", Little(picture.height, 4));
+  file +=
+    Element(0x52009229, "SQ", Item(Element(0x00289110, "SQ", Item(Element(0x00280030, "DS", "0.0005\\0.00025")))));
+  std::string groups;
+  for (const unsigned tile : tiles)
+  {
+    // A sequence and an item of unknown length, with their ends, as many writers have them.
+    const std::string position = Element(0x0048021e, "SL", Little(tile % across * tileSide + 1, 4)) +
+                                 Element(0x0048021f, "SL", Little(tile / across * tileSide + 1, 4));
+    const std::string unknown = Little(0xffffffff, 4);
+    groups += Item(Tag(0x0048021a) + "SQ" + Little(0, 2) + unknown + Tag(0xfffee000) + unknown + position +
+                   Tag(0xfffee00d) + Little(0, 4) + Tag(0xfffee0dd) + Little(0, 4));
+  }
+  file += options.sparse ? Element(0x52009230, "SQ", groups) : "";
+  std::string frames;
+  std::string offsets;
+  std::string lengths;
+  std::string rawPixels;
+  for (const unsigned tile : tiles)
+  {
+    const Picture                    part = CutTile(picture, tile);
+    const std::vector<unsigned char> stream = EncodeJPEG2000(part, false);
+    offsets += Little(frames.size(), options.offsets == Offsets::Extended ? 8 : 4);
+    lengths += Little(stream.size() + stream.size() % 2, 8);
+    rawPixels.append(part.pixels.begin(), part.pixels.end());
+    // With a table, a frame may have several fragments.
+    const std::string bytes(stream.begin(), stream.end());
+    const std::size_t half = options.offsets == Offsets::Basic ? bytes.size() / 4 * 2 : 0;
+    frames += (half > 0 ? Item(bytes.substr(0, half)) : "") + Item(bytes.substr(half));
+  }
+  if (options.raw)
+  {
+    file += Element(0x7fe00010, "OB", rawPixels);
+  }
+  else
+  {
+    const bool isExtended = options.offsets == Offsets::Extended;
+    // VR OV with a length of 32 bit.
+    const auto table = [](std::uint32_t tag, const std::string & value) {
+      return Tag(tag) + "OV" + Little(0, 2) + Little(value.size(), 4) + value;
+    };
+    file += isExtended ? table(0x7fe00001, offsets) + table(0x7fe00002, lengths) : "";
+    file += Tag(0x7fe00010) + "OB" + Little(0, 2) + Little(0xffffffff, 4) +
+            Item(options.offsets == Offsets::Basic ? offsets : "") + frames + Tag(0xfffee0dd) + Little(0, 4);
+  }
+  std::ofstream(path, std::ios::binary).write(file.data(), static_cast<std::streamsize>(file.size()));
+}
+
+/** A folder of its own, since a series is the files of a folder. */
+std::string
+MakeFolder(const std::string & name)
+{
+  const std::string folder = TemporaryFile(name);
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder + '/';
+}
+
+TEST(DICOM, FramesComeBackHoweverTheyAreFound)
+{
+  for (const unsigned channels : { 1u, 3u })
+  {
+    const Picture picture = MakePicture(200, 150, channels, 3);
+    for (const Offsets offsets : { Offsets::None, Offsets::Basic, Offsets::Extended })
+    {
+      for (const bool raw : { false, true })
+      {
+        const std::string path = MakeFolder("dicom") + "slide.dcm";
+        Options           options;
+        options.offsets = offsets;
+        options.raw = raw;
+        WriteDICOM(path, picture, options);
+        const auto io = OpenSlideFile(path);
+        EXPECT_TRUE(io->CanReadFile(path.c_str()));
+        EXPECT_EQ(io->GetVendor(), "dicom");
+        EXPECT_EQ(io->GetNumberOfComponents(), channels);
+        EXPECT_DOUBLE_EQ(io->GetSpacing(0), 0.00025);
+        EXPECT_DOUBLE_EQ(io->GetSpacing(1), 0.0005);
+        EXPECT_TRUE(ReadLevel(*io, 0, channels) == picture);
+      }
+    }
+  }
+}
+
+TEST(DICOM, SparseTilesAreWhereTheyBelongAndTheAbsentOneIsNotScanned)
+{
+  const Picture     picture = MakePicture(200, 150, 3, 3);
+  const std::string path = MakeFolder("sparse") + "slide.dcm";
+  Options           options;
+  options.sparse = true;
+  WriteDICOM(path, picture, options);
+  const auto                 io = OpenSlideFile(path);
+  const Picture              read = ReadLevel(*io, 0, 3);
+  std::vector<unsigned char> scanned(200 * 150);
+  EXPECT_FALSE(io->ReadScanned(0, 0, 0, 200, 150, scanned.data()));
+  for (unsigned y = 0; y < 150; ++y)
+  {
+    for (unsigned x = 0; x < 200; ++x)
+    {
+      const bool        isAbsent = y < tileSide && x / tileSide == 1;
+      const std::size_t at = std::size_t{ y } * 200 + x;
+      ASSERT_EQ(scanned[at], isAbsent ? 0 : 255);
+      for (unsigned c = 0; c < 3; ++c)
+      {
+        ASSERT_EQ(read.pixels[3 * at + c], isAbsent ? 255 : picture.pixels[3 * at + c]) << x << ',' << y;
+      }
+    }
+  }
+}
+
+TEST(DICOM, LevelsPartsAndAssociatedImagesAreTheFilesOfTheSeries)
+{
+  const std::string folder = MakeFolder("series");
+  const Picture     base = MakePicture(256, 192, 3, 1);
+  const Picture     half = MakePicture(128, 96, 3, 2);
+  const Picture     label = MakePicture(64, 40, 3, 4);
+  Options           options;
+  options.concatenation = "1.2.3.5";
+  for (const unsigned first : { 0u, 5u, 10u })
+  {
+    options.first = first;
+    options.count = 5;
+    WriteDICOM(folder + "part" + std::to_string(first) + ".dcm", base, options);
+  }
+  WriteDICOM(folder + "half.dcm", half, Options());
+  options = Options();
+  options.type = "ORIGINAL\\PRIMARY\\LABEL\\NONE";
+  WriteDICOM(folder + "label.dcm", label, options);
+  for (const char * const name : { "part5.dcm", "half.dcm", "label.dcm" })
+  {
+    const auto io = OpenSlideFile(folder + name);
+    ASSERT_EQ(io->GetNumberOfLevels(), 2u) << name;
+    EXPECT_TRUE(ReadLevel(*io, 0, 3) == base) << name;
+    EXPECT_TRUE(ReadLevel(*io, 1, 3) == half) << name;
+    ASSERT_EQ(io->GetAssociatedImageNames(), std::vector<std::string>{ "label" });
+    io->SetAssociatedImage("label");
+    io->ReadImageInformation();
+    std::vector<unsigned char> pixels(label.pixels.size());
+    io->Read(pixels.data());
+    EXPECT_EQ(pixels, label.pixels);
+  }
+}
+
+TEST(DICOM, DamagedFilesEndInASentence)
+{
+  const std::string path = MakeFolder("damaged") + "slide.dcm";
+  Options           options;
+  options.sparse = true;
+  WriteDICOM(path, MakePicture(200, 150, 3, 3), options);
+  std::ifstream     file(path, std::ios::binary);
+  const std::string whole{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+  std::mt19937      random(11);
+  unsigned          failures = 0;
+  for (unsigned i = 0; i < 150; ++i)
+  {
+    std::string bytes = whole;
+    if (i % 5 == 0)
+    {
+      bytes.resize(bytes.size() * (i / 5) / 30);
+    }
+    for (unsigned flip = 0; flip < i % 5; ++flip)
+    {
+      const std::size_t at = random() % (i % 2 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 1800));
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    }
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const std::string failure = GetFailure([&path] {
+      const auto                 io = OpenSlideFile(path);
+      std::vector<unsigned char> pixels(64 * 64 * 3);
+      const auto                 size = io->GetLevelSize(0);
+      io->ReadRegion(
+        0, 0, 0, std::min<std::uint64_t>(64, size[0]), std::min<std::uint64_t>(64, size[1]), 3, pixels.data());
+    });
+    failures += failure.empty() ? 0 : 1;
+    if (!failure.empty())
+    {
+      EXPECT_EQ(failure.find(path + ": "), 0u) << failure;
+      EXPECT_EQ(failure.back(), '.') << failure;
+    }
+  }
+  EXPECT_GT(failures, 30u);
+}
+
+/** The same tiles as the SVS's; its streams are marked as RGB, where DICOM's words say YCbCr. */
+TEST(DICOM, ARealSlideIsTheOneThatItWasMadeOf)
+{
+  GIGAPIXEL_REAL_SLIDE(svs, "slides/cmu-1-small-region.svs");
+  GIGAPIXEL_REAL_SLIDE(path,
+                       "dicom/cmu-1-small-region/1.2.826.0.1.3680043.8.498.35220404935377466417110411569853018212.dcm");
+  const auto io = OpenSlideFile(path);
+  EXPECT_EQ(io->GetAssociatedImageNames(), (std::vector<std::string>{ "label", "macro" }));
+  EXPECT_TRUE(ReadLevel(*io, 0, 3) == ReadLevel(*OpenSlideFile(svs), 0, 3));
+}
+
+} // namespace
