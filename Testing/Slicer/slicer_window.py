@@ -79,7 +79,8 @@ def install(folder, programs):
     slicer.qMRMLNodeComboBox = MagicMock(name="qMRMLNodeComboBox")
     slicer.modules = types.SimpleNamespace()
     for program in programs:
-        setattr(slicer.modules, program.name.lower(), application.module(program))
+        module = types.SimpleNamespace(path=str(program), logic=application.module(program))
+        setattr(slicer.modules, program.name.lower(), module)
     sys.modules["qt"], sys.modules["ctk"] = MagicMock(name="qt"), MagicMock(name="ctk")
     slicer.i18n = _module("slicer.i18n", tr=lambda text: text)
     slicer.parameterNodeWrapper = _module(
@@ -95,9 +96,9 @@ def install(folder, programs):
 
     def run(module, node, parameters, wait_for_completion, update_display):
         assert not wait_for_completion  # nothing may block the window
-        node = node or module.CreateNodeInScene()
+        node = node or module.logic.CreateNodeInScene()
         set_parameters(node, {name: value for name, value in parameters.items() if value is not None})
-        module.Apply(node, False)
+        module.logic.Apply(node, False)
         return node
 
     slicer.cli = _module("slicer.cli", run=run)

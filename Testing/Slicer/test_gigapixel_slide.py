@@ -2,14 +2,16 @@
 """The scripted module on a real scene: places, colors, overlay, statistics, loss plot; its own self-test; its form."""
 
 import ast
+import json
 import pathlib
+import subprocess
 import sys
 from unittest.mock import MagicMock
 
 import numpy
 import pytest
 import tifffile
-from conftest import NAMES, module, read_level, run
+from conftest import NAMES, PROGRAM, module, read_level, run
 
 pytest.importorskip("slicer_core", reason="PyPI's slicer-core is not installed")
 import slicer  # noqa: E402
@@ -105,7 +107,7 @@ def test_label_and_statistics(gigapixel_slide, values, tmp_path):
     run("TissueLabel", slide=values.slide, mask=tmp_path / "same.tif")
     mask = tifffile.imread(values.mask) > 0
     assert (mask == (tifffile.imread(tmp_path / "same.tif") > 0)).all()
-    table = logic.makeStatistics(segmentation)
+    table = gigapixel_slide.makeStatistics(segmentation)
     assert table.GetCellText(0, 0) == "Tissue" and int(table.GetCellText(0, 1)) == mask.sum()
     assert float(table.GetCellText(0, 2)) == pytest.approx(mask.sum() * 0.004**2, rel=1e-4)
     assert float(table.GetCellText(0, 3)) == pytest.approx(100 * mask.mean(), rel=1e-4)
@@ -120,7 +122,7 @@ def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     folder = finish(gigapixel_slide, logic.train(values, cohort))
     history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
     assert len(history) == 3
-    chart = logic.makePlot(folder)
+    chart = gigapixel_slide.makePlot(folder)
     assert chart.GetNumberOfPlotSeriesNodes() == 2
     series = chart.GetNthPlotSeriesNode(0)
     column = series.GetTableNode().GetTable().GetColumnByName(series.GetYColumnName())
@@ -148,6 +150,14 @@ def test_cancel(gigapixel_slide, values, large):
 def test_self_test(gigapixel_slide, slide, monkeypatch):
     monkeypatch.setenv("GIGAPIXEL_TEST_SLIDE", str(slide[0]))
     gigapixel_slide.GigapixelSlideTest().test_slideIsLabeled()
+
+
+def test_presets_are_those_of_the_program(gigapixel_slide):
+    commands = json.loads(subprocess.run([PROGRAM, "--describe"], capture_output=True, check=True).stdout)
+    label = next(command for command in commands if command["name"] == "label")
+    preset = next(argument for argument in label["arguments"] if argument["name"] == "preset")
+    presets = gigapixel_slide.tissuePresets()
+    assert presets[0] == preset["default"] and sorted(presets) == sorted(preset["choices"])
 
 
 def test_the_form(gigapixel_slide, slide):

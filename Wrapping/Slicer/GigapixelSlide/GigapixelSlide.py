@@ -6,7 +6,6 @@ process, and neither the ITK nor the C++ libraries of the package ever meet Slic
 
 import csv
 import importlib.util
-import json
 import os
 import pathlib
 import subprocess
@@ -14,10 +13,11 @@ import tempfile
 import time
 
 import ctk
-import numpy as np
 import qt
 import slicer
 import vtk
+from GigapixelSlideLib.modules import LONGEST_SIDE, Process, SlideProperties, loadCommandLineModules, tissuePresets
+from GigapixelSlideLib.tables import makePlot, makeStatistics
 from slicer import vtkMRMLMarkupsROINode, vtkMRMLSegmentationNode, vtkMRMLVectorVolumeNode
 from slicer.i18n import tr as _
 from slicer.parameterNodeWrapper import parameterNodeWrapper
@@ -29,10 +29,8 @@ from slicer.ScriptedLoadableModule import (
 )
 from slicer.util import VTKObservationMixin
 
-MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment")
 ENDINGS = ("svs", "tif", "tiff", "ndpi", "scn", "mrxs", "vms", "vmu", "bif", "svslide")
 PACKAGE = "itk-gigapixel[openslide,network]"
-PRESETS = ("remedios2023", "robust", "fluorescence")
 
 
 class GigapixelSlide(ScriptedLoadableModule):
@@ -59,27 +57,12 @@ class GigapixelSlideParameterNode:
     region: vtkMRMLMarkupsROINode
     volume: vtkMRMLVectorVolumeNode
     segmentation: vtkMRMLSegmentationNode
-    preset: str = PRESETS[0]
+    preset: str = ""  # the default
     model: str = ""  # the ready model for tissue
     mask: str = ""  # where the mask pyramid is kept; not kept
     run: str = ""
     epochs: int = 20
     memory: str = "2G"
-
-
-def loadCommandLineModules() -> bool:
-    """Whether Slicer has the command-line modules: built with the extension, or now taken from the Python package."""
-    if all(hasattr(slicer.modules, name.lower()) for name in MODULES):
-        return True
-    package = importlib.util.find_spec("itkgigapixel")
-    if package is None:
-        return False
-    folder = pathlib.Path(package.origin).parent / "bin" / "cli-modules"
-    names = [name for name in MODULES if (folder / name).exists() and not hasattr(slicer.modules, name.lower())]
-    factory = slicer.app.moduleManager().factoryManager()
-    for name in names:
-        factory.registerModule(qt.QFileInfo(str(folder / name)))
-    return bool(names) and factory.loadModules(names)
 
 
 class GigapixelSlideFileReader:
@@ -180,7 +163,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.levels.toolTip = _(
             "Levels with a side above {side} pixels cannot be loaded whole: Slicer keeps a volume in memory, and "
             "graphics cards take no larger textures. A region of them can."
-        ).format(side=GigapixelSlideLogic.LONGEST_SIDE)
+        ).format(side=LONGEST_SIDE)
         form.addRow(_("Level:"), self.levels)
         self.loadButton = self._button(form, _("Load level"), self.onLoadLevel)
         self.roi = slicer.qMRMLNodeComboBox()
@@ -195,7 +178,6 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     def _setupLabel(self):
         form = self._section(_("Label tissue"))
         self.preset = qt.QComboBox()
-        self.preset.addItems(list(PRESETS))
         form.addRow(_("Preset:"), self.preset)
         self.maskPath = self._path(form, _("Keep mask as:"), _("A pyramid TIFF that slide viewers open."), ["*.tif"])
         self._button(form, _("Label"), self.onLabel)
@@ -244,6 +226,8 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     def _showValues(self):
         values = self.logic.getParameterNode()
         self.resolution.value = values.slideMpp
+        if loadCommandLineModules() and not self.preset.count:
+            self.preset.addItems(tissuePresets())
         self.preset.setCurrentText(values.preset)
         self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
         self.runPath.currentPath, self.epochs.value, self.memory.text = values.run, values.epochs, values.memory
@@ -276,7 +260,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.thumbnail.setPixmap(qt.QPixmap(info.thumbnail))
         self.levels.clear()
         for level in info.levels:
-            tooLarge = max(level["width"], level["height"]) > GigapixelSlideLogic.LONGEST_SIDE
+            tooLarge = max(level["width"], level["height"]) > LONGEST_SIDE
             note = _(" (too large; load a region)") if tooLarge else ""
             self.levels.addItem(f"{level['level']}: {level['width']} x {level['height']}{note}")
         self.levels.setCurrentIndex(info.finestLevel())
@@ -301,9 +285,14 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self._run(lambda: self.logic.segment(self._takeValues()), self._showStatistics)
 
     def _showStatistics(self, segmentation):
-        table = self.logic.makeStatistics(segmentation)
+        table = makeStatistics(segmentation)
+        layout = slicer.app.layoutManager()
+        layout.setLayout(slicer.modules.tables.logic().GetLayoutWithTable(layout.layout))
         slicer.app.applicationLogic().GetSelectionNode().SetActiveTableID(table.GetID())
         slicer.app.applicationLogic().PropagateTableSelection()
+
+    def _showPlot(self, folder):
+        slicer.modules.plots.logic().ShowChartInLayout(makePlot(folder))
 
     def onAddToCohort(self):
         mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.png")
@@ -319,7 +308,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         rows = [
             [self.cohort.item(row, column).text() for column in range(3)] for row in range(self.cohort.rowCount)
         ]
-        self._run(lambda: self.logic.train(self._takeValues(), rows), self.logic.showPlot)
+        self._run(lambda: self.logic.train(self._takeValues(), rows), self._showPlot)
 
     def onCancel(self):
         if self.task is not None:
@@ -329,6 +318,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
 
     def _run(self, start, whenDone=lambda result: None):
         if self.task is not None:
+            slicer.util.showStatusMessage(_("Wait for the running process, or cancel it."), 3000)
             return
         if not self._haveModules():
             return
@@ -382,57 +372,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         return False
 
 
-class SlideProperties:
-    """What SlideInfo has found out."""
-
-    def __init__(self, node, thumbnail):
-        self.width, self.height = (int(node.GetParameterAsString(name)) for name in ("width", "height"))
-        self.mpp = float(node.GetParameterAsString("mpp") or 0)
-        self.vendor = node.GetParameterAsString("vendor")
-        self.decoder = node.GetParameterAsString("decoder")
-        self.levels = json.loads(node.GetParameterAsString("levels"))
-        self.warnings = json.loads(node.GetParameterAsString("warnings") or "[]")
-        self.thumbnail = str(thumbnail)
-
-    def finestLevel(self):
-        """The number of the finest level that may be loaded whole; the coarsest where none may."""
-        fitting = [
-            level["level"]
-            for level in self.levels
-            if max(level["width"], level["height"]) <= GigapixelSlideLogic.LONGEST_SIDE
-        ]
-        return fitting[0] if fitting else len(self.levels) - 1
-
-    def describe(self):
-        lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]
-        if self.mpp > 0:
-            size = f"{self.width * self.mpp / 1000:.2f} x {self.height * self.mpp / 1000:.2f} mm"
-            lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=self.mpp, size=size))
-        else:
-            lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
-        return "\n".join(lines + self.warnings)
-
-
-class Process:
-    """A command-line module at work."""
-
-    def __init__(self, node, result):
-        self.node = node
-        self.result = result  # call it when the process has ended well
-
-    def wasCancelled(self):
-        return bool(self.node.GetStatus() & self.node.Cancelled) and not self.failure()
-
-    def failure(self):
-        """The program's own sentence; empty: all is well."""
-        failed = self.node.GetStatusString() == "Completed with errors"
-        return (self.node.GetErrorText().strip() or _("It failed.")) if failed else ""
-
-
 class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
-    #: of one volume: 8192 x 8192 colors are 200 MB, and textures of graphics cards end at 16384
-    LONGEST_SIDE = 8192
-
     def getParameterNode(self):
         return GigapixelSlideParameterNode(super().getParameterNode())
 
@@ -468,7 +408,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name)
         values.volume = volume
         return self._start(
-            "SlideRegion", values, lambda: self.show(volume), volume=volume, maxSide=self.LONGEST_SIDE, **parameters
+            "SlideRegion", values, lambda: self.show(volume), volume=volume, maxSide=LONGEST_SIDE, **parameters
         )
 
     def show(self, volume):
@@ -490,7 +430,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             "TissueLabel",
             values,
             lambda: self._overlay(segmentation),
-            preset=values.preset,
+            **({"preset": values.preset} if values.preset else {}),
             outputSegmentation=segmentation,
             mask=values.mask,
         )
@@ -540,56 +480,6 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             resume="yes" if goesOn else "no",
         )
 
-    def makeStatistics(self, segmentation):
-        """A table node: name, pixels, area in mm2 and percent of the segmentation for each segment."""
-        table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", f"{segmentation.GetName()} {_('statistics')}")
-        segments = segmentation.GetSegmentation()
-        rows = []
-        for i in range(segments.GetNumberOfSegments()):
-            identifier = segments.GetNthSegmentID(i)
-            image = segments.GetSegment(identifier).GetRepresentation("Binary labelmap")
-            pixels = slicer.util.arrayFromSegmentInternalBinaryLabelmap(segmentation, identifier)
-            count = int(np.count_nonzero(pixels == segments.GetSegment(identifier).GetLabelValue()))
-            spacing = image.GetSpacing()
-            rows.append((segments.GetSegment(identifier).GetName(), count, count * spacing[0] * spacing[1], pixels.size))
-        _addColumn(table, vtk.vtkStringArray(), _("Segment"), [row[0] for row in rows])
-        _addColumn(table, vtk.vtkLongArray(), _("Pixels"), [row[1] for row in rows])
-        _addColumn(table, vtk.vtkDoubleArray(), _("Area in mm2"), [row[2] for row in rows])
-        _addColumn(table, vtk.vtkDoubleArray(), _("Percent"), [100 * row[1] / row[3] for row in rows])
-        return table
-
-    def makePlot(self, folder):
-        """A chart node of a run's history: loss and validation loss over the epochs."""
-        with open(pathlib.Path(folder) / "history.csv", newline="") as file:
-            history = list(csv.DictReader(file))
-        scene = slicer.mrmlScene
-        table = scene.AddNewNodeByClass("vtkMRMLTableNode", f"{pathlib.Path(folder).name} {_('history')}")
-        chart = scene.AddNewNodeByClass("vtkMRMLPlotChartNode", table.GetName())
-        chart.SetXAxisTitle(_("Epoch"))
-        chart.SetYAxisTitle(_("Loss"))
-        for name in history[0]:
-            values = [float(row[name]) if row[name] else float("nan") for row in history]
-            _addColumn(table, vtk.vtkDoubleArray(), name, values)
-        for name, color in (("training_loss", (0.1, 0.4, 0.8)), ("validation_loss", (0.9, 0.4, 0.1))):
-            series = scene.AddNewNodeByClass("vtkMRMLPlotSeriesNode", name)
-            series.SetPlotType(series.PlotTypeScatter)
-            series.SetAndObserveTableNodeID(table.GetID())
-            series.SetXColumnName("epoch")
-            series.SetYColumnName(name)
-            series.SetColor(*color)
-            chart.AddAndObservePlotSeriesNodeID(series.GetID())
-        return chart
-
-    def showPlot(self, folder):
-        chart = self.makePlot(folder)
-        slicer.modules.plots.logic().ShowChartInLayout(chart)
-
-
-def _addColumn(table, array, name, values):
-    array.SetName(name)
-    for value in values:
-        array.InsertNextValue(value)
-    table.AddColumn(array)
 
 
 class GigapixelSlideTest(ScriptedLoadableModuleTest):
@@ -632,6 +522,6 @@ class GigapixelSlideTest(ScriptedLoadableModuleTest):
         level = info.levels[values.level]
         self.assertEqual(volume.GetImageData().GetDimensions(), (level["width"], level["height"], 1))
         segmentation = self._wait(logic.label(values))
-        table = logic.makeStatistics(segmentation)
+        table = makeStatistics(segmentation)
         self.assertGreater(float(table.GetCellText(0, 1)), 0)
         self.delayDisplay("Test passed")

@@ -1,0 +1,85 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The command-line modules: where they come from, what they say of themselves, one at work."""
+
+import importlib.util
+import json
+import pathlib
+import xml.etree.ElementTree as ElementTree
+
+import qt
+import slicer
+from slicer.i18n import tr as _
+
+MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment")
+#: of one volume in pixels: 8192 x 8192 colors are 200 MB, and textures of graphics cards end at 16384
+LONGEST_SIDE = 8192
+
+
+def loadCommandLineModules() -> bool:
+    """Whether Slicer has the command-line modules: built with the extension, or now taken from the Python package."""
+    if all(hasattr(slicer.modules, name.lower()) for name in MODULES):
+        return True
+    package = importlib.util.find_spec("itkgigapixel")
+    if package is None:
+        return False
+    folder = pathlib.Path(package.origin).parent / "bin" / "cli-modules"
+    names = [name for name in MODULES if (folder / name).exists() and not hasattr(slicer.modules, name.lower())]
+    factory = slicer.app.moduleManager().factoryManager()
+    for name in names:
+        factory.registerModule(qt.QFileInfo(str(folder / name)))
+    return bool(names) and factory.loadModules(names)
+
+
+def tissuePresets():
+    """Names of the chains of filters that Tissue Label knows; the first is its default."""
+    description = ElementTree.parse(pathlib.Path(slicer.modules.tissuelabel.path).with_suffix(".xml"))
+    choices = next(each for each in description.iter("string-enumeration") if each.findtext("name") == "preset")
+    default = choices.findtext("default")
+    return sorted((element.text for element in choices.findall("element")), key=lambda name: name != default)
+
+
+class SlideProperties:
+    """What SlideInfo has found out."""
+
+    def __init__(self, node, thumbnail):
+        self.width, self.height = (int(node.GetParameterAsString(name)) for name in ("width", "height"))
+        self.mpp = float(node.GetParameterAsString("mpp") or 0)
+        self.vendor = node.GetParameterAsString("vendor")
+        self.decoder = node.GetParameterAsString("decoder")
+        self.levels = json.loads(node.GetParameterAsString("levels"))
+        self.warnings = json.loads(node.GetParameterAsString("warnings") or "[]")
+        self.thumbnail = str(thumbnail)
+
+    def finestLevel(self):
+        """The number of the finest level that may be loaded whole; the coarsest where none may."""
+        fitting = [
+            level["level"]
+            for level in self.levels
+            if max(level["width"], level["height"]) <= LONGEST_SIDE
+        ]
+        return fitting[0] if fitting else len(self.levels) - 1
+
+    def describe(self):
+        lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]
+        if self.mpp > 0:
+            size = f"{self.width * self.mpp / 1000:.2f} x {self.height * self.mpp / 1000:.2f} mm"
+            lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=self.mpp, size=size))
+        else:
+            lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
+        return "\n".join(lines + self.warnings)
+
+
+class Process:
+    """A command-line module at work."""
+
+    def __init__(self, node, result):
+        self.node = node
+        self.result = result  # call it when the process has ended well
+
+    def wasCancelled(self):
+        return bool(self.node.GetStatus() & self.node.Cancelled) and not self.failure()
+
+    def failure(self):
+        """The program's own sentence; empty: all is well."""
+        failed = self.node.GetStatusString() == "Completed with errors"
+        return (self.node.GetErrorText().strip() or _("It failed.")) if failed else ""

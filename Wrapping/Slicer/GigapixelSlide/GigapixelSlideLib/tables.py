@@ -1,0 +1,59 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Results as tables and charts of the scene."""
+
+import csv
+import pathlib
+
+import numpy as np
+import slicer
+import vtk
+from slicer.i18n import tr as _
+
+
+def makeStatistics(segmentation):
+    """A table node: name, pixels, area in mm2 and percent of the segmentation for each segment."""
+    table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", f"{segmentation.GetName()} {_('statistics')}")
+    segments = segmentation.GetSegmentation()
+    rows = []
+    for i in range(segments.GetNumberOfSegments()):
+        identifier = segments.GetNthSegmentID(i)
+        image = segments.GetSegment(identifier).GetRepresentation("Binary labelmap")
+        pixels = slicer.util.arrayFromSegmentInternalBinaryLabelmap(segmentation, identifier)
+        count = int(np.count_nonzero(pixels == segments.GetSegment(identifier).GetLabelValue()))
+        spacing = image.GetSpacing()
+        rows.append((segments.GetSegment(identifier).GetName(), count, count * spacing[0] * spacing[1], pixels.size))
+    _addColumn(table, vtk.vtkStringArray(), _("Segment"), [row[0] for row in rows])
+    _addColumn(table, vtk.vtkLongArray(), _("Pixels"), [row[1] for row in rows])
+    _addColumn(table, vtk.vtkDoubleArray(), _("Area in mm2"), [row[2] for row in rows])
+    _addColumn(table, vtk.vtkDoubleArray(), _("Percent"), [100 * row[1] / row[3] for row in rows])
+    return table
+
+
+def makePlot(folder):
+    """A chart node of a run's history: loss and validation loss over the epochs."""
+    with open(pathlib.Path(folder) / "history.csv", newline="") as file:
+        history = list(csv.DictReader(file))
+    scene = slicer.mrmlScene
+    table = scene.AddNewNodeByClass("vtkMRMLTableNode", f"{pathlib.Path(folder).name} {_('history')}")
+    chart = scene.AddNewNodeByClass("vtkMRMLPlotChartNode", table.GetName())
+    chart.SetXAxisTitle(_("Epoch"))
+    chart.SetYAxisTitle(_("Loss"))
+    for name in history[0]:
+        values = [float(row[name]) if row[name] else float("nan") for row in history]
+        _addColumn(table, vtk.vtkDoubleArray(), name, values)
+    for name, color in (("training_loss", (0.1, 0.4, 0.8)), ("validation_loss", (0.9, 0.4, 0.1))):
+        series = scene.AddNewNodeByClass("vtkMRMLPlotSeriesNode", name)
+        series.SetPlotType(series.PlotTypeScatter)
+        series.SetAndObserveTableNodeID(table.GetID())
+        series.SetXColumnName("epoch")
+        series.SetYColumnName(name)
+        series.SetColor(*color)
+        chart.AddAndObservePlotSeriesNodeID(series.GetID())
+    return chart
+
+
+def _addColumn(table, array, name, values):
+    array.SetName(name)
+    for value in values:
+        array.InsertNextValue(value)
+    table.AddColumn(array)
