@@ -63,6 +63,22 @@ GetPixelsOfBox(const ArgumentValues & values, const std::vector<double> & box)
   }
   return Join(rectangle);
 }
+
+/** Whether a value is what the command does by itself: its default, the module's word for "not given", a switch that is
+ * off. Numbers may be written in many ways. */
+bool
+SaysNothing(const Argument & argument, const Argument & original, const std::string & value)
+{
+  if (value.empty() || value == original.defaultValue)
+  {
+    return true;
+  }
+  if (original.type == ArgumentType::Switch)
+  {
+    return value == argument.defaultValue;
+  }
+  return argument.minimum && commandline::ReadNumber(value) == commandline::ReadNumber(argument.defaultValue);
+}
 } // namespace
 
 itk::WholeSlideImageIO::Pointer
@@ -114,42 +130,35 @@ MakeCommandLine(const Module &                             module,
                 const ArgumentValues &                     values,
                 const std::map<std::string, std::string> & replaced)
 {
+  const Command &          command = *commandline::FindCommand(module.commandName);
   std::vector<std::string> words;
-  std::vector<std::string> positionals;
+  std::vector<std::string> positionals{ "--" };
   for (const ModuleArgument & each : module.arguments)
   {
-    const Argument & argument = each.argument;
+    const Argument * original = command.Find(each.tableName);
     const auto       other = replaced.find(each.tableName);
-    if (each.tableName.empty() || (other == replaced.end() && !values.Has(argument.name)))
+    if (!original || (other == replaced.end() && !values.Has(each.argument.name)))
     {
       continue;
     }
-    std::string value = other != replaced.end() ? other->second : values.GetText(argument.name);
-    if (each.type == ArgumentType::Region)
-    {
-      value = GetRegionInPixels(values);
-    }
-    const std::string tableDefault = commandline::FindCommand(module.commandName)->Find(each.tableName)->defaultValue;
-    if (value.empty() || value == tableDefault ||
-        (value == argument.defaultValue && tableDefault.empty() && argument.minimum))
+    const std::string value = other != replaced.end()             ? other->second
+                              : each.type == ArgumentType::Region ? GetRegionInPixels(values)
+                                                                  : values.GetText(each.argument.name);
+    if (SaysNothing(each.argument, *original, value))
     {
       continue;
     }
-    if (commandline::FindCommand(module.commandName)->Find(each.tableName)->IsPositional())
+    if (original->IsPositional())
     {
       positionals.push_back(value);
+      continue;
     }
-    else if (each.type != ArgumentType::Switch)
+    words.push_back(original->GetDisplayName());
+    if (original->type != ArgumentType::Switch)
     {
-      words.push_back("--" + each.tableName);
       words.push_back(value);
     }
-    else if (value == "yes")
-    {
-      words.push_back("--" + each.tableName);
-    }
   }
-  words.emplace_back("--");
   words.insert(words.end(), positionals.begin(), positionals.end());
   return words;
 }

@@ -22,7 +22,7 @@ def loadCommandLineModules() -> bool:
     package = importlib.util.find_spec("itkgigapixel")
     if package is None:
         return False
-    folder = pathlib.Path(package.origin).parent / "bin" / "cli-modules"
+    folder = pathlib.Path(package.origin).parent / "bin"
     names = [name for name in MODULES if (folder / name).exists() and not hasattr(slicer.modules, name.lower())]
     factory = slicer.app.moduleManager().factoryManager()
     for name in names:
