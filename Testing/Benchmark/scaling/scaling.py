@@ -26,8 +26,8 @@ RANKS = [1, 2, 4, 8, 16, 32, 64, 128]
 GIGAPIXELS = [1, 10, 100]
 # Printed in the papers; other networks, images and machines: only the factors can be laid beside ours.
 PUBLISHED = [
-    ("GEMS (Jain et al., SC 2020), 128 V100", 128, 7.25 / 0.46),
-    ("aetherAI (Chen et al., 2021), 32 GPUs, with mixed precision", 32, 146),
+    ("GEMS, 128 V100", 128, 7.25 / 0.46),
+    ("aetherAI, 32 GPUs, with mixed precision", 32, 146),
 ]
 
 
@@ -148,7 +148,7 @@ def draw(measured, threads):
     for color, gigapixels in zip(("#1b6ca8", "#2a9d5c", "#c8552b"), GIGAPIXELS):
         points = [place(ranks, factor) for ranks, factor in zip(RANKS, factors[gigapixels])]
         parts += [line(points, f'stroke="{color}" stroke-width="2"')]
-        parts += [f'<text x="{points[-1][0] + 8:.1f}" y="{points[-1][1] + 4:.1f}" fill="{color}">{gigapixels} Gpx</text>']
+        parts += [f'<text x="{points[-1][0] + 8:.1f}" y="{points[-1][1] + (-2 if gigapixels == 100 else 6):.1f}" fill="{color}">{gigapixels} Gpx</text>']
     for name, ranks, factor in PUBLISHED:
         x, y = place(ranks, factor)
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>', text(x - 8, y - 8, name, "end")]
