@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidReduction.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -29,40 +28,39 @@ TakeEverySecond(const TSample * from, std::size_t width, TSample * to)
   }
 }
 
-/** Of four samples, some of which may be counted twice. */
-template <typename TSample, typename TSum>
+/** Of four samples, from the sums of two. */
+template <typename TSample>
 TSample
-GetMean(TSum sum)
+GetMean(SumOf<TSample> left, SumOf<TSample> right)
 {
   if constexpr (std::is_floating_point_v<TSample>)
   {
-    return sum / 4;
+    return (left + right) / 4;
   }
   else
   {
-    return static_cast<TSample>((sum + 2u) / 4u);
+    return static_cast<TSample>((left + right + 2u) / 4u);
   }
 }
 
-/** From the sums of two rows, which are overwritten: a lone last column counts twice, as a lone last row does in the
- * sums. The mean of every pixel with the next one is twice the work, but without gaps between what is read: compilers
- * make vectors of it. */
+/** Two rows to one: a lone last column counts twice, as a lone last row does where both are the same. The mean of every
+ * pixel with the next one is twice the work, but without gaps in what is read: compilers make vectors of it. */
 template <std::size_t VChannels, typename TSample>
 void
-AverageSums(std::vector<SumOf<TSample>> & sums, std::vector<TSample> & means, std::size_t width, TSample * to)
+AverageRows(const TSample * first, const TSample * second, std::size_t width, TSample * means, TSample * to)
 {
-  std::copy_n(sums.end() - 2 * VChannels, VChannels, sums.end() - VChannels);
-  for (std::size_t i = 0; i < width * VChannels; ++i)
+  using Sum = SumOf<TSample>;
+  const auto        sum = [&](std::size_t i) { return static_cast<Sum>(Sum{ first[i] } + Sum{ second[i] }); };
+  const std::size_t last = (width - 1) * VChannels;
+  for (std::size_t i = 0; i < last; ++i)
   {
-    means[i] = GetMean<TSample>(static_cast<SumOf<TSample>>(sums[i] + sums[i + VChannels]));
+    means[i] = GetMean<TSample>(sum(i), sum(i + VChannels));
   }
-  for (std::size_t x = 0; x < (width + 1) / 2; ++x)
+  for (std::size_t i = last; i < last + VChannels; ++i)
   {
-    for (std::size_t c = 0; c < VChannels; ++c)
-    {
-      to[x * VChannels + c] = means[2 * x * VChannels + c];
-    }
+    means[i] = GetMean<TSample>(sum(i), sum(i));
   }
+  TakeEverySecond<VChannels>(means, width, to);
 }
 } // namespace
 
@@ -83,21 +81,14 @@ template <typename TSample>
 void
 ReduceByMean(const PixelBlock<const TSample> & from, const PixelBlock<TSample> & to)
 {
-  using Sum = SumOf<TSample>;
-  const std::size_t    samples = from.width * from.channels;
-  std::vector<Sum>     sums(samples + from.channels); // and the last pixel again
-  std::vector<TSample> means(samples);
+  std::vector<TSample> means(from.width * from.channels);
   for (std::size_t y = 0; y < from.height; y += 2)
   {
     const TSample * first = from.samples + y * from.rowSamples;
     const TSample * second = y + 1 < from.height ? first + from.rowSamples : first;
-    for (std::size_t i = 0; i < samples; ++i)
-    {
-      sums[i] = static_cast<Sum>(static_cast<Sum>(first[i]) + static_cast<Sum>(second[i]));
-    }
-    TSample * target = to.samples + y / 2 * to.rowSamples;
-    from.channels == 1 ? AverageSums<1>(sums, means, from.width, target)
-                       : AverageSums<3>(sums, means, from.width, target);
+    TSample *       target = to.samples + y / 2 * to.rowSamples;
+    from.channels == 1 ? AverageRows<1>(first, second, from.width, means.data(), target)
+                             : AverageRows<3>(first, second, from.width, means.data(), target);
   }
 }
 

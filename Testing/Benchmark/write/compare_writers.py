@@ -6,9 +6,9 @@
     compare_writers.py --ours bin/WritePyramid --venv /tmp/writers [--json result.json]
 
 Pixels: a synthetic slide (RGB, JPEG of quality 80, 4:2:0) and the mask of one (deflate, level 6), tiles of 256, levels by
-two. `codec` is libjpeg-turbo or libdeflate alone, on every tile of every level, a constant tile of the mask once, one
-thread: nobody gets below it with these codecs. Of each: least user and system time of all rounds, reading the raw file
-included (not for codec); highest peak resident memory; size. Each file is opened again with OpenSlide and tifffile:
+two. `codec` is libjpeg-turbo or libdeflate alone, on every tile of every level, a constant tile once, one thread: nobody
+gets below it with these codecs. `read` starts and reads the raw file in bands, as ours does, and nothing else. Of each:
+least user and system time of all rounds, reading included; highest peak resident memory; size. Each file is opened again with OpenSlide and tifffile:
 level 0 of masks is equal to the raw file, a square of 1024 of pictures differs by so much in the mean.
 
 libvips is the program `vips` (Debian: libvips-tools). The venv is made with tifffile, imagecodecs, openslide-python and
@@ -28,10 +28,10 @@ PACKAGES = ["numpy", "tifffile", "imagecodecs", "openslide-python", "openslide-b
 TILE = 256
 
 
-def measure(command, quiet=True):
+def measure(command):
     """CPU seconds, wall seconds and peak memory of a process."""
     start = time.monotonic()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE if quiet else None)
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -119,6 +119,7 @@ def compare(kind, size, options, python, folder):
     outputs = {name: folder / f"{kind}-{name}.tif" for name in ("ours", "libvips", "tifffile")}
     commands = {
         "codec": [options.ours, "codec", *place],
+        "read": [options.ours, "read", *place],
         "ours": [options.ours, "pyramid", *place, outputs["ours"]],
         "libvips": vips(kind, str(raw), *size, outputs["libvips"]),
         "tifffile": [python, __file__, "--write-by-tifffile", *place, outputs["tifffile"]],
@@ -136,7 +137,7 @@ def compare(kind, size, options, python, folder):
         result["megapixels_per_cpu_second"] = size[0] * size[1] / 1e6 / result["cpu_seconds"]
         if name in outputs:
             result["file_bytes"] = outputs[name].stat().st_size
-            result.update(measure([python, __file__, "--check", *place, outputs[name]], True) | result)
+            result.update(measure([python, __file__, "--check", *place, outputs[name]]) | result)
     return results
 
 
@@ -150,7 +151,7 @@ def print_table(report):
             if "levels" in r:
                 pixels = {True: "equal", False: "NOT EQUAL"}.get(r.get("equal"), f"{r['difference']:.2f} off")
                 seen = f"{r['levels']}, {pixels}"
-            memory = "" if name == "codec" else f"{r['peak_bytes'] / 1e6:.0f}"
+            memory = "" if name in ("codec", "read") else f"{r['peak_bytes'] / 1e6:.0f}"
             size = f"{r['file_bytes'] / 1e6:.1f}" if "file_bytes" in r else ""
             print(
                 f"| {kind} {entry['size'][0]} x {entry['size'][1]} | {name} | {r['cpu_seconds']:.2f} | "
