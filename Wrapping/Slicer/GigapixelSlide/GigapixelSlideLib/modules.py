@@ -51,13 +51,9 @@ class SlideProperties:
         self.thumbnail = str(thumbnail)
 
     def finestLevel(self):
-        """The number of the finest level that may be loaded whole; the coarsest where none may."""
-        fitting = [
-            level["level"]
-            for level in self.levels
-            if max(level["width"], level["height"]) <= LONGEST_SIDE
-        ]
-        return fitting[0] if fitting else len(self.levels) - 1
+        """The number of the finest level that may be loaded whole; -1 where none may: then the coarsest comes shrunk."""
+        fitting = [each["level"] for each in self.levels if max(each["width"], each["height"]) <= LONGEST_SIDE]
+        return fitting[0] if fitting else -1
 
     def describe(self):
         lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]

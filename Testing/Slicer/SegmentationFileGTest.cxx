@@ -1,0 +1,102 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SegmentationFile.h"
+
+#include "itkImage.h"
+#include "itkImageFileReader.h"
+#include "itkImageFileWriter.h"
+#include "itkMetaDataObject.h"
+#include "itkNrrdImageIO.h"
+#include "itkPyramidTIFFImageIO.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace
+{
+using gigapixel::slicer::MaskPlace;
+using gigapixel::slicer::WriteSegmentation;
+using MaskType = itk::Image<unsigned char, 2>;
+using LabelsType = itk::Image<unsigned char, 3>;
+
+/** Background, class 1 on the left, class 3 below. */
+unsigned char
+GetClass(itk::IndexValueType x, itk::IndexValueType y)
+{
+  return y > 120 ? 3 : x < 100 ? 1 : 0;
+}
+
+itk::WholeSlideImageIO::Pointer
+WriteClasses(const std::string & file)
+{
+  const auto mask = MaskType::New();
+  mask->SetRegions(MaskType::SizeType{ { 300, 200 } });
+  mask->Allocate();
+  for (itk::IndexValueType y = 0; y < 200; ++y)
+  {
+    for (itk::IndexValueType x = 0; x < 300; ++x)
+    {
+      mask->SetPixel({ { x, y } }, GetClass(x, y));
+    }
+  }
+  const auto writer = itk::ImageFileWriter<MaskType>::New();
+  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  writer->SetInput(mask);
+  writer->SetFileName(file);
+  writer->Update();
+  auto pyramid = itk::WholeSlideImageIO::New();
+  pyramid->SetFileName(file);
+  pyramid->ReadImageInformation();
+  return pyramid;
+}
+
+std::string
+GetText(const LabelsType & image, const std::string & key)
+{
+  std::string text;
+  itk::ExposeMetaData(image.GetMetaDataDictionary(), key, text);
+  return text;
+}
+} // namespace
+
+TEST(SegmentationFile, ClassNumbersBecomeSegments)
+{
+  const auto folder = std::filesystem::temp_directory_path();
+  const auto maskFile = (folder / "SegmentationFileGTest.tif").string();
+  const auto file = (folder / "SegmentationFileGTest.seg.nrrd").string();
+  const auto mask = WriteClasses(maskFile);
+  // A mask of the level with downsample 4 that begins at the level-0 pixel (40, 80) of a slide with 0.5 um pixels.
+  const MaskPlace place{ { { 0.0005, 0.0005 } }, { { 0, 0 } }, 4, { { 40, 80 } } };
+  const auto      result = WriteSegmentation(*mask, place, 0, "Object", file);
+
+  const auto reader = itk::ImageFileReader<LabelsType>::New();
+  reader->SetImageIO(itk::NrrdImageIO::New());
+  reader->SetFileName(file);
+  reader->Update();
+  const LabelsType & labels = *reader->GetOutput();
+  std::int64_t       objects = 0;
+  for (itk::IndexValueType y = 0; y < 200; ++y)
+  {
+    for (itk::IndexValueType x = 0; x < 300; ++x)
+    {
+      ASSERT_EQ(labels.GetPixel({ { x, y, 0 } }), GetClass(x, y)) << x << ' ' << y;
+      objects += GetClass(x, y) != 0;
+    }
+  }
+  EXPECT_EQ(GetText(labels, "Segment0_Name"), "Class 1");
+  EXPECT_EQ(GetText(labels, "Segment0_LabelValue"), "1");
+  EXPECT_EQ(GetText(labels, "Segment1_Name"), "Class 3");
+  EXPECT_EQ(GetText(labels, "Segment1_LabelValue"), "3");
+  EXPECT_EQ(GetText(labels, "Segment1_Extent"), "0 299 0 199 0 0");
+  EXPECT_NE(GetText(labels, "Segment0_Color"), GetText(labels, "Segment1_Color"));
+  EXPECT_EQ(GetText(labels, "Segment2_Name"), "");
+  EXPECT_NEAR(labels.GetSpacing()[0], 0.002, 1e-12);
+  // The center of the first pixel: level-0 pixels 40 to 43.
+  EXPECT_NEAR(labels.GetOrigin()[0], 41.5 * 0.0005, 1e-12);
+  EXPECT_NEAR(labels.GetOrigin()[1], 81.5 * 0.0005, 1e-12);
+  EXPECT_NEAR(result.objectFraction, static_cast<double>(objects) / 60000, 1e-12);
+  EXPECT_NEAR(result.objectMm2, static_cast<double>(objects) * 4e-6, 1e-12);
+  EXPECT_THROW(WriteSegmentation(*mask, place, 9, "Object", file), std::runtime_error);
+  std::filesystem::remove(maskFile);
+  std::filesystem::remove(file);
+}
