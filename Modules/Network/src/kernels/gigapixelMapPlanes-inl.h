@@ -7,9 +7,8 @@
 #    define gigapixelMapPlanes_inl_h
 #  endif
 
-#  include "gigapixelConvolution.h"
-#  include "gigapixelLanes-inl.h"
 #  include "gigapixelMapConvolution.h"
+#  include "gigapixelPlaneRing-inl.h"
 
 #  include <algorithm>
 
@@ -21,10 +20,8 @@ namespace kernels
 namespace HWY_NAMESPACE
 {
 
-/** Rows of a map under a strip of output columns: plane (p, c) of a row holds channel c of the columns p, p + stride,
- * p + 2 stride, ..., so that a kernel column is one load for neighbouring output columns. Rows are kept in a ring and
- * counted from the first padding row on; what lies outside the map is zero. */
-class MapPlanes
+/** Rows of a map. */
+class MapPlanes : public PlaneRing<MapPlanes>
 {
 public:
   static constexpr int MaximumColumns = 128;
@@ -36,14 +33,13 @@ public:
 
   /** \param outputRows that are looked at together */
   MapPlanes(const InputMap & map, const Convolution & convolution, int outputRows)
-    : m_Map(map)
-    , m_Kernel(convolution.kernel)
-    , m_Stride(convolution.stride)
-    , m_Padding(convolution.padding)
-    , m_Pitch(GetPitch(convolution))
-    , m_RowSize(m_Stride * map.channels * m_Pitch)
-    , m_RingRows((outputRows - 1) * m_Stride + m_Kernel)
-    , m_Values(Allocate<float>(static_cast<std::size_t>(m_RingRows) * m_RowSize))
+    : PlaneRing(convolution,
+                map.channels,
+                map.view.height,
+                convolution.stride * map.channels,
+                GetPitch(convolution),
+                outputRows)
+    , m_Map(map)
     , m_Row(Allocate<float>(static_cast<std::size_t>(m_Stride) * m_Pitch))
   {}
 
@@ -58,62 +54,23 @@ public:
   SetColumns(std::int64_t first, int columns)
   {
     m_FirstColumn = first;
-    m_Columns = RoundUp(RoundUp(columns) + (m_Kernel - 1) / m_Stride);
-    m_NextRow = 0;
-  }
-
-  /** Lays out the rows that output rows [first, end) see, as far as that is not done. */
-  void
-  LoadFor(std::int64_t first, std::int64_t end)
-  {
-    m_NextRow = std::max(m_NextRow, first * m_Stride);
-    for (const std::int64_t last = (end - 1) * m_Stride + m_Kernel; m_NextRow < last; ++m_NextRow)
-    {
-      if (m_NextRow % m_Stride < m_Kernel)
-      {
-        LoadRow(m_NextRow);
-      }
-    }
-  }
-
-  /** The planes of a row. */
-  const float *
-  GetRow(std::int64_t row) const
-  {
-    return m_Values.get() + (row % m_RingRows) * m_RowSize;
-  }
-
-  /** Where column kx of the kernel finds channel c for output column 0, from GetRow() on. */
-  int
-  GetOffset(int kx, int channel) const
-  {
-    return ((kx % m_Stride) * m_Map.channels + channel) * m_Pitch + kx / m_Stride;
+    m_Columns = RoundUp(RoundUp(columns, Lanes) + (m_Kernel - 1) / m_Stride, Lanes);
+    Restart();
   }
 
 private:
-  static int
-  RoundUp(int value)
-  {
-    return (value + Lanes - 1) / Lanes * Lanes;
-  }
+  friend class PlaneRing<MapPlanes>;
 
   /** A vector may begin at the last column of the kernel's overhang. */
   static int
   GetPitch(const Convolution & convolution)
   {
-    return RoundUp(MaximumColumns + (convolution.kernel - 1) / convolution.stride) + Lanes;
+    return RoundUp(MaximumColumns + (convolution.kernel - 1) / convolution.stride, Lanes) + Lanes;
   }
 
   void
-  LoadRow(std::int64_t row)
+  SplitRow(std::int64_t y, float * target)
   {
-    float *            target = m_Values.get() + (row % m_RingRows) * m_RowSize;
-    const std::int64_t y = row - m_Padding;
-    if (y < 0 || y >= m_Map.view.height)
-    {
-      std::fill_n(target, m_RowSize, 0.0f);
-      return;
-    }
     for (int c = 0; c < m_Map.channels; ++c)
     {
       Split(GetValues(y, c), target + c * m_Pitch);
@@ -178,18 +135,10 @@ private:
   }
 
   const InputMap m_Map;
-  const int      m_Kernel;
-  const int      m_Stride;
-  const int      m_Padding;
-  const int      m_Pitch; // of a plane
-  const int      m_RowSize;
-  const int      m_RingRows;
   std::int64_t   m_FirstColumn{ 0 };
   int            m_Columns{ 0 }; // to lay out, the kernel's overhang included
-  std::int64_t   m_NextRow{ 0 };
 
-  hwy::AlignedFreeUniquePtr<float[]> m_Values; // [row][plane][column]
-  hwy::AlignedFreeUniquePtr<float[]> m_Row;    // one row of a channel with its surroundings
+  hwy::AlignedFreeUniquePtr<float[]> m_Row; // one row of a channel with its surroundings
 };
 
 } // namespace HWY_NAMESPACE

@@ -7,8 +7,8 @@
 #    define gigapixelPixelPlanes_inl_h
 #  endif
 
-#  include "gigapixelLanes-inl.h"
 #  include "gigapixelPixelConvolution.h"
+#  include "gigapixelPlaneRing-inl.h"
 
 #  include <hwy/cache_control.h>
 
@@ -23,14 +23,8 @@ namespace kernels
 namespace HWY_NAMESPACE
 {
 
-/** Rows of pixels under a strip of output columns, split into planes so that the stride disappears: plane (p, c) of a
- * row holds channel c of the pixels p, p + stride, p + 2 stride, ... A kernel column kx = stride * t + p of output
- * column j then finds its pixel in that plane at j + t: whole vectors of neighbouring output columns are one load.
- *
- * Samples stay 0..255 (exact in float); the scale is left to the weights. Rows are kept in a ring, because the kernel
- * is higher than the stride: each row is split once for all the output rows that see it. Rows are counted from the
- * first padding row on. */
-class PixelPlanes
+/** Rows of pixels. Samples stay 0..255 (exact in float); the scale is left to the weights. */
+class PixelPlanes : public PlaneRing<PixelPlanes>
 {
 public:
   /** Output columns of a strip: few enough for the planes of a 16-row kernel to stay close to the core, enough to make
@@ -44,15 +38,15 @@ public:
 
   /** \param outputRows that are looked at together */
   PixelPlanes(const PixelView & pixels, const Convolution & convolution, int outputRows)
-    : m_Pixels(pixels)
-    , m_Kernel(convolution.kernel)
-    , m_Stride(convolution.stride)
-    , m_Padding(convolution.padding)
+    : PlaneRing(convolution,
+                pixels.channels,
+                pixels.height,
+                GetPlanes(pixels, convolution),
+                GetPitch(convolution),
+                outputRows)
+    , m_Pixels(pixels)
     , m_Group(m_Stride * pixels.channels)
-    , m_Planes(std::min(m_Kernel, m_Stride) * pixels.channels)
-    , m_Pitch(GetPitch(convolution))
-    , m_RingRows((outputRows - 1) * m_Stride + m_Kernel)
-    , m_Values(Allocate<float>(static_cast<std::size_t>(m_RingRows) * m_Planes * m_Pitch))
+    , m_Planes(GetPlanes(pixels, convolution))
     , m_Bytes(Allocate<std::uint8_t>(static_cast<std::size_t>(m_Group) * m_Pitch))
     , m_Split(Allocate<std::uint8_t>(static_cast<std::size_t>(m_Planes) * m_Pitch))
   {}
@@ -60,7 +54,7 @@ public:
   static std::size_t
   GetBytesOfRow(const PixelView & pixels, const Convolution & convolution)
   {
-    return sizeof(float) * std::min(convolution.kernel, convolution.stride) * pixels.channels * GetPitch(convolution);
+    return sizeof(float) * GetPlanes(pixels, convolution) * GetPitch(convolution);
   }
 
   /** Starts a strip. */
@@ -72,47 +66,22 @@ public:
     // The few columns that the kernel hangs over are not worth a step of their own.
     m_ColumnsInSteps = m_Columns % Step <= 4 ? m_Columns / Step * Step : RoundUp(m_Columns, Step);
     m_Columns = std::max(m_Columns, m_ColumnsInSteps);
-    m_NextRow = 0;
-  }
-
-  /** Splits the rows that output rows [first, end) see, as far as that is not done. */
-  void
-  LoadFor(std::int64_t first, std::int64_t end)
-  {
-    m_NextRow = std::max(m_NextRow, first * m_Stride);
-    for (const std::int64_t last = (end - 1) * m_Stride + m_Kernel; m_NextRow < last; ++m_NextRow)
-    {
-      if (m_NextRow % m_Stride < m_Kernel)
-      {
-        SplitRow(m_NextRow);
-      }
-    }
-  }
-
-  /** The planes of a row. */
-  const float *
-  GetRow(std::int64_t row) const
-  {
-    return m_Values.get() + (row % m_RingRows) * m_Planes * m_Pitch;
-  }
-
-  /** Where column kx of the kernel finds channel c for output column 0, from GetRow() on. */
-  int
-  GetOffset(int kx, int channel) const
-  {
-    return ((kx % m_Stride) * m_Pixels.channels + channel) * m_Pitch + kx / m_Stride;
+    Restart();
   }
 
 private:
+  friend class PlaneRing<PixelPlanes>;
+
   /** Columns that one step of the splitting takes. */
   static constexpr int Step = 16;
 
   static constexpr int PrefetchRows = 8;
 
+  /** Pixels that no kernel column sees have none. */
   static int
-  RoundUp(int value, int multiple)
+  GetPlanes(const PixelView & pixels, const Convolution & convolution)
   {
-    return (value + multiple - 1) / multiple * multiple;
+    return std::min(convolution.kernel, convolution.stride) * pixels.channels;
   }
 
   static int
@@ -122,16 +91,10 @@ private:
   }
 
   void
-  SplitRow(std::int64_t row)
+  SplitRow(std::int64_t y, float * target)
   {
-    const std::uint8_t * source = GetSamples(row - m_Padding);
-    float *              target = m_Values.get() + (row % m_RingRows) * m_Planes * m_Pitch;
-    if (source == nullptr)
-    {
-      std::fill_n(target, m_Planes * m_Pitch, 0.0f);
-      return;
-    }
-    int plane = 0;
+    const std::uint8_t * source = GetSamples(y);
+    int                  plane = 0;
     for (; plane + 8 <= m_Planes; plane += 8)
     {
       for (int j = 0; j < m_ColumnsInSteps; j += Step)
@@ -158,14 +121,10 @@ private:
     }
   }
 
-  /** The samples under the strip, with what lies outside the pixels as the sample that becomes 0; null if all does. */
+  /** The samples under the strip, with what lies outside the pixels as the sample that becomes 0. */
   const std::uint8_t *
   GetSamples(std::int64_t y)
   {
-    if (y < 0 || y >= m_Pixels.height)
-    {
-      return nullptr;
-    }
     const std::int64_t   x = m_FirstColumn * m_Stride - m_Padding;
     const std::int64_t   end = x + static_cast<std::int64_t>(m_Columns) * m_Stride;
     const std::uint8_t * row = m_Pixels.samples + y * m_Pixels.pitch;
@@ -265,21 +224,14 @@ private:
   }
 
   const PixelView m_Pixels;
-  const int       m_Kernel;
-  const int       m_Stride;
-  const int       m_Padding;
   const int       m_Group;  // samples from output column to output column
-  const int       m_Planes; // of a row; pixels that no kernel column sees have none
-  const int       m_Pitch;  // of a plane
-  const int       m_RingRows;
+  const int       m_Planes; // of a row
   std::int64_t    m_FirstColumn{ 0 };
   int             m_Columns{ 0 };        // to split, the kernel's overhang included
   int             m_ColumnsInSteps{ 0 }; // of them those that are split in blocks
-  std::int64_t    m_NextRow{ 0 };
 
-  hwy::AlignedFreeUniquePtr<float[]>        m_Values; // [row][plane][column]
-  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Bytes;  // one row with its surroundings
-  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Split;  // one row's planes
+  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Bytes; // one row with its surroundings
+  hwy::AlignedFreeUniquePtr<std::uint8_t[]> m_Split; // one row's planes
 };
 
 } // namespace HWY_NAMESPACE
