@@ -151,8 +151,8 @@ MeasurePeak()
   constexpr std::int64_t Repeats = 5000000;
   float                  result = 0;
   double                 operations = 0;
-  const auto   run = [&] { operations = gigapixel::kernels::HWY_DYNAMIC_DISPATCH(MultiplyAndAdd)(Repeats, &result); };
-  const double seconds = 1e-9 * Measure(run, 1, 7);
+  const auto             run = [&] { operations = HWY_DYNAMIC_DISPATCH(MultiplyAndAdd)(Repeats, &result); };
+  const double           seconds = 1e-9 * Measure(run, 1, 7);
   return result < 0 ? 0 : 1e-9 * operations / seconds; // the result is used, so that it is computed
 }
 
