@@ -58,7 +58,8 @@ public:
   /** x, y, width, height in level-0 pixels of the slide, inside of it; rounded to pixels of the level. All zeros, the
    * default: everything. */
   using RegionType = std::array<SizeValueType, 4>;
-  void SetRegion(RegionType region)
+  void
+  SetRegion(RegionType region)
   {
     if (m_Region != region)
     {
@@ -66,7 +67,11 @@ public:
       this->Modified();
     }
   }
-  RegionType GetRegion() const { return m_Region; }
+  RegionType
+  GetRegion() const
+  {
+    return m_Region;
+  }
 
   /** The region (or everything) in pixels of a level. Throws where it is not inside the slide. */
   RegionType GetRegionOfLevel(unsigned int level) const;
