@@ -5,7 +5,8 @@
     evaluate_presets.py --program build/bin/gigapixel [--work FOLDER] [--json FILE] [--overlays]
 
 Synthetic slides (6000 x 6000 at 0.5 um, the label grid at 4 um): plain ones, ones with artifacts, brown ones with
-artifacts; the seeds below were not used to choose any number of a preset. Real slides, where they lie in
+artifacts; the seeds below were not used to choose any number of a preset; compared on the label grid, where a pixel of
+the truth is what most of its 8 x 8 pixels are. Real slides, where they lie in
 $GIGAPIXEL_TEST_DATA or ../shared/data: against the outlines in annotations/. "raw threshold" is the first stage alone:
 the mean of 8 x 8 pixels is at most 230. --overlays writes a picture of every mask into the work folder.
 """
@@ -51,13 +52,13 @@ class Program:
             raise RuntimeError(done.stderr.strip().splitlines()[-1])
         return json.loads(done.stdout)
 
-    def judge(self, slide, truth, options):
-        """IoU of each preset's mask with the truth, and which preset `auto` takes."""
+    def judge(self, slide, compare, options):
+        """IoU of each preset's mask, as compare(mask) says, and which preset `auto` takes."""
         result = {}
         for preset in PRESETS:
             mask = self.work / f"{Path(slide).name}.{preset}.tif"
             labeled = self.run("label", slide, "-o", mask, "--preset", preset, "--overwrite", *options)
-            result[preset] = self.run("evaluate", mask, truth)["iou"]
+            result[preset] = compare(mask)
             if preset == "auto":
                 result["chosen"] = labeled["preset"]
             if self.overlays:
@@ -70,16 +71,19 @@ def options_for_resolution(options):
     return options if "--slide-mpp" in options else []
 
 
-def threshold_alone(slide, truth):
-    """IoU of the first stage with the truth at full resolution."""
-    picture, mask = openslide.OpenSlide(str(slide)), openslide.OpenSlide(str(truth))
-    level = picture.level_downsamples.index(8.0)
-    size = picture.level_dimensions[level]
-    tissue = numpy.asarray(picture.read_region((0, 0), level, size))[..., :3].mean(axis=2) <= 230
-    true = numpy.asarray(mask.read_region((0, 0), 0, mask.dimensions))[..., 0] > 0
-    share = true.reshape(size[1], 8, size[0], 8).mean(axis=(1, 3))
-    both, only_mask, only_truth = share[tissue].sum(), (1 - share[tissue]).sum(), share[~tissue].sum()
-    return both / (both + only_mask + only_truth)
+def read(file, level=0):
+    slide = openslide.OpenSlide(str(file))
+    return numpy.asarray(slide.read_region((0, 0), level, slide.level_dimensions[level]))[..., :3]
+
+
+def overlap(mask, truth):
+    return float((mask & truth).sum() / (mask | truth).sum())
+
+
+def reduce_truth(file):
+    """On the label grid: what most of the 8 x 8 pixels are."""
+    truth = read(file)[..., 0] > 0
+    return truth.reshape(truth.shape[0] // 8, 8, truth.shape[1] // 8, 8).mean(axis=(1, 3)) > 0.5
 
 
 def judge_synthetic(program):
@@ -88,8 +92,10 @@ def judge_synthetic(program):
         for seed in seeds:
             slide, truth = program.work / f"{seed}.tif", program.work / f"{seed}.truth.tif"
             program.run("synthesize", slide, "--size", SIZE, "--seed", seed, "--truth", truth, *options, "--overwrite")
-            result = {"slide": f"{seed} ({kind})", "kind": kind, "raw threshold": threshold_alone(slide, truth)}
-            results.append(result | program.judge(slide, truth, []))
+            tissue = reduce_truth(truth)
+            dark = read(slide, level=3).mean(axis=2) <= 230
+            result = {"slide": f"{seed} ({kind})", "kind": kind, "raw threshold": overlap(dark, tissue)}
+            results.append(result | program.judge(slide, lambda mask: overlap(read(mask)[..., 0] > 0, tissue), []))
             print(".", end="", file=sys.stderr, flush=True)
     return results
 
@@ -109,7 +115,8 @@ def judge_real(program, folder):
             drawn = HERE / "annotations" / f"{outlines}.geojson"
             exact = ["--downsample", 1, "--overwrite", *resolution]
             program.run("rasterize", drawn, "--like", slide, "-o", truth, *exact)
-            results.append({"slide": name, "kind": "real"} | program.judge(slide, truth, options))
+            compare = lambda mask: program.run("evaluate", mask, truth)["iou"]  # noqa: E731
+            results.append({"slide": name, "kind": "real"} | program.judge(slide, compare, options))
         except RuntimeError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
         print(".", end="", file=sys.stderr, flush=True)

@@ -34,7 +34,7 @@ GetTissuePresets()
     fluorescence.purpose = "bright nuclei on a dark ground, and what lies between them";
     fluorescence.method = TissueMethod::BrightOnDark;
     fluorescence.medianRadius = 4.0;
-    fluorescence.closingRadius = 40.0;
+    fluorescence.closingRadius = 50.0;
     fluorescence.minimumArea = 10000.0;
 
     TissuePreset ihc = robust;
