@@ -120,10 +120,10 @@ ChoosePreset(const itk::WholeSlideImageIO & slide,
              const ArgumentValues &         values,
              const Session &                session)
 {
-  const std::string wanted = values.GetText("preset");
-  const auto        pixels = SampleSlide(slide, level);
-  const unsigned    channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
-  const std::string suggested = SuggestTissuePreset(pixels.data(), pixels.size() / channels, channels).name;
+  std::string    wanted = values.GetText("preset");
+  const auto     pixels = SampleSlide(slide, level);
+  const unsigned channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
+  std::string    suggested = SuggestTissuePreset(pixels.data(), pixels.size() / channels, channels).name;
   if (wanted == AutomaticPreset)
   {
     return suggested;
