@@ -16,7 +16,7 @@ namespace gigapixel
 /** \class Ranks
  * \brief The processes of one job, and how they talk to each other. This class is a job of one process.
  *
- * A rank whose process dies or whose machine vanishes is noticed within 15 seconds; one that is alive but makes no
+ * A rank whose process dies or whose machine vanishes is noticed within 20 seconds; one that is alive but makes no
  * progress, while the others wait for it, within GIGAPIXEL_RANK_TIMEOUT seconds (an environment variable; 300). All
  * others then end with a sentence that names it: the functions throw std::runtime_error, and a process that is too busy
  * to see that ends itself 10 seconds later with exit code 1. All functions but Stop(), Fail() and ReportProgress() are

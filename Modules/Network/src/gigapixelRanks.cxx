@@ -3,6 +3,7 @@
 #include "gigapixelModuleFile.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace gigapixel
@@ -16,6 +17,8 @@ Ranks::Join(const Launch & launch)
     return std::make_shared<Ranks>();
   }
   using JoinFunction = Ranks * (*)(const Launch *);
+  // What goes wrong is said by our own sentences; LibTorch reads this when it is loaded.
+  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
   void * join = nullptr;
   try
   {

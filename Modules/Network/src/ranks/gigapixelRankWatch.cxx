@@ -16,6 +16,8 @@ namespace
 
 constexpr std::chrono::milliseconds Beat{ 500 };
 constexpr std::chrono::seconds      DeathLimit{ 10 };
+/** What a call of the store may take at most: not every version of it keeps its own limits. */
+constexpr std::chrono::seconds StoreLimit{ 15 };
 /** What a rank has to end itself in, after the job has ended. */
 constexpr std::chrono::seconds LeaveLimit{ 10 };
 const std::string              EndKey = "end";
@@ -82,9 +84,12 @@ RankWatch::~RankWatch()
     m_Leaving = true;
   }
   m_Changed.notify_all();
-  if (m_Thread.joinable())
+  for (std::thread * thread : { &m_Thread, &m_Guard })
   {
-    m_Thread.join();
+    if (thread->joinable())
+    {
+      thread->join();
+    }
   }
   try
   {
@@ -108,7 +113,9 @@ RankWatch::Start()
   m_Store->setTimeout(DeathLimit);
   GetText(GetHostKey(0)); // some calls of the store keep the limit that the last get() had
   m_Signs.assign(m_Launch.ranks, Sign{ {}, Clock::now(), {}, Clock::now() });
+  m_LastBeat = Clock::now();
   m_Thread = std::thread([this] { Run(); });
+  m_Guard = std::thread([this] { GuardRun(); });
 }
 
 void
@@ -214,6 +221,7 @@ RankWatch::Run()
       {
         return;
       }
+      m_LastBeat = Clock::now();
       sign = std::to_string(beat) + (m_Waiting ? " " : ' ' + std::to_string(m_Progress));
     }
     try
@@ -231,6 +239,21 @@ RankWatch::Run()
     }
   }
   TakeEnd(end);
+}
+
+/** A rank 0 that is there, but does not answer, holds Run() in a call that never returns. */
+void
+RankWatch::GuardRun()
+{
+  std::unique_lock<std::mutex> lock(m_Mutex);
+  while (!m_Changed.wait_for(lock, Beat, [this] { return m_Leaving || !m_End.empty(); }))
+  {
+    if (Clock::now() - m_LastBeat > StoreLimit)
+    {
+      std::fprintf(stderr, "gigapixel: %s died, or its host does not answer any more\n", Name(0).c_str());
+      _exit(EXIT_FAILURE);
+    }
+  }
 }
 
 void

@@ -61,6 +61,7 @@ private:
   };
 
   void        Run();
+  void        GuardRun();
   void        LookAtOthers();
   std::string GetText(const std::string & key);
   void        SetText(const std::string & key, const std::string & text);
@@ -74,10 +75,12 @@ private:
   std::vector<std::string>        m_Hosts;
   std::vector<Sign>               m_Signs;
   std::thread                     m_Thread;
+  std::thread                     m_Guard;
 
   std::mutex              m_Mutex;
   std::condition_variable m_Changed;
   bool                    m_Leaving{ false };
+  Clock::time_point       m_LastBeat; ///< of this rank
   std::int64_t            m_Progress{ 0 };
   bool                    m_Waiting{ false };
   std::function<void()>   m_Abort;

@@ -64,8 +64,6 @@ FindOwnAddress(const Launch & launch)
 c10::intrusive_ptr<c10d::TCPStore>
 OpenStore(const Launch & launch)
 {
-  // What goes wrong is said by our own sentence.
-  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(launch.port);
   options.isServer = launch.rank == 0;
