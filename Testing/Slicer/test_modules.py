@@ -162,7 +162,7 @@ def test_train(cohort, tmp_path):
     results = results_of(tmp_path / "results")
     history = (run_folder / "history.csv").read_text().splitlines()
     assert results["epochsDone"] == "2" and len(history) == 3
-    assert float(results["loss"]) == pytest.approx(float(history[2].split(",")[1]), rel=1e-5)
+    assert float(results["lastLoss"]) == pytest.approx(float(history[2].split(",")[1]), rel=1e-5)
     assert "epoch 2/2" in told.stdout and told.stderr == ""
 
 

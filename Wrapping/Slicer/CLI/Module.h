@@ -32,6 +32,7 @@ struct ModuleResult
   std::string name;
   std::string type; ///< "integer", "double" or "string"
   std::string label;
+  std::string key{}; ///< in the JSON result, where an argument has that name already; empty: the name
 };
 
 /** A command-line module: one command of `gigapixel` as Slicer and slicer_cli_web know it. */

@@ -20,7 +20,7 @@ WriteResults(const Module & module, const ArgumentValues & values, const nlohman
   std::ofstream     file(name);
   for (const ModuleResult & each : module.results)
   {
-    const auto found = result.find(each.name);
+    const auto found = result.find(each.key.empty() ? each.name : each.key);
     if (found != result.end() && !found->is_null())
     {
       const bool isText = found->is_string();

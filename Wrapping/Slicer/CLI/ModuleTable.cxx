@@ -220,8 +220,8 @@ Train()
 {
   Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", {}, RunTrain);
   RenameOutput(module, "run");
-  module.results = { { "epochsDone", "integer", "Epochs done" },
-                     { "loss", "double", "Loss of the last epoch" },
+  module.results = { { "epochsDone", "integer", "Epochs done", "epochs" },
+                     { "lastLoss", "double", "Loss of the last epoch", "loss" },
                      { "validationLoss", "double", "Validation loss of the last epoch" },
                      { "validationDice", "double", "Validation Dice of the last epoch" },
                      { "bestEpoch", "integer", "Best epoch" },

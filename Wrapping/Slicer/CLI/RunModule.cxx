@@ -207,12 +207,11 @@ RunTrain(const ArgumentValues & values, const Session & session)
     }
   });
   const Module & module = *FindModule("GigapixelUNetTrain");
-  auto           result = RunCommandBehind(module, values, session, {});
+  const auto     result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
     return commandline::Failure;
   }
-  (*result)["epochsDone"] = (*result)["epochs"]; // the argument has the other name
   WriteResults(module, values, *result);
   return commandline::Success;
 }
