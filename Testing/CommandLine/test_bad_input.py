@@ -13,7 +13,7 @@ from conftest import blobs, fails, run, write_slide
 @pytest.fixture
 def good(tmp_path):
     random = numpy.random.default_rng(1)
-    return write_slide(tmp_path / "good.tif", random.integers(0, 256, (900, 900, 3), numpy.uint8))
+    return write_slide(tmp_path / "good.tif", random.integers(235, 256, (900, 900, 3), numpy.uint8))
 
 
 def truncated(good, path):

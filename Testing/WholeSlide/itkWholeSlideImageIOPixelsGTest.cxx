@@ -5,6 +5,8 @@
 #include "TestData.h"
 
 #include <cmath>
+#include <cstring>
+#include <fstream>
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -444,6 +446,44 @@ TEST(WholeSlideImageIOPixels, HamamatsuIsAsOpenSlide)
   {
     EXPECT_TRUE(ReadLevel(*io, level, 3) == ReadWithOpenSlide(path, static_cast<int>(level))) << level;
   }
+}
+
+/** The same file behind a hole of 4 GiB: the low halves of all positions stay, the high ones become 1. */
+TEST(WholeSlideImageIOPixels, HamamatsuBeyondFourGibibytes)
+{
+  GIGAPIXEL_REAL_SLIDE(path, "slides/fluorescence-dapi.ndpi");
+  std::ifstream file(path, std::ios::binary);
+  std::string   bytes{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+  const auto    get = [&bytes](std::size_t at, unsigned size) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + at, size); // little-endian, as the machines that the tests run on
+    return value;
+  };
+  for (std::uint64_t page = get(4, 8), next = 0; page != 0; page = next)
+  {
+    const std::uint64_t count = get(page, 2);
+    const std::uint64_t behind = page + 2 + count * 12;
+    next = get(behind, 8);
+    bytes[behind + 4] = next == 0 ? 0 : 1;
+    for (std::uint64_t i = 0; i < count; ++i)
+    {
+      const std::uint64_t entry = page + 2 + i * 12;
+      const unsigned      sizes[] = { 0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8 };
+      const bool          isPosition = get(entry, 2) == 273 || get(entry + 4, 4) * sizes[get(entry + 2, 2)] > 4;
+      bytes[behind + 8 + i * 4] = isPosition ? 1 : 0;
+    }
+  }
+  bytes[8] = 1;
+  const std::string moved = TemporaryFile("moved.ndpi");
+  std::ofstream     out(moved, std::ios::binary);
+  out.write(bytes.data(), 12).seekp(std::streamoff{ 1 } << 32);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  const auto io = OpenSlideFile(moved);
+  EXPECT_EQ(io->GetDecoder(), "tiles (JPEG)");
+  EXPECT_TRUE(ReadLevel(*io, 0, 3) == ReadLevel(*OpenSlideFile(path), 0, 3));
+  EXPECT_EQ(io->GetAssociatedImageNames(), std::vector<std::string>{ "macro" });
+  std::remove(moved.c_str());
 }
 
 TEST(WholeSlideImageIOPixels, RealTIFFsAreAsLibTIFF)

@@ -27,10 +27,12 @@ namespace itk
  * was.
  *
  * What comes out:
- * - two dimensions; RGB or one component of unsigned char. Alpha is composited onto the file's background color (white
- *   where it names none). SetGray() gives Rec. 601 luma, rounded: from YCbCr JPEG the luma channel itself, without
- *   decoding the colors (it differs from gray computed from RGB by the clipping and rounding of the color conversion,
- *   by at most 17 of 255 on H&E slides), else (0.299 R + 0.587 G + 0.114 B) in 16-bit fixed point, as libjpeg does.
+ * - two dimensions; RGB or one component of unsigned char; what is stored otherwise comes as it is: 16 bit and float
+ *   samples, and any number of channels (one page each in OME-TIFF) as vectors. Those are never made RGB or gray. Alpha
+ * is composited onto the file's background color (white where it names none). SetGray() gives Rec. 601 luma, rounded:
+ * from YCbCr JPEG the luma channel itself, without decoding the colors (it differs from gray computed from RGB by the
+ * clipping and rounding of the color conversion, by at most 17 of 255 on H&E slides), else (0.299 R + 0.587 G + 0.114
+ * B) in 16-bit fixed point, as libjpeg does.
  * - spacing in mm, from the file's resolution. A resolution outside 0.05 to 20 micrometers per pixel at level 0 is
  *   taken for unknown with a warning (scanners and converters write such nonsense); unless
  *   SetLevelZeroMicronsPerPixel() says better, the spacing is then 1 at level 0 and the downsample at the others.
@@ -41,7 +43,8 @@ namespace itk
  *
  * The meta data dictionary holds strings: all properties under OpenSlide's names (openslide.vendor, openslide.mpp-x,
  * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
- * "gigapixel.associated-images" (names, one per line) and "ICCProfile" (the color profile, base64).
+ * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF) and "ICCProfile"
+ * (the color profile, base64).
  *
  * Where a file of JPEG or JPEG 2000 tiles has no level of 1/2, 1/4 or 1/8 of one that it has, there are reduced
  * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,

@@ -120,6 +120,12 @@ public:
   }
 
   bool
+  IsBigEndian() const
+  {
+    return m_BigEndian;
+  }
+
+  bool
   IsBig() const
   {
     return m_Big;

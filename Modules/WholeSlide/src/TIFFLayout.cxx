@@ -68,6 +68,15 @@ HasColorChannels(const TIFFPage & page)
 } // namespace
 
 std::string
+GetXMLAttribute(const std::string & xml, const std::string & name)
+{
+  const std::string start = ' ' + name + "=\"";
+  const std::size_t at = xml.find(start);
+  const std::size_t end = at == std::string::npos ? at : xml.find('"', at + start.size());
+  return end == std::string::npos ? std::string() : xml.substr(at + start.size(), end - at - start.size());
+}
+
+std::string
 GetCompressionName(const TIFFPage & page)
 {
   switch (static_cast<TIFFCompression>(page.compression))
@@ -102,9 +111,25 @@ IsImageCodec(const TIFFPage & page)
   return name == "JPEG" || name == "JPEG 2000" || name == "WebP";
 }
 
+bool
+IsStoredOnly(const TIFFPage & page)
+{
+  return page.bits > 8 || (page.bits == 8 && page.samples != 1 && page.samples != 3 && page.samples != 4);
+}
+
 TIFFObstacle
 FindObstacle(const TIFFPage & page)
 {
+  const auto photometric = static_cast<TIFFPhotometric>(page.photometric);
+  const bool isNumber = page.uniformBits && (page.bits == 32 ? page.sampleFormat == 3 && page.predictor == 1
+                                                             : (page.bits == 8 || page.bits == 16) &&
+                                                                 page.sampleFormat != 2 && page.sampleFormat != 3);
+  if (IsStoredOnly(page) && isNumber && page.samples > 0 && page.samples <= 64 && !IsImageCodec(page) &&
+      !GetCompressionName(page).empty() && page.predictor <= 2 && page.fillOrder == 1 &&
+      (photometric == TIFFPhotometric::MinIsBlack || photometric == TIFFPhotometric::RGB))
+  {
+    return {};
+  }
   const std::string useITK = "read it with itk::TIFFImageIO, or convert it to 8-bit gray or RGB";
   const bool        isBilevel = page.bits == 1 && page.samples == 1 && !IsImageCodec(page);
   if ((page.bits != 8 && !isBilevel) || !page.uniformBits)
@@ -154,13 +179,101 @@ TIFFLayout::TIFFLayout(const std::string & path)
   {
     SortOutAperio();
   }
-  else
+  else if (!SortOutChannels())
   {
     SortOutPages();
   }
   std::stable_sort(m_Levels.begin(), m_Levels.end(), [this](std::size_t a, std::size_t b) {
     return m_Pages[a]->width > m_Pages[b]->width;
   });
+  m_FurtherChannels.resize(m_Levels.size());
+}
+
+/** The children of a page, which become pages behind the others. */
+std::vector<std::size_t>
+TIFFLayout::ReadChildren(std::size_t page)
+{
+  std::vector<std::size_t> numbers;
+  const TIFFEntry * const  children = m_Pages[page]->Find(TIFFTag::SubIFDs);
+  if (children != nullptr)
+  {
+    for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
+    {
+      std::uint64_t ignored = 0;
+      m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, child, ignored));
+      m_Pages.back()->subfileType |= 1;
+      numbers.push_back(m_Pages.size() - 1);
+    }
+  }
+  return numbers;
+}
+
+/** OME-TIFF: one page per channel, each with its reductions as children. Of stacks in depth or time nothing is made. */
+bool
+TIFFLayout::SortOutChannels()
+{
+  const std::string xml = m_Pages.front()->GetText(TIFFTag::ImageDescription);
+  const std::size_t pixels = xml.find("<Pixels ");
+  if (xml.find("<OME ") == std::string::npos || pixels == std::string::npos)
+  {
+    return false;
+  }
+  const std::string image = xml.substr(pixels, xml.find("</Pixels>", pixels) - pixels);
+  for (std::size_t at = image.find("<Channel "); at != std::string::npos; at = image.find("<Channel ", at + 1))
+  {
+    m_ChannelNames.push_back(GetXMLAttribute(image.substr(at, image.find('>', at) - at), "Name"));
+  }
+  const TIFFPage &  base = *m_Pages.front();
+  const std::size_t channels = m_ChannelNames.size();
+  if (channels < 2 || base.samples != 1 || GetXMLAttribute(image, "SizeZ") != "1" ||
+      GetXMLAttribute(image, "SizeT") != "1" || GetXMLAttribute(image, "SizeC") != std::to_string(channels) ||
+      m_MainPages < channels)
+  {
+    return false;
+  }
+  const auto isAlike = [this](std::size_t a, std::size_t b) {
+    const TIFFPage & one = *m_Pages[a];
+    const TIFFPage & other = *m_Pages[b];
+    return one.width == other.width && one.height == other.height && one.bits == other.bits &&
+           one.sampleFormat == other.sampleFormat && one.samples == other.samples &&
+           one.pieceWidth == other.pieceWidth && one.pieceHeight == other.pieceHeight;
+  };
+  std::vector<std::vector<std::size_t>> pagesOfChannels;
+  for (std::size_t channel = 0; channel < channels; ++channel)
+  {
+    std::vector<std::size_t> pages{ channel };
+    const auto               children = ReadChildren(channel);
+    pages.insert(pages.end(), children.begin(), children.end());
+    pagesOfChannels.push_back(std::move(pages));
+    if (pagesOfChannels.back().size() != pagesOfChannels.front().size())
+    {
+      throw std::runtime_error("its channels have different numbers of levels");
+    }
+  }
+  for (std::size_t level = 0; level < pagesOfChannels.front().size(); ++level)
+  {
+    m_Levels.push_back(pagesOfChannels.front()[level]);
+    m_FurtherChannels.emplace_back();
+    for (std::size_t channel = 1; channel < channels; ++channel)
+    {
+      if (!isAlike(m_Levels.back(), pagesOfChannels[channel][level]))
+      {
+        throw std::runtime_error("its channels are of different sizes or kinds");
+      }
+      m_FurtherChannels.back().push_back(pagesOfChannels[channel][level]);
+    }
+  }
+  if (!std::is_sorted(m_Levels.begin(), m_Levels.end(), [this](std::size_t a, std::size_t b) {
+        return m_Pages[a]->width > m_Pages[b]->width;
+      }))
+  {
+    throw std::runtime_error("its levels are not in the order of their sizes");
+  }
+  for (std::size_t page = channels; page < m_MainPages; ++page)
+  {
+    AddAssociated(GetUsualName(*m_Pages[page]), page);
+  }
+  return true;
 }
 
 void
@@ -178,6 +291,7 @@ TIFFLayout::ReadPages()
   {
     throw std::runtime_error("it has no page with pixels");
   }
+  m_MainPages = m_Pages.size();
   const TIFFEntry * const children = m_Pages.front()->Find(TIFFTag::SubIFDs);
   if (children != nullptr)
   {
@@ -266,6 +380,11 @@ TIFFLayout::IsTiledPyramid() const
   // What libtiff may decode and we do not stays with who uses libtiff.
   constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
   const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
+  if (!m_ChannelNames.empty() && !m_HasOtherPages && base.tiled && m_Levels.size() > 1 &&
+      FindObstacle(base).what.empty())
+  {
+    return true; // a pyramid of OME-TIFF, of which other readers would make a stack
+  }
   const bool isBilevel = base.bits == 1 && base.samples == 1;
   return base.tiled && (base.bits == 8 || isBilevel) && base.uniformBits && base.sampleFormat != 2 &&
          base.sampleFormat != 3 && (base.samples == 1 || base.samples == 3) && !isLibtiffs && !m_HasOtherPages;

@@ -37,6 +37,9 @@ enum class TIFFPhotometric : unsigned
   YCbCr = 6
 };
 
+/** Value of the first attribute of this name; empty where there is none. */
+std::string GetXMLAttribute(const std::string & xml, const std::string & name);
+
 /** Name of the page's compression, e.g. "JPEG"; empty where this library does not decode it. */
 std::string GetCompressionName(const TIFFPage & page);
 
@@ -52,6 +55,10 @@ struct TIFFObstacle
 };
 
 TIFFObstacle FindObstacle(const TIFFPage & page);
+
+/** Whether the pixels of a page only come as they are stored: of 16 bit, of floats, or of other numbers of channels
+ * than gray, RGB and RGBA. */
+bool IsStoredOnly(const TIFFPage & page);
 
 /** Which page of a TIFF is what: levels of a pyramid, associated images, others. */
 class TIFFLayout
@@ -91,6 +98,18 @@ public:
   {
     return m_Levels;
   }
+  /** Of level \a level of an OME-TIFF: the pages of its second and further channels, in their order. */
+  const std::vector<std::size_t> &
+  GetFurtherChannels(std::size_t level) const
+  {
+    return m_FurtherChannels[level];
+  }
+  /** As OME-XML names them; fewer than there are where they have no names. */
+  const std::vector<std::string> &
+  GetChannelNames() const
+  {
+    return m_ChannelNames;
+  }
   const std::vector<Associated> &
   GetAssociated() const
   {
@@ -98,16 +117,21 @@ public:
   }
 
 private:
-  void ReadPages();
-  void SortOutAperio();
-  void SortOutPages();
-  bool IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
-  void AddAssociated(std::string name, std::size_t page);
+  void                     ReadPages();
+  void                     SortOutAperio();
+  void                     SortOutPages();
+  bool                     SortOutChannels();
+  std::vector<std::size_t> ReadChildren(std::size_t page);
+  bool                     IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
+  void                     AddAssociated(std::string name, std::size_t page);
 
   std::unique_ptr<TIFFFile>              m_File;
   std::vector<std::unique_ptr<TIFFPage>> m_Pages;
   std::vector<std::size_t>               m_Levels;
+  std::vector<std::vector<std::size_t>>  m_FurtherChannels; // one list per level
+  std::vector<std::string>               m_ChannelNames;
   std::vector<Associated>                m_Associated;
+  std::size_t                            m_MainPages{ 0 }; // the others are children of these
   bool                                   m_Aperio{ false };
   bool                                   m_HasOtherPages{ false };
 };

@@ -112,6 +112,25 @@ TIFFSlide::FillProperties()
     const auto mpp = m_Properties.find("aperio.MPP");
     x = y = mpp == m_Properties.end() ? 0.0 : ToNumber(mpp->second);
   }
+  const std::string xml = base.GetText(TIFFTag::ImageDescription);
+  if (!m_Layout->GetChannelNames().empty() && !GetXMLAttribute(xml, "PhysicalSizeX").empty())
+  {
+    // In micrometers, where no other unit is named.
+    const std::string unit = GetXMLAttribute(xml, "PhysicalSizeXUnit");
+    const double      factor = unit == "nm" ? 1e-3 : unit == "mm" ? 1e3 : 1.0;
+    x = ToNumber(GetXMLAttribute(xml, "PhysicalSizeX")) * factor;
+    y = ToNumber(GetXMLAttribute(xml, "PhysicalSizeY")) * factor;
+  }
+  std::string names;
+  for (const std::string & name : m_Layout->GetChannelNames())
+  {
+    names += name + '\n';
+  }
+  if (names.find_first_not_of('\n') != std::string::npos)
+  {
+    names.pop_back();
+    m_Properties["gigapixel.channel-names"] = names;
+  }
   if (x > 0.0 && y > 0.0)
   {
     m_Properties.emplace("openslide.mpp-x", ToText(x));

@@ -100,6 +100,11 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
   for (const std::size_t page : m_Layout->GetLevels())
   {
     AddPlane(page, {});
+    for (const std::size_t further : m_Layout->GetFurtherChannels(m_Planes.size() - 1))
+    {
+      m_Sources.back().furtherChannels.push_back(MakeSource(further));
+      ++m_Planes.back().channels;
+    }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
   SetDownsamples();
@@ -116,8 +121,8 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
   SetBackground();
 }
 
-void
-TIFFSlide::AddPlane(std::size_t number, std::string name)
+TIFFSlide::Source
+TIFFSlide::MakeSource(std::size_t number) const
 {
   const TIFFPage & page = m_Layout->GetPage(number);
   Source           source;
@@ -125,7 +130,7 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
   source.compression = static_cast<TIFFCompression>(page.compression);
   source.model = GetColorModel(page);
   source.alpha = Alpha::None;
-  if (page.samples == 4)
+  if (page.samples == 4 && page.bits == 8)
   {
     const std::uint64_t extra = page.GetInteger(TIFFTag::ExtraSamples, 0);
     source.alpha = extra == 1 ? Alpha::Premultiplied : extra == 2 ? Alpha::Straight : Alpha::None;
@@ -138,12 +143,25 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
     source.palette = ReadPalette(m_Layout->GetFile(), page);
   }
   source.pieces = page.ReadPieces();
-  SlidePlane plane;
+  return source;
+}
+
+void
+TIFFSlide::AddPlane(std::size_t number, std::string name)
+{
+  Source           source = MakeSource(number);
+  const TIFFPage & page = *source.page;
+  SlidePlane       plane;
   plane.width = page.width;
   plane.height = page.height;
   plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
   plane.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
-  plane.channels = page.samples == 1 && !hasPalette ? 1 : 3;
+  plane.channels = page.samples == 1 && source.palette.empty() ? 1 : 3;
+  if (IsStoredOnly(page))
+  {
+    plane.channels = page.samples;
+    plane.sample = page.bits == 8 ? SampleType::UInt8 : page.bits == 16 ? SampleType::UInt16 : SampleType::Float32;
+  }
   plane.hasAlpha = source.alpha != Alpha::None;
   plane.name = std::move(name);
   m_Planes.push_back(std::move(plane));
@@ -197,7 +215,7 @@ TIFFSlide::DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & 
 
 /** Fills `raw`, rows without gaps, with the samples as they are stored. */
 void
-TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored)
+TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored) const
 {
   if (DecodeImage(source, bytes, raw, stored))
   {
@@ -226,7 +244,8 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
     default:
       std::memcpy(samples, bytes.data, written);
   }
-  const std::size_t lastRow = isPacked ? (stored.width + 7) / 8 : std::size_t{ stored.width } * raw.channels;
+  const std::size_t lastRow =
+    isPacked ? (stored.width + 7) / 8 : std::size_t{ stored.width } * raw.channels * raw.sampleBytes;
   if (written < (stored.height - 1) * rowBytes + lastRow)
   {
     throw std::runtime_error("it holds fewer pixels than its size");
@@ -236,9 +255,60 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
     UnpackBits(samples, raw);
     return;
   }
+  if (raw.sampleBytes > 1 && m_Layout->GetFile().IsBigEndian() != IsBigEndianMachine())
+  {
+    SwapBytes(raw.data, raw.stride * stored.height, raw.sampleBytes);
+  }
   if (source.page->predictor == 2)
   {
-    UndoHorizontalDifferencing(raw.data, raw.width, stored.height, raw.channels);
+    UndoHorizontalDifferencing(raw.data, raw.width, stored.height, raw.channels, raw.sampleBytes);
+  }
+}
+
+/** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. */
+void
+TIFFSlide::DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const
+{
+  std::vector<const Source *> pages{ &source };
+  for (const Source & further : source.furtherChannels)
+  {
+    pages.push_back(&further);
+  }
+  unsigned channel = 0;
+  for (const Source * const of : pages)
+  {
+    const unsigned      planes = of->page->separatePlanes ? of->page->samples : 1;
+    const unsigned      samples = of->page->samples / planes;
+    const std::size_t   pixel = std::size_t{ samples } * out.sampleBytes;
+    const std::uint64_t tiles = of->pieces.sizes.size() / planes;
+    const PixelSpan     raw{ samplesScratch.Get(pixel * out.width * out.height),
+                         pixel * out.width,
+                         out.width,
+                         out.height,
+                         samples,
+                         out.sampleBytes };
+    for (unsigned plane = 0; plane < planes; ++plane, channel += samples)
+    {
+      const std::uint64_t piece = tile + plane * tiles;
+      if (of->pieces.sizes[piece] == 0)
+      {
+        std::memset(raw.data, 0, raw.stride * raw.height);
+      }
+      else
+      {
+        DecodeSamples(*of, ReadPiece(*of, piece), raw, stored);
+      }
+      for (std::uint32_t y = 0; y < stored.height; ++y)
+      {
+        const unsigned char * from = raw.data + y * raw.stride;
+        unsigned char *       to = out.data + y * out.stride + std::size_t{ channel } * out.sampleBytes;
+        for (std::uint32_t x = 0; x < out.width;
+             ++x, from += pixel, to += std::size_t{ out.channels } * out.sampleBytes)
+        {
+          std::memcpy(to, from, pixel);
+        }
+      }
+    }
   }
 }
 
@@ -292,7 +362,7 @@ unsigned
 TIFFSlide::GetLargestReduction(unsigned plane) const
 {
   const Source & source = m_Sources[plane];
-  if (!IsDirect(source) || source.compression == TIFFCompression::WebP)
+  if (!m_Planes[plane].IsPicture() || !IsDirect(source) || source.compression == TIFFCompression::WebP)
   {
     return 1;
   }
@@ -346,6 +416,11 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   const Source &     source = m_Sources[plane];
   const TIFFPage &   page = *source.page;
   const StoredSize   stored = GetStoredSize(plane, tile);
+  if (!of.IsPicture())
+  {
+    DecodeStored(source, tile, stored, out);
+    return;
+  }
   if (IsDirect(source))
   {
     DecodeImage(source, ReadPiece(source, tile), out, stored);

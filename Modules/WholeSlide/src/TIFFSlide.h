@@ -44,9 +44,12 @@ private:
     std::string                tables;  // of JPEG
     std::vector<unsigned char> palette; // 256 RGB
     TIFFPage::Pieces           pieces;
+    std::vector<Source>        furtherChannels; // pages of their own
   };
 
+  Source      MakeSource(std::size_t page) const;
   void        AddPlane(std::size_t page, std::string name);
+  void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
   void        FillProperties();
   void        FillAperioProperties(const std::string & description);
   void        FillLevelProperties();
@@ -54,7 +57,7 @@ private:
   static bool IsDirect(const Source & source);
   StoredSize  GetStoredSize(unsigned plane, std::uint64_t tile) const;
   static bool DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored);
-  static void DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored);
+  void        DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored) const;
   void        DecodePieces(const Source &     source,
                            std::uint64_t      tile,
                            const SlidePlane & plane,

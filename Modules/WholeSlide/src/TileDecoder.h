@@ -80,8 +80,17 @@ std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size);
 std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size);
 /** @} */
 
-/** Undoes TIFF's horizontal differencing (predictor 2) of 8-bit samples. */
-void UndoHorizontalDifferencing(unsigned char * pixels, std::uint32_t width, std::uint32_t height, unsigned samples);
+/** Undoes TIFF's horizontal differencing (predictor 2) of samples of 1 or 2 bytes, in this machine's byte order. */
+void UndoHorizontalDifferencing(unsigned char * pixels,
+                                std::uint32_t   width,
+                                std::uint32_t   height,
+                                unsigned        samples,
+                                unsigned        sampleBytes);
+
+bool IsBigEndianMachine();
+
+/** Turns the bytes of each sample around. */
+void SwapBytes(unsigned char * samples, std::size_t size, unsigned sampleBytes);
 
 } // namespace gigapixel
 

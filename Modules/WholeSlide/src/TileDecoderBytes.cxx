@@ -207,16 +207,48 @@ DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
   return written;
 }
 
-void
-UndoHorizontalDifferencing(unsigned char * pixels, std::uint32_t width, std::uint32_t height, unsigned samples)
+bool
+IsBigEndianMachine()
 {
-  const std::size_t rowSize = std::size_t{ width } * samples;
+  const std::uint16_t one = 1;
+  unsigned char       first = 0;
+  std::memcpy(&first, &one, 1);
+  return first == 0;
+}
+
+void
+SwapBytes(unsigned char * samples, std::size_t size, unsigned sampleBytes)
+{
+  for (std::size_t i = 0; i + sampleBytes <= size; i += sampleBytes)
+  {
+    std::reverse(samples + i, samples + i + sampleBytes);
+  }
+}
+
+void
+UndoHorizontalDifferencing(unsigned char * pixels,
+                           std::uint32_t   width,
+                           std::uint32_t   height,
+                           unsigned        samples,
+                           unsigned        sampleBytes)
+{
+  const std::size_t count = std::size_t{ width } * samples;
   for (std::uint32_t y = 0; y < height; ++y)
   {
-    unsigned char * const row = pixels + y * rowSize;
-    for (std::size_t i = samples; i < rowSize; ++i)
+    unsigned char * const row = pixels + y * count * sampleBytes;
+    for (std::size_t i = samples; i < count; ++i)
     {
-      row[i] = static_cast<unsigned char>(row[i] + row[i - samples]);
+      if (sampleBytes == 1)
+      {
+        row[i] = static_cast<unsigned char>(row[i] + row[i - samples]);
+        continue;
+      }
+      std::uint16_t value = 0;
+      std::uint16_t before = 0;
+      std::memcpy(&value, row + 2 * i, 2);
+      std::memcpy(&before, row + 2 * (i - samples), 2);
+      value = static_cast<std::uint16_t>(value + before);
+      std::memcpy(row + 2 * i, &value, 2);
     }
   }
 }

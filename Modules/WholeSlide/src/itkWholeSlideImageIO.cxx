@@ -371,9 +371,13 @@ WholeSlideImageIO::SetGeometry()
     direction[i] = 1.0;
     this->SetDirection(i, direction);
   }
-  m_ComponentType = IOComponentEnum::UCHAR;
-  m_NumberOfComponents = m_Gray ? 1 : plane.channels;
-  m_PixelType = m_NumberOfComponents == 1 ? IOPixelEnum::SCALAR : IOPixelEnum::RGB;
+  m_ComponentType = plane.sample == gigapixel::SampleType::UInt8    ? IOComponentEnum::UCHAR
+                    : plane.sample == gigapixel::SampleType::UInt16 ? IOComponentEnum::USHORT
+                                                                    : IOComponentEnum::FLOAT;
+  m_NumberOfComponents = m_Gray && plane.IsPicture() ? 1 : plane.channels;
+  m_PixelType = m_NumberOfComponents == 1 ? IOPixelEnum::SCALAR
+                : plane.IsPicture()       ? IOPixelEnum::RGB
+                                          : IOPixelEnum::VECTOR;
 }
 
 void
@@ -416,8 +420,8 @@ void
 WholeSlideImageIO::RefuseBeyondFreeMemory(const ImageIORegion & region) const
 {
   const std::uint64_t free = gigapixel::GetFreeMemory();
-  const double        needed =
-    static_cast<double>(region.GetSize(0)) * static_cast<double>(region.GetSize(1)) * m_NumberOfComponents;
+  const double        needed = static_cast<double>(region.GetSize(0)) * static_cast<double>(region.GetSize(1)) *
+                        m_NumberOfComponents * this->GetComponentSize();
   if (free > 0 && needed > static_cast<double>(free))
   {
     constexpr double   giga = 1024.0 * 1024.0 * 1024.0;

@@ -88,7 +88,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   else if (values.Has("SLIDE"))
   {
     name = values.GetText("SLIDE");
-    const auto slide = OpenSlide(name, values);
+    const auto slide = OpenPicture(name, values);
     SelectLevel(*slide, values);
     const auto size = slide->GetLevelSize(slide->GetLevel());
     image = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };

@@ -47,7 +47,7 @@ struct Segmentation
 itk::WholeSlideImageIO::Pointer
 OpenAtResolution(const std::string & file, const Model & model, const ArgumentValues & values)
 {
-  const auto   slide = OpenSlide(file, values);
+  const auto   slide = OpenPicture(file, values);
   const double resolution = GetLevelZeroResolution(*slide);
   slide->SetGray(model.network.channels == 1);
   if (values.Has("level") || model.micronsPerPixel <= 0)

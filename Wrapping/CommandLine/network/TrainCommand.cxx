@@ -37,7 +37,7 @@ GetPixels(const Size & size)
 Size
 MeasureSample(const CohortEntry & entry, const ArgumentValues & values)
 {
-  const auto slide = OpenSlide(entry.slide, values);
+  const auto slide = OpenPicture(entry.slide, values);
   CheckInputFile(entry.mask);
   SelectLevel(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());

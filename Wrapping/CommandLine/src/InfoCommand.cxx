@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <sstream>
 
 namespace gigapixel::commandline
 {
@@ -80,6 +81,13 @@ DescribeSlide(const std::string & file, const ArgumentValues & values)
   info["width"] = size[0];
   info["height"] = size[1];
   info["channels"] = slide->GetNumberOfComponents();
+  info["sampleType"] = itk::ImageIOBase::GetComponentTypeAsString(slide->GetComponentType());
+  info["channelNames"] = JSON::array();
+  std::istringstream names(GetProperty(*slide, "gigapixel.channel-names"));
+  for (std::string name; std::getline(names, name);)
+  {
+    info["channelNames"].push_back(name);
+  }
   info["mpp"] = Known(resolution);
   const auto magnification = ReadNumber(GetProperty(*slide, "openslide.objective-power"));
   info["magnification"] = magnification ? JSON(*magnification) : JSON();
@@ -126,14 +134,33 @@ FormatLevels(const JSON & levels)
   return text;
 }
 
+/** "RGB", or how many channels of what, and their names. */
+std::string
+FormatSamples(const JSON & info)
+{
+  const bool isByte = info["sampleType"] == "unsigned_char";
+  if (isByte && info["channels"] == 3 && info["channelNames"].empty())
+  {
+    return "RGB";
+  }
+  std::string text = info["channels"].dump() + " channel(s)";
+  text += isByte ? "" : " of " + info["sampleType"].get<std::string>();
+  std::string names;
+  for (const JSON & name : info["channelNames"])
+  {
+    names += (names.empty() ? "" : ", ") + name.get<std::string>();
+  }
+  return names.empty() ? text : text + " (" + names + ')';
+}
+
 std::string
 FormatInfo(const JSON & info)
 {
   std::string text = info["slide"].get<std::string>() + '\n';
   text += "  format         " + info["vendor"].get<std::string>() + ", read as " + info["decoder"].get<std::string>() +
           ", " + FormatBytes(info["fileBytes"].get<double>()) + '\n';
-  text += "  size           " + info["width"].dump() + " x " + info["height"].dump() + " pixels, " +
-          (info["channels"] == 3 ? "RGB" : info["channels"].dump() + " channel(s)");
+  text +=
+    "  size           " + info["width"].dump() + " x " + info["height"].dump() + " pixels, " + FormatSamples(info);
   if (info["mpp"].is_number())
   {
     text += ", " + FormatNumber(info["widthMm"].get<double>(), 2) + " x " +
@@ -181,7 +208,11 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
   slide->SetAssociatedImage(name);
   slide->ReadImageInformation();
   Picture picture{ static_cast<unsigned>(slide->GetDimensions(0)), static_cast<unsigned>(slide->GetDimensions(1)), {} };
-  const unsigned             channels = slide->GetNumberOfComponents();
+  const unsigned channels = slide->GetNumberOfComponents();
+  if (slide->GetComponentSize() != 1)
+  {
+    throw std::runtime_error(file + ": its image \"" + name + "\" is not of 8 bit, which a PNG here has.");
+  }
   std::vector<unsigned char> samples(std::size_t(picture.width) * picture.height * channels);
   CheckOutput(target, static_cast<double>(samples.size()));
   itk::ImageIORegion all(2);

@@ -280,7 +280,7 @@ Format(const nlohmann::ordered_json & json)
 nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  const auto                  slide = OpenSlide(task.slide, values);
+  const auto                  slide = OpenPicture(task.slide, values);
   const LabelGrid             grid = ChooseLabelGrid(*slide, ChooseDownsample(*slide, task.slide, values));
   const auto                  base = slide->GetLevelSize(0);
   std::array<std::int64_t, 2> size = grid.size;

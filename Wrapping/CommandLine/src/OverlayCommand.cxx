@@ -166,7 +166,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const std::string file = values.GetText("SLIDE");
   const std::string output = values.GetText("output");
   CheckPNGName(output);
-  const auto      slide = OpenSlide(file, values);
+  const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
   const auto      madeBy = DescribeMaking(file, mask.GetGrid().name, size);

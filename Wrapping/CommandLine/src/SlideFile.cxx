@@ -40,6 +40,20 @@ CheckInputFile(const std::string & file)
 }
 
 itk::WholeSlideImageIO::Pointer
+OpenPicture(const std::string & file, const ArgumentValues & values)
+{
+  const auto     slide = OpenSlide(file, values);
+  const unsigned channels = slide->GetNumberOfComponents();
+  if (slide->GetComponentType() != itk::IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
+  {
+    throw std::runtime_error(file + " has " + std::to_string(channels) + " channel(s) of " +
+                             itk::ImageIOBase::GetComponentTypeAsString(slide->GetComponentType()) +
+                             "; convert it to 8-bit gray or RGB first.");
+  }
+  return slide;
+}
+
+itk::WholeSlideImageIO::Pointer
 OpenSlide(const std::string & file, const ArgumentValues & values)
 {
   CheckInputFile(file);

@@ -16,6 +16,11 @@ namespace gigapixel::commandline
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
                                                                       const ArgumentValues & values);
 
+/** As OpenSlide(), and refuses what is not gray or RGB of 8 bit, which would have to be squeezed.
+ * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
+GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
+                                                                        const ArgumentValues & values);
+
 /** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
 GigapixelCommandLine_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
 

@@ -1,0 +1,242 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Slides that are no 8-bit pictures come as they are: 16 bit, floats, channels; written with libtiff.
+#include "ReaderTesting.h"
+
+#include "itkMetaDataObject.h"
+
+#include <cstring>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+struct Kind
+{
+  const char *  name;
+  std::uint16_t bits;
+  unsigned      samples;
+  std::uint16_t compression;
+  std::uint16_t predictor;
+  std::uint16_t planes;
+  bool          bigEndian;
+};
+
+/** Sample c of pixel x, y of channel page `page` of level `level`. */
+double
+GetSample(unsigned level, unsigned page, unsigned x, unsigned y, unsigned c)
+{
+  return (x * 131 + y * 517 + c * 9001 + page * 20011 + level * 77) % 65521;
+}
+
+/** The bytes of one tile, in this machine's order, of the samples [first, last). */
+std::vector<unsigned char>
+MakeTile(const Kind & kind, unsigned level, unsigned page, unsigned left, unsigned top, unsigned first, unsigned last)
+{
+  std::vector<unsigned char> bytes;
+  const auto                 append = [&bytes](const void * value, std::size_t size) {
+    const auto * const from = static_cast<const unsigned char *>(value);
+    bytes.insert(bytes.end(), from, from + size);
+  };
+  for (unsigned y = top; y < top + 64; ++y)
+  {
+    for (unsigned x = left; x < left + 64; ++x)
+    {
+      for (unsigned c = first; c < last; ++c)
+      {
+        const double       value = GetSample(level, page, x, y, c);
+        const auto         byte = static_cast<std::uint8_t>(static_cast<unsigned>(value) & 255);
+        const auto         word = static_cast<std::uint16_t>(value);
+        const auto         real = static_cast<float>(value / 7.0);
+        const void * const sample = kind.bits == 8    ? static_cast<const void *>(&byte)
+                                    : kind.bits == 16 ? static_cast<const void *>(&word)
+                                                      : static_cast<const void *>(&real);
+        append(sample, kind.bits / 8u);
+      }
+    }
+  }
+  return bytes;
+}
+
+void
+WritePage(TIFF * file, const Kind & kind, unsigned level, unsigned page, unsigned width, unsigned height)
+{
+  TIFFSetField(file, TIFFTAG_SUBFILETYPE, level == 0 ? 0 : FILETYPE_REDUCEDIMAGE);
+  TIFFSetField(file, TIFFTAG_IMAGEWIDTH, width);
+  TIFFSetField(file, TIFFTAG_IMAGELENGTH, height);
+  TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, kind.bits);
+  TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, kind.samples);
+  TIFFSetField(file, TIFFTAG_SAMPLEFORMAT, kind.bits == 32 ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
+  TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+  TIFFSetField(file, TIFFTAG_PLANARCONFIG, kind.planes);
+  TIFFSetField(file, TIFFTAG_COMPRESSION, kind.compression);
+  TIFFSetField(file, TIFFTAG_TILEWIDTH, 64);
+  TIFFSetField(file, TIFFTAG_TILELENGTH, 64);
+  if (kind.predictor != 1)
+  {
+    TIFFSetField(file, TIFFTAG_PREDICTOR, kind.predictor);
+  }
+  const bool     isSeparate = kind.planes == PLANARCONFIG_SEPARATE;
+  const unsigned planes = isSeparate ? kind.samples : 1;
+  for (unsigned plane = 0; plane < planes; ++plane)
+  {
+    for (unsigned top = 0; top < height; top += 64)
+    {
+      for (unsigned left = 0; left < width; left += 64)
+      {
+        auto tile =
+          MakeTile(kind, level, page, left, top, isSeparate ? plane : 0, isSeparate ? plane + 1 : kind.samples);
+        const auto sample = static_cast<std::uint16_t>(plane);
+        ASSERT_GE(TIFFWriteEncodedTile(
+                    file, TIFFComputeTile(file, left, top, 0, sample), tile.data(), static_cast<tmsize_t>(tile.size())),
+                  0);
+      }
+    }
+  }
+  ASSERT_NE(TIFFWriteDirectory(file), 0);
+}
+
+/** The samples of level `level`, read through Read() in two strips, as numbers. */
+std::vector<double>
+ReadSamples(const std::string & path, unsigned level, unsigned & components)
+{
+  const auto io = OpenSlideFile(path);
+  io->SetLevel(level);
+  io->ReadImageInformation();
+  components = io->GetNumberOfComponents();
+  std::vector<double> samples;
+  const auto          height = io->GetDimensions(1);
+  for (const auto & [top, rows] : { std::pair<itk::SizeValueType, itk::SizeValueType>{ 0, 50 }, { 50, height - 50 } })
+  {
+    itk::ImageIORegion region(2);
+    region.SetIndex(1, static_cast<itk::IndexValueType>(top));
+    region.SetSize(0, io->GetDimensions(0));
+    region.SetSize(1, rows);
+    io->SetIORegion(region);
+    const std::size_t          count = region.GetNumberOfPixels() * components;
+    std::vector<unsigned char> bytes(count * io->GetComponentSize());
+    io->Read(bytes.data());
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      std::uint16_t word = 0;
+      float         real = 0.0F;
+      switch (io->GetComponentType())
+      {
+        case itk::IOComponentEnum::UCHAR:
+          samples.push_back(bytes[i]);
+          break;
+        case itk::IOComponentEnum::USHORT:
+          std::memcpy(&word, bytes.data() + 2 * i, 2);
+          samples.push_back(word);
+          break;
+        default:
+          std::memcpy(&real, bytes.data() + 4 * i, 4);
+          samples.push_back(real);
+      }
+    }
+  }
+  return samples;
+}
+
+double
+GetStored(const Kind & kind, double value)
+{
+  return kind.bits == 8    ? static_cast<unsigned>(value) & 255
+         : kind.bits == 16 ? value
+                           : static_cast<double>(static_cast<float>(value / 7.0));
+}
+
+class Samples : public testing::TestWithParam<Kind>
+{
+};
+
+TEST_P(Samples, ComeAsTheyAreStored)
+{
+  const Kind &      kind = GetParam();
+  const std::string path = TemporaryFile(std::string("samples-") + kind.name + ".tif");
+  TIFF * const      file = TIFFOpen(path.c_str(), kind.bigEndian ? "wb" : "wl");
+  WritePage(file, kind, 0, 0, 150, 110);
+  WritePage(file, kind, 1, 0, 75, 55);
+  TIFFClose(file);
+  EXPECT_FALSE(itk::WholeSlideImageIO::New()->CanReadFile(path.c_str())); // left to ITK, but read by name
+  const auto io = OpenSlideFile(path);
+  ASSERT_EQ(io->GetNumberOfLevels(), 2u);
+  for (unsigned level = 0; level < 2; ++level)
+  {
+    unsigned   components = 0;
+    const auto samples = ReadSamples(path, level, components);
+    ASSERT_EQ(components, kind.samples);
+    const unsigned width = 150u >> level;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+    {
+      const auto   pixel = static_cast<unsigned>(i / components);
+      const double expected = GetSample(level, 0, pixel % width, pixel / width, static_cast<unsigned>(i % components));
+      ASSERT_EQ(samples[i], GetStored(kind, expected)) << i;
+    }
+  }
+  std::vector<unsigned char> pixels(3 * 16);
+  EXPECT_NE(GetFailure([&] { io->ReadRegion(0, 0, 0, 4, 4, 3, pixels.data()); }).find("are not made gray or RGB"),
+            std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  WholeSlideImageIO,
+  Samples,
+  testing::Values(Kind{ "Gray16", 16, 1, COMPRESSION_LZW, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "Gray16BigEndian", 16, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, true },
+                  Kind{ "FourOf16", 16, 4, COMPRESSION_ZSTD, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "FourOf16Separate", 16, 4, COMPRESSION_NONE, 1, PLANARCONFIG_SEPARATE, true },
+                  Kind{ "FiveOf8", 8, 5, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "Float", 32, 1, COMPRESSION_ADOBE_DEFLATE, 1, PLANARCONFIG_CONTIG, false },
+                  Kind{ "FloatBigEndian", 32, 2, COMPRESSION_LZW, 1, PLANARCONFIG_CONTIG, true }),
+  [](const testing::TestParamInfo<Kind> & info) { return std::string(info.param.name); });
+
+TEST(Samples, ChannelsOfOMETIFFAreOnePageEachWithTheirLevelsAsChildren)
+{
+  const Kind         kind{ "", 16, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false };
+  const std::string  path = TemporaryFile("channels.ome.tif");
+  TIFF * const       file = TIFFOpen(path.c_str(), "w");
+  const char * const xml =
+    "<?xml version=\"1.0\"?><OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\">"
+    "<Pixels ID=\"Pixels:0\" Type=\"uint16\" SizeX=\"150\" SizeY=\"110\" SizeC=\"3\" SizeZ=\"1\" SizeT=\"1\" "
+    "PhysicalSizeX=\"0.325\" PhysicalSizeY=\"0.325\"><Channel ID=\"a\" Name=\"DAPI\"/><Channel ID=\"b\" "
+    "Name=\"FITC\"/><Channel ID=\"c\" Name=\"Cy5\"/></Pixels></Image></OME>";
+  for (unsigned channel = 0; channel < 3; ++channel)
+  {
+    std::uint64_t children[1] = { 0 };
+    TIFFSetField(file, TIFFTAG_SUBIFD, 1, children);
+    if (channel == 0)
+    {
+      TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, xml);
+    }
+    WritePage(file, kind, 0, channel, 150, 110); // libtiff puts the next page into its list of children
+    WritePage(file, kind, 1, channel, 75, 55);
+  }
+  TIFFClose(file);
+  const auto io = OpenSlideFile(path);
+  EXPECT_TRUE(io->CanReadFile(path.c_str()));
+  ASSERT_EQ(io->GetNumberOfLevels(), 2u);
+  EXPECT_EQ(io->GetComponentType(), itk::IOComponentEnum::USHORT);
+  EXPECT_EQ(io->GetPixelType(), itk::IOPixelEnum::VECTOR);
+  EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), 0.325);
+  std::string names;
+  itk::ExposeMetaData<std::string>(io->GetMetaDataDictionary(), "gigapixel.channel-names", names);
+  EXPECT_EQ(names, "DAPI\nFITC\nCy5");
+  for (unsigned level = 0; level < 2; ++level)
+  {
+    unsigned   components = 0;
+    const auto samples = ReadSamples(path, level, components);
+    ASSERT_EQ(components, 3u);
+    const unsigned width = 150u >> level;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+    {
+      const auto pixel = static_cast<unsigned>(i / 3);
+      ASSERT_EQ(samples[i], GetSample(level, static_cast<unsigned>(i % 3), pixel % width, pixel / width, 0)) << i;
+    }
+  }
+}
+
+} // namespace
