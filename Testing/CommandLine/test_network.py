@@ -49,6 +49,7 @@ def test_plan():
     assert len(rows) == 4
     streamed = rows["training", "streamed"]
     assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
+    assert 0 < rows["inference", "streamed"]["seconds"] < streamed["seconds"] < rows["training", "whole"].get("seconds", 1e9)
     side = streamed["tileSize"]
     assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
     assert not rows["training", "whole"]["fits"]

@@ -31,6 +31,9 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
   std::int64_t numberOfTiles{ 0 };
   std::int64_t peakBytes{ 0 }; ///< estimate
+  /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
+   * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
+  double coreSeconds{ 0 };
 
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048, or smaller where the budget forces it

@@ -17,11 +17,21 @@ namespace
 
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
-// Measured on x86-64 (Testing/Network/MeasureStep), rounded up: what is resident before the first tile (160 MiB with
-// LibTorch 1.13, mostly its libraries) grows by 20 MiB with each tile of 2048 in flight in training.
+// Measured on x86-64 (Testing/Network/MeasureStep), rounded up: what is resident before the first tile grows by 20 MiB
+// with each tile of 2048 in flight in training.
 constexpr std::int64_t StartBytes = 4 * MiB;   ///< the process' first allocations
 constexpr std::int64_t WorkerBytes = 1 * MiB;  ///< stack, strips of the kernels and results of one worker
-constexpr std::int64_t GraphBytes = 132 * MiB; ///< what LibTorch holds beside one large graph
+constexpr std::int64_t GraphBytes = 132 * MiB; ///< LibTorch 1.13: its libraries and what it holds beside the maps
+
+// Blocks below 32 MiB stay with the process when they are freed (glibc's M_MMAP_THRESHOLD_MAX), so that a graph of
+// small maps leaves gaps: measured, 32 MiB and 0.7 times the maps from 512 x 512 to 2048 x 2048, nothing from 4096 x
+// 2048 on.
+constexpr std::int64_t KeptBlockBytes = 32 * MiB;
+constexpr double       KeptShare = 0.7;
+
+// Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
+constexpr double OperationsPerSecond = 42e9;
+constexpr double OperationsPerSecondWhole = 2.5e9; ///< LibTorch's, mostly in the layers at full resolution
 
 constexpr std::int64_t DefaultTileSize = 2048;
 constexpr std::int64_t LeastTileSize = 256;
@@ -69,6 +79,28 @@ GetMapBytes(const NetworkDescription & network, bool fused)
   return bytes;
 }
 
+/** Multiplications and additions of the layers, per pixel of the image. */
+double
+GetOperationsPerPixel(const NetworkDescription & network, Purpose purpose)
+{
+  const std::vector<MapScale> scales = GetMapScales(network.layers);
+  double                      all = 0, first = 0;
+  for (std::size_t i = 0; i < scales.size(); ++i)
+  {
+    const Layer & layer = network.layers[i];
+    const double  side = static_cast<double>(scales[i].numerator) / scales[i].denominator;
+    // Each pixel of the smaller map meets the whole kernel: that of the output, or of a transposed convolution's input.
+    const bool   plain = layer.kind == Layer::Kind::Convolution;
+    const double meeting = plain ? side : side / layer.stride;
+    const double layerOperations =
+      2.0 * layer.kernel * layer.kernel * layer.inputChannels * layer.outputChannels * meeting * meeting;
+    all += layerOperations;
+    first = i == 0 ? layerOperations : first;
+  }
+  // The backward pass has gradients for the weights and, but for the first layer, for the input.
+  return purpose == Purpose::Training ? 3 * all - first : all;
+}
+
 double
 GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose)
 {
@@ -114,6 +146,7 @@ public:
     plan.numberOfTiles = grid.GetNumberOfTiles();
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, plan.numberOfTiles, fitting }));
     plan.peakBytes = m_Base + plan.tilesInFlight * tile;
+    plan.coreSeconds = GetOperations() / OperationsPerSecond;
     return plan;
   }
 
@@ -124,12 +157,23 @@ public:
     MemoryPlan plan;
     plan.strategy = Strategy::Whole;
     plan.numberOfTiles = 1;
+    const double pixels = static_cast<double>(canvas.width) * static_cast<double>(canvas.height);
+    const double maps = GetWholeBytesPerPixel(m_Network) * pixels;
+    const bool   kept = 4 * m_Network.channels * pixels < KeptBlockBytes;
     plan.peakBytes =
-      m_Base + GraphBytes + static_cast<std::int64_t>(GetWholeBytesPerPixel(m_Network) * canvas.width * canvas.height);
+      m_Base + GraphBytes + static_cast<std::int64_t>(kept ? (1 + KeptShare) * maps + KeptBlockBytes : maps);
+    plan.coreSeconds = GetOperations() / OperationsPerSecondWhole;
     return plan;
   }
 
 private:
+  double
+  GetOperations() const
+  {
+    return GetOperationsPerPixel(m_Network, m_Purpose) * static_cast<double>(m_Image.width) *
+           static_cast<double>(m_Image.height);
+  }
+
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
@@ -137,7 +181,7 @@ private:
     const Size         canvas = grid.GetCanvas();
     const double       pixels =
       static_cast<double>(std::min(side, canvas.width)) * static_cast<double>(std::min(side, canvas.height));
-    const std::int64_t gradients = 8 * 3 * m_Network.GetNumberOfParameters(); // a sum and two waiting results
+    const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
     return WorkerBytes + gradients + static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * pixels);
   }
 

@@ -66,6 +66,31 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
   }
 }
 
+namespace
+{
+
+/** Reads a region in bands of rows, so that what is laid anew stays in the processor's caches and takes little memory.
+ * \param read (region of the source, samples) */
+template <typename TRead>
+void
+ReadInBands(const Orientation & orientation,
+            const Region &      region,
+            unsigned            channels,
+            std::uint8_t *      samples,
+            const TRead &       read)
+{
+  constexpr std::int64_t    Rows = 256;
+  std::vector<std::uint8_t> buffer(region.width * std::min(Rows, region.height) * channels);
+  for (std::int64_t y = 0; y < region.height; y += Rows)
+  {
+    const Region band{ region.x, region.y + y, region.width, std::min(Rows, region.height - y) };
+    read(orientation.GetSourceRegion(band), buffer.data());
+    orientation.Lay(band, channels, buffer.data(), samples + y * region.width * channels);
+  }
+}
+
+} // namespace
+
 OrientedPixelSource::OrientedPixelSource(PixelSource & source, int orientation)
   : m_Source(source)
   , m_Index(orientation)
@@ -92,9 +117,9 @@ OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
     m_Source.Read(region, samples);
     return;
   }
-  std::vector<std::uint8_t> buffer(region.width * region.height * GetNumberOfChannels());
-  m_Source.Read(m_Orientation.GetSourceRegion(region), buffer.data());
-  m_Orientation.Lay(region, GetNumberOfChannels(), buffer.data(), samples);
+  ReadInBands(m_Orientation, region, GetNumberOfChannels(), samples, [this](const Region & from, std::uint8_t * to) {
+    m_Source.Read(from, to);
+  });
 }
 
 OrientedLabelSource::OrientedLabelSource(LabelSource & source, int orientation)
@@ -117,9 +142,8 @@ OrientedLabelSource::Read(const Region & region, std::uint8_t * classes)
     m_Source.Read(region, classes);
     return;
   }
-  std::vector<std::uint8_t> buffer(region.width * region.height);
-  m_Source.Read(m_Orientation.GetSourceRegion(region), buffer.data());
-  m_Orientation.Lay(region, 1, buffer.data(), classes);
+  ReadInBands(
+    m_Orientation, region, 1, classes, [this](const Region & from, std::uint8_t * to) { m_Source.Read(from, to); });
 }
 
 } // namespace gigapixel

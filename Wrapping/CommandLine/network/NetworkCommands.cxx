@@ -2,11 +2,14 @@
 #include "NetworkCommands.h"
 
 #include "gigapixelDevice.h"
-
+#include "gigapixelFreeMemory.h"
 #include "gigapixelTorchVersion.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+
+#include <unistd.h>
 
 namespace gigapixel::commandline
 {
@@ -28,7 +31,14 @@ SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 std::int64_t
 GetBudget(const ArgumentValues & values)
 {
-  return values.Has("memory") ? values.GetMemory("memory") : 0;
+  if (values.Has("memory"))
+  {
+    return values.GetMemory("memory");
+  }
+  std::int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  const auto free = static_cast<std::int64_t>(GetFreeMemory());
+  return free == 0 ? 0 : free + resident * sysconf(_SC_PAGESIZE);
 }
 
 void
@@ -44,26 +54,35 @@ LimitTileCache(std::int64_t budget)
 namespace
 {
 std::int64_t
-GetSlideBytes(const NetworkDescription & network, const Size & image, Purpose purpose)
+GetSlideBytes(const NetworkDescription & network, const Size & image, Purpose purpose, int threads)
 {
   constexpr std::int64_t tileSize = 2048;
+  constexpr std::int64_t bandRows = 1024; // of the pyramid's writer, all levels
   const auto             cache = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
-  const std::int64_t     decoded = std::min(cache, image.width * image.height * network.channels);
+  const std::int64_t     held = std::min(cache, image.width * image.height * network.channels);
+  const std::int64_t     decoded = held + held / 10; // with what lies unused between decoded tiles
+  const std::int64_t     halo = network.GetHalo();
   if (purpose == Purpose::Training)
   {
-    return decoded;
+    const std::int64_t band = 256 * (tileSize + 2 * halo) * (network.channels + 1); // of a slide that is turned
+    return decoded + threads * band;
   }
-  const std::int64_t pixels = image.width * std::min(image.height, tileSize + 2 * network.GetHalo()) * network.channels;
+  const std::int64_t pixels = image.width * std::min(image.height, tileSize + 2 * halo) * network.channels;
+  const std::int64_t computed = std::min(image.width, 2 * threads * tileSize) * std::min(image.height, tileSize);
   const std::int64_t results = image.width * std::min(image.height, tileSize);
-  return decoded + pixels + results;
+  return decoded + pixels + computed + results + image.width * std::min(image.height, bandRows);
 }
 } // namespace
 
 std::int64_t
-GetEngineBudget(const ArgumentValues & values, const NetworkDescription & network, const Size & image, Purpose purpose)
+GetEngineBudget(const ArgumentValues &     values,
+                const NetworkDescription & network,
+                const Size &               image,
+                Purpose                    purpose,
+                int                        threads)
 {
   const std::int64_t budget = GetBudget(values);
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(network, image, purpose));
+  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(network, image, purpose, threads));
 }
 
 MemoryPlan
@@ -75,11 +94,11 @@ MakePlan(const NetworkDescription & network,
          int                        threads,
          std::int64_t               tileSize)
 {
-  const std::int64_t slide = GetSlideBytes(network, image, purpose);
+  const std::int64_t slide = GetSlideBytes(network, image, purpose, threads);
   try
   {
     MemoryPlan plan = MemoryPlan::Make(
-      network, image, purpose, strategy, GetEngineBudget(values, network, image, purpose), threads, tileSize);
+      network, image, purpose, strategy, GetEngineBudget(values, network, image, purpose, threads), threads, tileSize);
     plan.peakBytes += slide;
     return plan;
   }

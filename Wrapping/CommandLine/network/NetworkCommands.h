@@ -18,18 +18,19 @@ int RunPlan(const ArgumentValues & values, const Session & session);
  * \throw std::runtime_error naming the slide */
 void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
 
-/** --memory in bytes; 0: no limit. */
+/** --memory in bytes; without it what this process holds and what is free. 0: not known. */
 std::int64_t GetBudget(const ArgumentValues & values);
 
 /** Leaves decoded tiles at most a part of the budget. */
 void LimitTileCache(std::int64_t budget);
 
 /** What of the budget is left for the engine: the slide takes the rest on its way, as decoded tiles and, for inference,
- * as a row of tiles of pixels and of results. 0: no limit. Call LimitTileCache() first. */
+ * as rows of tiles of pixels and of results. 0: not known. Call LimitTileCache() first. */
 std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              const NetworkDescription & network,
                              const Size &               image,
-                             Purpose                    purpose);
+                             Purpose                    purpose,
+                             int                        threads);
 
 /** The engine's plan, with what the slide takes beside it in its peak.
  * \throw std::runtime_error when it does not fit */

@@ -7,11 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace gigapixel::commandline
 {
 namespace
 {
 using JSON = nlohmann::ordered_json;
+
+/** For a sample of a JPEG slide, in memory as the network takes it, on one core of the machine that is described in
+ * Documentation/Performance.md. */
+constexpr double DecodingSeconds = 2.3e-9;
 
 /** One row of the table: a purpose and a strategy. What does not fit the budget is a row, too. */
 JSON
@@ -34,6 +40,9 @@ DescribePlan(const NetworkDescription & network,
     row["tiles"] = plan.numberOfTiles;
     row["tilesInFlight"] = plan.tilesInFlight;
     row["peakBytes"] = plan.peakBytes;
+    const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
+    row["seconds"] =
+      (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::max(1, session.GetThreads());
   }
   catch (const std::runtime_error & refusal)
   {
@@ -64,6 +73,7 @@ Format(const JSON & json)
       continue;
     }
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
+    text += Pad("about " + FormatNumber(row["seconds"].get<double>(), 2) + " s", 14);
     if (row["tileSize"] != 0)
     {
       text += row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " + row["tilesInFlight"].dump() +

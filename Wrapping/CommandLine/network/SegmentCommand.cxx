@@ -167,7 +167,8 @@ struct Pipeline
       GetEngineBudget(segmentation.values,
                       segmentation.model.network,
                       { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
-                      Purpose::Inference)));
+                      Purpose::Inference,
+                      segmentation.session.GetThreads())));
     // Its own progress runs anew for each strip: it is only listened to so that it can be stopped.
     network->AddObserver(itk::ProgressEvent(), [this](const itk::EventObject &) {
       if (IsInterruptionRequested())

@@ -285,8 +285,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
-  trainer->SetMemoryLimit(
-    static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training)));
+  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(
+    GetEngineBudget(values, network, workload.largest, Purpose::Training, session.GetThreads())));
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   Train(*trainer, workload, values, session);

@@ -176,7 +176,7 @@ Memory()
     "BYTES",
     "Peak resident memory that the whole process may take, for instance 2G or 512M. It decides how much is in "
     "flight and changes no result; only where not even one tile of 2048 pixels fits do tiles get "
-    "smaller, which changes last bits. Without it: all that the machine has."
+    "smaller, which changes last bits. Without it: what is free."
   };
 }
 
