@@ -107,7 +107,7 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
 }
 
-// The budget is kept, and the estimate is near: never below the measurement by more than 5 %, nor above by more than 30
+// The budget is kept, and the estimate is near: never below the measurement by more than 10 %, nor above by more than 30
 // %.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
@@ -118,7 +118,7 @@ TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
     const std::int64_t budget = std::stoll(std::string(arguments).substr(std::string(arguments).find_last_of(' ') - 3));
     EXPECT_GT(m.peak, 0);
     EXPECT_LE(m.peak, budget * MiB) << arguments;
-    EXPECT_LE(m.peak, 1.05 * m.plan) << arguments;
+    EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
     EXPECT_GE(1.3 * m.peak, m.plan) << arguments;
   }
 }

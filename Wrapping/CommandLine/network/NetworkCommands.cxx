@@ -54,14 +54,20 @@ LimitTileCache(std::int64_t budget)
 namespace
 {
 std::int64_t
-GetSlideBytes(const NetworkDescription & network, const Size & image, Purpose purpose, int threads)
+GetSlideBytes(const ArgumentValues &     values,
+              const NetworkDescription & network,
+              const Size &               image,
+              Purpose                    purpose,
+              int                        threads)
 {
   constexpr std::int64_t tileSize = 2048;
   constexpr std::int64_t bandRows = 1024; // of the pyramid's writer, all levels
   const auto             cache = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
   const std::int64_t     held = std::min(cache, image.width * image.height * network.channels);
-  const std::int64_t     decoded = held + held / 10; // with what lies unused between decoded tiles
   const std::int64_t     halo = network.GetHalo();
+  // With what lies unused between decoded tiles: measured, more where threads read in several places at once.
+  const bool         kept = values.GetCommand().Find("cache") && values.GetText("cache") != "none";
+  const std::int64_t decoded = held + (purpose == Purpose::Training && !kept ? held / 2 : held / 10);
   if (purpose == Purpose::Training)
   {
     const std::int64_t band = 256 * (tileSize + 2 * halo) * (network.channels + 1); // of a slide that is turned
@@ -82,7 +88,7 @@ GetEngineBudget(const ArgumentValues &     values,
                 int                        threads)
 {
   const std::int64_t budget = GetBudget(values);
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(network, image, purpose, threads));
+  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, threads));
 }
 
 MemoryPlan
@@ -94,7 +100,7 @@ MakePlan(const NetworkDescription & network,
          int                        threads,
          std::int64_t               tileSize)
 {
-  const std::int64_t slide = GetSlideBytes(network, image, purpose, threads);
+  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, threads);
   try
   {
     MemoryPlan plan = MemoryPlan::Make(
