@@ -61,6 +61,19 @@ private:
   double m_Wall = 0.0;
 };
 
+/** Rows of a tile of the first page: strips that fit the tiles are what streams are made of. */
+itk::SizeValueType
+GetTileRows(const char * file)
+{
+  std::uint32_t rows = 256;
+  if (TIFF * const tiff = TIFFOpen(file, "r"))
+  {
+    TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows);
+    TIFFClose(tiff);
+  }
+  return rows;
+}
+
 void
 ReadWithOurs(const char * file, const std::string & what, unsigned threads)
 {
@@ -85,7 +98,7 @@ ReadWithOurs(const char * file, const std::string & what, unsigned threads)
   }
   const auto                 width = io->GetDimensions(0);
   const auto                 height = io->GetDimensions(1);
-  const itk::SizeValueType   strip = what == "eighth" ? 32 * threads : 256 * threads;
+  const itk::SizeValueType   strip = GetTileRows(file) * threads / (what == "eighth" ? 8 : 1);
   std::vector<unsigned char> pixels(width * strip * io->GetNumberOfComponents());
   unsigned long              checksum = crc32(0, nullptr, 0);
   for (itk::SizeValueType top = 0; top < height; top += strip)

@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""read_with.py READER FILE: reads level 0 in strips of 256 rows, one thread, and prints what it took as JSON."""
+"""read_with.py READER FILE ROWS: reads level 0 in strips of ROWS rows, one thread; prints what it took as JSON."""
 
 import json
 import resource
@@ -8,8 +8,6 @@ import time
 import zlib
 
 import numpy
-
-STRIP = 256
 
 
 def open_openslide(name):
@@ -40,7 +38,7 @@ def open_fastslide(name):
     slide = fastslide.FastSlide.from_file_path(name)
 
     def read(top, rows):
-        return numpy.asarray(slide.read_region((0, top), 0, (slide.dimensions[0], rows)))[:, :, :3]
+        return slide.read_region((0, top), 0, (slide.dimensions[0], rows)).numpy()[:, :, :3]
 
     return slide.dimensions, read
 
@@ -78,7 +76,6 @@ def open_tifffile(name):
     strip = numpy.empty((page.tilelength, across * page.tilewidth, 3), numpy.uint8)
 
     def read(top, rows):
-        assert page.tilelength == STRIP or rows <= page.tilelength
         first = top // page.tilelength * across
         for column in range(across):
             index = first + column
@@ -95,17 +92,11 @@ def open_tifffile(name):
 
 
 def main():
-    reader, name = sys.argv[1:]
+    reader, name, step = sys.argv[1], sys.argv[2], int(sys.argv[3])
     start = time.process_time()
     (width, height), read = globals()[f"open_{reader}"](name)
     cpu = time.process_time() - start
     checksum = 0
-    step = STRIP
-    if reader == "tifffile":
-        import tifffile
-
-        with tifffile.TiffFile(name) as file:
-            step = file.pages[0].tilelength
     for top in range(0, height, step):
         start = time.process_time()
         pixels = read(top, min(step, height - top))
