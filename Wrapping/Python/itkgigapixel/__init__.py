@@ -9,13 +9,14 @@
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
 
-Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``,
+Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
 ``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``.
 """
 
+from itkgigapixel.conversion import convert
 from itkgigapixel.network import segment, train
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 
-__all__ = ["Level", "Slide", "Tile", "label", "presets", "segment", "train"]
+__all__ = ["Level", "Slide", "Tile", "convert", "label", "presets", "segment", "train"]
 __version__ = "0.1.0"

@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Networks that train and run on whole slides. They need PyTorch: pip install 'itk-gigapixel[network]'."""
+"""Networks that train and run on whole slides."""
 
 from __future__ import annotations
 
@@ -26,19 +26,22 @@ def train(
     augment: bool = True,
     seed: int = 1,
     memory: int = 0,
+    cache: Path = "",
     resume: bool = False,
     progress: bool = False,
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
-    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region), or pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than
-        slides (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0, or of the image
+    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region), or pairs ``(slide, mask)``
+        or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than slides (they are matched in mm);
+        *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, or the path of a JSON file
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
     :param memory: peak bytes of the process, 0: no limit; never changes a result
+    :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
     """
@@ -52,6 +55,7 @@ def train(
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(memory)
+    trainer.SetCacheFolder(os.fspath(cache))
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(os.fspath(slides))

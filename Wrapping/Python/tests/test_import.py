@@ -1,7 +1,12 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """The package adds to itk, costs little, and breaks nobody."""
 
+import ast
 import importlib.metadata
+import importlib.util
+import pathlib
+import pydoc
+import shutil
 import subprocess
 import sys
 
@@ -51,6 +56,7 @@ def test_members_of_itk():
         "NearestUpsampleImageFilter",
         "TissueThresholdImageFilter",
         "SyntheticSlideImageSource",
+        "AnnotationImageSource",
         "GigapixelUNetImageFilter",
         "GigapixelUNetTrainer",
         "GigapixelModel",
@@ -90,19 +96,30 @@ def test_tissue_without_torch(drawn):
     assert python(code, "torch", drawn[0]) == "375\n"
 
 
+def test_networks_without_torch(drawn, tmp_path):
+    """Streaming needs nothing of PyTorch: training and segmentation are the same without it."""
+    code = WITHOUT + """
+import itk, itkgigapixel as gp
+model = gp.train([sys.argv[2:4]], sys.argv[4], epochs=1)
+print(tuple(gp.segment(sys.argv[2], model).GetLargestPossibleRegion().GetSize()), 'libtorch' in open('/proc/self/maps').read())
+"""
+    assert python(code, "torch", *drawn, str(tmp_path / "run")) == "(3000, 2000) False\n"
+
+
 @pytest.mark.parametrize(
     "torch, sentence",
-    [("missing", "need PyTorch 2.15, which is not installed: pip install 'torch==2.15.*'"),
-     ("1.13.1", "need PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*'")],
+    [("missing", "needs PyTorch 2.15, which is not installed: pip install 'torch==2.15.*', or stream"),
+     ("1.13.1", "needs PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*', or stream")],
 )
-def test_network_without_its_torch(torch, sentence):
+def test_whole_images_without_their_torch(torch, sentence):
     other = f"""
 def other(name, before=importlib.metadata.version):
     return {torch!r} if name == 'torch' and {torch!r} != 'missing' else before(name)
 importlib.metadata.version = other
 import itk
+trainer = itk.GigapixelUNetTrainer.New(Strategy="whole")
 try:
-    itk.GigapixelUNetTrainer
+    trainer.Update()
 except ImportError as error:
     print(error)
 itk.WholeSlideImageIO.New(); itk.TissueLabelImageFilter
@@ -124,3 +141,39 @@ def test_wheel_has_nothing_of_torch_or_openslide():
     files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
     assert any("_GigapixelNetworkPython" in f for f in files)
     assert not [f for f in files if any(name in f for name in ("libtorch", "libc10", "libopenslide"))]
+    assert len([f for f in files if "libGigapixelTorchPasses" in f]) == 2
+
+
+def test_licenses_of_all_that_is_bundled():
+    files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
+    licenses = {pathlib.Path(f).stem for f in files if f.startswith("itkgigapixel/licenses/")}
+    assert {"ITKGigapixel", "ITK"} <= licenses
+    for library in (pathlib.Path(f).name.split("-")[0] for f in files if f.startswith("itk_gigapixel.libs/lib")):
+        name = {"libLerc": "liblerc", "libhwy": "libhwy"}.get(library, library)
+        assert any(each.startswith(name) for each in licenses), library
+
+
+def test_openslide_can_be_replaced(tmp_path):
+    """The library that GIGAPIXEL_OPENSLIDE names is the one that is used."""
+    mapped = "import itk, sys; itk.WholeSlideImageIO.New().CanReadFile(sys.argv[1]); print('mine/lib' in open('/proc/self/maps').read())"
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    ours = pathlib.Path(importlib.util.find_spec("openslide_bin").origin).parent / "libopenslide.so.1"
+    library = shutil.copy(ours, folder / "libopenslide.so")
+    file = tmp_path / "a.mrxs"
+    file.write_bytes(b"no slide")
+    assert python(mapped, str(file), GIGAPIXEL_OPENSLIDE=str(library)) == "True\n"
+    assert python(mapped, str(file)) == "False\n"
+
+
+def test_types_and_help():
+    """Each class has a stub with its methods, and help() says what the header says."""
+    for cls, method, words in (
+        (itk.WholeSlideImageIO, "SetLevelZeroMicronsPerPixel", "micrometers per pixel"),
+        (itk.GigapixelUNetTrainer, "SetMemoryLimit", "Peak resident bytes"),
+        (itk.TissueLabelImageFilter.values()[0], "SetPreset", "preset"),
+    ):
+        stub = pathlib.Path(sys.modules[cls.__module__].__file__).with_suffix(".pyi")
+        (node,) = (n for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ClassDef) and n.name == cls.__name__)
+        assert method in {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+        assert words in pydoc.render_doc(getattr(cls, method)) and len(cls.__doc__) > 200

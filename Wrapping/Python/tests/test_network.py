@@ -13,6 +13,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 
 GRAY = itk.Image[itk.UC, 2]
 PROBABILITY = itk.Image[itk.F, 2]
@@ -42,7 +43,8 @@ def parameters(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def logits(pixels: np.ndarray, p: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The preset remedios2023 in PyTorch, double precision, on the whole canvas (a multiple of 32 of background)."""
+    """The preset remedios2023 in PyTorch, double precision, on the whole canvas (a multiple of 32 of background); (y, x), or
+    (class, y, x) where it ends in several classes."""
     height, width = pixels.shape
     canvas = torch.zeros(1, 1, -(-height // 32) * 32, -(-width // 32) * 32, dtype=torch.float64)
     canvas[0, 0, :height, :width] = torch.from_numpy((255 - pixels.astype(np.float64)) / 255)
@@ -56,7 +58,7 @@ def logits(pixels: np.ndarray, p: dict[str, torch.Tensor]) -> torch.Tensor:
     four = relu(layer(convolve, relu(layer(convolve, two, "L3", stride=2, padding=1)), "L4", padding=1))
     five = relu(layer(transpose, four, "L5", stride=2)) + two
     six = relu(layer(transpose, five, "L6", stride=2)) + one
-    return layer(transpose, six, "L7", stride=8)[0, 0, :height, :width]
+    return layer(transpose, six, "L7", stride=8)[0, :, :height, :width].squeeze(0)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,33 @@ def test_gradients_are_autograds(picture, start):
             at += theirs.numel()
             assert float((ours - theirs).norm() / theirs.norm()) < 1e-5, name
     assert at == moment.numel() == 4492
+
+
+def test_several_classes(picture, tmp_path):
+    """The probabilities of three classes as a vector image, against PyTorch; the labels are the most probable ones."""
+    source = json.loads((ROOT / "Modules" / "Network" / "networks" / "remedios2023.json").read_text())
+    source["layers"][-1]["out"] = 3
+    source["loss"] = {"type": "softmax cross-entropy"}
+    network = tmp_path / "three.json"
+    network.write_text(json.dumps(source))
+    one = trainer((picture[0], (picture[0] // 100).astype(np.uint8)), tmp_path / "run", epochs=2)
+    one.SetNetwork(str(network))
+    one.Update()
+
+    def segment(output, mode="automatic"):
+        result = itk.GigapixelUNetImageFilter[GRAY, output].New(Input=image(picture[0]), OutputMode=mode)
+        result.SetModel(one.GetLastModel())
+        result.Update()
+        return itk.array_from_image(result.GetOutput())
+
+    with torch.no_grad():
+        theirs = logits(picture[0], parameters(load(tmp_path / "run" / "last.safetensors")[1])).softmax(0)
+    ours = segment(itk.VectorImage[itk.F, 2])
+    assert ours.shape == (*picture[0].shape, 3)
+    assert np.abs(ours - theirs.permute(1, 2, 0).numpy()).max() < 1e-5
+    labels = segment(GRAY)
+    assert np.array_equal(np.take_along_axis(ours, labels[..., None].astype(int), 2)[..., 0], ours.max(2))
+    assert np.abs(segment(itk.VectorImage[itk.UC, 2], "probability") / 255 - ours).max() <= 0.5 / 255 + 1e-6
 
 
 def test_training_is_pytorchs(picture, start, tmp_path):
@@ -230,7 +259,9 @@ def test_errors_are_sentences(picture, tmp_path):
 
 
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):
-    model = gp.train([(drawn[0], drawn[1], (0, 0, 1500, 2000))], tmp_path / "run", epochs=2, progress=True)
+    sample = (drawn[0], drawn[1], (0, 0, 1500, 2000))
+    model = gp.train([sample], tmp_path / "run", epochs=2, cache=tmp_path / "cache", progress=True)
+    assert any((tmp_path / "cache").iterdir())
     assert model.GetMicronsPerPixel() == pytest.approx(0.5)
     path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
     mask = gp.Slide(path)

@@ -146,6 +146,16 @@ def test_pickle(nameless):
     assert slide.mpp == 0.25 and slide.read().shape == (300, 400, 3)
 
 
+def test_convert(slide, tmp_path):
+    """A level with the same pixels, and a region, whose tiles have to be compressed again."""
+    reader = gp.Slide(slide)
+    last = len(reader.levels) - 1
+    assert np.array_equal(gp.Slide(gp.convert(slide, tmp_path / "level.pyramid.tif", level=last)).read(), reader.read(last))
+    part = gp.Slide(gp.convert(slide, tmp_path / "region.pyramid.tif", region=(101, 57, 700, 600), progress=True)).read()
+    difference = part.astype(int) - reader.read(region=(101, 57, 700, 600))
+    assert part.shape == (600, 700, 3) and np.sqrt((difference**2).mean()) < 6
+
+
 def _sum(slide) -> int:
     return int(slide.read(level=1).sum(dtype=np.int64))
 

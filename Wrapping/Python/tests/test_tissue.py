@@ -118,3 +118,18 @@ def test_between_itks_own_filters():
     inverted.Update()
     reference = itk.median_image_filter(threshold, radius=2)
     assert np.array_equal(itk.array_from_image(inverted.GetOutput()), 255 - itk.array_from_image(reference))
+
+
+def test_annotation_is_skimages():
+    """A polygon with a hole, as GeoJSON has it, at half the resolution."""
+    rings = [[(10.0, 12.0), (180.5, 20.0), (150.0, 130.25), (30.0, 110.0)], [(60, 40), (100, 45), (80, 90)]]
+    source = itk.AnnotationImageSource.New()
+    source.SetSize(100, 70)
+    source.SetDownsample(2)
+    source.AddAnnotation(rings, 7)
+    source.Update()
+    centers = np.stack(np.meshgrid(np.arange(100), np.arange(70)), axis=-1).reshape(-1, 2) * 2 + 1.0
+    outer, hole = (skimage.measure.points_in_poly(centers, ring) for ring in rings)
+    assert np.array_equal(itk.array_from_image(source.GetOutput()).ravel(), np.where(outer & ~hole, 7, 0))
+    with pytest.raises(TypeError, match="sequence of rings"):
+        source.AddAnnotation([[1, 2]], 7)

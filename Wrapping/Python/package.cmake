@@ -1,0 +1,46 @@
+# What the wheel holds beside ITK's wrapped modules.
+
+# The package in Python, beside which CMake writes what it was built for.
+get_property(Gigapixel_TORCH GLOBAL PROPERTY Gigapixel_TORCH_VERSION)
+configure_file(itkgigapixel/built.py.in built.py @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/built.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
+
+# Licences of what the wheel contains: ours, ITK's, and of the codecs that auditwheel puts beside the modules.
+install(FILES ${Gigapixel_ROOT}/LICENSE DESTINATION itkgigapixel/licenses RENAME ITKGigapixel.txt
+  COMPONENT PythonWheelRuntimeLibraries)
+install(FILES ${ITK_CMAKE_DIR}/../LICENSE DESTINATION itkgigapixel/licenses RENAME ITK.txt
+  COMPONENT PythonWheelRuntimeLibraries)
+install(FILES ${ITK_CMAKE_DIR}/../NOTICE DESTINATION itkgigapixel/licenses RENAME ITK-notice.txt
+  COMPONENT PythonWheelRuntimeLibraries)
+foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo libtiff6 libjbig0 liblerc4 liblzma5 zlib1g
+    libhwy1 nlohmann-json3-dev)
+  if(EXISTS /usr/share/doc/${library}/copyright) # the numbers are those of Debian 12
+    install(FILES /usr/share/doc/${library}/copyright DESTINATION itkgigapixel/licenses RENAME ${library}.txt
+      COMPONENT PythonWheelRuntimeLibraries)
+  endif()
+endforeach()
+
+# The program, whole in itself but for PyTorch: what train and segment load takes ITK and the readers from it.
+add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
+set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
+install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
+if(Gigapixel_BUILD_NETWORK)
+  install(TARGETS GigapixelNetworkCommands LIBRARY DESTINATION itkgigapixel/bin/ITKGigapixel
+    COMPONENT PythonWheelRuntimeLibraries)
+  # What needs PyTorch, beside each library that has the engine in it.
+  foreach(folder itk itkgigapixel/bin/ITKGigapixel)
+    install(TARGETS GigapixelTorchPasses LIBRARY DESTINATION ${folder}/ITKGigapixel
+      COMPONENT PythonWheelRuntimeLibraries)
+  endforeach()
+endif()
+
+# Type stubs, made of what SWIG has written.
+file(GLOB wrapped RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/wrapping CONFIGURE_DEPENDS wrapping/*.wrap wrapping/network/*.wrap)
+list(TRANSFORM wrapped REPLACE ".*/" "")
+list(TRANSFORM wrapped REPLACE "(.*)\\.wrap" "${ITK_DIR}/Wrapping/Generators/Python/itk/\\1Python.py")
+install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/wrapping/stubs.py \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/itk ${wrapped})"
+  COMPONENT PythonWheelRuntimeLibraries)
+
+# In the wheel, wherever that is put together: ITK would keep the folder of the first time.
+set(PY_SITE_PACKAGES_PATH "." CACHE STRING "Where the wheel's files go" FORCE)
