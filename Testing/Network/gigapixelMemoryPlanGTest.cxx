@@ -107,7 +107,8 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
 }
 
-// The budget is kept, and the estimate is near: never below the measurement by more than 10 %, nor above by more than 30
+// The budget is kept, and the estimate is near: never below the measurement by more than 10 %, nor above by more than
+// 30
 // %.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
