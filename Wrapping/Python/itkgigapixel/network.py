@@ -23,6 +23,8 @@ def train(
     mpp: Optional[float] = None,
     epochs: int = 50,
     learning_rate: float = 3e-3,
+    loss: str = "",
+    class_weights: Sequence[float] = (),
     augment: bool = True,
     seed: int = 1,
     memory: int = 0,
@@ -40,6 +42,8 @@ def train(
     :param network: a preset, or the path of a JSON file
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
+    :param loss: "cross-entropy" or "dice"; "": what the network says
+    :param class_weights: of the loss, one per class; (): what the network says
     :param memory: peak bytes of the process, 0: no limit; never changes a result
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
     :param resume: go on with the run in *folder*, bit for bit
@@ -52,6 +56,8 @@ def train(
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetEpochs(epochs)
     trainer.SetLearningRate(learning_rate)
+    trainer.SetLoss(loss)
+    trainer.SetClassWeights(class_weights)
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(memory)

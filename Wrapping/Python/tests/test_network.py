@@ -150,6 +150,20 @@ def test_several_classes(picture, tmp_path):
     assert np.abs(segment(itk.VectorImage[itk.UC, 2], "probability") / 255 - ours).max() <= 0.5 / 255 + 1e-6
 
 
+def test_weighted_loss_is_pytorchs(picture, start, tmp_path):
+    """What one step of training reports, before it has changed a weight."""
+    weighted = trainer(picture, tmp_path / "run", rate=1e-30)
+    weighted.SetClassWeights((1.0, 3.0))
+    weighted.Update()
+    truth = torch.from_numpy(picture[1] > 0).double()
+    weights = 1 + 2 * truth
+    with torch.no_grad():
+        found = logits(picture[0], parameters(load(start / "last.safetensors")[1]))
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(found, truth, reduction="none")
+        expected = float((weights * losses).sum() / weights.sum())
+    assert weighted.GetTrainingProgress()["loss"] == pytest.approx(expected, rel=1e-5)
+
+
 def test_training_is_pytorchs(picture, start, tmp_path):
     """Ten steps with Adam: the weights stay together."""
     trained = trainer(picture, tmp_path / "run", epochs=10)
@@ -260,7 +274,7 @@ def test_errors_are_sentences(picture, tmp_path):
 
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     sample = (drawn[0], drawn[1], (0, 0, 1500, 2000))
-    model = gp.train([sample], tmp_path / "run", epochs=2, cache=tmp_path / "cache", progress=True)
+    model = gp.train([sample], tmp_path / "run", epochs=2, loss="dice", class_weights=(0, 1), cache=tmp_path / "cache", progress=True)
     assert any((tmp_path / "cache").iterdir())
     assert model.GetMicronsPerPixel() == pytest.approx(0.5)
     path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
