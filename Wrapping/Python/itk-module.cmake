@@ -1,12 +1,4 @@
-# What ITK's module system needs to know: the name, what it stands on, and the readers that it registers. ITK finds this
-# file wherever it lies below Modules/Remote.
-itk_module(Gigapixel
-  DEPENDS
-    ITKCommon
-    ITKIOImageBase
-  FACTORY_NAMES
-    ImageIO::WholeSlide
-    ImageIO::PyramidTIFF
-  EXCLUDE_FROM_DEFAULT
-  DESCRIPTION
-    "Gigapixel whole-slide images in ITK pipelines: streaming pyramid readers and writers, tissue label filters, and networks that train and infer on whole slides, exactly.")
+# Here, beside wrapping/, is what ITK's module system builds.
+set(Gigapixel_IS_BESIDE_WRAPPING ON)
+include("${CMAKE_CURRENT_LIST_DIR}/../../itk-module.cmake")
+unset(Gigapixel_IS_BESIDE_WRAPPING)
