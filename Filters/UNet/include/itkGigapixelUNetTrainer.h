@@ -68,7 +68,7 @@ public:
   itkGetStringMacro(Loss);
 
   /** Of the loss, one per class; empty, the default: what the network says. */
-  itkSetMacro(ClassWeights, std::vector<double>);
+  virtual void SetClassWeights(const std::vector<double> & weights); // itkSetMacro prints, and vectors cannot be
   itkGetConstReferenceMacro(ClassWeights, std::vector<double>);
 
   /** Pixels with this label take no part, nor do those with 255, the default. */

@@ -179,6 +179,16 @@ GigapixelUNetTrainer::GigapixelUNetTrainer()
 GigapixelUNetTrainer::~GigapixelUNetTrainer() = default;
 
 void
+GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
+{
+  if (m_ClassWeights != weights)
+  {
+    m_ClassWeights = weights;
+    this->Modified();
+  }
+}
+
+void
 GigapixelUNetTrainer::Add(Split split, Definition definition)
 {
   definition.split = split;
