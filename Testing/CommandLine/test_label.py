@@ -237,6 +237,6 @@ def test_torch_is_not_loaded(command, tmp_path, synthetic):
         text=True,
     )
     assert finished.returncode == 0
-    assert "libGigapixelWholeSlide" in finished.stderr
+    assert "libtiff" in finished.stderr
     for library in ("libtorch", "libc10", "GigapixelNetwork"):
         assert library not in finished.stderr

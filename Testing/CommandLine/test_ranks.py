@@ -50,7 +50,7 @@ def test_label_deals_slides_to_ranks(slides, tmp_path):
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
-def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path):
+def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, network):
     cohort = slides / "cohort.csv"
     rows = [f"{seed}.tif,truth/{seed}.pyramid.tif,{split}" for seed, split in enumerate(["train", "train", "validation"])]
     cohort.write_text("slide,mask,split\n" + "\n".join(rows) + "\n")
@@ -63,7 +63,7 @@ def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path):
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
-def test_segment_of_one_slide_by_several_ranks_is_one_file(tmp_path):
+def test_segment_of_one_slide_by_several_ranks_is_one_file(tmp_path, network):
     slide = tmp_path / "slide.tif"
     run("synthesize", slide, "--size", "2300x7000", "--seed", 5)
     for name, options in (("mask", []), ("both", ["--region", "100,300,2000,5900", "--probability"])):
