@@ -34,6 +34,21 @@ if(Gigapixel_BUILD_NETWORK)
   endforeach()
 endif()
 
+# The command-line modules for 3D Slicer and slicer_cli_web. All are one program, which is large as a whole: once here, and
+# for each module a script of its name.
+add_subdirectory(${Gigapixel_ROOT}/Wrapping/Slicer/CLI rooms/SlicerModules)
+set_target_properties(TissueLabel PROPERTIES ENABLE_EXPORTS ON BUILD_WITH_INSTALL_RPATH ON)
+install(PROGRAMS $<TARGET_FILE:TissueLabel> DESTINATION itkgigapixel/bin RENAME gigapixel-module
+  COMPONENT PythonWheelRuntimeLibraries)
+get_directory_property(modules DIRECTORY ${Gigapixel_ROOT}/Wrapping/Slicer/CLI DEFINITION modules)
+foreach(module IN LISTS modules)
+  configure_file(module.sh.in ${CMAKE_CURRENT_BINARY_DIR}/modules/${module} @ONLY)
+  install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/modules/${module} DESTINATION itkgigapixel/bin
+    COMPONENT PythonWheelRuntimeLibraries)
+  install(FILES $<TARGET_FILE_DIR:${module}>/${module}.xml DESTINATION itkgigapixel/bin
+    COMPONENT PythonWheelRuntimeLibraries)
+endforeach()
+
 # Type stubs, made of what SWIG has written.
 file(GLOB wrapped RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/wrapping CONFIGURE_DEPENDS wrapping/*.wrap wrapping/network/*.wrap)
 list(TRANSFORM wrapped REPLACE ".*/" "")

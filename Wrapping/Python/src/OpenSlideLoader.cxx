@@ -2,6 +2,7 @@
 // OpenSlide's functions, found in its shared library at the first call. So the package loads without OpenSlide, and
 // users replace the library (it is under the LGPL) by naming another in GIGAPIXEL_OPENSLIDE.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <dlfcn.h>
@@ -10,7 +11,8 @@
 namespace
 {
 
-/** site-packages/openslide_bin, seen from this library in site-packages/itk. */
+/** In site-packages/openslide_bin, seen from the folder of this library (site-packages/itk) or program
+ * (site-packages/itkgigapixel/bin). */
 std::string
 GetPackagedLibrary()
 {
@@ -19,9 +21,10 @@ GetPackagedLibrary()
   {
     return {};
   }
-  const std::string file = here.dli_fname;
-  const auto        slash = file.rfind('/');
-  return slash == std::string::npos ? std::string() : file.substr(0, slash) + "/../openslide_bin/libopenslide.so.1";
+  const auto folder = std::filesystem::weakly_canonical(here.dli_fname).parent_path();
+  const auto name = std::filesystem::path("openslide_bin") / "libopenslide.so.1";
+  const auto beside = folder.parent_path() / name;
+  return (std::filesystem::exists(beside) ? beside : folder.parent_path().parent_path() / name).string();
 }
 
 void *
