@@ -129,7 +129,8 @@ public:
   /** @} */
 
   /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows
-   * without gaps, \a channels interleaved (1 gray, 3 RGB). After ReadImageInformation(); any number of threads may call
+   * without gaps, \a channels interleaved (1 gray, 3 RGB; of what is no picture of 8 bits just as many as it has, its
+   * samples in this machine's byte order). After ReadImageInformation(); any number of threads may call
    * it at once. The caller's thread decodes. Throws if the rectangle is not inside the level or a tile is damaged; then
    * \a out is undefined. */
   void ReadRegion(unsigned int    level,

@@ -218,10 +218,6 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
                               unsigned char * out) const
 {
   this->GetLevelSize(level);
-  if (channels != 1 && channels != 3)
-  {
-    itkExceptionMacro("pixels have 1 (gray) or 3 (RGB) channels, not " << channels);
-  }
   try
   {
     m_Slide->ReadRegion(level, { x, y, width, height }, channels, out, 1);

@@ -30,7 +30,7 @@ class Level(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """A rectangle of a level: its first pixel, in pixels of the level, and its pixels, (y, x, 3) or (y, x)."""
+    """A rectangle of a level: its first pixel, in pixels of the level, and its pixels, (y, x, channels) or (y, x)."""
 
     x: int
     y: int
@@ -52,6 +52,9 @@ class Slide:
     micrometers per pixel (10 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
     and becomes those pixels of the level that it touches; *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
     only the luma channel is decoded).
+
+    Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
+    comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
     def __init__(self, path: Path, mpp: Optional[float] = None):
@@ -94,6 +97,34 @@ class Slide:
     def decoder(self) -> str:
         """How pixels are got, e.g. "tiles (JPEG)" or "OpenSlide 4.0.1"."""
         return self._io.GetDecoder()
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of a sample: uint8, uint16 or float32."""
+        name = self._io.GetComponentTypeAsString(self._io.GetComponentType())
+        return np.dtype({"unsigned_char": np.uint8, "unsigned_short": np.uint16, "float": np.float32}[name])
+
+    @property
+    def channels(self) -> list[str]:
+        """What is read without *gray*: "red", "green" and "blue" of a picture, else the file's names, "0", "1", ... where
+        it has none."""
+        if self._is_picture():
+            return ["red", "green", "blue"]
+        count = self._io.GetNumberOfComponents()
+        names = self.properties.get("gigapixel.channel-names", "").split("\n")
+        return names if len(names) == count and all(names) else [str(channel) for channel in range(count)]
+
+    def _is_picture(self) -> bool:
+        """Whether it is RGB or gray of 8 bits, which are read as either."""
+        kind = self._io.GetPixelTypeAsString(self._io.GetPixelType())
+        return self.dtype == np.uint8 and kind in ("rgb", "scalar")
+
+    def _channels(self, gray: bool) -> tuple[int, ...]:
+        """The shape of a pixel."""
+        count = 1 if gray else len(self.channels)
+        if gray and not self._is_picture() and self._io.GetNumberOfComponents() > 1:
+            raise ValueError(f"{self.path} has the channels {', '.join(self.channels)}, which have no gray: read them all")
+        return () if count == 1 else (count,)
 
     @property
     def properties(self) -> dict[str, str]:
@@ -142,9 +173,9 @@ class Slide:
         return left, top, max(right - left, 1), max(bottom - top, 1)
 
     def _read(self, level: int, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
-        width, height = rectangle[2:]
-        pixels = np.empty((height, width) if gray else (height, width, 3), np.uint8)
-        self._io.ReadPixels(level, *rectangle, 1 if gray else 3, pixels)
+        channels = self._channels(gray)
+        pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
+        self._io.ReadPixels(level, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
     def read(
@@ -154,7 +185,7 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
     ) -> np.ndarray:
-        """Pixels as an array of uint8, (y, x, 3) or, gray, (y, x). See the class for the parameters."""
+        """Pixels as an array of *dtype*, (y, x, channels), of one channel (y, x). See the class for the parameters."""
         level = self.select(level, mpp)
         return self._read(level, self._rectangle(level, region), gray)
 
@@ -168,8 +199,13 @@ class Slide:
         """Pixels as an ITK image in its place: spacing and origin in mm, as ``itk.imread`` gives for the whole level."""
         level = self.select(level, mpp)
         rectangle = self._rectangle(level, region)
-        pixel = itk.UC if gray else itk.RGBPixel[itk.UC]
-        image = itk.image_from_array(self._read(level, rectangle, gray), ttype=itk.Image[pixel, 2])
+        pixels = self._read(level, rectangle, gray)
+        sample = {"uint8": itk.UC, "uint16": itk.US, "float32": itk.F}[self.dtype.name]
+        if pixels.ndim == 2:
+            kind = itk.Image[sample, 2]
+        else:
+            kind = itk.Image[itk.RGBPixel[sample], 2] if self._is_picture() else itk.VectorImage[sample, 2]
+        image = itk.image_from_array(pixels, ttype=kind)
         spacing, origin = self._geometry(level)
         image.SetSpacing(spacing)
         image.SetOrigin([o + s * i for o, s, i in zip(origin, spacing, rectangle)])
@@ -201,7 +237,7 @@ class Slide:
         x, y = (o + s * (i + np.arange(n)) for o, s, i, n in zip(origin, spacing, first, counts))
         coordinates = {"y": y, "x": x}
         if pixels.ndim == 3:
-            coordinates["c"] = ["red", "green", "blue"]
+            coordinates["c"] = self.channels
         attributes = {"units": "mm" if self.mpp else "pixel", "level": level, "mpp": self.levels[level].mpp}
         return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
 
@@ -239,14 +275,14 @@ class Slide:
 
         level = self.select(level, mpp)
         size = self.levels[level]
-        channels = () if gray else (3,)
+        channels = self._channels(gray)
 
         def block(block_info=None):
             (y0, y1), (x0, x1) = block_info[None]["array-location"][:2]
             return self._read(level, (x0, y0, x1 - x0, y1 - y0), gray)
 
         chunks = dask.array.core.normalize_chunks((chunk, chunk, *channels), (size.height, size.width, *channels))
-        return dask.array.map_blocks(block, chunks=chunks, dtype=np.uint8, meta=np.empty((0,) * len(chunks), np.uint8))
+        return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
     def tensor(
         self,
@@ -255,8 +291,8 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
     ) -> "torch.Tensor":
-        """Pixels as a torch tensor of uint8, (3, y, x) or, gray, (1, y, x): a view of what was read, without a copy."""
+        """Pixels as a torch tensor of *dtype*, (channels, y, x): a view of what was read, without a copy."""
         import torch
 
         pixels = torch.from_numpy(self.read(level, mpp, region, gray))
-        return pixels[None] if gray else pixels.permute(2, 0, 1)
+        return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)

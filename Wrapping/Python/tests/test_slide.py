@@ -88,6 +88,52 @@ def test_tensor_is_a_view(drawn):
     assert slide.tensor(region=(0, 0, 8, 8), gray=True).shape == (1, 8, 8)
 
 
+STORED = {
+    "uint16": ((700, 900), np.uint16, {"photometric": "minisblack"}),
+    "float": ((700, 900), np.float32, {"photometric": "minisblack"}),
+    "uint16 RGB": ((700, 900, 3), np.uint16, {"photometric": "rgb"}),
+    "four channels": ((700, 900, 4), np.uint16, {"photometric": "minisblack", "planarconfig": "contig"}),
+}
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_what_is_no_picture_comes_as_it_is_stored(kind, tmp_path):
+    shape, dtype, options = STORED[kind]
+    stored = np.random.default_rng(1).integers(0, 60000, shape).astype(dtype)
+    tifffile.imwrite(tmp_path / "s.tif", stored, tile=(256, 256), resolution=(20000, 20000), resolutionunit=3, **options)
+    slide = gp.Slide(tmp_path / "s.tif")
+    assert slide.dtype == dtype and np.array_equal(slide.read(), tifffile.imread(tmp_path / "s.tif"))
+    assert np.array_equal(slide.read(region=(200, 300, 500, 99)), stored[300:399, 200:700])
+    assert np.array_equal(itk.array_from_image(slide.image()), stored)
+    assert np.array_equal(slide.xarray().values, stored)
+    assert np.array_equal(slide.dask(chunk=256).compute(), stored)
+    assert np.array_equal(slide.tensor().numpy(), stored[None] if stored.ndim == 2 else stored.transpose(2, 0, 1))
+    assert sum(tile.pixels.sum(dtype=np.float64) for tile in slide.tiles(300)) == stored.sum(dtype=np.float64)
+    if stored.ndim == 2:
+        assert np.array_equal(slide.read(gray=True), stored)
+    else:
+        with pytest.raises(ValueError, match="no gray"):
+            slide.read(gray=True)
+
+
+def test_channels_have_the_names_of_the_file(tmp_path):
+    stored = np.random.default_rng(2).integers(0, 65535, (3, 500, 600), np.uint16)
+    names = ["DAPI", "CD3", "CD8"]
+    metadata = {"axes": "CYX", "Channel": {"Name": names}, "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    tifffile.imwrite(tmp_path / "f.ome.tif", stored, tile=(256, 256), metadata=metadata, photometric="minisblack")
+    slide = gp.Slide(tmp_path / "f.ome.tif")
+    assert slide.channels == names
+    assert np.array_equal(slide.xarray().sel(c="CD3"), stored[1])
+
+
+def test_transparency_is_background(tmp_path):
+    pixels = np.full((300, 300, 4), (200, 0, 100, 255), np.uint8)
+    pixels[:, 150:] = 0
+    tifffile.imwrite(tmp_path / "a.tif", pixels, tile=(256, 256), photometric="rgb", extrasamples=["unassalpha"])
+    read = gp.Slide(tmp_path / "a.tif").read()
+    assert (read[:, :150] == (200, 0, 100)).all() and (read[:, 150:] == 255).all()
+
+
 def test_associated():
     from conftest import real_slide
 
