@@ -41,6 +41,8 @@ set_target_properties(TissueLabel PROPERTIES ENABLE_EXPORTS ON BUILD_WITH_INSTAL
 install(PROGRAMS $<TARGET_FILE:TissueLabel> DESTINATION itkgigapixel/bin RENAME gigapixel-module
   COMPONENT PythonWheelRuntimeLibraries)
 get_directory_property(modules DIRECTORY ${Gigapixel_ROOT}/Wrapping/Slicer/CLI DEFINITION modules)
+install(FILES $<TARGET_FILE_DIR:TissueLabel>/slicer_cli_list.json DESTINATION itkgigapixel/bin
+  COMPONENT PythonWheelRuntimeLibraries)
 foreach(module IN LISTS modules)
   configure_file(module.sh.in ${CMAKE_CURRENT_BINARY_DIR}/modules/${module} @ONLY)
   install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/modules/${module} DESTINATION itkgigapixel/bin
