@@ -81,6 +81,39 @@ TEST(OrientedSource, RegionsArePartsOfTheWhole)
   }
 }
 
+// Sides that are no multiples of 8 or 64, one channel and three: pixel by pixel by the definition.
+TEST(OrientedSource, LaysLargePicturesInEightWays)
+{
+  const Size size{ 301, 177 };
+  for (const int channels : { 1, 3 })
+  {
+    ProceduralPixels source(size, 3, channels);
+    const auto       all = ReadAllOf(source);
+    for (int i = 0; i < Orientation::Number; ++i)
+    {
+      OrientedPixelSource laid(source, i);
+      const auto          samples = ReadAllOf(laid);
+      const Size          laidSize = laid.GetSize();
+      ASSERT_EQ(samples.size(), all.size());
+      for (std::int64_t y = 0; y < laidSize.height; ++y)
+      {
+        for (std::int64_t x = 0; x < laidSize.width; ++x)
+        {
+          const std::int64_t u = (i & 4) != 0 ? y : x, v = (i & 4) != 0 ? x : y;
+          const std::int64_t fromX = (i & 1) != 0 ? size.width - 1 - u : u;
+          const std::int64_t fromY = (i & 2) != 0 ? size.height - 1 - v : v;
+          for (int c = 0; c < channels; ++c)
+          {
+            ASSERT_EQ(samples[(y * laidSize.width + x) * channels + c],
+                      all[(fromY * size.width + fromX) * channels + c])
+              << i << " " << x << " " << y;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(OrientedSource, LabelsFollowThePixels)
 {
   const Size       size{ 600, 520 };

@@ -2,6 +2,8 @@
 #include "gigapixelOrientedSource.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace gigapixel
@@ -35,6 +37,58 @@ Orientation::GetSourceRegion(const Region & region) const
   return source;
 }
 
+namespace
+{
+
+constexpr std::int64_t Word = 8; ///< samples in one
+
+/** Exchanges rows and columns of 8 x 8 bytes by swapping their 4 x 4, 2 x 2 and single bytes. */
+void
+Transpose(std::uint64_t (&rows)[Word])
+{
+  constexpr std::uint64_t Low[] = { 0x00ff00ff00ff00ffull, 0x0000ffff0000ffffull, 0x00000000ffffffffull };
+  for (int level = 0; level < 3; ++level)
+  {
+    const int side = 1 << level, bits = 8 * side;
+    for (int i = 0; i < Word; ++i)
+    {
+      if ((i & side) == 0)
+      {
+        std::uint64_t &     upper = rows[i];
+        std::uint64_t &     lower = rows[i + side];
+        const std::uint64_t swapped = ((upper >> bits) ^ lower) & Low[level];
+        upper ^= swapped << bits;
+        lower ^= swapped;
+      }
+    }
+  }
+}
+
+/** Lays 8 x 8 samples of one channel; a byte at a time costs ten times as much.
+ * \param right, down steps from one sample of the source to that for the next column and row of the result */
+void
+LayWords(const std::uint8_t * in, std::ptrdiff_t right, std::ptrdiff_t down, std::uint8_t * out, std::ptrdiff_t pitch)
+{
+  const bool           exchange = std::abs(right) != 1;
+  const std::ptrdiff_t along = exchange ? down : right, across = exchange ? right : down;
+  std::uint64_t        rows[Word];
+  for (int i = 0; i < Word; ++i)
+  {
+    std::memcpy(&rows[i], in + i * across - (along < 0 ? Word - 1 : 0), Word);
+    rows[i] = along < 0 ? __builtin_bswap64(rows[i]) : rows[i];
+  }
+  if (exchange)
+  {
+    Transpose(rows);
+  }
+  for (int i = 0; i < Word; ++i)
+  {
+    std::memcpy(out + i * pitch, &rows[i], Word);
+  }
+}
+
+} // namespace
+
 void
 Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * source, std::uint8_t * laid) const
 {
@@ -44,22 +98,30 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
   const std::uint8_t * origin =
     source + ((m_MirrorY ? from.height - 1 : 0) * from.width + (m_MirrorX ? from.width - 1 : 0)) * channels;
   const std::ptrdiff_t stepX = m_Exchange ? down : right, stepY = m_Exchange ? right : down;
+  const std::ptrdiff_t pitch = region.width * static_cast<std::ptrdiff_t>(channels);
+  const bool           words = channels == 1 && from.width > 1; // else both steps may be 1
   // Square blocks: both sides of an exchange of x and y stay in the cache.
   constexpr std::int64_t Block = 64;
   for (std::int64_t y0 = 0; y0 < region.height; y0 += Block)
   {
     for (std::int64_t x0 = 0; x0 < region.width; x0 += Block)
     {
-      for (std::int64_t y = y0; y < std::min(y0 + Block, region.height); ++y)
+      const std::int64_t   height = std::min(Block, region.height - y0), width = std::min(Block, region.width - x0);
+      const std::int64_t   wordRows = words ? height / Word * Word : 0, wordColumns = words ? width / Word * Word : 0;
+      const std::uint8_t * in = origin + y0 * stepY + x0 * stepX;
+      std::uint8_t *       out = laid + y0 * pitch + x0 * channels;
+      for (std::int64_t y = 0; y < wordRows; y += Word)
       {
-        const std::uint8_t * in = origin + y * stepY + x0 * stepX;
-        std::uint8_t *       out = laid + (y * region.width + x0) * channels;
-        for (std::int64_t x = x0; x < std::min(x0 + Block, region.width); ++x, in += stepX)
+        for (std::int64_t x = 0; x < wordColumns; x += Word)
         {
-          for (unsigned c = 0; c < channels; ++c)
-          {
-            *out++ = in[c];
-          }
+          LayWords(in + y * stepY + x * stepX, stepX, stepY, out + y * pitch + x, pitch);
+        }
+      }
+      for (std::int64_t y = 0; y < height; ++y)
+      {
+        for (std::int64_t x = y < wordRows ? wordColumns : 0; x < width; ++x)
+        {
+          std::copy_n(in + y * stepY + x * stepX, channels, out + y * pitch + x * channels);
         }
       }
     }
