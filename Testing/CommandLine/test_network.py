@@ -69,6 +69,9 @@ def test_training_writes_a_run_and_says_how_it_went(trained):
     assert result.json["peakBytes"] > 0 and result.json["estimatedPeakBytes"] > 0
     assert len(re.findall(r"^epoch \d/3: loss [\d.]+, validation loss [\d.]+, validation Dice", result.err, re.M)) == 3
     assert "estimated peak memory" in result.err and "measured" in result.err
+    seconds = result.json["cpuSeconds"]
+    assert min(seconds.values()) > 0
+    assert seconds["pixels"] + seconds["labels"] + seconds["network"] <= seconds["all"]
 
 
 def test_loss_is_chosen(trained, cohort, tmp_path):
@@ -132,6 +135,9 @@ def test_segmentation_with_probability(trained, cohort, tmp_path):
     result = run("segment", slide, "--model", trained[0], "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif", "--json")
     assert (result.json["width"], result.json["height"], result.json["level"]) == (800, 700, 0)
     assert result.json["mpp"] == pytest.approx(0.5, rel=1e-6)
+    seconds = result.json["cpuSeconds"]
+    assert seconds["pixels"] > 0 and seconds["network"] > 0
+    assert seconds["pixels"] + seconds["network"] <= seconds["all"]
     mask, probability = tifffile.imread(tmp_path / "m.tif"), tifffile.imread(tmp_path / "p.tif")
     assert mask.shape == probability.shape == (700, 800) and set(numpy.unique(mask)) <= {0, 255}
     # Rounded to 255ths, a probability on the one side of 0.5 is never on the other.
@@ -153,6 +159,26 @@ def test_ready_model_segments_another_specimen(cohort, tmp_path):
     result = run("evaluate", tmp_path / "mask.tif", tmp_path / "label.tif", "--json").json
     assert result["dice"] > 0.95 and result["specificity"] > 0.9 and result["diceAllForeground"] < 0.8
     assert "tissue" in fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
+
+
+def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
+    ndimage = pytest.importorskip("scipy.ndimage")
+    slide = tmp_path / "ring.tif"
+    rows, columns = numpy.ogrid[:700, :900]
+    radius = numpy.hypot(rows - 350, columns - 400)
+    tissue = ((radius < 300) & (radius > 180)) | (radius < 60)
+    tissue[:, 690:] = False
+    pixels = numpy.where(tissue[..., None], [190, 110, 160], 245).astype(numpy.uint8)
+    write_slide(slide, pixels, 0.5)
+    common = ["segment", slide, "--model", "tissue"]
+    run(*common, "-o", tmp_path / "open.tif")
+    run(*common, "-o", tmp_path / "filled.tif", "--fill-holes")
+    mask, filled = (tifffile.imread(tmp_path / name) for name in ("open.tif", "filled.tif"))
+    assert numpy.array_equal(filled > 0, ndimage.binary_fill_holes(mask > 0))
+    assert numpy.sum(filled > 0) > numpy.sum(mask > 0) + 50000 and set(numpy.unique(filled)) == {0, 255}
+    assert "--overwrite" in fails(*common, "-o", tmp_path / "open.tif", "--fill-holes")
+    both = run(*common, "-o", tmp_path / "x.tif", "--fill-holes", "--probability", tmp_path / "p.tif", code=2)
+    assert "--probability" in both.err and not (tmp_path / "x.tif").exists()
 
 
 def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):

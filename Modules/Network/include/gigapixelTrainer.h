@@ -6,6 +6,7 @@
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
 #include "gigapixelRanks.h"
+#include "gigapixelStageSeconds.h"
 
 #include <functional>
 #include <memory>
@@ -61,6 +62,8 @@ struct TrainingProgress
   double      validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
   double      learningRate{ 0 };
   std::string sample;
+  /** Since Run() was called; tiles of Strategy::Streamed only. */
+  StageSeconds seconds;
 };
 
 /** \class Trainer

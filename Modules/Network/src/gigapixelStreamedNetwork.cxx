@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <time.h>
+
 namespace gigapixel
 {
 namespace
@@ -34,6 +36,21 @@ PredictTile(TileData & data, const Region & region, int values, T * output, cons
     const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * values;
     std::copy(from, from + part.width * values, origin + y * pitch);
   }
+}
+
+/** Calls work() and adds the thread's CPU time to the sum. */
+template <typename TWork>
+void
+Measure(std::atomic<std::int64_t> & sum, const TWork & work)
+{
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::int64_t{ 1000000000 } * time.tv_sec + time.tv_nsec;
+  };
+  const std::int64_t begin = now();
+  work();
+  sum += now() - begin;
 }
 
 } // namespace
@@ -95,11 +112,11 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
     own,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
-      ReadPixels(pixels, grid.GetTile(team.GetOwn(index)), data);
-      ReadClasses(labels, data.tile, m_Network, data);
+      Measure(m_PixelTime, [&] { ReadPixels(pixels, grid.GetTile(team.GetOwn(index)), data); });
+      Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
       TResult & result = results[index % results.size()];
       result = TResult{};
-      uniform.Compute(data, m_Network.channels, result, compute);
+      Measure(m_NetworkTime, [&] { uniform.Compute(data, m_Network.channels, result, compute); });
     },
     [&](std::int64_t index) {
       const std::int64_t tile = team.GetOwn(index);
@@ -155,6 +172,12 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
     TakeDiceLoss(m_Network, sum);
   }
   return finished;
+}
+
+StageSeconds
+StreamedNetwork::GetSeconds() const
+{
+  return { 1e-9 * m_PixelTime, 1e-9 * m_LabelTime, 1e-9 * m_NetworkTime };
 }
 
 int

@@ -3,8 +3,10 @@
 #define gigapixelStreamedNetwork_h
 
 #include "gigapixelRankTeam.h"
+#include "gigapixelStageSeconds.h"
 #include "gigapixelWorkers.h"
 
+#include <atomic>
 #include <functional>
 
 namespace gigapixel
@@ -63,6 +65,9 @@ public:
                      std::uint8_t *   labels,
                      const Progress & progress = {});
 
+  /** Of all sums over tiles so far. */
+  StageSeconds GetSeconds() const;
+
 private:
   void CheckPixels(const PixelSource & pixels) const;
 
@@ -82,6 +87,10 @@ private:
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
+
+  std::atomic<std::int64_t> m_PixelTime{ 0 }; ///< ns of CPU, as the next two
+  std::atomic<std::int64_t> m_LabelTime{ 0 };
+  std::atomic<std::int64_t> m_NetworkTime{ 0 };
 };
 
 } // namespace gigapixel

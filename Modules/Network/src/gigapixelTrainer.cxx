@@ -278,6 +278,7 @@ bool
 Trainer::Implementation::Report(double fraction)
 {
   progress.fractionOfStep = fraction;
+  progress.seconds = streamed->GetSeconds();
   return !observer || observer(progress);
 }
 

@@ -5,8 +5,11 @@
 #include "gigapixelFreeMemory.h"
 #include "gigapixelTorchVersion.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 
 #include <unistd.h>
@@ -123,6 +126,26 @@ FormatPlan(const MemoryPlan & plan)
                                                  std::to_string(plan.tileSize) + " x " + std::to_string(plan.tileSize) +
                                                  ", " + std::to_string(plan.tilesInFlight) + " at a time";
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how + ')';
+}
+
+double
+GetCPUSeconds()
+{
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+nlohmann::ordered_json
+DescribeSeconds(const StageSeconds & stages, double all)
+{
+  return { { "pixels", stages.pixels }, { "labels", stages.labels }, { "network", stages.network }, { "all", all } };
+}
+
+std::string
+FormatSeconds(const StageSeconds & stages, double all)
+{
+  const std::string labels = stages.labels > 0 ? FormatNumber(stages.labels, 2) + " labels, " : std::string();
+  return "CPU seconds: " + FormatNumber(stages.pixels, 2) + " pixels, " + labels + FormatNumber(stages.network, 2) +
+         " network, " + FormatNumber(all, 2) + " in all";
 }
 
 } // namespace gigapixel::commandline

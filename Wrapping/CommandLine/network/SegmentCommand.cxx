@@ -9,6 +9,7 @@
 
 #include "gigapixelModel.h"
 
+#include "itkBinaryHoleFillImageFilter.h"
 #include "itkExtractImageFilter.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkImageFileReader.h"
@@ -41,7 +42,16 @@ struct Segmentation
   const ArgumentValues &   values;
   const Session &          session;
   std::shared_ptr<Ranks>   ranks; ///< that compute this slide together
+  StageSeconds &           seconds;
 };
+
+/** Adds what the process spends while the filter computes; the filters of a pipeline take turns. */
+void
+Measure(itk::ProcessObject * filter, double & seconds)
+{
+  filter->AddObserver(itk::StartEvent(), [&seconds](const itk::EventObject &) { seconds -= GetCPUSeconds(); });
+  filter->AddObserver(itk::EndEvent(), [&seconds](const itk::EventObject &) { seconds += GetCPUSeconds(); });
+}
 
 /** Opens the slide at the model's resolution. */
 itk::WholeSlideImageIO::Pointer
@@ -136,6 +146,7 @@ DescribeMaking(const Segmentation & segmentation, bool isProbability)
   threshold << segmentation.values.GetNumber("threshold");
   return "segment model=" + HashModel(segmentation.model) +
          (isProbability ? " probability" : " threshold=" + threshold.str()) +
+         (segmentation.values.Has("fill-holes") ? " holes filled" : "") +
          " level=" + std::to_string(segmentation.slide->GetLevel()) +
          " region=" + join(region.GetIndex(0), region.GetIndex(1)) + ',' +
          join(static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1))) + ' ' +
@@ -158,6 +169,8 @@ struct Pipeline
     reader->SetImageIO(segmentation.slide);
     reader->SetFileName(segmentation.task.slide);
     network->SetInput(reader->GetOutput());
+    Measure(reader, segmentation.seconds.pixels);
+    Measure(network, segmentation.seconds.network);
     network->SetModel(segmentation.model);
     network->SetThreshold(segmentation.values.GetNumber("threshold"));
     network->SetDevice(segmentation.values.GetText("device"));
@@ -204,6 +217,24 @@ ComputeOwnRows(const Segmentation & segmentation)
 
 template <typename TPixel>
 void
+WriteLabel(const Segmentation & segmentation, Progress & progress)
+{
+  const Pipeline<TPixel, MaskType> pipeline(segmentation);
+  const auto                       io = itk::PyramidTIFFImageIO::New();
+  io->SetMadeBy(DescribeMaking(segmentation, false));
+  if (!segmentation.values.Has("fill-holes"))
+  {
+    return WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, io, progress);
+  }
+  // It takes the whole mask before it gives the first row: computing is nearly all of the work.
+  const auto fill = itk::BinaryHoleFillImageFilter<MaskType>::New();
+  fill->SetInput(pipeline.region->GetOutput());
+  Observe(fill, progress, 0, 0.9);
+  WritePyramid(fill->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
+}
+
+template <typename TPixel>
+void
 Segment(const Segmentation & segmentation)
 {
   if (segmentation.ranks->GetRank() > 0)
@@ -217,10 +248,7 @@ Segment(const Segmentation & segmentation)
                     static_cast<double>(size[0]) * static_cast<double>(size[1]));
   if (segmentation.probability.empty())
   {
-    const Pipeline<TPixel, MaskType> pipeline(segmentation);
-    const auto                       io = itk::PyramidTIFFImageIO::New();
-    io->SetMadeBy(DescribeMaking(segmentation, false));
-    WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, io, progress);
+    WriteLabel<TPixel>(segmentation, progress);
   }
   else
   {
@@ -255,8 +283,10 @@ RunTask(const SlideTask &              task,
         std::string &                  text)
 {
   const auto         slide = OpenAtResolution(task.slide, model, values);
-  const Segmentation segmentation{ task,   probability, model, slide, GetRegion(*slide, task.slide, values),
-                                   values, session,     ranks };
+  const double       begin = GetCPUSeconds();
+  StageSeconds       seconds;
+  const Segmentation segmentation{ task,   probability, model, slide,  GetRegion(*slide, task.slide, values),
+                                   values, session,     ranks, seconds };
   const auto         size = segmentation.region.GetSize();
   const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
   bool               wasThere = ranks->GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation);
@@ -283,6 +313,7 @@ RunTask(const SlideTask &              task,
                                 : Segment<itk::RGBPixel<unsigned char>>(segmentation);
     session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
                 FormatBytes(static_cast<double>(GetPeakMemory())));
+    session.Say(FormatSeconds(seconds, GetCPUSeconds() - begin));
   }
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
@@ -293,6 +324,7 @@ RunTask(const SlideTask &              task,
   json["height"] = size[1];
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
+  json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds() - begin);
   text += task.output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
           (wasThere ? " (was there already)\n" : "\n");
   return json;
@@ -314,6 +346,11 @@ LoadModel(const ArgumentValues & values)
       "The model " + name + " tells " + std::to_string(model.network.GetNumberOfClasses()) +
       " classes apart, whose probabilities do not fit into one picture: leave --probability out.");
   }
+  if (values.Has("fill-holes") && model.network.GetNumberOfClasses() > 2)
+  {
+    throw std::runtime_error("The model " + name + " tells " + std::to_string(model.network.GetNumberOfClasses()) +
+                             " classes apart; holes are filled in the masks of two only: leave --fill-holes out.");
+  }
   return model;
 }
 } // namespace
@@ -321,6 +358,10 @@ LoadModel(const ArgumentValues & values)
 int
 RunSegment(const ArgumentValues & values, const Session & session)
 {
+  if (values.Has("fill-holes") && values.Has("probability"))
+  {
+    throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
+  }
   const auto  names = values.GetTexts("SLIDE");
   const auto  slides = FindSlides(names);
   const Model model = LoadModel(values);

@@ -234,7 +234,11 @@ Train(itk::GigapixelUNetTrainer & trainer,
 }
 
 nlohmann::ordered_json
-Describe(const Outcome & outcome, const Workload & workload, const MemoryPlan & plan, const ArgumentValues & values)
+Describe(const Outcome &        outcome,
+         const Workload &       workload,
+         const MemoryPlan &     plan,
+         const StageSeconds &   seconds,
+         const ArgumentValues & values)
 {
   const std::string run = values.GetText("output");
   const auto        known = [](double value) {
@@ -252,8 +256,10 @@ Describe(const Outcome & outcome, const Workload & workload, const MemoryPlan & 
   json["bestValidationDice"] = known(outcome.bestValidationDice);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
+  json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
   return json;
 }
+
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
@@ -295,7 +301,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
     return;
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
-  const auto    json = Describe(outcome, workload, plan, values);
+  const auto    seconds = trainer->GetTrainingProgress().seconds;
+  const auto    json = Describe(outcome, workload, plan, seconds, values);
   std::string   text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
@@ -304,6 +311,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
+  session.Say(FormatSeconds(seconds, GetCPUSeconds()));
   session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 } // namespace

@@ -163,6 +163,10 @@ Segment()
                  "picture",
                  "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
       Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
+      Switch(
+        "fill-holes",
+        "Make holes in the object part of it, whatever their size, as label does; a network cannot see that a hole "
+        "wider than its reach (32 µm for remedios2023) is one. For two classes, without --probability."),
       ComputingDevice(),
       Memory(),
       Overwrite() },
