@@ -37,3 +37,12 @@ need() {
   "${root[@]}" apt-get update -qq
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# need_space <folder> <GB>: ends where a download would only find out that the disk is full.
+need_space() {
+  local free
+  free=$(df --output=avail -B1G "$1" | tail -n 1)
+  [ "$free" -ge "$2" ] && return
+  echo "$1 has ${free// /} GB free and $2 GB are needed: free some, or name another folder with GIGAPIXEL_CACHE." >&2
+  exit 1
+}
