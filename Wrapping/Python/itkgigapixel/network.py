@@ -10,7 +10,7 @@ import itk
 
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide
-from itkgigapixel.tissue import _source, write
+from itkgigapixel.tissue import _check_output, _source, write
 
 
 def train(
@@ -42,12 +42,18 @@ def train(
     :param network: a preset, or the path of a JSON file
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
+    :param epochs: each takes every slide once
+    :param learning_rate: of Adam
     :param loss: "cross-entropy" or "dice"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
-    :param memory: peak bytes of the process, 0: no limit; never changes a result
+    :param augment: turn and mirror each slide, by chance, one of eight ways a step
+    :param seed: of the first weights, the order and the turns: the same one gives the same bits
+    :param memory: peak bytes of the process, 0: no limit; changes no result as long as a tile of 2048 pixels fits
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
+    :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
+    :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*
     """
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(os.fspath(network))
@@ -103,18 +109,27 @@ def segment(
 ):
     """Segments a slide with a trained network, streamed, at the resolution that the network was trained at.
 
-    :param model: what :func:`train` returned, a model file, or the folder of a run (its best model)
-    :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
-    :param probability: write probabilities (0..255) instead of labels (0 or 255)
-    :param threshold: the object is where its probability is at least this
+    :param model: what :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready
+        model that comes with the package
+    :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
+        open
+    :param probability: give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes
+        gives their numbers, and no probabilities here
+    :param threshold: the object is where its probability is at least this, 0 to 1
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param memory: peak bytes of the process, 0: no limit; never changes a result
-    :returns: the segmentation as an ITK image, or *output* if that is given
+    :param progress: show a tqdm bar
+    :returns: the segmentation as an ITK image of bytes, or *output* if that is given
+    :raises ValueError: a *threshold* out of its range; an *output* that is the slide itself
+    :raises RuntimeError: what cannot be read or written; a slide that is not as fine as the model wants it
     """
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
     if isinstance(model, (str, os.PathLike)):
         model = itk.GigapixelModel.Load(os.fspath(model))
     path, io = _source(slide, mpp, gray=True)
-    if model.GetMicronsPerPixel() > 0 and Slide(path, mpp).mpp > 0:
+    _check_output(output, path)
+    if model.GetMicronsPerPixel() > 0 and io.GetMicronsPerPixel() > 0:
         io.SetMicronsPerPixel(model.GetMicronsPerPixel())
     image = itk.Image[itk.UC, 2]
     reader = itk.ImageFileReader[image].New(FileName=path, ImageIO=io)

@@ -44,20 +44,23 @@ class Slide:
         openslide-bin is installed)
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
-    :raises RuntimeError: one sentence that names the file, what is wrong with it and what to do
+    :raises ValueError: an *mpp* that is not above 0
+    :raises RuntimeError: a sentence that names the file, what is wrong with it and what to do
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
 
     In all methods *level* chooses a level by its number, *mpp* the coarsest one that is not coarser than so many
     micrometers per pixel (10 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
     and becomes those pixels of the level that it touches; *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
-    only the luma channel is decoded).
+    only the luma channel is decoded). A level, resolution or region that the slide does not have is a ValueError.
 
     Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
     def __init__(self, path: Path, mpp: Optional[float] = None):
+        if mpp is not None and not 0 < mpp < math.inf:
+            raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
         self.path = os.fspath(path)
         self._mpp = mpp
         self._io = self._open()
@@ -253,7 +256,10 @@ class Slide:
         """Row by row, tiles of *size* pixels of the level; those at the right and bottom are as small as what is left.
 
         :param overlap: pixels by which tiles reach over their grid on all sides, as far as there are any in the region
+        :raises ValueError: a *size* below 1, an *overlap* below 0
         """
+        if size < 1 or overlap < 0:
+            raise ValueError(f"Tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}")
         level = self.select(level, mpp)
         left, top, width, height = self._rectangle(level, region)
         right, bottom = left + width, top + height

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Optional
 
@@ -35,20 +36,26 @@ def label(
     The slide is streamed: memory does not grow with it. It is read, as by the program ``gigapixel label``, at the coarsest
     level of which whole pixels make one of the mask.
 
-    :param output: a file to write; ``*.pyramid.tif`` becomes a pyramid that slide viewers open
+    :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
+        open
     :param preset: one of :func:`presets`
+    :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
+    :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself
+    :raises RuntimeError: an unknown *preset*; what cannot be read or written
     """
+    if downsample not in range(1, 257):
+        raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
     path, io = _source(slide, mpp)
-    steps = [level.downsample for level in Slide(path, mpp).levels]
-    level = max(k for k, step in enumerate(steps) if downsample % step == 0)
+    _check_output(output, path)
+    level, block = _label_grid(io, downsample)
     io.SetLevel(level)
     reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
     tissue = _filter_type().New(Input=reader.GetOutput())
     tissue.SetPreset(preset)
-    tissue.SetShrinkFactor(downsample // int(steps[level]))
+    tissue.SetShrinkFactor(block)
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()
@@ -57,14 +64,35 @@ def label(
     return output
 
 
+def _label_grid(io, downsample: int) -> tuple[int, int]:
+    """The coarsest level, stored or reduced by the codec, of which blocks of whole pixels make the mask exactly, and the
+    side of a block: the program's rule."""
+    wanted = [math.ceil(side / downsample) for side in io.GetLevelSize(0)]
+    best = 0, downsample
+    for level in range(1, io.GetNumberOfLevels() + io.GetNumberOfReducedLevels()):
+        factor = downsample / io.GetLevelDownsample(level)
+        block = round(factor)
+        if 1 <= block < best[1] and abs(factor - block) < 1e-6:
+            if [math.ceil(side / block) for side in io.GetLevelSize(level)] == wanted:
+                best = level, block
+    return best
+
+
 def _source(slide: Path | Slide, mpp: Optional[float], gray: bool = False):
-    path = slide.path if isinstance(slide, Slide) else os.fspath(slide)
-    mpp = mpp if mpp is not None else getattr(slide, "_mpp", None)
-    io = itk.WholeSlideImageIO.New()
+    """The file of a slide, and a reader of its own of which levels may be chosen."""
+    if not isinstance(slide, Slide) or mpp is not None:
+        slide = Slide(slide.path if isinstance(slide, Slide) else slide, mpp)
+    io = slide._open()
     io.SetGray(gray)
-    if mpp is not None:
-        io.SetLevelZeroMicronsPerPixel(mpp)
-    return path, io
+    return slide.path, io
+
+
+def _check_output(output: Optional[Path], slide: str) -> None:
+    """The slide is read while the result is written, so that one file for both would be the end of it.
+
+    :raises ValueError: it is one file"""
+    if output is not None and os.path.exists(output) and os.path.samefile(output, slide):
+        raise ValueError(f"{os.fspath(output)} is the slide itself: name another file to write")
 
 
 def write(source, output: Path, description: str, progress: bool) -> None:

@@ -12,6 +12,7 @@ import itk
 import itkgigapixel as gp
 import numpy as np
 import pytest
+import tifffile
 import torch
 from conftest import ROOT
 
@@ -270,6 +271,23 @@ def test_errors_are_sentences(picture, tmp_path):
         network.Update()
     with pytest.raises(RuntimeError, match="nothing.safetensors"):
         itk.GigapixelModel.Load(str(tmp_path / "nothing.safetensors"))
+
+
+def test_threshold_is_a_probability(drawn):
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        gp.segment(drawn[0], "tissue", threshold=50)
+
+
+def test_a_slides_resolution_chooses_the_level(drawn, tmp_path):
+    """Where only the user knows the resolution, the model's level is found by it: 0.25 um at level 0, 0.5 at level 1."""
+    level_zero = gp.Slide(drawn[0])
+    path = tmp_path / "nameless.tif"
+    with tifffile.TiffWriter(path) as file:
+        for level in (0, 1):
+            file.write(level_zero.read(level), tile=(256, 256), photometric="rgb", subfiletype=level)
+    segmentation = gp.segment(gp.Slide(path, mpp=0.25), "tissue")
+    assert tuple(segmentation.GetLargestPossibleRegion().GetSize()) == (1500, 1000)
+    assert tuple(segmentation.GetSpacing()) == pytest.approx((0.0005, 0.0005))
 
 
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
 
+import shutil
+
 import itk
 import itkgigapixel as gp
 import numpy as np
@@ -86,6 +88,23 @@ def test_label_writes_a_pyramid(drawn, tmp_path):
     mask = gp.Slide(path)
     assert mask.mpp == pytest.approx(4.0)
     assert np.array_equal(mask.read(gray=True), itk.array_from_image(gp.label(drawn[0])))
+
+
+@pytest.mark.parametrize("downsample", [0, -8, 2.5, 257])
+def test_label_at_no_such_grid(drawn, downsample):
+    with pytest.raises(ValueError, match="1 to 256"):
+        gp.label(drawn[0], downsample=downsample)
+
+
+def test_a_slide_is_never_its_own_mask(drawn, tmp_path):
+    slide = shutil.copy(drawn[0], tmp_path / "slide.pyramid.tif")
+    before = slide.read_bytes()
+    for write in (gp.label, lambda *files: gp.segment(files[0], "tissue", files[1])):
+        with pytest.raises(ValueError, match="is the slide itself"):
+            write(slide, tmp_path / ".." / tmp_path.name / slide.name)
+    with pytest.raises(RuntimeError, match="is the slide itself"):
+        gp.convert(slide, slide)
+    assert slide.read_bytes() == before and list(tmp_path.iterdir()) == [slide]
 
 
 def test_presets():
