@@ -40,8 +40,8 @@ class Tile(NamedTuple):
 class Slide:
     """A whole-slide image, read region by region.
 
-    :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, tiled TIFF, and all that OpenSlide opens (where
-        openslide-bin is installed)
+    :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, Hamamatsu NDPI, DICOM, tiled TIFF, and all that OpenSlide
+        opens (where openslide-bin is installed)
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
     :raises ValueError: an *mpp* that is not above 0

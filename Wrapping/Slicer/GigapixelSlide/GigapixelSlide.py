@@ -30,7 +30,7 @@ from slicer.ScriptedLoadableModule import (
 from slicer.util import VTKObservationMixin
 
 ENDINGS = ("svs", "tif", "tiff", "ndpi", "scn", "mrxs", "vms", "vmu", "bif", "svslide")
-PACKAGE = "itk-gigapixel[openslide,network]"
+PACKAGE = "itk-gigapixel[openslide]"
 
 
 class GigapixelSlide(ScriptedLoadableModule):
@@ -355,7 +355,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         if loadCommandLineModules():
             return True
         question = _(
-            "The reader and the networks are in the Python package itk-gigapixel, with PyTorch several GB. "
+            "The reader and the networks are in the Python package itk-gigapixel, with ITK 1.6 GB. "
             "Install it into Slicer's Python now?"
         )
         if not slicer.util.confirmOkCancelDisplay(question):
