@@ -77,13 +77,12 @@ FromTable(const Argument & tableArgument)
   return result;
 }
 
-/** A module over a command, without the arguments that make no sense in it. */
+/** A module over a command, without the arguments that are for shells. */
 Module
-OverCommand(const std::string &              name,
-            const std::string &              title,
-            const std::string &              commandName,
-            const std::vector<std::string> & without,
-            commandline::CommandFunction     function)
+OverCommand(const std::string &          name,
+            const std::string &          title,
+            const std::string &          commandName,
+            commandline::CommandFunction function)
 {
   const Command & command = *commandline::FindCommand(commandName);
   Module          module{ name, title, command.description, commandName, {}, {}, function };
@@ -91,7 +90,7 @@ OverCommand(const std::string &              name,
   {
     const bool isForShells =
       argument.name == "json" || argument.name == "quiet" || argument.name == "help" || argument.name == "overwrite";
-    if (!isForShells && std::find(without.begin(), without.end(), argument.name) == without.end())
+    if (!isForShells)
     {
       module.arguments.push_back(FromTable(argument));
     }
@@ -145,7 +144,7 @@ AddSegmentation(Module & module)
 Module
 SlideInfo()
 {
-  Module module = OverCommand("SlideInfo", "Slide Info", "info", {}, RunSlideInfo);
+  Module module = OverCommand("SlideInfo", "Slide Info", "info", RunSlideInfo);
   RenameOutput(module, "picture");
   const Argument thumbnail = commandline::OutputFile(
     "thumbnail", "FILE", "picture", "Write a picture (.png) of the whole slide, its longer side at most 512 pixels.");
@@ -210,7 +209,7 @@ SlideRegion()
 Module
 TissueLabel()
 {
-  Module module = OverCommand("TissueLabel", "Tissue Label", "label", {}, RunTissueLabel);
+  Module module = OverCommand("TissueLabel", "Tissue Label", "label", RunTissueLabel);
   AddSegmentation(module);
   return module;
 }
@@ -218,7 +217,7 @@ TissueLabel()
 Module
 Train()
 {
-  Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", {}, RunTrain);
+  Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", RunTrain);
   RenameOutput(module, "run");
   module.results = { { "epochsDone", "integer", "Epochs done", "epochs" },
                      { "lastLoss", "double", "Loss of the last epoch", "loss" },
@@ -235,7 +234,7 @@ Train()
 Module
 Segment()
 {
-  Module     module = OverCommand("GigapixelUNetSegment", "Gigapixel U-Net Segment", "segment", {}, RunSegment);
+  Module     module = OverCommand("GigapixelUNetSegment", "Gigapixel U-Net Segment", "segment", RunSegment);
   Argument & model = Find(module, "model");
   model.required = false;
   model.defaultValue = "tissue";
