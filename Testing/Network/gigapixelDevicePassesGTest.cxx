@@ -44,11 +44,6 @@ struct HostDevice
     {
       std::memcpy(to, from, bytes);
     }
-    void
-    Clear(void * memory, std::size_t bytes)
-    {
-      std::memset(memory, 0, bytes);
-    }
     template <typename TKernel>
     void
     Run(const TKernel & kernel)
@@ -64,37 +59,97 @@ struct HostDevice
   };
 };
 
-/** Pieces of the JSON that the preset does not have. */
+/** What the preset does not have. */
 NetworkDescription
 MakeNetwork(const std::string & name)
 {
+  using Kind = Layer::Kind;
+  using Activation = Layer::Activation;
   NetworkDescription network = NetworkDescription::Load("remedios2023");
-  if (name == "RGB, three classes")
+  if (name == "Dice")
+  {
+    network.SetLoss("dice");
+  }
+  else if (name == "RGB, three classes" || name == "RGB, three classes, Dice")
   {
     network.channels = 3;
     network.invert = false;
     network.layers.front().inputChannels = 3;
     network.layers.back().outputChannels = 3;
-    network.loss = NetworkDescription::Loss::SoftmaxCrossEntropy;
+    network.SetLoss(name == "RGB, three classes" ? "cross-entropy" : "dice");
     network.classWeights = { 0.5, 2, 1 };
   }
   else if (name == "wide, two skips from one layer")
   {
-    network = NetworkDescription();
-    network.name = name;
-    using Kind = Layer::Kind;
-    using Activation = Layer::Activation;
     network.layers = { { "a", Kind::Convolution, 1, 11, 4, 2, 1, Activation::ReLU, "" },
                        { "b", Kind::Convolution, 11, 11, 3, 1, 1, Activation::None, "a" },
                        { "c", Kind::Convolution, 11, 10, 4, 2, 1, Activation::ReLU, "" },
                        { "d", Kind::TransposedConvolution, 10, 11, 4, 2, 1, Activation::ReLU, "a" },
                        { "e", Kind::TransposedConvolution, 11, 1, 2, 2, 0, Activation::None, "" } };
   }
+  else if (name == "logits by a convolution with a skip")
+  {
+    network.layers = { { "a", Kind::Convolution, 1, 3, 3, 1, 1, Activation::None, "" },
+                       { "b", Kind::Convolution, 3, 5, 4, 2, 1, Activation::ReLU, "" },
+                       { "c", Kind::TransposedConvolution, 5, 3, 4, 2, 1, Activation::ReLU, "a" },
+                       { "d", Kind::Convolution, 3, 3, 3, 1, 1, Activation::None, "a" } };
+    network.SetLoss("dice");
+  }
+  else if (name == "transposed first")
+  {
+    network.layers = { { "a", Kind::TransposedConvolution, 1, 4, 2, 2, 0, Activation::ReLU, "" },
+                       { "b", Kind::Convolution, 4, 4, 4, 2, 1, Activation::ReLU, "" },
+                       { "c", Kind::Convolution, 4, 1, 1, 1, 0, Activation::None, "" } };
+  }
+  else if (name == "one layer")
+  {
+    network.layers = { { "a", Kind::Convolution, 1, 1, 5, 1, 2, Activation::None, "" } };
+  }
   network.Validate();
   return network;
 }
 
-class DevicePassesTest : public testing::TestWithParam<std::string>
+/** How far results in a precision may be from those in fp32, per tensor, relative to its norm. */
+double
+GetAllowedError(Precision precision)
+{
+  return precision == Precision::BFloat16 ? 7e-2 : precision == Precision::Float ? 0 : 1e-2;
+}
+
+double
+GetNorm(const std::vector<double> & values, std::size_t begin, std::size_t number)
+{
+  double sum = 0;
+  for (std::size_t i = begin; i < begin + number; ++i)
+  {
+    sum += values[i] * values[i];
+  }
+  return std::sqrt(sum);
+}
+
+/** The greatest over all tensors of the norm of the difference, relative to the reference's. */
+double
+GetGreatestError(const NetworkDescription & network, const LossGradient & sum, const LossGradient & reference)
+{
+  std::vector<double> difference(reference.gradient.size());
+  std::transform(
+    sum.gradient.begin(), sum.gradient.end(), reference.gradient.begin(), difference.begin(), std::minus<>());
+  double greatest = 0;
+  for (const ParameterPlace & place : GetParameterLayout(network))
+  {
+    for (const auto & [begin, number] :
+         { std::make_pair(place.weight, place.numberOfWeights), std::make_pair(place.bias, place.numberOfBiases) })
+    {
+      greatest = std::max(greatest, GetNorm(difference, begin, number) / GetNorm(reference.gradient, begin, number));
+    }
+  }
+  return greatest;
+}
+
+/** TileNetwork, but with the device's passes; fp16 without a loss scale. */
+using Passes = std::unique_ptr<TilePasses>;
+
+class DevicePassesTest : public testing::TestWithParam<std::tuple<std::string, std::string>>
 {
 protected:
   void
@@ -112,89 +167,135 @@ protected:
       parameters[i] += 0.001 * (static_cast<double>(i % 7) - 3);
     }
     expected.SetParameters(parameters);
-    passes.SetParameters(parameters);
+    inFloat.SetParameters(parameters);
+    passes->SetParameters(parameters);
     for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
     {
       tiles.emplace_back();
       ReadPixels(pixels, grid.GetTile(tile), tiles.back());
       ReadClasses(labels, grid.GetTile(tile), network, tiles.back());
     }
+    if (terms.IsDice())
+    {
+      Score score;
+      for (TileData & tile : tiles)
+      {
+        expected.AddScore(tile, terms, score);
+      }
+      terms = MakeDiceTerms(network, score);
+    }
   }
 
-  const NetworkDescription network{ MakeNetwork(GetParam()) };
-  const LossTerms          terms{ MakeLossTerms(network) };
-  TileNetwork              expected{ network };
-  DevicePasses<HostDevice> passes{ network, HostDevice() };
-  std::vector<TileData>    tiles;
-};
-
-double
-GetNorm(const std::vector<double> & values, std::size_t begin, std::size_t number)
-{
-  double sum = 0;
-  for (std::size_t i = begin; i < begin + number; ++i)
+  template <typename TSum, typename TAdd>
+  TSum
+  SumOverTiles(const TAdd & add)
   {
-    sum += values[i] * values[i];
+    TSum sum;
+    for (TileData & tile : tiles)
+    {
+      add(tile, sum);
+    }
+    return sum;
   }
-  return std::sqrt(sum);
-}
+
+  LossGradient
+  GetGradient()
+  {
+    return SumOverTiles<LossGradient>(
+      [&](TileData & tile, LossGradient & sum) { passes->AddGradient(tile, terms, sum); });
+  }
+
+  LossGradient
+  GetGradient(const TileNetwork & cpu)
+  {
+    return SumOverTiles<LossGradient>([&](TileData & tile, LossGradient & sum) { cpu.AddGradient(tile, terms, sum); });
+  }
+
+  const Precision          precision{ FindPrecision(std::get<1>(GetParam())) };
+  const NetworkDescription network{ MakeNetwork(std::get<0>(GetParam())) };
+  LossTerms                terms{ MakeLossTerms(network) };
+  TileNetwork              expected{ network, { -1, precision } };
+  TileNetwork              inFloat{ network };
+  Passes                   passes{ MakeDevicePasses(network, HostDevice(), precision) };
+  std::vector<TileData>    tiles;
+
+  /** Float sums in another order: 1e-5 of a tensor's norm; where maps are rounded, some of their values fall to the
+   * other side. */
+  const double tolerance{ 1e-5 + 0.5 * GetAllowedError(precision) };
+};
 
 } // namespace
 
-// Float sums in another order: 1e-5 of each tensor's norm.
 TEST_P(DevicePassesTest, GradientIsThatOfTheCPU)
 {
-  LossGradient sum, reference;
-  for (TileData & tile : tiles)
-  {
-    passes.AddGradient(tile, terms, sum);
-    expected.AddGradient(tile, terms, reference);
-  }
+  const LossGradient sum = GetGradient(), reference = GetGradient(expected);
   EXPECT_EQ(sum.pixels, reference.pixels);
-  EXPECT_EQ(sum.weight, reference.weight);
-  EXPECT_NEAR(sum.loss, reference.loss, 1e-5 * reference.loss);
-  std::vector<double> difference(reference.gradient.size());
-  std::transform(
-    sum.gradient.begin(), sum.gradient.end(), reference.gradient.begin(), difference.begin(), std::minus<>());
-  for (const ParameterPlace & place : GetParameterLayout(network))
-  {
-    EXPECT_LT(GetNorm(difference, place.weight, place.numberOfWeights),
-              1e-5 * GetNorm(reference.gradient, place.weight, place.numberOfWeights));
-    EXPECT_LT(GetNorm(difference, place.bias, place.numberOfBiases),
-              1e-5 * GetNorm(reference.gradient, place.bias, place.numberOfBiases));
-  }
+  EXPECT_NEAR(sum.weight, reference.weight, 1e-6 * reference.weight);
+  EXPECT_NEAR(sum.loss, reference.loss, tolerance * reference.loss);
+  EXPECT_LT(GetGreatestError(network, sum, reference), tolerance);
+}
+
+// What the documentation says of the precisions.
+TEST_P(DevicePassesTest, GradientIsNearThatInFloat)
+{
+  const LossGradient sum = GetGradient(expected), reference = GetGradient(inFloat);
+  EXPECT_NEAR(sum.loss, reference.loss, GetAllowedError(precision) * reference.loss);
+  EXPECT_LE(GetGreatestError(network, sum, reference), GetAllowedError(precision));
+  RecordProperty("error", std::to_string(GetGreatestError(network, sum, reference)));
 }
 
 TEST_P(DevicePassesTest, SameBitsAgain)
 {
   LossGradient first, second;
-  passes.AddGradient(tiles[0], terms, first);
-  passes.AddGradient(tiles[1], terms, second); // leaves its maps behind
+  passes->AddGradient(tiles[0], terms, first);
+  passes->AddGradient(tiles[1], terms, second); // leaves its maps behind
   second = LossGradient();
-  passes.AddGradient(tiles[0], terms, second);
+  passes->AddGradient(tiles[0], terms, second);
   EXPECT_EQ(first.loss, second.loss);
   EXPECT_EQ(first.gradient, second.gradient);
 }
 
-TEST_P(DevicePassesTest, ScoreAndPredictionsAreThoseOfTheCPU)
+TEST_P(DevicePassesTest, ScoreIsThatOfTheCPU)
 {
-  Score       sum, reference;
+  const LossTerms start = MakeLossTerms(network);
+  const auto      sum = SumOverTiles<Score>([&](TileData & tile, Score & s) { passes->AddScore(tile, start, s); });
+  const auto      wanted = SumOverTiles<Score>([&](TileData & tile, Score & s) { expected.AddScore(tile, start, s); });
+  EXPECT_EQ(sum.pixels, wanted.pixels);
+  EXPECT_EQ(sum.actual, wanted.actual);
+  EXPECT_EQ(sum.truths, wanted.truths);
+  EXPECT_NEAR(sum.weight, wanted.weight, 1e-6 * wanted.weight);
+  EXPECT_TRUE(start.IsDice() || std::abs(sum.loss - wanted.loss) <= tolerance * wanted.loss);
+  ASSERT_EQ(sum.hits.size(), wanted.hits.size());
+  for (std::size_t c = 0; c < wanted.hits.size(); ++c)
+  {
+    EXPECT_NEAR(sum.hits[c], wanted.hits[c], tolerance * wanted.hits[c]);
+    EXPECT_NEAR(sum.probabilities[c], wanted.probabilities[c], tolerance * wanted.probabilities[c]);
+  }
+  for (std::size_t c = 0; c < sum.both.size(); ++c)
+  {
+    // A probability beside the threshold may fall on either side of it.
+    const double pixels = static_cast<double>(sum.pixels);
+    EXPECT_NEAR(sum.both[c], wanted.both[c], (1e-4 + tolerance) * pixels);
+    EXPECT_NEAR(sum.predicted[c], wanted.predicted[c], (1e-4 + tolerance) * pixels);
+  }
+}
+
+TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
+{
   const int   channels = network.GetNumberOfOutputChannels();
   std::size_t differing = 0, all = 0;
   for (TileData & tile : tiles)
   {
-    passes.AddScore(tile, terms, sum);
-    expected.AddScore(tile, terms, reference);
     const std::int64_t        width = tile.tile.core.width, pixels = width * tile.tile.core.height;
     std::vector<float>        probabilities(pixels * channels), wanted(pixels * channels);
     std::vector<std::uint8_t> labels(pixels), wantedLabels(pixels);
-    passes.Predict(tile, probabilities.data(), width * channels);
+    passes->Predict(tile, probabilities.data(), width * channels);
     expected.Predict(tile, wanted.data(), width * channels);
-    passes.PredictLabels(tile, 0.4, labels.data(), width);
+    passes->PredictLabels(tile, 0.4, labels.data(), width);
     expected.PredictLabels(tile, 0.4, wantedLabels.data(), width);
     for (std::size_t i = 0; i < wanted.size(); ++i)
     {
-      ASSERT_NEAR(probabilities[i], wanted[i], 1e-5);
+      ASSERT_NEAR(probabilities[i], wanted[i], tolerance);
     }
     for (std::int64_t i = 0; i < pixels; ++i)
     {
@@ -202,28 +303,28 @@ TEST_P(DevicePassesTest, ScoreAndPredictionsAreThoseOfTheCPU)
     }
     all += pixels;
   }
-  EXPECT_NEAR(sum.loss, reference.loss, 1e-5 * reference.loss);
-  EXPECT_EQ(sum.pixels, reference.pixels);
-  EXPECT_EQ(sum.actual, reference.actual);
-  for (std::size_t c = 0; c < sum.both.size(); ++c)
-  {
-    // A probability beside the threshold may fall on either side of it.
-    EXPECT_NEAR(sum.both[c], reference.both[c], 1e-4 * static_cast<double>(all));
-  }
-  EXPECT_LT(differing, 1e-4 * static_cast<double>(all));
+  EXPECT_LT(differing, (1e-4 + tolerance) * static_cast<double>(all));
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks,
                          DevicePassesTest,
-                         testing::Values("remedios2023", "RGB, three classes", "wide, two skips from one layer"));
+                         testing::Combine(testing::Values("remedios2023",
+                                                          "Dice",
+                                                          "RGB, three classes",
+                                                          "RGB, three classes, Dice",
+                                                          "wide, two skips from one layer",
+                                                          "logits by a convolution with a skip",
+                                                          "transposed first",
+                                                          "one layer"),
+                                          testing::Values("fp32")));
 
-TEST(DevicePasses, NetworksThatItCannotComputeAreRefused)
+INSTANTIATE_TEST_SUITE_P(Precisions,
+                         DevicePassesTest,
+                         testing::Combine(testing::Values("remedios2023", "RGB, three classes, Dice"),
+                                          testing::Values("tf32", "bf16", "fp16")));
+
+TEST(DevicePasses, ComputesNoDouble)
 {
-  NetworkDescription network = NetworkDescription::Load("remedios2023");
-  network.layers.back() = { "last", Layer::Kind::TransposedConvolution, 6, 1, 10, 8, 1, Layer::Activation::None, "" };
-  network.Validate();
-  EXPECT_THROW(DevicePasses<HostDevice>(network, HostDevice()), std::invalid_argument);
-  network = NetworkDescription::Load("remedios2023");
-  network.SetLoss("dice");
-  EXPECT_THROW(DevicePasses<HostDevice>(network, HostDevice()), std::invalid_argument);
+  EXPECT_THROW(MakeDevicePasses(NetworkDescription::Load("remedios2023"), HostDevice(), Precision::Double),
+               std::invalid_argument);
 }

@@ -133,7 +133,7 @@ protected:
   LossGradient
   Stream(Precision precision, Path path, int threads)
   {
-    StreamedNetwork streamed(network, GetParam().tileSize, threads, precision, path);
+    StreamedNetwork streamed(network, GetParam().tileSize, threads, { -1, precision }, path);
     streamed.SetParameters(parameters);
     LossGradient sum;
     EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
@@ -180,7 +180,7 @@ TEST_P(StreamedGradient, HasTheSameBitsForAnyNumberOfThreads)
 
 TEST_P(StreamedGradient, EqualsFiniteDifferences)
 {
-  StreamedNetwork streamed(network, GetParam().tileSize, 2, Precision::Double, Path::Stock);
+  StreamedNetwork streamed(network, GetParam().tileSize, 2, { -1, Precision::Double });
   const auto      getLoss = [&](const std::vector<double> & at) {
     streamed.SetParameters(at);
     Score score;
@@ -210,8 +210,7 @@ TEST_P(StreamedGradient, ScoresAsTheReference)
   Score scores[2];
   for (const bool fused : { false, true })
   {
-    StreamedNetwork streamed(
-      network, GetParam().tileSize, 2, fused ? Precision::Float : Precision::Double, fused ? Path::Fused : Path::Stock);
+    StreamedNetwork streamed(network, GetParam().tileSize, 2, { -1, fused ? Precision::Float : Precision::Double });
     streamed.SetParameters(parameters);
     ASSERT_TRUE(streamed.ComputeScore(pixels, labels, scores[fused]));
   }

@@ -73,11 +73,13 @@ public:
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
 
-  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
-   * result. 0, the default: no limit. The engine's plan does not see what other filters keep. */
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
+
+  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. */
+  itkSetStringMacro(Precision);
+  itkGetStringMacro(Precision);
 
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
    * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
@@ -91,6 +93,8 @@ public:
   /** The parts of a region of the output that this rank has to ask for. Call UpdateOutputInformation() first. */
   std::vector<ImageRegion<2>> GetOwnRows(const ImageRegion<2> & region) const;
 
+  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
+   * result. 0, the default: no limit. The engine's plan does not see what other filters keep. */
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
@@ -126,6 +130,7 @@ private:
   double                                     m_Threshold{ 0.5 };
   GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
   std::string                                m_Device{ "cpu" };
+  std::string                                m_Precision{ "fp32" };
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;

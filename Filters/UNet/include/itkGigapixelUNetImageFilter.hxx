@@ -114,7 +114,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                grid.size,
                                                                static_cast<int>(threads),
                                                                static_cast<std::int64_t>(m_MemoryLimit),
-                                                               gigapixel::Device::Find(m_Device),
+                                                               gigapixel::Device::Find(m_Device, m_Precision),
                                                                m_Ranks);
   }
   catch (const std::exception & error)
@@ -226,6 +226,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "Threshold: " << m_Threshold << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "Device: " << m_Device << '\n';
+  os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

@@ -129,6 +129,11 @@ public:
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
+
+  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. Other than fp32 not
+   * with the strategy Whole. */
+  itkSetStringMacro(Precision);
+  itkGetStringMacro(Precision);
   itkSetMacro(ImagesPerStep, int);
   itkGetConstMacro(ImagesPerStep, int);
   itkSetMacro(EarlyStopping, int);
@@ -227,6 +232,7 @@ private:
   double              m_LearningRate{ 3e-3 };
   double              m_LearningRateDecay{ 1.0 };
   std::string         m_Device{ "cpu" };
+  std::string         m_Precision{ "fp32" };
   int                 m_ImagesPerStep{ 1 };
   int                 m_EarlyStopping{ 0 };
   bool                m_Augment{ true };

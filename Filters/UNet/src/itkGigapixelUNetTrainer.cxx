@@ -304,7 +304,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.epochs = m_Epochs;
   options.learningRate = m_LearningRate;
   options.learningRateDecay = m_LearningRateDecay;
-  options.device = gigapixel::Device::Find(m_Device);
+  options.device = gigapixel::Device::Find(m_Device, m_Precision);
   options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
@@ -484,6 +484,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "LearningRate: " << m_LearningRate << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
   os << indent << "Device: " << m_Device << '\n';
+  os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';

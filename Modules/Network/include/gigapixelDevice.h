@@ -10,16 +10,32 @@
 namespace gigapixel
 {
 
+/** What is kept of the numbers that layers multiply: maps, the maps' gradients and weights, each rounded to the nearest
+ * one (of two, the even one) when it is stored. Pixels are bytes, and biases, sums, logits that go into the loss at
+ * once, gradients of the weights and Adam's moments are float or double in every precision. */
+enum class Precision
+{
+  Float,         ///< fp32: 24 significant bits
+  TensorFloat32, ///< tf32: 11, a float's range; what tensor cores read of a float, and as large as that
+  BFloat16,      ///< bf16: 8, a float's range; half of its size
+  Float16,       ///< fp16: 11, up to 65504; half of its size; each tile's gradient is scaled, see TileNetwork
+  Double         ///< for tests: LibTorch's operations
+};
+
 /** \class Device
- * \brief What computes tiles: the CPU, or one of NVIDIA's GPUs. */
+ * \brief What computes tiles, the CPU or one of NVIDIA's GPUs, and with what numbers.
+ *
+ * The CPU rounds to any precision in float maps: it shows what a precision does to a network, not its speed. */
 struct GigapixelNetwork_EXPORT Device
 {
-  int cuda{ -1 }; ///< number of the GPU; -1: the CPU
+  int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
+  Precision precision{ Precision::Float };
 
   /** \param name "cpu"; "cuda:1"; "cuda": the first GPU, or that of the process' place among the ranks of its host;
    * "auto": the same if there is a GPU, else the CPU.
+   * \param precisionName as for FindPrecision()
    * \throw std::invalid_argument no such name; std::runtime_error no such GPU: what is missing */
-  static Device Find(const std::string & name);
+  static Device Find(const std::string & name, const std::string & precisionName = "fp32");
 
   /** One line for each GPU that can be used. */
   static std::vector<std::string> GetDescriptions();
@@ -27,6 +43,12 @@ struct GigapixelNetwork_EXPORT Device
   /** Why there is no GPU that can be used; empty if there is one. */
   static std::string GetProblem();
 };
+
+/** \param name "fp32", "tf32", "bf16" or "fp16" \throw std::invalid_argument another one */
+GigapixelNetwork_EXPORT Precision FindPrecision(const std::string & name);
+
+/** "fp32", ... */
+GigapixelNetwork_EXPORT std::string GetName(Precision precision);
 
 } // namespace gigapixel
 

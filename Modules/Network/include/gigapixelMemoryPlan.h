@@ -2,6 +2,7 @@
 #ifndef gigapixelMemoryPlan_h
 #define gigapixelMemoryPlan_h
 
+#include "gigapixelDevice.h"
 #include "gigapixelNetworkDescription.h"
 
 namespace gigapixel
@@ -30,13 +31,15 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::int64_t tileSize{ 0 };      ///< side of a tile's core; 0 for Whole
   int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
   std::int64_t numberOfTiles{ 0 };
-  std::int64_t peakBytes{ 0 }; ///< estimate
+  std::int64_t peakBytes{ 0 };   ///< estimate
+  std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles; 0 for Whole
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
 
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048, or smaller where the budget forces it
+   * \param precision how a GPU stores maps; the CPU takes the same for all of them
    * \throw std::runtime_error when even one tile does not fit, with the least budget that would do. */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
@@ -44,7 +47,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
                          Strategy                   strategy,
                          std::int64_t               budget,
                          int                        threads,
-                         std::int64_t               tileSize = 0);
+                         std::int64_t               tileSize = 0,
+                         Precision                  precision = Precision::Float);
 };
 
 } // namespace gigapixel

@@ -4,12 +4,17 @@
 #include "gigapixelLaunch.h"
 #include "gigapixelModuleFile.h"
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace gigapixel
 {
 namespace
 {
+
+/** In the order of Precision, as far as users may ask for them. */
+constexpr const char * PrecisionNames[] = { "fp32", "tf32", "bf16", "fp16" };
 
 /** Null where it does not load. */
 const DeviceModule *
@@ -40,18 +45,36 @@ CountDevices(std::string & problem)
 
 } // namespace
 
-Device
-Device::Find(const std::string & name)
+Precision
+FindPrecision(const std::string & name)
 {
+  const auto found = std::find(std::begin(PrecisionNames), std::end(PrecisionNames), name);
+  if (found == std::end(PrecisionNames))
+  {
+    throw std::invalid_argument("there is no precision \"" + name + "\": fp32, tf32, bf16 or fp16");
+  }
+  return static_cast<Precision>(found - std::begin(PrecisionNames));
+}
+
+std::string
+GetName(Precision precision)
+{
+  return precision == Precision::Double ? "fp64" : PrecisionNames[static_cast<int>(precision)];
+}
+
+Device
+Device::Find(const std::string & name, const std::string & precisionName)
+{
+  const Precision precision = FindPrecision(precisionName);
   if (name == "cpu")
   {
-    return {};
+    return { -1, precision };
   }
   std::string problem;
   const int   devices = name == "auto" || name.compare(0, 4, "cuda") == 0 ? CountDevices(problem) : 0;
   if (name == "auto")
   {
-    return devices > 0 ? Find("cuda") : Device{};
+    return Find(devices > 0 ? "cuda" : "cpu", precisionName);
   }
   const std::string number = name == "cuda" ? std::to_string(Launch::Find().localRank % std::max(1, devices))
                              : name.compare(0, 5, "cuda:") == 0 ? name.substr(5)
@@ -66,7 +89,7 @@ Device::Find(const std::string & name)
                              (problem.empty() ? "there are only " + std::to_string(devices) : problem) +
                              "; --device cpu computes without");
   }
-  return { std::stoi(number) };
+  return { std::stoi(number), precision };
 }
 
 std::vector<std::string>
@@ -90,7 +113,7 @@ Device::GetProblem()
 }
 
 std::unique_ptr<TilePasses>
-MakeCudaPasses(const NetworkDescription & network, int number)
+MakeCudaPasses(const NetworkDescription & network, Device device)
 {
   std::string                problem;
   const DeviceModule * const module = FindModule(problem);
@@ -98,7 +121,7 @@ MakeCudaPasses(const NetworkDescription & network, int number)
   {
     throw std::runtime_error(problem);
   }
-  return std::unique_ptr<TilePasses>(module->makePasses(network, number));
+  return std::unique_ptr<TilePasses>(module->makePasses(network, device));
 }
 
 } // namespace gigapixel

@@ -13,7 +13,7 @@ struct DeviceModule
   /** \param problem why there is none, if there is a reason */
   int (*countDevices)(std::string & problem);
   std::string (*describeDevice)(int number);
-  TilePasses * (*makePasses)(const NetworkDescription & network, int number);
+  TilePasses * (*makePasses)(const NetworkDescription & network, Device device);
 };
 
 } // namespace gigapixel

@@ -2,6 +2,7 @@
 #include "gigapixelLogitMap.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelStoredNumbers.h"
 #include "gigapixelTilePasses.h"
 
 #include "kernels/gigapixelMapConvolution.h"
@@ -41,26 +42,36 @@ Add(const Map & a, const Map & b, std::int64_t channels, const Map & result)
   }
 }
 
+using Rounding = void (*)(float *, std::size_t);
+
+/** Null: floats stay as they are. */
+Rounding
+GetRounding(Precision precision)
+{
+  return precision == Precision::TensorFloat32 ? &RoundTo<TensorFloat32>
+         : precision == Precision::BFloat16    ? &RoundTo<BFloat16>
+         : precision == Precision::Float16     ? &RoundTo<Float16>
+                                               : nullptr;
+}
+
 class FusedPasses : public TilePasses
 {
 public:
-  explicit FusedPasses(const NetworkDescription & network)
+  FusedPasses(const NetworkDescription & network, Precision precision)
     : m_Network(network)
     , m_Layout(GetParameterLayout(network))
     , m_Skips(GetSkips(network.layers))
     , m_Scales(GetMapScales(network.layers))
-  {
-    const Layer & last = network.layers.back();
-    m_FusedFirst = network.layers.front().kind == Layer::Kind::Convolution;
-    m_FusedLast = network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution &&
-                  last.kernel == last.stride && last.padding == 0 && last.add.empty();
-    m_End = network.layers.size() - (m_FusedLast ? 1 : 0);
-  }
+    , m_FusedFirst(network.layers.front().kind == Layer::Kind::Convolution)
+    , m_FusedLast(HasFusedLast(network))
+    , m_End(network.layers.size() - (m_FusedLast ? 1 : 0))
+    , m_Round(GetRounding(precision))
+  {}
 
   void
   SetParameters(const std::vector<double> & parameters) override
   {
-    m_Values.assign(parameters.begin(), parameters.end());
+    m_Values = RoundWeights(m_Layout, parameters, m_Round);
   }
 
   void
@@ -69,6 +80,7 @@ public:
     Maps maps = Forward(data, true);
     sum.gradient.resize(m_Values.size());
     const Map gradient = m_FusedLast ? FusedLoss(data, maps, terms, sum) : PlainLoss(data, maps, terms, sum);
+    Round(gradient, m_End - 1);
     Backward(data, maps, gradient, sum.gradient);
   }
 
@@ -154,6 +166,16 @@ private:
 
   // Layers ------------------------------------------------------------------------------------------------------------
 
+  /** What the precision keeps of a map like the output of layer i, or its gradient. */
+  void
+  Round(const Map & map, std::size_t i) const
+  {
+    if (m_Round)
+    {
+      m_Round(map.values, m_Network.layers[i].outputChannels * map.channelStride);
+    }
+  }
+
   /** The layer as a convolution, or as a transposed one. */
   Convolution
   GetConvolution(std::size_t i) const
@@ -229,12 +251,14 @@ private:
     {
       const Map output = TakeOutput(data, i);
       Convolve(i, data, i == 0 ? maps.input : maps.outputs[i - 1], output);
+      Round(output, i);
       maps.activated[i] = output;
       maps.outputs[i] = output;
       if (m_Skips[i] >= 0)
       {
         maps.outputs[i] = keep ? TakeOutput(data, i) : output;
         Add(output, maps.outputs[m_Skips[i]], m_Network.layers[i].outputChannels, maps.outputs[i]);
+        Round(maps.outputs[i], i);
       }
       if (!keep)
       {
@@ -331,6 +355,7 @@ private:
       if (skipGradients[i].values != nullptr)
       {
         Add(gradient, skipGradients[i], channels, gradient);
+        Round(gradient, i);
         data.maps.Release(skipGradients[i]);
       }
       if (m_Skips[i] >= 0)
@@ -358,6 +383,7 @@ private:
     if (skip.values != nullptr)
     {
       Add(skip, gradient, channels, skip);
+      Round(skip, i);
       return;
     }
     skip = TakeOutput(data, i);
@@ -393,6 +419,7 @@ private:
     {
       before = TakeOutput(data, i - 1);
       (plain ? kernels::ConvolveMapTransposed : kernels::ConvolveMap)(out, back, before);
+      Round(before, i - 1);
     }
     data.maps.Release(gradient);
     return before;
@@ -402,18 +429,19 @@ private:
   const std::vector<ParameterPlace> m_Layout;
   const std::vector<int>            m_Skips;
   const std::vector<MapScale>       m_Scales;
-  bool                              m_FusedFirst{ false };
-  bool                              m_FusedLast{ false };
-  std::size_t                       m_End{ 0 }; ///< layers that Forward() computes
+  const bool                        m_FusedFirst;
+  const bool                        m_FusedLast;
+  const std::size_t                 m_End; ///< layers that Forward() computes
+  const Rounding                    m_Round;
   std::vector<float>                m_Values;
 };
 
 } // namespace
 
 std::unique_ptr<TilePasses>
-MakeFusedPasses(const NetworkDescription & network)
+MakeFusedPasses(const NetworkDescription & network, Precision precision)
 {
-  return std::make_unique<FusedPasses>(network);
+  return std::make_unique<FusedPasses>(network, precision);
 }
 
 } // namespace gigapixel

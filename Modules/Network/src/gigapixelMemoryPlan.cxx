@@ -1,8 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelNetworkGeometry.h"
+#include "gigapixelParameterLayout.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelWorkers.h"
+
+#include "device/gigapixelDeviceKernels.h"
 
 #include <algorithm>
 #include <fstream>
@@ -62,10 +65,9 @@ MapBytes
 GetMapBytes(const NetworkDescription & network, bool fused)
 {
   const std::vector<MapScale> scales = GetMapScales(network.layers);
-  const bool                  fusedLast =
-    fused && network.layers.back().kind == Layer::Kind::TransposedConvolution && network.layers.back().add.empty();
-  MapBytes bytes;
-  double   before = fused ? 0 : 4.0 * network.channels;
+  const bool                  fusedLast = fused && HasFusedLast(network);
+  MapBytes                    bytes;
+  double                      before = fused ? 0 : 4.0 * network.channels;
   bytes.sum = before;
   for (std::size_t i = 0; i < scales.size(); ++i)
   {
@@ -118,6 +120,39 @@ GetWholeBytesPerPixel(const NetworkDescription & network)
   return network.channels + 1.0 + 3 * (maps.sum + maps.greatest);
 }
 
+/** Of the maps that a GPU stores, per pixel: those of the layers, before and after a skip, and their gradients. */
+double
+GetDeviceMapBytes(const NetworkDescription & network, Purpose purpose, Precision precision)
+{
+  const std::vector<MapScale> scales = GetMapScales(network.layers);
+  const std::size_t           end = scales.size() - (HasFusedLast(network) ? 1 : 0);
+  const bool                  half = precision == Precision::BFloat16 || precision == Precision::Float16;
+  double                      values = 0;
+  for (std::size_t i = 0; i < end; ++i)
+  {
+    const double side = static_cast<double>(scales[i].numerator) / scales[i].denominator;
+    const int    maps = 1 + (network.layers[i].add.empty() ? 0 : 1) + (purpose == Purpose::Training ? 1 : 0);
+    values += maps * network.layers[i].outputChannels * side * side;
+  }
+  return (half ? 2 : 4) * values;
+}
+
+/** Of the partial sums of a GPU's threads. */
+std::int64_t
+GetDeviceSumBytes(const NetworkDescription & network, Purpose purpose)
+{
+  const std::int64_t stride = HasFusedLast(network) ? network.layers.back().stride : 1;
+  const std::int64_t scores = 1 + 3 * network.GetNumberOfClasses() + 2 * network.GetNumberOfOutputChannels();
+  std::size_t        weights = 0;
+  for (const ParameterPlace & place : GetParameterLayout(network))
+  {
+    weights = std::max(weights, place.numberOfWeights);
+  }
+  return purpose == Purpose::Inference
+           ? 0
+           : device::MaximumSlices * (8 * (stride * stride + 1) * scores + 4 * static_cast<std::int64_t>(weights));
+}
+
 std::string
 InMegabytes(std::int64_t bytes)
 {
@@ -127,10 +162,11 @@ InMegabytes(std::int64_t bytes)
 class Planner
 {
 public:
-  Planner(const NetworkDescription & network, Size image, Purpose purpose)
+  Planner(const NetworkDescription & network, Size image, Purpose purpose, Precision precision)
     : m_Network(network)
     , m_Image(image)
     , m_Purpose(purpose)
+    , m_Precision(precision)
     , m_Base(GetResidentBytes() + StartBytes)
   {}
 
@@ -146,6 +182,7 @@ public:
     plan.numberOfTiles = grid.GetNumberOfTiles();
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, plan.numberOfTiles, fitting }));
     plan.peakBytes = m_Base + plan.tilesInFlight * tile;
+    plan.deviceBytes = plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() / OperationsPerSecond;
     return plan;
   }
@@ -174,20 +211,35 @@ private:
            static_cast<double>(m_Image.height);
   }
 
-  std::int64_t
-  GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
+  /** Pixels of a window. */
+  double
+  GetTilePixels(const TileGrid & grid, std::int64_t tileSize) const
   {
     const std::int64_t side = tileSize + 2 * m_Network.GetHalo();
     const Size         canvas = grid.GetCanvas();
-    const double       pixels =
-      static_cast<double>(std::min(side, canvas.width)) * static_cast<double>(std::min(side, canvas.height));
+    return static_cast<double>(std::min(side, canvas.width)) * static_cast<double>(std::min(side, canvas.height));
+  }
+
+  std::int64_t
+  GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
+  {
+    const double       pixels = GetTilePixels(grid, tileSize);
     const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
     return WorkerBytes + gradients + static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * pixels);
+  }
+
+  std::int64_t
+  GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
+  {
+    // Pixels, and classes or labels.
+    const double bytes = m_Network.channels + 1 + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
+    return GetDeviceSumBytes(m_Network, m_Purpose) + static_cast<std::int64_t>(bytes * GetTilePixels(grid, tileSize));
   }
 
   const NetworkDescription & m_Network;
   const Size                 m_Image;
   const Purpose              m_Purpose;
+  const Precision            m_Precision;
   const std::int64_t         m_Base;
 };
 
@@ -208,9 +260,10 @@ MemoryPlan::Make(const NetworkDescription & network,
                  Strategy                   strategy,
                  std::int64_t               budget,
                  int                        threads,
-                 std::int64_t               tileSize)
+                 std::int64_t               tileSize,
+                 Precision                  precision)
 {
-  const Planner      planner(network, image, purpose);
+  const Planner      planner(network, image, purpose, precision);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   if (strategy != Strategy::Streamed)
   {

@@ -73,6 +73,14 @@ GetSkips(const std::vector<Layer> & layers)
   return skips;
 }
 
+bool
+HasFusedLast(const NetworkDescription & network)
+{
+  const Layer & last = network.layers.back();
+  return network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution && last.kernel == last.stride &&
+         last.padding == 0 && last.add.empty();
+}
+
 std::int64_t
 GetCanvasStride(const std::vector<Layer> & layers)
 {

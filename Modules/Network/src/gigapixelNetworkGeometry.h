@@ -26,6 +26,10 @@ GigapixelNetwork_EXPORT std::vector<MapScale> GetMapScales(const std::vector<Lay
 /** Index of the layer that each layer adds; -1: none. The description has been validated. */
 GigapixelNetwork_EXPORT std::vector<int> GetSkips(const std::vector<Layer> & layers);
 
+/** Whether the last layer is a transposed convolution whose kernel is its stride, without padding and skip, behind
+ * another layer: its logits are then computed with the loss, without a map of them. */
+GigapixelNetwork_EXPORT bool HasFusedLast(const NetworkDescription & network);
+
 /** Least canvas: every map of a canvas that is a multiple of it has a whole number of pixels. */
 std::int64_t GetCanvasStride(const std::vector<Layer> & layers);
 

@@ -21,6 +21,22 @@ GetParameterLayout(const NetworkDescription & network)
   return layout;
 }
 
+std::vector<float>
+RoundWeights(const std::vector<ParameterPlace> & layout,
+             const std::vector<double> &         parameters,
+             void (*round)(float *, std::size_t))
+{
+  std::vector<float> values(parameters.begin(), parameters.end());
+  for (const ParameterPlace & place : layout)
+  {
+    if (round)
+    {
+      round(values.data() + place.weight, place.numberOfWeights);
+    }
+  }
+  return values;
+}
+
 std::vector<double>
 ToArray(const Model & model)
 {

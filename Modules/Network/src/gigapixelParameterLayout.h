@@ -19,6 +19,12 @@ struct ParameterPlace
 
 GigapixelNetwork_EXPORT std::vector<ParameterPlace> GetParameterLayout(const NetworkDescription & network);
 
+/** The parameters as floats, and the weights among them, but not the biases, as a precision keeps them.
+ * \param round (values, number) rounds in place; null: nothing is rounded */
+GigapixelNetwork_EXPORT std::vector<float> RoundWeights(const std::vector<ParameterPlace> & layout,
+                                                        const std::vector<double> &         parameters,
+                                                        void (*round)(float *, std::size_t));
+
 GigapixelNetwork_EXPORT std::vector<double> ToArray(const Model & model);
 
 GigapixelNetwork_EXPORT std::map<std::string, Parameter> ToParameters(const NetworkDescription &  network,

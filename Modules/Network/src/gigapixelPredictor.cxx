@@ -11,12 +11,7 @@ struct Predictor::Implementation
 {
   Implementation(const Model & model, int threads, Device device)
     : model(model)
-    , network(model.network,
-              model.tileSize,
-              gigapixel::GetNumberOfThreads(threads),
-              Precision::Float,
-              Path::Fused,
-              device)
+    , network(model.network, model.tileSize, gigapixel::GetNumberOfThreads(threads), device)
   {}
 
   Model           model;

@@ -58,12 +58,11 @@ Measure(std::atomic<std::int64_t> & sum, const TWork & work)
 StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  std::int64_t               tileSize,
                                  int                        tilesInFlight,
-                                 Precision                  precision,
-                                 Path                       path,
-                                 Device                     device)
+                                 Device                     device,
+                                 Path                       path)
   : m_Network(network)
   , m_TileSize(tileSize)
-  , m_Tiles(network, precision, path, device)
+  , m_Tiles(network, device, path)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
 {}

@@ -26,9 +26,8 @@ public:
   StreamedNetwork(const NetworkDescription & network,
                   std::int64_t               tileSize,
                   int                        tilesInFlight,
-                  Precision                  precision = Precision::Float,
-                  Path                       path = Path::Fused,
-                  Device                     device = {});
+                  Device                     device = {},
+                  Path                       path = Path::Fused);
 
   void SetParameters(const std::vector<double> & parameters);
 

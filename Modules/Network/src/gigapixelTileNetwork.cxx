@@ -2,15 +2,56 @@
 #include "gigapixelTileNetwork.h"
 #include "gigapixelTilePasses.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace gigapixel
 {
+namespace
+{
 
-TileNetwork::TileNetwork(const NetworkDescription & network, Precision precision, Path path, Device device)
+/** The greatest power of two with which no gradient of a logit is greater than 256 (a map's is a sum of some). */
+double
+GetLossScale(const LossTerms & terms)
+{
+  double greatest = 0;
+  for (const auto * values : { &terms.weights, &terms.slopes, &terms.offsets })
+  {
+    for (const double value : *values)
+    {
+      greatest = std::max(greatest, std::abs(value));
+    }
+  }
+  return greatest > 0 ? std::exp2(8 - std::ceil(std::log2(greatest))) : 1;
+}
+
+/** Those of `scale` times the loss. */
+LossTerms
+Scale(LossTerms terms, double scale)
+{
+  for (auto * values : { &terms.weights, &terms.slopes, &terms.offsets })
+  {
+    std::transform(values->begin(), values->end(), values->begin(), [scale](double value) { return value * scale; });
+  }
+  return terms;
+}
+
+bool
+IsFinite(const std::vector<double> & values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+} // namespace
+
+TileNetwork::TileNetwork(const NetworkDescription & network, Device device, Path path)
+  : m_Precision(device.precision)
 {
   network.Validate();
-  m_Passes = precision != Precision::Float || path == Path::Stock ? MakeStockPasses(network, precision)
-             : device.cuda >= 0                                   ? MakeCudaPasses(network, device.cuda)
-                                                                  : MakeFusedPasses(network);
+  m_Passes = device.precision == Precision::Double || path == Path::Stock ? MakeStockPasses(network, device.precision)
+             : device.cuda >= 0                                           ? MakeCudaPasses(network, device)
+                                                                          : MakeFusedPasses(network, device.precision);
 }
 
 TileNetwork::~TileNetwork() = default;
@@ -24,7 +65,27 @@ TileNetwork::SetParameters(const std::vector<double> & parameters)
 void
 TileNetwork::AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const
 {
-  m_Passes->AddGradient(data, terms, sum);
+  if (m_Precision != Precision::Float16)
+  {
+    return m_Passes->AddGradient(data, terms, sum);
+  }
+  double       scale = GetLossScale(terms);
+  const double least = scale * 0x1p-40;
+  LossGradient found;
+  m_Passes->AddGradient(data, Scale(terms, scale), found);
+  while (!IsFinite(found.gradient) && std::isfinite(found.loss) && scale > least)
+  {
+    scale /= 16;
+    found = LossGradient{};
+    m_Passes->AddGradient(data, Scale(terms, scale), found);
+  }
+  for (double & value : found.gradient)
+  {
+    value /= scale;
+  }
+  found.loss = IsFinite(found.gradient) ? found.loss / scale : std::numeric_limits<double>::quiet_NaN();
+  found.weight /= terms.IsDice() ? 1 : scale;
+  sum.Add(found);
 }
 
 void

@@ -11,17 +11,10 @@
 namespace gigapixel
 {
 
-/** Double is for tests: every layer through LibTorch's own operations. */
-enum class Precision
-{
-  Float,
-  Double
-};
-
 /** Which operations compute the layers. */
 enum class Path
 {
-  Fused, ///< our kernels, on any device; where the precision is Double, LibTorch's operations
+  Fused, ///< our kernels, on any device; where its precision is Double, LibTorch's operations
   Stock  ///< LibTorch's operations: the reference
 };
 
@@ -65,14 +58,16 @@ class TilePasses;
 /** \class TileNetwork
  * \brief Forward and backward pass of a network through one tile, in the calling thread.
  *
- * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own. */
+ * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own.
+ *
+ * In fp16 the gradient of a tile is computed for a multiple of its loss, a power of two, so that small gradients are
+ * not lost (Micikevicius et al., Mixed Precision Training, ICLR 2018): with that which makes no logit's gradient
+ * greater than 256, and, if a map's gradient does not hold the result, again for a sixteenth until it does. It depends
+ * on nothing but the tile and the weights, so that a run needs no state of it, and no step is left out. */
 class GigapixelNetwork_EXPORT TileNetwork
 {
 public:
-  TileNetwork(const NetworkDescription & network,
-              Precision                  precision = Precision::Float,
-              Path                       path = Path::Fused,
-              Device                     device = {});
+  explicit TileNetwork(const NetworkDescription & network, Device device = {}, Path path = Path::Fused);
   ~TileNetwork();
 
   /** \param parameters as in ParameterLayout */
@@ -90,6 +85,7 @@ public:
   void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;
 
 private:
+  Precision                   m_Precision;
   std::unique_ptr<TilePasses> m_Passes;
 };
 

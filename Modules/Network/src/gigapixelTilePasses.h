@@ -20,14 +20,14 @@ public:
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 };
 
-/** Our kernels, in float. */
-std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network);
+/** Our kernels. */
+std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network, Precision precision);
 
-/** LibTorch's operations. */
+/** LibTorch's operations, in float or double. */
 std::unique_ptr<TilePasses> MakeStockPasses(const NetworkDescription & network, Precision precision);
 
-/** Our kernels on a GPU, in float. \param number of the GPU \throw std::runtime_error it cannot be used */
-std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, int number);
+/** Our kernels on a GPU. \throw std::runtime_error it cannot be used */
+std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, Device device);
 
 } // namespace gigapixel
 

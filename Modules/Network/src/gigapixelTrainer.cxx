@@ -104,10 +104,11 @@ Trainer::Implementation::MakePlan()
   all.insert(all.end(), validation.begin(), validation.end());
   const auto largest = std::max_element(
     all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
+  const bool floats = options.device.precision == Precision::Float;
   plan = MemoryPlan::Make(network,
                           largest->pixels->GetSize(),
                           Purpose::Training,
-                          options.strategy,
+                          options.strategy == Strategy::Automatic && !floats ? Strategy::Streamed : options.strategy,
                           options.memory,
                           options.threads,
                           options.tileSize);
@@ -151,8 +152,7 @@ Trainer::Implementation::Prepare()
     options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
   }
   AgreeOnPlan();
-  streamed = std::make_unique<StreamedNetwork>(
-    network, plan.tileSize, plan.tilesInFlight, Precision::Float, Path::Fused, options.device);
+  streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight, options.device);
   kept.empty() ? Begin() : Resume(checkpoint, file);
 }
 

@@ -55,6 +55,10 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the number of images per step must be at least 1");
   }
+  if (options.strategy == Strategy::Whole && options.device.precision != Precision::Float)
+  {
+    refuse("an image in one piece is computed in fp32 only: for " + GetName(options.device.precision) + ", stream it");
+  }
   if (options.earlyStopping > 0 && validation.empty())
   {
     refuse("early stopping needs validation samples");
@@ -117,6 +121,7 @@ DescribeTraining(const NetworkDescription &  network,
                                      { "augmentation", options.augment },
                                      { "seed", options.seed },
                                      { "strategy", plan.strategy == Strategy::Whole ? "whole" : "streamed" },
+                                     { "precision", GetName(options.device.precision) },
                                      { "tile size", plan.tileSize },
                                      { "microns per pixel", micronsPerPixel },
                                      { "training samples", ToJson(training) },

@@ -106,8 +106,14 @@ MakePlan(const NetworkDescription & network,
   const std::int64_t slide = GetSlideBytes(values, network, image, purpose, threads);
   try
   {
-    MemoryPlan plan = MemoryPlan::Make(
-      network, image, purpose, strategy, GetEngineBudget(values, network, image, purpose, threads), threads, tileSize);
+    MemoryPlan plan = MemoryPlan::Make(network,
+                                       image,
+                                       purpose,
+                                       strategy,
+                                       GetEngineBudget(values, network, image, purpose, threads),
+                                       threads,
+                                       tileSize,
+                                       FindPrecision(values.GetText("precision")));
     plan.peakBytes += slide;
     return plan;
   }

@@ -40,6 +40,7 @@ DescribePlan(const NetworkDescription & network,
     row["tiles"] = plan.numberOfTiles;
     row["tilesInFlight"] = plan.tilesInFlight;
     row["peakBytes"] = plan.peakBytes;
+    row["deviceBytes"] = plan.deviceBytes;
     const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
     row["seconds"] =
       (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::max(1, session.GetThreads());
@@ -77,7 +78,7 @@ Format(const JSON & json)
     if (row["tileSize"] != 0)
     {
       text += row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " + row["tilesInFlight"].dump() +
-              " at a time";
+              " at a time; of a GPU " + FormatBytes(row["deviceBytes"].get<double>());
     }
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
   }

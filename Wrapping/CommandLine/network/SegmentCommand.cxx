@@ -174,6 +174,7 @@ struct Pipeline
     network->SetModel(segmentation.model);
     network->SetThreshold(segmentation.values.GetNumber("threshold"));
     network->SetDevice(segmentation.values.GetText("device"));
+    network->SetPrecision(segmentation.values.GetText("precision"));
     network->SetRanks(segmentation.ranks);
     const auto size = segmentation.region.GetSize();
     network->SetMemoryLimit(static_cast<itk::SizeValueType>(
@@ -365,7 +366,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   const auto  names = values.GetTexts("SLIDE");
   const auto  slides = FindSlides(names);
   const Model model = LoadModel(values);
-  Device::Find(values.GetText("device")); // said before slides are opened
+  Device::Find(values.GetText("device"), values.GetText("precision")); // said before slides are opened
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))

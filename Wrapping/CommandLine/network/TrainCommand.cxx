@@ -116,6 +116,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetLearningRate(values.GetNumber("learning-rate"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
   trainer.SetDevice(values.GetText("device"));
+  trainer.SetPrecision(values.GetText("precision"));
   trainer.SetImagesPerStep(static_cast<int>(values.GetInteger("images-per-step")));
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
@@ -263,7 +264,7 @@ Describe(const Outcome &        outcome,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  Device::Find(values.GetText("device")); // said before slides are opened
+  Device::Find(values.GetText("device"), values.GetText("precision")); // said before slides are opened
   CheckInputFile(values.GetText("cohort"));
   const Cohort cohort = Cohort::Load(values.GetText("cohort"));
   for (const std::string & warning : cohort.warnings)

@@ -168,6 +168,16 @@ ComputingDevice()
 }
 
 Argument
+NumberPrecision()
+{
+  return Choice("precision",
+                { "fp32", "tf32", "bf16", "fp16" },
+                "fp32",
+                "How maps, their gradients and weights are kept; sums stay fp32 or finer. bf16 and fp16 (with loss "
+                "scaling) halve a GPU's maps; the CPU rounds alike, which saves it nothing.");
+}
+
+Argument
 Memory()
 {
   return Argument{

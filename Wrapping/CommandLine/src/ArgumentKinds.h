@@ -68,6 +68,8 @@ GigapixelCommandLine_EXPORT Argument CacheLimit();
 
 GigapixelCommandLine_EXPORT Argument ComputingDevice();
 
+GigapixelCommandLine_EXPORT Argument NumberPrecision();
+
 GigapixelCommandLine_EXPORT Argument TileSize();
 
 GigapixelCommandLine_EXPORT Argument Overwrite();

@@ -108,6 +108,7 @@ Train()
              1,
              "Factor on the learning rate after an epoch without a better validation loss."),
       ComputingDevice(),
+      NumberPrecision(),
       Integer("images-per-step", "1", 1, 1000000, "Slides (or regions) whose mean gradient makes one step."),
       Integer(
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
@@ -168,6 +169,7 @@ Segment()
         "Make holes in the object part of it, whatever their size, as label does; a network cannot see that a hole "
         "wider than its reach (32 µm for remedios2023) is one. For two classes, without --probability."),
       ComputingDevice(),
+      NumberPrecision(),
       Memory(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
@@ -353,7 +355,7 @@ Plan()
     "memory that a slide will take",
     "Shows for training and inference what each strategy would take before anything is started: tiles, their number, "
     "estimated peak memory of the process.",
-    { slide, size, Network(), Level(), LevelResolution(), SlideResolution(), TileSize(), Memory() },
+    { slide, size, Network(), Level(), LevelResolution(), SlideResolution(), NumberPrecision(), TileSize(), Memory() },
     { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
     true
   };

@@ -74,12 +74,6 @@ struct CudaDevice
       Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, m_Stream), "copying from it");
     }
 
-    void
-    Clear(void * memory, std::size_t bytes)
-    {
-      Check(cudaMemsetAsync(memory, 0, bytes, m_Stream), "clearing memory");
-    }
-
     template <typename TKernel>
     void
     Run(const TKernel & kernel)
@@ -120,9 +114,9 @@ DescribeDevice(int number)
 }
 
 TilePasses *
-MakePasses(const NetworkDescription & network, int number)
+MakePasses(const NetworkDescription & network, Device device)
 {
-  return new DevicePasses<CudaDevice>(network, CudaDevice{ number });
+  return MakeDevicePasses(network, CudaDevice{ device.cuda }, device.precision).release();
 }
 
 } // namespace

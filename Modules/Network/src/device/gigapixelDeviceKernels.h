@@ -6,14 +6,13 @@
 #ifndef gigapixelDeviceKernels_h
 #define gigapixelDeviceKernels_h
 
+#include "gigapixelStoredNumbers.h"
+
 #include <cmath>
-#include <cstdint>
 
 #ifdef __CUDACC__
-#  define GIGAPIXEL_DEVICE __host__ __device__
 #  define GIGAPIXEL_UNROLL _Pragma("unroll")
 #else
-#  define GIGAPIXEL_DEVICE
 #  define GIGAPIXEL_UNROLL
 #endif
 
@@ -40,10 +39,11 @@ GetNumberOfSlices(std::int64_t rows)
   return (rows + GetRowsPerSlice(rows) - 1) / GetRowsPerSlice(rows);
 }
 
-/** Planar map of floats. */
+/** Planar map; T is what the precision stores, all arithmetic is float's. */
+template <typename T>
 struct Map
 {
-  float *      values{ nullptr };
+  T *          values{ nullptr };
   int          channels{ 0 };
   std::int64_t height{ 0 };
   std::int64_t width{ 0 };
@@ -53,10 +53,15 @@ struct Map
   {
     return channels * height * width;
   }
-  GIGAPIXEL_DEVICE float &
+  GIGAPIXEL_DEVICE float
   At(int channel, std::int64_t y, std::int64_t x) const
   {
-    return values[(channel * height + y) * width + x];
+    return static_cast<float>(values[(channel * height + y) * width + x]);
+  }
+  GIGAPIXEL_DEVICE void
+  Set(int channel, std::int64_t y, std::int64_t x, float value) const
+  {
+    values[(channel * height + y) * width + x] = T(value);
   }
 };
 
@@ -87,13 +92,14 @@ struct Filter
   bool          relu{ false };
 };
 
-/** A strided convolution of pixels or of a map; weight [out][in][kernel][kernel]. */
-template <typename TInput>
-struct Convolve
+/** What both kinds of convolution have in common: a thread has a block of channels of one output pixel. The input is
+ * Pixels or a Map. */
+template <typename TInput, typename T>
+struct BlockOfChannels
 {
   TInput input;
   Filter filter;
-  Map    output;
+  Map<T> output;
   bool   accumulate; ///< add to what the output holds
 
   GIGAPIXEL_DEVICE std::int64_t
@@ -101,113 +107,120 @@ struct Convolve
   {
     return (output.channels + Block - 1) / Block * output.height * output.width;
   }
-
-  GIGAPIXEL_DEVICE void
-  operator()(std::int64_t thread) const
+  GIGAPIXEL_DEVICE std::int64_t
+                   GetX(std::int64_t thread) const
   {
-    const std::int64_t x = thread % output.width;
-    const std::int64_t y = thread / output.width % output.height;
-    const int          first = static_cast<int>(thread / output.width / output.height) * Block;
-    const std::int64_t taps = static_cast<std::int64_t>(filter.kernel) * filter.kernel;
-    const std::int64_t outputStep = input.channels * taps;
-    float              sum[Block] = {};
-    for (int ky = 0; ky < filter.kernel; ++ky)
-    {
-      const std::int64_t iy = y * filter.stride - filter.padding + ky;
-      for (int kx = 0; kx < filter.kernel && iy >= 0 && iy < input.height; ++kx)
-      {
-        const std::int64_t ix = x * filter.stride - filter.padding + kx;
-        for (int c = 0; c < input.channels && ix >= 0 && ix < input.width; ++c)
-        {
-          const float   value = input.At(c, iy, ix);
-          const float * weight = filter.weight + first * outputStep + c * taps + ky * filter.kernel + kx;
-          GIGAPIXEL_UNROLL
-          for (int b = 0; b < Block; ++b)
-          {
-            sum[b] += first + b < output.channels ? value * weight[b * outputStep] : 0.0f;
-          }
-        }
-      }
-    }
-    Write(output, filter, first, y, x, sum, accumulate);
+    return thread % output.width;
+  }
+  GIGAPIXEL_DEVICE std::int64_t
+                   GetY(std::int64_t thread) const
+  {
+    return thread / output.width % output.height;
+  }
+  GIGAPIXEL_DEVICE int
+  GetFirstChannel(std::int64_t thread) const
+  {
+    return static_cast<int>(thread / output.width / output.height) * Block;
   }
 
-  static GIGAPIXEL_DEVICE void
-  Write(const Map &    output,
-        const Filter & filter,
-        int            first,
-        std::int64_t   y,
-        std::int64_t   x,
-        const float *  sum,
-        bool           accumulate)
+  /** One tap of one input channel. \param step from one output channel's weight to the next one's */
+  GIGAPIXEL_DEVICE void
+  AddProducts(int first, float value, const float * weight, std::int64_t step, float * sum) const
   {
+    GIGAPIXEL_UNROLL
+    for (int b = 0; b < Block; ++b)
+    {
+      sum[b] += first + b < output.channels ? value * weight[b * step] : 0.0f;
+    }
+  }
+
+  GIGAPIXEL_DEVICE void
+  Write(std::int64_t thread, const float * sum) const
+  {
+    const std::int64_t x = GetX(thread), y = GetY(thread);
+    const int          first = GetFirstChannel(thread);
     GIGAPIXEL_UNROLL
     for (int b = 0; b < Block; ++b)
     {
       if (first + b < output.channels)
       {
-        float &     target = output.At(first + b, y, x);
-        const float value = sum[b] + (filter.bias ? filter.bias[first + b] : 0.0f) + (accumulate ? target : 0.0f);
-        target = filter.relu && value < 0 ? 0.0f : value;
+        const float value =
+          sum[b] + (filter.bias ? filter.bias[first + b] : 0.0f) + (accumulate ? output.At(first + b, y, x) : 0.0f);
+        output.Set(first + b, y, x, filter.relu && value < 0 ? 0.0f : value);
       }
     }
   }
 };
 
-/** A transposed convolution of a map, as each output pixel sees it; weight [in][out][kernel][kernel]. */
-struct ConvolveTransposed
+/** A strided convolution; weight [out][in][kernel][kernel]. */
+template <typename TInput, typename T>
+struct Convolve : BlockOfChannels<TInput, T>
 {
-  Map    input;
-  Filter filter;
-  Map    output;
-  bool   accumulate;
-
-  GIGAPIXEL_DEVICE std::int64_t
-                   Threads() const
-  {
-    return (output.channels + Block - 1) / Block * output.height * output.width;
-  }
-
   GIGAPIXEL_DEVICE void
   operator()(std::int64_t thread) const
   {
-    const std::int64_t x = thread % output.width;
-    const std::int64_t y = thread / output.width % output.height;
-    const int          first = static_cast<int>(thread / output.width / output.height) * Block;
+    const TInput &     input = this->input;
+    const Filter &     filter = this->filter;
+    const int          first = this->GetFirstChannel(thread);
     const std::int64_t taps = static_cast<std::int64_t>(filter.kernel) * filter.kernel;
+    const std::int64_t step = input.channels * taps;
     float              sum[Block] = {};
-    const int          ky0 = static_cast<int>((y + filter.padding) % filter.stride);
-    const int          kx0 = static_cast<int>((x + filter.padding) % filter.stride);
-    for (int ky = ky0; ky < filter.kernel; ky += filter.stride)
+    for (int ky = 0; ky < filter.kernel; ++ky)
     {
-      const std::int64_t iy = (y + filter.padding - ky) / filter.stride;
-      for (int kx = kx0; kx < filter.kernel && y + filter.padding >= ky && iy < input.height; kx += filter.stride)
+      const std::int64_t iy = this->GetY(thread) * filter.stride - filter.padding + ky;
+      for (int kx = 0; kx < filter.kernel && iy >= 0 && iy < input.height; ++kx)
       {
-        const std::int64_t ix = (x + filter.padding - kx) / filter.stride;
-        for (int c = 0; c < input.channels && x + filter.padding >= kx && ix < input.width; ++c)
+        const std::int64_t ix = this->GetX(thread) * filter.stride - filter.padding + kx;
+        for (int c = 0; c < input.channels && ix >= 0 && ix < input.width; ++c)
         {
-          const float   value = input.At(c, iy, ix);
-          const float * weight =
-            filter.weight + (static_cast<std::int64_t>(c) * output.channels + first) * taps + ky * filter.kernel + kx;
-          GIGAPIXEL_UNROLL
-          for (int b = 0; b < Block; ++b)
-          {
-            sum[b] += first + b < output.channels ? value * weight[b * taps] : 0.0f;
-          }
+          const float * weight = filter.weight + first * step + c * taps + ky * filter.kernel + kx;
+          this->AddProducts(first, input.At(c, iy, ix), weight, step, sum);
         }
       }
     }
-    Convolve<Map>::Write(output, filter, first, y, x, sum, accumulate);
+    this->Write(thread, sum);
+  }
+};
+
+/** A transposed convolution, as each output pixel sees it; weight [in][out][kernel][kernel]. */
+template <typename TInput, typename T>
+struct ConvolveTransposed : BlockOfChannels<TInput, T>
+{
+  GIGAPIXEL_DEVICE void
+  operator()(std::int64_t thread) const
+  {
+    const TInput &     input = this->input;
+    const Filter &     filter = this->filter;
+    const int          first = this->GetFirstChannel(thread);
+    const std::int64_t taps = static_cast<std::int64_t>(filter.kernel) * filter.kernel;
+    const std::int64_t y = this->GetY(thread) + filter.padding, x = this->GetX(thread) + filter.padding;
+    float              sum[Block] = {};
+    for (int ky = static_cast<int>(y % filter.stride); ky < filter.kernel; ky += filter.stride)
+    {
+      const std::int64_t iy = (y - ky) / filter.stride;
+      for (int kx = static_cast<int>(x % filter.stride); kx < filter.kernel && y >= ky && iy < input.height;
+           kx += filter.stride)
+      {
+        const std::int64_t ix = (x - kx) / filter.stride;
+        for (int c = 0; c < input.channels && x >= kx && ix < input.width; ++c)
+        {
+          const std::int64_t channel = static_cast<std::int64_t>(c) * this->output.channels + first;
+          const float *      weight = filter.weight + channel * taps + ky * filter.kernel + kx;
+          this->AddProducts(first, input.At(c, iy, ix), weight, taps, sum);
+        }
+      }
+    }
+    this->Write(thread, sum);
   }
 };
 
 /** Partial sums of the weights' gradient: partial[slice][small channel][large channel][kernel][kernel]. A convolution
  * leads from the large map to the small one; a transposed one from the small to the large. */
-template <typename TLarge>
+template <typename TLarge, typename TSmall>
 struct WeightGradient
 {
   TLarge  large;
-  Map     small;
+  TSmall  small;
   int     kernel;
   int     stride;
   int     padding;
@@ -254,10 +267,11 @@ struct WeightGradient
 };
 
 /** The gradient in front of a ReLU, in place, and partial sums of the bias' gradient: partial[row][channel]. */
+template <typename T>
 struct CloseReLU
 {
-  Map     activated; ///< no values: there is no ReLU
-  Map     gradient;
+  Map<T>  activated; ///< no values: there is no ReLU
+  Map<T>  gradient;
   float * partial;
 
   GIGAPIXEL_DEVICE std::int64_t
@@ -274,47 +288,52 @@ struct CloseReLU
     float              sum = 0;
     for (std::int64_t x = 0; x < gradient.width; ++x)
     {
-      float & value = gradient.At(channel, y, x);
-      value = activated.values && activated.At(channel, y, x) <= 0 ? 0.0f : value;
-      sum += value;
+      if (activated.values && activated.At(channel, y, x) <= 0)
+      {
+        gradient.Set(channel, y, x, 0);
+      }
+      sum += gradient.At(channel, y, x);
     }
     partial[thread] = sum;
   }
 };
 
-/** sum[i] += partial[0][i] + partial[1][i] + ..., in this order. */
+/** sums[group][value] = partial[group][0][value] + partial[group][1][value] + ..., in this order. */
 template <typename T>
 struct AddSlices
 {
   const T *    partial;
-  std::int64_t slices;
+  std::int64_t slices; ///< of each group
   std::int64_t values;
-  double *     sum;
+  std::int64_t groups;
+  double *     sums;
 
   GIGAPIXEL_DEVICE std::int64_t
                    Threads() const
   {
-    return values;
+    return groups * values;
   }
 
   GIGAPIXEL_DEVICE void
-  operator()(std::int64_t i) const
+  operator()(std::int64_t thread) const
   {
-    double total = 0;
+    const T * first = partial + thread / values * slices * values + thread % values;
+    double    total = 0;
     for (std::int64_t slice = 0; slice < slices; ++slice)
     {
-      total += partial[slice * values + i];
+      total += first[slice * values];
     }
-    sum[i] += total;
+    sums[thread] = total;
   }
 };
 
 /** result = a + b; b without values: a copy. */
+template <typename T>
 struct Add
 {
-  Map a;
-  Map b;
-  Map result;
+  Map<T> a;
+  Map<T> b;
+  Map<T> result;
 
   GIGAPIXEL_DEVICE std::int64_t
                    Threads() const
@@ -325,7 +344,7 @@ struct Add
   GIGAPIXEL_DEVICE void
   operator()(std::int64_t i) const
   {
-    result.values[i] = a.values[i] + (b.values ? b.values[i] : 0.0f);
+    result.values[i] = T(static_cast<float>(a.values[i]) + (b.values ? static_cast<float>(b.values[i]) : 0.0f));
   }
 };
 

@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Last layer, loss and backward pass without a full-resolution map of floats, as kernels for a GPU. See
-// gigapixelDeviceKernels.h.
+// Logits, loss and its backward pass without a full-resolution map, as kernels for a GPU. See gigapixelDeviceKernels.h.
 #ifndef gigapixelDeviceLoss_h
 #define gigapixelDeviceLoss_h
 
@@ -11,10 +10,43 @@ namespace gigapixel
 namespace device
 {
 
-/** The last layer, a transposed convolution whose kernel is its stride, over the core of a tile. */
+/** LossTerms in the device's memory, per class. */
+struct Terms
+{
+  const float * weights{ nullptr }; ///< of cross-entropy; null: Dice
+  const float * slopes{ nullptr };
+  const float * offsets{ nullptr };
+
+  GIGAPIXEL_DEVICE float
+  GetSlope(int c, int truth) const
+  {
+    return offsets[c] + (c == truth ? slopes[c] : 0.0f);
+  }
+};
+
+/** A full-resolution pixel: (dy, dx) of the stride x stride ones at position (y, x) of the map. */
+struct Place
+{
+  std::int64_t y;
+  std::int64_t x;
+  int          dy;
+  int          dx;
+};
+
+/** What a pixel's probabilities have in common. */
+struct Softmax
+{
+  float greatest{ 0 }; ///< logit
+  float sum{ 0 };      ///< of exp(logit - greatest)
+  float mean{ 0 };     ///< of Dice's slopes, weighted by the probabilities
+};
+
+/** Logits of a tile's core: of the last layer, a transposed convolution whose kernel is its stride, or, without a
+ * weight, as the map holds them (stride 1, as many channels as outputs). */
+template <typename T>
 struct Logits
 {
-  Map                  map;               ///< its input
+  Map<T>               map;
   const float *        weight{ nullptr }; ///< [in][out][stride][stride]
   const float *        bias{ nullptr };
   int                  outputs{ 1 };
@@ -24,88 +56,154 @@ struct Logits
   std::int64_t         width{ 0 }; ///< of the core
   std::int64_t         height{ 0 };
   const std::uint8_t * classes{ nullptr }; ///< truth of the core
-  const float *        weights{ nullptr }; ///< of the classes
+  Terms                terms;
+
+  GIGAPIXEL_DEVICE int
+  GetTaps() const
+  {
+    return stride * stride;
+  }
+  GIGAPIXEL_DEVICE int
+  GetNumberOfClasses() const
+  {
+    return outputs == 1 ? 2 : outputs;
+  }
+  GIGAPIXEL_DEVICE Place
+  GetPlace(std::int64_t y, std::int64_t x, int tap) const
+  {
+    return { y, x, tap / stride, tap % stride };
+  }
+  GIGAPIXEL_DEVICE Place
+  GetPlaceOfPixel(std::int64_t pixel) const
+  {
+    const std::int64_t y = pixel / width + coreY, x = pixel % width + coreX;
+    return { y / stride, x / stride, static_cast<int>(y % stride), static_cast<int>(x % stride) };
+  }
 
   GIGAPIXEL_DEVICE float
-  Get(int output, std::int64_t y, std::int64_t x, int dy, int dx) const
+  GetWeight(int channel, int output, int tap) const
   {
-    const std::int64_t taps = static_cast<std::int64_t>(stride) * stride;
-    float              z = bias[output];
+    return weight ? weight[(static_cast<std::int64_t>(channel) * outputs + output) * GetTaps() + tap]
+                  : (channel == output ? 1.0f : 0.0f);
+  }
+
+  GIGAPIXEL_DEVICE float
+  Get(int output, const Place & at) const
+  {
+    if (!weight)
+    {
+      return map.At(output, at.y, at.x);
+    }
+    float z = bias[output];
     for (int c = 0; c < map.channels; ++c)
     {
-      z += map.At(c, y, x) * weight[(static_cast<std::int64_t>(c) * outputs + output) * taps + dy * stride + dx];
+      z += map.At(c, at.y, at.x) * GetWeight(c, output, at.dy * stride + at.dx);
     }
     return z;
   }
 
-  /** Truth of pixel (dy, dx) at position (y, x) of the map; -1: it takes no part. */
+  /** -1: the pixel takes no part. */
   GIGAPIXEL_DEVICE int
-  GetTruth(std::int64_t y, std::int64_t x, int dy, int dx) const
+  GetTruth(const Place & at) const
   {
-    const std::int64_t py = y * stride + dy - coreY;
-    const std::int64_t px = x * stride + dx - coreX;
+    const std::int64_t py = at.y * stride + at.dy - coreY;
+    const std::int64_t px = at.x * stride + at.dx - coreX;
     if (py < 0 || py >= height || px < 0 || px >= width)
     {
       return -1;
     }
     const int truth = classes[py * width + px];
-    return truth < (outputs == 1 ? 2 : outputs) ? truth : -1;
+    return truth < GetNumberOfClasses() ? truth : -1;
+  }
+
+  /** 1 for a logit of at least `least`; more outputs: the first of the greatest. */
+  GIGAPIXEL_DEVICE int
+  GetLabel(const Place & at, float least) const
+  {
+    float greatest = Get(0, at);
+    int   label = outputs == 1 && greatest >= least ? 1 : 0;
+    for (int o = 1; o < outputs; ++o)
+    {
+      const float z = Get(o, at);
+      label = z > greatest ? o : label;
+      greatest = z > greatest ? z : greatest;
+    }
+    return label;
+  }
+
+  /** \param truth for Dice's mean; -1: it is not wanted */
+  GIGAPIXEL_DEVICE Softmax
+  GetSoftmax(const Place & at, int truth) const
+  {
+    Softmax softmax;
+    if (outputs == 1)
+    {
+      return softmax;
+    }
+    softmax.greatest = Get(0, at);
+    for (int o = 1; o < outputs; ++o)
+    {
+      softmax.greatest = fmaxf(softmax.greatest, Get(o, at));
+    }
+    for (int o = 0; o < outputs; ++o)
+    {
+      const float e = expf(Get(o, at) - softmax.greatest);
+      softmax.sum += e;
+      softmax.mean += truth >= 0 && !terms.weights ? e * terms.GetSlope(o, truth) : 0.0f;
+    }
+    softmax.mean /= softmax.sum;
+    return softmax;
   }
 
   /** Sigmoid of the only logit, or softmax. */
   GIGAPIXEL_DEVICE float
-  GetProbability(int output, std::int64_t y, std::int64_t x, int dy, int dx) const
+  GetProbability(int output, const Place & at, const Softmax & softmax) const
   {
-    const float z = Get(output, y, x, dy, dx);
+    const float z = Get(output, at);
     if (outputs == 1)
     {
       const float e = expf(-fabsf(z));
       return (z >= 0 ? 1.0f : e) / (1.0f + e);
     }
-    float sum = 0; // of exp(z_o - z), which is 1 / softmax
-    for (int o = 0; o < outputs; ++o)
-    {
-      sum += expf(Get(o, y, x, dy, dx) - z);
-    }
-    return 1.0f / sum;
+    return expf(z - softmax.greatest) / softmax.sum;
   }
 
-  /** Weighted binary or softmax cross-entropy. */
+  /** Weighted binary or softmax cross-entropy; 0 for Dice, which has none of one pixel. */
   GIGAPIXEL_DEVICE float
-  GetLoss(int truth, std::int64_t y, std::int64_t x, int dy, int dx) const
+  GetLoss(int truth, const Place & at, const Softmax & softmax) const
   {
-    const float z = Get(outputs == 1 ? 0 : truth, y, x, dy, dx);
+    if (!terms.weights)
+    {
+      return 0;
+    }
+    const float z = Get(outputs == 1 ? 0 : truth, at);
     if (outputs == 1)
     {
-      return weights[truth] * ((z > 0 ? z : 0.0f) - z * static_cast<float>(truth) + log1pf(expf(-fabsf(z))));
+      return terms.weights[truth] * ((z > 0 ? z : 0.0f) - z * static_cast<float>(truth) + log1pf(expf(-fabsf(z))));
     }
-    float greatest = z;
-    for (int o = 0; o < outputs; ++o)
-    {
-      greatest = fmaxf(greatest, Get(o, y, x, dy, dx));
-    }
-    float sum = 0;
-    for (int o = 0; o < outputs; ++o)
-    {
-      sum += expf(Get(o, y, x, dy, dx) - greatest);
-    }
-    return weights[truth] * (logf(sum) + greatest - z);
+    return terms.weights[truth] * (logf(softmax.sum) + softmax.greatest - z);
   }
 
-  /** Of the loss for a logit. */
+  /** Of the loss for a logit; for Dice p (1 - p) (g[1] - g[0]), or p (g - sum of g p). */
   GIGAPIXEL_DEVICE float
-  GetGradient(int truth, int output, std::int64_t y, std::int64_t x, int dy, int dx) const
+  GetGradient(int truth, int output, const Place & at, const Softmax & softmax) const
   {
-    const float one = (outputs == 1 ? truth == 1 : truth == output) ? 1.0f : 0.0f;
-    return weights[truth] * (GetProbability(output, y, x, dy, dx) - one);
+    const float p = GetProbability(output, at, softmax);
+    if (terms.weights)
+    {
+      return terms.weights[truth] * (p - ((outputs == 1 ? truth == 1 : truth == output) ? 1.0f : 0.0f));
+    }
+    return outputs == 1 ? p * (1.0f - p) * (terms.GetSlope(1, truth) - terms.GetSlope(0, truth))
+                        : p * (terms.GetSlope(output, truth) - softmax.mean);
   }
 };
 
-/** Gradient of the loss for the last layer's input; a thread has a position of the map. */
+/** Gradient of the loss for the logits' map; a thread has a position of the map. */
+template <typename T>
 struct LossMapGradient
 {
-  Logits logits;
-  Map    gradient;
+  Logits<T> logits;
+  Map<T>    gradient;
 
   GIGAPIXEL_DEVICE std::int64_t
                    Threads() const
@@ -118,126 +216,178 @@ struct LossMapGradient
   {
     const std::int64_t x = thread % gradient.width;
     const std::int64_t y = thread / gradient.width;
-    const std::int64_t taps = static_cast<std::int64_t>(logits.stride) * logits.stride;
     for (int first = 0; first < gradient.channels; first += Block)
     {
       float sum[Block] = {};
-      for (int tap = 0; tap < taps; ++tap)
+      for (int tap = 0; tap < logits.GetTaps(); ++tap)
       {
-        const int dy = tap / logits.stride;
-        const int dx = tap % logits.stride;
-        const int truth = logits.GetTruth(y, x, dy, dx);
-        for (int o = 0; o < logits.outputs && truth >= 0; ++o)
-        {
-          const float   g = logits.GetGradient(truth, o, y, x, dy, dx);
-          const float * weight = logits.weight + (static_cast<std::int64_t>(first) * logits.outputs + o) * taps + tap;
-          GIGAPIXEL_UNROLL
-          for (int b = 0; b < Block; ++b)
-          {
-            sum[b] += first + b < gradient.channels ? g * weight[b * logits.outputs * taps] : 0.0f;
-          }
-        }
+        AddPixel(logits.GetPlace(y, x, tap), tap, first, sum);
       }
       for (int b = 0; b < Block && first + b < gradient.channels; ++b)
       {
-        gradient.At(first + b, y, x) = sum[b];
+        gradient.Set(first + b, y, x, sum[b]);
       }
-    }
-  }
-};
-
-/** Partial sums of the last layer's gradients and of the loss; a thread has an output channel and one pixel (dy, dx) of
- * each position of some rows of the map. */
-struct LossWeightGradient
-{
-  Logits   logits;
-  float *  weightPartial; ///< [slice][in][out][stride][stride]; null: only the loss is wanted
-  float *  biasPartial;   ///< [slice][stride][stride][out]
-  double * lossPartial;   ///< [slice][stride][stride]
-
-  GIGAPIXEL_DEVICE std::int64_t
-                   GetTaps() const
-  {
-    return static_cast<std::int64_t>(logits.stride) * logits.stride;
-  }
-  GIGAPIXEL_DEVICE std::int64_t
-                   GetSlices() const
-  {
-    return GetNumberOfSlices(logits.map.height);
-  }
-  GIGAPIXEL_DEVICE std::int64_t
-                   Threads() const
-  {
-    return GetSlices() * logits.outputs * GetTaps();
-  }
-
-  GIGAPIXEL_DEVICE void
-  operator()(std::int64_t thread) const
-  {
-    const std::int64_t tap = thread % GetTaps();
-    const int          output = static_cast<int>(thread / GetTaps() % logits.outputs);
-    const std::int64_t slice = thread / GetTaps() / logits.outputs;
-    const int          channels = logits.map.channels;
-    double             loss = 0;
-    float              bias = 0;
-    for (int first = 0; first < channels; first += Block)
-    {
-      float sum[Block] = {};
-      bias = 0;
-      loss = 0;
-      AddRows(slice, output, static_cast<int>(tap), first, sum, bias, loss);
-      for (int b = 0; b < Block && first + b < channels && weightPartial; ++b)
-      {
-        weightPartial[((slice * channels + first + b) * logits.outputs + output) * GetTaps() + tap] = sum[b];
-      }
-    }
-    if (weightPartial)
-    {
-      biasPartial[(slice * GetTaps() + tap) * logits.outputs + output] = bias;
-    }
-    if (output == 0)
-    {
-      lossPartial[slice * GetTaps() + tap] = loss;
     }
   }
 
 private:
   GIGAPIXEL_DEVICE void
-  AddRows(std::int64_t slice, int output, int tap, int first, float * sum, float & bias, double & loss) const
+  AddPixel(const Place & at, int tap, int first, float * sum) const
   {
-    const Map &        map = logits.map;
-    const int          dy = tap / logits.stride;
-    const int          dx = tap % logits.stride;
-    const std::int64_t rows = GetRowsPerSlice(map.height);
-    for (std::int64_t y = slice * rows; y < (slice + 1) * rows && y < map.height; ++y)
+    const int truth = logits.GetTruth(at);
+    if (truth < 0)
     {
-      for (std::int64_t x = 0; x < map.width; ++x)
+      return;
+    }
+    const Softmax softmax = logits.GetSoftmax(at, truth);
+    for (int o = 0; o < logits.outputs; ++o)
+    {
+      const float g = logits.GetGradient(truth, o, at, softmax);
+      GIGAPIXEL_UNROLL
+      for (int b = 0; b < Block; ++b)
       {
-        const int truth = logits.GetTruth(y, x, dy, dx);
-        if (truth < 0)
-        {
-          continue;
-        }
-        loss += output == 0 ? logits.GetLoss(truth, y, x, dy, dx) : 0.0f;
-        if (weightPartial)
-        {
-          const float g = logits.GetGradient(truth, output, y, x, dy, dx);
-          bias += g;
-          GIGAPIXEL_UNROLL
-          for (int b = 0; b < Block; ++b)
-          {
-            sum[b] += first + b < map.channels ? g * map.At(first + b, y, x) : 0.0f;
-          }
-        }
+        sum[b] += first + b < gradient.channels ? g * logits.GetWeight(first + b, o, tap) : 0.0f;
       }
     }
   }
 };
 
+/** Partial sums of the last layer's gradients; a thread has an output channel and one pixel (dy, dx) of each position
+ * of some rows of the map. */
+template <typename T>
+struct LossWeightGradient
+{
+  Logits<T> logits;
+  float *   weightPartial; ///< [slice][in][out][stride][stride]
+  float *   biasPartial;   ///< [slice][stride][stride][out]
+
+  GIGAPIXEL_DEVICE std::int64_t
+                   Threads() const
+  {
+    return GetNumberOfSlices(logits.map.height) * logits.outputs * logits.GetTaps();
+  }
+
+  GIGAPIXEL_DEVICE void
+  operator()(std::int64_t thread) const
+  {
+    const int          taps = logits.GetTaps();
+    const int          tap = static_cast<int>(thread % taps);
+    const int          output = static_cast<int>(thread / taps % logits.outputs);
+    const std::int64_t slice = thread / taps / logits.outputs;
+    const int          channels = logits.map.channels;
+    for (int first = 0; first < channels; first += Block)
+    {
+      float sum[Block] = {};
+      biasPartial[(slice * taps + tap) * logits.outputs + output] = AddRows(slice, output, tap, first, sum);
+      for (int b = 0; b < Block && first + b < channels; ++b)
+      {
+        weightPartial[((slice * channels + first + b) * logits.outputs + output) * taps + tap] = sum[b];
+      }
+    }
+  }
+
+private:
+  /** \return the bias' sum */
+  GIGAPIXEL_DEVICE float
+  AddRows(std::int64_t slice, int output, int tap, int first, float * sum) const
+  {
+    const Map<T> &     map = logits.map;
+    const std::int64_t rows = GetRowsPerSlice(map.height);
+    float              bias = 0;
+    for (std::int64_t y = slice * rows; y < (slice + 1) * rows && y < map.height; ++y)
+    {
+      for (std::int64_t x = 0; x < map.width; ++x)
+      {
+        const Place at = logits.GetPlace(y, x, tap);
+        const int   truth = logits.GetTruth(at);
+        if (truth < 0)
+        {
+          continue;
+        }
+        const float g = logits.GetGradient(truth, output, at, logits.GetSoftmax(at, truth));
+        bias += g;
+        GIGAPIXEL_UNROLL
+        for (int b = 0; b < Block; ++b)
+        {
+          sum[b] += first + b < map.channels ? g * map.At(first + b, y, x) : 0.0f;
+        }
+      }
+    }
+    return bias;
+  }
+};
+
+/** Partial sums of a Score: the loss, then for each class its pixels, those labeled so and those labeled so that are,
+ * then for each output the sums of its probabilities and of those of its class (Dice). A thread has one pixel (dy, dx)
+ * of each position of some rows of the map. */
+template <typename T>
+struct ScoreSums
+{
+  Logits<T> logits;
+  double *  partial; ///< [slice][stride][stride][values]
+
+  GIGAPIXEL_DEVICE std::int64_t
+                   GetValues() const
+  {
+    return 1 + 3 * logits.GetNumberOfClasses() + 2 * logits.outputs;
+  }
+  GIGAPIXEL_DEVICE std::int64_t
+                   Threads() const
+  {
+    return GetNumberOfSlices(logits.map.height) * logits.GetTaps();
+  }
+
+  GIGAPIXEL_DEVICE void
+  operator()(std::int64_t thread) const
+  {
+    const int          tap = static_cast<int>(thread % logits.GetTaps());
+    const std::int64_t rows = GetRowsPerSlice(logits.map.height);
+    const std::int64_t begin = thread / logits.GetTaps() * rows;
+    double * const     sums = partial + thread * GetValues();
+    for (std::int64_t i = 0; i < GetValues(); ++i)
+    {
+      sums[i] = 0;
+    }
+    for (std::int64_t y = begin; y < begin + rows && y < logits.map.height; ++y)
+    {
+      for (std::int64_t x = 0; x < logits.map.width; ++x)
+      {
+        AddPixel(logits.GetPlace(y, x, tap), sums);
+      }
+    }
+  }
+
+private:
+  GIGAPIXEL_DEVICE void
+  AddPixel(const Place & at, double * sums) const
+  {
+    const int truth = logits.GetTruth(at);
+    if (truth < 0)
+    {
+      return;
+    }
+    const Softmax  softmax = logits.GetSoftmax(at, -1);
+    const int      label = logits.GetLabel(at, 0);
+    double * const counts = sums + 1;
+    sums[0] += logits.GetLoss(truth, at, softmax);
+    counts[3 * truth] += 1;
+    counts[3 * label + 1] += 1;
+    counts[3 * truth + 2] += label == truth ? 1 : 0;
+    double * const ofOutputs = counts + 3 * logits.GetNumberOfClasses();
+    for (int o = 0; o < logits.outputs && !logits.terms.weights; ++o)
+    {
+      const float p = logits.GetProbability(o, at, softmax);
+      ofOutputs[2 * o] += p;
+      ofOutputs[2 * o + 1] += (logits.outputs == 1 ? truth == 1 : truth == o) ? p : 0.0f;
+    }
+  }
+};
+
 /** Labels of the core's pixels: logits of at least `least`, or the greatest one. */
+template <typename T>
 struct LabelPixels
 {
-  Logits         logits;
+  Logits<T>      logits;
   float          least;
   std::uint8_t * labels;
 
@@ -250,44 +400,32 @@ struct LabelPixels
   GIGAPIXEL_DEVICE void
   operator()(std::int64_t thread) const
   {
-    const std::int64_t py = thread / logits.width + logits.coreY;
-    const std::int64_t px = thread % logits.width + logits.coreX;
-    const int          s = logits.stride;
-    const int          dy = static_cast<int>(py % s);
-    const int          dx = static_cast<int>(px % s);
-    float              greatest = logits.Get(0, py / s, px / s, dy, dx);
-    int                label = logits.outputs == 1 && greatest >= least ? 1 : 0;
-    for (int o = 1; o < logits.outputs; ++o)
-    {
-      const float z = logits.Get(o, py / s, px / s, dy, dx);
-      label = z > greatest ? o : label;
-      greatest = z > greatest ? z : greatest;
-    }
-    labels[thread] = static_cast<std::uint8_t>(label);
+    labels[thread] = static_cast<std::uint8_t>(logits.GetLabel(logits.GetPlaceOfPixel(thread), least));
   }
 };
 
 /** Probabilities of the core's pixels, channels interleaved. */
+template <typename T>
 struct PredictPixels
 {
-  Logits  logits;
-  float * probabilities;
+  Logits<T> logits;
+  float *   probabilities;
 
   GIGAPIXEL_DEVICE std::int64_t
                    Threads() const
   {
-    return logits.height * logits.width * logits.outputs;
+    return logits.height * logits.width;
   }
 
   GIGAPIXEL_DEVICE void
   operator()(std::int64_t thread) const
   {
-    const std::int64_t pixel = thread / logits.outputs;
-    const std::int64_t py = pixel / logits.width + logits.coreY;
-    const std::int64_t px = pixel % logits.width + logits.coreX;
-    const int          s = logits.stride;
-    probabilities[thread] = logits.GetProbability(
-      static_cast<int>(thread % logits.outputs), py / s, px / s, static_cast<int>(py % s), static_cast<int>(px % s));
+    const Place   at = logits.GetPlaceOfPixel(thread);
+    const Softmax softmax = logits.GetSoftmax(at, -1);
+    for (int o = 0; o < logits.outputs; ++o)
+    {
+      probabilities[thread * logits.outputs + o] = logits.GetProbability(o, at, softmax);
+    }
   }
 };
 

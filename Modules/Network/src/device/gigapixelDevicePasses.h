@@ -2,6 +2,7 @@
 #ifndef gigapixelDevicePasses_h
 #define gigapixelDevicePasses_h
 
+#include "gigapixelDeviceBuffer.h"
 #include "gigapixelDeviceKernels.h"
 #include "gigapixelDeviceLoss.h"
 
@@ -9,6 +10,7 @@
 #include "gigapixelParameterLayout.h"
 #include "gigapixelTilePasses.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -23,10 +25,10 @@ namespace gigapixel
  * \brief Computes tiles on a device with memory and threads of its own.
  *
  * TDevice has Allocate(bytes), Free(memory) and a class Queue, made from a TDevice, whose Upload(to, from, bytes),
- * Download(to, from, bytes), Clear(memory, bytes) and Run(kernel) are done one after the other, and whose Wait()
- * returns when they are. Each thread that computes tiles has a queue and maps of its own: while one reads its pixels,
- * the device works for another. The bytes of the pixels are all that goes up, the sums all that comes down. */
-template <typename TDevice>
+ * Download(to, from, bytes) and Run(kernel) are done one after the other, and whose Wait() returns when they are. T is
+ * how maps are stored. Each thread that computes tiles has a queue and maps of its own: while one reads its pixels, the
+ * device works for another. The bytes of the pixels are all that goes up, the sums all that comes down. */
+template <typename TDevice, typename T>
 class DevicePasses : public TilePasses
 {
 public:
@@ -35,30 +37,16 @@ public:
     , m_Layout(GetParameterLayout(network))
     , m_Skips(GetSkips(network.layers))
     , m_Scales(GetMapScales(network.layers))
-    , m_End(network.layers.size() - 1)
+    , m_FusedLast(HasFusedLast(network))
+    , m_End(network.layers.size() - (m_FusedLast ? 1 : 0))
     , m_Device(std::move(device))
     , m_Parameters(m_Device)
-  {
-    const Layer & last = network.layers.back();
-    if (m_End == 0 || network.layers.front().kind != Layer::Kind::Convolution ||
-        last.kind != Layer::Kind::TransposedConvolution || last.kernel != last.stride || last.padding != 0 ||
-        !last.add.empty())
-    {
-      throw std::invalid_argument("the network \"" + network.name +
-                                  "\" cannot be computed on this device, which wants a convolution as the first layer "
-                                  "and as the last one a transposed convolution whose kernel is its stride, without "
-                                  "padding and skip: use the CPU");
-    }
-    if (network.loss == NetworkDescription::Loss::Dice)
-    {
-      throw std::invalid_argument("the Dice loss is computed by the CPU alone: choose that device, or cross-entropy");
-    }
-  }
+  {}
 
   void
   SetParameters(const std::vector<double> & parameters) override
   {
-    const std::vector<float> values(parameters.begin(), parameters.end());
+    const std::vector<float> values = RoundWeights(m_Layout, parameters, &RoundTo<T>);
     typename TDevice::Queue  queue(m_Device);
     queue.Upload(m_Parameters.Take(values.size() * sizeof(float)), values.data(), values.size() * sizeof(float));
     queue.Wait();
@@ -71,27 +59,21 @@ public:
     Forward(data, context);
     UploadTruth(data, terms, context);
     const std::size_t   parameters = m_Network.GetNumberOfParameters();
-    std::vector<double> found(parameters + 1); // and the loss
-    double * const      gradient = context.sums.template Take<double>(found.size());
-    context.queue.Clear(gradient, found.size() * sizeof(double));
+    std::vector<double> found(parameters);
+    double * const      gradient = context.sums.template Take<double>(parameters);
     AddLossGradient(data, context, gradient);
     for (std::size_t i = m_End; i-- > 0;)
     {
       AddLayerGradient(context, i, gradient);
     }
-    context.queue.Download(found.data(), gradient, found.size() * sizeof(double));
-    context.queue.Wait();
+    context.queue.Download(found.data(), gradient, parameters * sizeof(double));
+    Score score;
+    TakeScore(data, terms, context, score);
     sum.gradient.resize(parameters);
-    std::transform(found.begin(), found.end() - 1, sum.gradient.begin(), sum.gradient.begin(), std::plus<>());
-    sum.loss += found.back();
-    for (const std::uint8_t truth : data.classes)
-    {
-      if (TakesPart(truth, m_Network.GetNumberOfOutputChannels()))
-      {
-        sum.weight += terms.weights[truth];
-        ++sum.pixels;
-      }
-    }
+    std::transform(found.begin(), found.end(), sum.gradient.begin(), sum.gradient.begin(), std::plus<>());
+    sum.loss += score.loss;
+    sum.weight += score.weight;
+    sum.pixels += score.pixels;
   }
 
   void
@@ -100,113 +82,31 @@ public:
     Context & context = GetContext();
     Forward(data, context);
     UploadTruth(data, terms, context);
-    double * const loss = context.sums.template Take<double>(1);
-    context.queue.Clear(loss, sizeof(double));
-    AddLoss(data, context, nullptr, loss);
-    std::vector<std::uint8_t> labels(data.classes.size());
-    LabelCore(data, context, 0, labels.data());
-    double found = 0;
-    context.queue.Download(&found, loss, sizeof(double));
-    context.queue.Wait();
-    sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
-    sum.loss += found;
-    for (std::size_t i = 0; i < labels.size(); ++i)
-    {
-      if (TakesPart(data.classes[i], m_Network.GetNumberOfOutputChannels()))
-      {
-        sum.Count(data.classes[i], labels[i]);
-        sum.weight += terms.weights[data.classes[i]];
-      }
-    }
+    TakeScore(data, terms, context, sum);
   }
 
   void
   Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
   {
-    Context & context = GetContext();
-    Forward(data, context);
-    const Region &     core = data.tile.core;
-    const std::int64_t row = core.width * m_Network.GetNumberOfOutputChannels();
-    std::vector<float> found(row * core.height);
-    float * const      values = context.results.template Take<float>(found.size());
-    context.queue.Run(device::PredictPixels{ GetLogits(data, context), values });
-    context.queue.Download(found.data(), values, found.size() * sizeof(float));
-    context.queue.Wait();
-    for (std::int64_t y = 0; y < core.height; ++y)
-    {
-      std::copy_n(found.begin() + y * row, row, probabilities + y * pitch);
-    }
+    const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
+    Take<float>(data, channels, probabilities, pitch, [](const device::Logits<T> & logits, float * values) {
+      return device::PredictPixels<T>{ logits, values };
+    });
   }
 
   void
   PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
   {
-    Context & context = GetContext();
-    Forward(data, context);
-    const Region &            core = data.tile.core;
-    std::vector<std::uint8_t> found(core.width * core.height);
-    LabelCore(data, context, static_cast<float>(std::log(threshold / (1 - threshold))), found.data());
-    for (std::int64_t y = 0; y < core.height; ++y)
-    {
-      std::copy_n(found.begin() + y * core.width, core.width, labels + y * pitch);
-    }
+    const auto least = static_cast<float>(std::log(threshold / (1 - threshold)));
+    Take<std::uint8_t>(data, 1, labels, pitch, [least](const device::Logits<T> & logits, std::uint8_t * values) {
+      return device::LabelPixels<T>{ logits, least, values };
+    });
   }
 
 private:
-  /** Memory of the device that stays for the next tile. */
-  class Buffer
-  {
-  public:
-    explicit Buffer(TDevice & device)
-      : m_Device(&device)
-    {}
-    Buffer(Buffer && other) noexcept
-      : m_Device(other.m_Device)
-      , m_Memory(std::exchange(other.m_Memory, nullptr))
-      , m_Bytes(other.m_Bytes)
-    {}
-    ~Buffer()
-    {
-      if (m_Memory)
-      {
-        m_Device->Free(m_Memory);
-      }
-    }
-
-    /** At least so many bytes, whose values are not set. */
-    void *
-    Take(std::size_t bytes)
-    {
-      if (bytes > m_Bytes)
-      {
-        if (m_Memory)
-        {
-          m_Device->Free(std::exchange(m_Memory, nullptr));
-        }
-        m_Memory = m_Device->Allocate(bytes);
-        m_Bytes = bytes;
-      }
-      return m_Memory;
-    }
-
-    template <typename T>
-    T *
-    Take(std::size_t values)
-    {
-      return static_cast<T *>(Take(values * sizeof(T)));
-    }
-
-    void *
-    Get() const
-    {
-      return m_Memory;
-    }
-
-  private:
-    TDevice *   m_Device;
-    void *      m_Memory{ nullptr };
-    std::size_t m_Bytes{ 0 };
-  };
+  using Map = device::Map<T>;
+  using Filter = device::Filter;
+  using Buffer = DeviceBuffer<TDevice>;
 
   /** What one thread computes with. */
   struct Context
@@ -215,12 +115,13 @@ private:
       : queue(device)
       , pixels(device)
       , classes(device)
-      , weights(device)
+      , terms(device)
       , results(device)
       , sums(device)
+      , scores(device)
       , partial(device)
       , biasPartial(device)
-      , lossPartial(device)
+      , scorePartial(device)
     {
       for (std::size_t i = 0; i < layers; ++i)
       {
@@ -234,14 +135,15 @@ private:
     }
 
     typename TDevice::Queue queue;
-    Buffer                  pixels, classes, weights, results, sums, partial, biasPartial, lossPartial;
+    Buffer                  pixels, classes, terms, results, sums, scores, partial, biasPartial, scorePartial;
     std::vector<Buffer>     activatedMemory, outputMemory, gradientMemory;
 
     // Of the current tile.
-    device::Pixels           input;
-    std::vector<device::Map> activated; ///< before the skip is added
-    std::vector<device::Map> outputs;
-    std::vector<device::Map> gradients; ///< of the outputs; no values: nothing has been added so far
+    device::Pixels   input;
+    device::Terms    lossTerms;
+    std::vector<Map> activated; ///< before the skip is added
+    std::vector<Map> outputs;
+    std::vector<Map> gradients; ///< of the outputs; no values: nothing has been added so far
   };
 
   Context &
@@ -263,7 +165,7 @@ private:
   }
 
   /** The layer, or its input's gradient (the other kind of convolution with the same weights). */
-  device::Filter
+  Filter
   GetFilter(std::size_t i, bool gradient) const
   {
     const Layer & layer = m_Network.layers[i];
@@ -275,22 +177,21 @@ private:
              !gradient && layer.activation == Layer::Activation::ReLU };
   }
 
-  device::Map
+  Map
   TakeMap(Buffer & buffer, const TileData & data, std::size_t i) const
   {
-    device::Map map;
+    Map map;
     map.channels = m_Network.layers[i].outputChannels;
     map.height = data.tile.window.height * m_Scales[i].numerator / m_Scales[i].denominator;
     map.width = data.tile.window.width * m_Scales[i].numerator / m_Scales[i].denominator;
-    map.values = buffer.template Take<float>(map.GetSize());
+    map.values = buffer.template Take<T>(map.GetSize());
     return map;
   }
 
   void
   Forward(const TileData & data, Context & context) const
   {
-    auto & queue = context.queue;
-    queue.Upload(context.pixels.Take(data.pixels.size()), data.pixels.data(), data.pixels.size());
+    context.queue.Upload(context.pixels.Take(data.pixels.size()), data.pixels.data(), data.pixels.size());
     context.input = { static_cast<const std::uint8_t *>(context.pixels.Get()),
                       m_Network.channels,
                       data.tile.window.height,
@@ -298,99 +199,178 @@ private:
                       m_Network.invert };
     for (std::size_t i = 0; i < m_End; ++i)
     {
-      const device::Map    map = TakeMap(context.activatedMemory[i], data, i);
-      const device::Filter filter = GetFilter(i, false);
-      context.activated[i] = map;
+      const Map    map = TakeMap(context.activatedMemory[i], data, i);
+      const Filter filter = GetFilter(i, false);
       if (i == 0)
       {
-        queue.Run(device::Convolve<device::Pixels>{ context.input, filter, map, false });
-      }
-      else if (m_Network.layers[i].kind == Layer::Kind::Convolution)
-      {
-        queue.Run(device::Convolve<device::Map>{ context.outputs[i - 1], filter, map, false });
+        Convolve(context, IsPlain(i), context.input, filter, map);
       }
       else
       {
-        queue.Run(device::ConvolveTransposed{ context.outputs[i - 1], filter, map, false });
+        Convolve(context, IsPlain(i), context.outputs[i - 1], filter, map);
       }
+      context.activated[i] = map;
       context.outputs[i] = map;
       if (m_Skips[i] >= 0)
       {
         context.outputs[i] = TakeMap(context.outputMemory[i], data, i);
-        queue.Run(device::Add{ map, context.outputs[m_Skips[i]], context.outputs[i] });
+        context.queue.Run(device::Add<T>{ map, context.outputs[m_Skips[i]], context.outputs[i] });
       }
-      context.gradients[i] = device::Map{};
+      context.gradients[i] = Map{};
     }
   }
+
+  bool
+  IsPlain(std::size_t i) const
+  {
+    return m_Network.layers[i].kind == Layer::Kind::Convolution;
+  }
+
+  /** \param plain a convolution, else a transposed one */
+  template <typename TInput>
+  static void
+  Convolve(Context &      context,
+           bool           plain,
+           const TInput & input,
+           const Filter & filter,
+           const Map &    output,
+           bool           accumulate = false)
+  {
+    if (plain)
+    {
+      context.queue.Run(device::Convolve<TInput, T>{ { input, filter, output, accumulate } });
+    }
+    else
+    {
+      context.queue.Run(device::ConvolveTransposed<TInput, T>{ { input, filter, output, accumulate } });
+    }
+  }
+
+  // Loss --------------------------------------------------------------------------------------------------------------
 
   void
   UploadTruth(const TileData & data, const LossTerms & terms, Context & context) const
   {
-    const std::vector<float> weights(terms.weights.begin(), terms.weights.end());
-    const std::size_t        bytes = weights.size() * sizeof(float);
+    std::vector<float> values(terms.weights.begin(), terms.weights.end());
+    values.insert(values.end(), terms.slopes.begin(), terms.slopes.end());
+    values.insert(values.end(), terms.offsets.begin(), terms.offsets.end());
+    const std::size_t   bytes = values.size() * sizeof(float);
+    const float * const first = context.terms.template Take<float>(values.size());
     context.queue.Upload(context.classes.Take(data.classes.size()), data.classes.data(), data.classes.size());
-    context.queue.Upload(context.weights.Take(bytes), weights.data(), bytes);
-    context.queue.Wait(); // for the weights, which end here
+    context.queue.Upload(context.terms.Get(), values.data(), bytes);
+    context.queue.Wait(); // for the values, which end here
+    context.lossTerms = terms.IsDice() ? device::Terms{ nullptr, first, first + terms.slopes.size() }
+                                       : device::Terms{ first, nullptr, nullptr };
   }
 
-  device::Logits
+  device::Logits<T>
   GetLogits(const TileData & data, const Context & context) const
   {
-    const Region & core = data.tile.core;
-    const Region & window = data.tile.window;
-    const Layer &  layer = m_Network.layers.back();
-    return { context.outputs[m_End - 1],
-             GetParameters(m_Layout.back().weight),
-             GetParameters(m_Layout.back().bias),
-             layer.outputChannels,
-             layer.stride,
-             core.x - window.x,
-             core.y - window.y,
-             core.width,
-             core.height,
-             static_cast<const std::uint8_t *>(context.classes.Get()),
-             static_cast<const float *>(context.weights.Get()) };
+    const Region &    core = data.tile.core;
+    const Region &    window = data.tile.window;
+    const Layer &     layer = m_Network.layers.back();
+    device::Logits<T> logits;
+    logits.map = context.outputs[m_End - 1];
+    logits.outputs = layer.outputChannels;
+    if (m_FusedLast)
+    {
+      logits.weight = GetParameters(m_Layout.back().weight);
+      logits.bias = GetParameters(m_Layout.back().bias);
+      logits.stride = layer.stride;
+    }
+    logits.coreX = core.x - window.x;
+    logits.coreY = core.y - window.y;
+    logits.width = core.width;
+    logits.height = core.height;
+    logits.classes = static_cast<const std::uint8_t *>(context.classes.Get());
+    logits.terms = context.lossTerms;
+    return logits;
   }
 
+  /** Probabilities or labels of the core. \param makeKernel (logits, values) writes `channels` of each pixel */
+  template <typename TValue, typename TMakeKernel>
   void
-  LabelCore(const TileData & data, Context & context, float least, std::uint8_t * labels) const
+  Take(TileData & data, std::int64_t channels, TValue * output, std::ptrdiff_t pitch, const TMakeKernel & makeKernel)
+    const
   {
-    const std::size_t    pixels = data.tile.core.width * data.tile.core.height;
-    std::uint8_t * const values = context.results.template Take<std::uint8_t>(pixels);
-    context.queue.Run(device::LabelPixels{ GetLogits(data, context), least, values });
-    context.queue.Download(labels, values, pixels);
+    Context & context = GetContext();
+    Forward(data, context);
+    const Region &      core = data.tile.core;
+    const std::int64_t  row = core.width * channels;
+    std::vector<TValue> found(row * core.height);
+    TValue * const      values = context.results.template Take<TValue>(found.size());
+    context.queue.Run(makeKernel(GetLogits(data, context), values));
+    context.queue.Download(found.data(), values, found.size() * sizeof(TValue));
     context.queue.Wait();
+    for (std::int64_t y = 0; y < core.height; ++y)
+    {
+      std::copy_n(found.begin() + y * row, row, output + y * pitch);
+    }
   }
 
-  /** \param gradient of all parameters; null: only the loss is wanted */
   void
-  AddLoss(const TileData & data, Context & context, double * gradient, double * loss) const
+  TakeScore(const TileData & data, const LossTerms & terms, Context & context, Score & sum) const
   {
-    device::LossWeightGradient kernel{ GetLogits(data, context), nullptr, nullptr, nullptr };
-    const std::int64_t         taps = kernel.GetTaps(), slices = kernel.GetSlices();
-    const std::int64_t         outputs = kernel.logits.outputs, weights = kernel.logits.map.channels * outputs * taps;
-    kernel.lossPartial = context.lossPartial.template Take<double>(slices * taps);
-    if (gradient)
-    {
-      kernel.weightPartial = context.partial.template Take<float>(slices * weights);
-      kernel.biasPartial = context.biasPartial.template Take<float>(slices * taps * outputs);
-    }
+    device::ScoreSums<T> kernel{ GetLogits(data, context), nullptr };
+    const std::int64_t   values = kernel.GetValues(), taps = kernel.logits.GetTaps();
+    const std::int64_t   slices = kernel.Threads() / taps;
+    kernel.partial = context.scorePartial.template Take<double>(kernel.Threads() * values);
+    double * const      sums = context.scores.template Take<double>((slices + 1) * values); // of slices, of all
+    std::vector<double> found(values);
     context.queue.Run(kernel);
-    context.queue.Run(device::AddSlices<double>{ kernel.lossPartial, slices * taps, 1, loss });
-    if (gradient)
+    context.queue.Run(device::AddSlices<double>{ kernel.partial, taps, values, slices, sums });
+    context.queue.Run(device::AddSlices<double>{ sums, slices, values, 1, sums + slices * values });
+    context.queue.Download(found.data(), sums + slices * values, values * sizeof(double));
+    context.queue.Wait();
+    AddFound(found, terms, sum);
+  }
+
+  /** \param found as ScoreSums says */
+  void
+  AddFound(const std::vector<double> & found, const LossTerms & terms, Score & sum) const
+  {
+    const int classes = m_Network.GetNumberOfClasses(), outputs = m_Network.GetNumberOfOutputChannels();
+    sum.SetNumberOfClasses(classes);
+    sum.loss += found[0];
+    for (int c = 0; c < classes; ++c)
     {
-      const ParameterPlace & place = m_Layout.back();
-      context.queue.Run(device::AddSlices<float>{ kernel.weightPartial, slices, weights, gradient + place.weight });
-      context.queue.Run(device::AddSlices<float>{ kernel.biasPartial, slices * taps, outputs, gradient + place.bias });
+      const double * counts = found.data() + 1 + 3 * c;
+      sum.pixels += std::llround(counts[0]);
+      sum.weight += (terms.IsDice() ? 1 : terms.weights[c]) * counts[0];
+      sum.actual[c] += std::llround(counts[0]);
+      sum.predicted[c] += std::llround(counts[1]);
+      sum.both[c] += std::llround(counts[2]);
+    }
+    sum.SetNumberOfChannels(outputs);
+    for (int o = 0; o < outputs && terms.IsDice(); ++o)
+    {
+      const double * ofOutput = found.data() + 1 + 3 * classes + 2 * o;
+      sum.probabilities[o] += ofOutput[0];
+      sum.hits[o] += ofOutput[1];
+      sum.truths[o] += found[1 + 3 * (outputs == 1 ? 1 : o)];
     }
   }
+
+  // Backward ----------------------------------------------------------------------------------------------------------
 
   void
   AddLossGradient(const TileData & data, Context & context, double * gradient) const
   {
-    AddLoss(data, context, gradient, gradient + m_Network.GetNumberOfParameters());
+    const device::Logits<T> logits = GetLogits(data, context);
     context.gradients[m_End - 1] = TakeMap(context.gradientMemory[m_End - 1], data, m_End - 1);
-    context.queue.Run(device::LossMapGradient{ GetLogits(data, context), context.gradients[m_End - 1] });
+    context.queue.Run(device::LossMapGradient<T>{ logits, context.gradients[m_End - 1] });
+    if (!m_FusedLast)
+    {
+      return;
+    }
+    const std::int64_t     taps = logits.GetTaps(), slices = device::GetNumberOfSlices(logits.map.height);
+    const std::int64_t     outputs = logits.outputs, weights = logits.map.channels * outputs * taps;
+    const ParameterPlace & place = m_Layout.back();
+    float * const          weight = context.partial.template Take<float>(slices * weights);
+    float * const          bias = context.biasPartial.template Take<float>(slices * taps * outputs);
+    context.queue.Run(device::LossWeightGradient<T>{ logits, weight, bias });
+    context.queue.Run(device::AddSlices<float>{ weight, slices, weights, 1, gradient + place.weight });
+    context.queue.Run(device::AddSlices<float>{ bias, slices * taps, outputs, 1, gradient + place.bias });
   }
 
   /** A map like that of layer i for the gradient of its output. \return whether it holds something to add to */
@@ -402,66 +382,75 @@ private:
       return true;
     }
     context.gradients[i] = context.outputs[i];
-    context.gradients[i].values = context.gradientMemory[i].template Take<float>(context.outputs[i].GetSize());
+    context.gradients[i].values = context.gradientMemory[i].template Take<T>(context.outputs[i].GetSize());
     return false;
   }
 
   void
   AddLayerGradient(Context & context, std::size_t i, double * sum) const
   {
-    auto &            queue = context.queue;
-    const Layer &     layer = m_Network.layers[i];
-    const device::Map gradient = context.gradients[i];
+    auto &      queue = context.queue;
+    const Map & gradient = context.gradients[i];
     if (m_Skips[i] >= 0)
     {
-      const bool          more = TakeGradient(context, m_Skips[i]);
-      const device::Map & skip = context.gradients[m_Skips[i]];
-      queue.Run(device::Add{ gradient, more ? skip : device::Map{}, skip });
+      const bool  more = TakeGradient(context, m_Skips[i]);
+      const Map & skip = context.gradients[m_Skips[i]];
+      queue.Run(device::Add<T>{ gradient, more ? skip : Map{}, skip });
     }
     float * const bias = context.biasPartial.template Take<float>(gradient.height * gradient.channels);
-    const bool    relu = layer.activation == Layer::Activation::ReLU;
-    queue.Run(device::CloseReLU{ relu ? context.activated[i] : device::Map{}, gradient, bias });
-    queue.Run(device::AddSlices<float>{ bias, gradient.height, gradient.channels, sum + m_Layout[i].bias });
+    const bool    relu = m_Network.layers[i].activation == Layer::Activation::ReLU;
+    queue.Run(device::CloseReLU<T>{ relu ? context.activated[i] : Map{}, gradient, bias });
+    queue.Run(device::AddSlices<float>{ bias, gradient.height, gradient.channels, 1, sum + m_Layout[i].bias });
     if (i == 0)
     {
-      AddWeightGradient(context, 0, context.input, gradient, sum);
+      AddWeightGradient(context, i, context.input, sum);
       return;
     }
-    const device::Map & input = context.outputs[i - 1];
-    const bool          plain = layer.kind == Layer::Kind::Convolution;
-    AddWeightGradient(context, i, plain ? input : gradient, plain ? gradient : input, sum);
-    const bool           more = TakeGradient(context, i - 1);
-    const device::Map &  before = context.gradients[i - 1];
-    const device::Filter filter = GetFilter(i, true);
-    if (plain)
+    AddWeightGradient(context, i, context.outputs[i - 1], sum);
+    const bool more = TakeGradient(context, i - 1);
+    Convolve(context, !IsPlain(i), gradient, GetFilter(i, true), context.gradients[i - 1], more);
+  }
+
+  /** A convolution leads from the large map to the small one, a transposed one from the small to the large. */
+  template <typename TInput>
+  void
+  AddWeightGradient(Context & context, std::size_t i, const TInput & input, double * sum) const
+  {
+    const Layer & layer = m_Network.layers[i];
+    const Map &   gradient = context.gradients[i];
+    double *      target = sum + m_Layout[i].weight;
+    if (IsPlain(i))
     {
-      queue.Run(device::ConvolveTransposed{ gradient, filter, before, more });
+      AddSlicesOf(
+        context,
+        device::WeightGradient<TInput, Map>{ input, gradient, layer.kernel, layer.stride, layer.padding, nullptr },
+        target);
     }
     else
     {
-      queue.Run(device::Convolve<device::Map>{ gradient, filter, before, more });
+      AddSlicesOf(
+        context,
+        device::WeightGradient<Map, TInput>{ gradient, input, layer.kernel, layer.stride, layer.padding, nullptr },
+        target);
     }
   }
 
-  template <typename TLarge>
-  void
-  AddWeightGradient(Context & context, std::size_t i, const TLarge & large, const device::Map & small, double * sum)
-    const
+  template <typename TWeightGradient>
+  static void
+  AddSlicesOf(Context & context, TWeightGradient kernel, double * target)
   {
-    const Layer &                  layer = m_Network.layers[i];
-    device::WeightGradient<TLarge> kernel{ large, small, layer.kernel, layer.stride, layer.padding, nullptr };
     kernel.partial = context.partial.template Take<float>(kernel.Threads());
     context.queue.Run(kernel);
-    const std::int64_t slices = device::GetNumberOfSlices(small.height);
-    context.queue.Run(
-      device::AddSlices<float>{ kernel.partial, slices, kernel.GetWeights(), sum + m_Layout[i].weight });
+    const std::int64_t slices = device::GetNumberOfSlices(kernel.small.height);
+    context.queue.Run(device::AddSlices<float>{ kernel.partial, slices, kernel.GetWeights(), 1, target });
   }
 
   const NetworkDescription          m_Network;
   const std::vector<ParameterPlace> m_Layout;
   const std::vector<int>            m_Skips;
   const std::vector<MapScale>       m_Scales;
-  const std::size_t                 m_End; ///< layers before the last one, which is fused with the loss
+  const bool                        m_FusedLast; ///< with the loss
+  const std::size_t                 m_End;       ///< layers that Forward() computes
 
   mutable TDevice    m_Device;
   Buffer             m_Parameters;
@@ -469,6 +458,27 @@ private:
 
   mutable std::map<std::thread::id, std::unique_ptr<Context>> m_Contexts;
 };
+
+/** \throw std::invalid_argument for Precision::Double */
+template <typename TDevice>
+std::unique_ptr<TilePasses>
+MakeDevicePasses(const NetworkDescription & network, const TDevice & device, Precision precision)
+{
+  switch (precision)
+  {
+    case Precision::Float:
+      return std::make_unique<DevicePasses<TDevice, float>>(network, device);
+    case Precision::TensorFloat32:
+      return std::make_unique<DevicePasses<TDevice, TensorFloat32>>(network, device);
+    case Precision::BFloat16:
+      return std::make_unique<DevicePasses<TDevice, BFloat16>>(network, device);
+    case Precision::Float16:
+      return std::make_unique<DevicePasses<TDevice, Float16>>(network, device);
+    case Precision::Double:
+      break;
+  }
+  throw std::invalid_argument("devices compute in fp32, tf32, bf16 or fp16");
+}
 
 } // namespace gigapixel
 
