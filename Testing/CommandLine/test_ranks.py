@@ -5,25 +5,32 @@ import json
 import os
 import random
 import subprocess
+import time
 
 import pytest
 
-from conftest import PROGRAM, run
+from conftest import PROGRAM, fails, run
 
 
-def run_ranks(ranks, *arguments, **variables):
-    """Results of all ranks; all have to succeed."""
-    environment = {**os.environ, "MASTER_PORT": str(random.randrange(29600, 39999)), "WORLD_SIZE": str(ranks), **variables}
-    processes = [
+def start_ranks(ranks, arguments, prefix=(), **variables):
+    """One process for each number in `ranks`, of as many ranks as WORLD_SIZE says. `arguments`: of all, or a function of
+    the number."""
+    environment = {**os.environ, "MASTER_PORT": str(random.randrange(29600, 39999)), **variables}
+    return [
         subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks)},
+            [*prefix, PROGRAM, *map(str, arguments(rank) if callable(arguments) else arguments)],
+            env={"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": environment["WORLD_SIZE"], **environment, "RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for rank in range(ranks)
+        for rank in ranks
     ]
+
+
+def run_ranks(ranks, *arguments):
+    """Results of all ranks; all have to succeed."""
+    processes = start_ranks(range(ranks), arguments, WORLD_SIZE=str(ranks))
     outputs = [process.communicate(timeout=200) for process in processes]
     assert [process.returncode for process in processes] == [0] * ranks, outputs
     return [out for out, _ in outputs]
@@ -50,6 +57,34 @@ def test_label_deals_slides_to_ranks(slides, tmp_path):
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
+@pytest.fixture(scope="module")
+def tall_slide(tmp_path_factory):
+    """Four bands of a label grid, four rows of tiles."""
+    slide = tmp_path_factory.mktemp("tall") / "slide.tif"
+    run("synthesize", slide, "--size", "2300x7000", "--seed", 5)
+    return slide
+
+
+@pytest.mark.parametrize(
+    "ranks, options",
+    [
+        (2, []),
+        (3, ["--preset", "robust", "--full-resolution"]),
+        (4, ["--downsample", 5]),
+    ],
+    ids=["threshold", "counted colors", "odd grid"],
+)
+def test_label_of_one_slide_by_several_ranks_is_one_file(ranks, options, tall_slide, tmp_path, network):
+    files = [tmp_path / "alone.tif", tmp_path / "ranks.tif"]
+    run("label", tall_slide, "-o", files[0], *options)
+    outputs = run_ranks(ranks, "label", tall_slide, "-o", files[1], *options, "--json")
+    assert json.loads(outputs[0])["tissueFraction"] > 0
+    assert outputs[1:] == [""] * (ranks - 1)
+    assert files[1].read_bytes() == files[0].read_bytes()
+    outputs = run_ranks(ranks, "label", tall_slide, "-o", files[1], *options, "--json")
+    assert json.loads(outputs[0])["skipped"]
+
+
 def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, network):
     cohort = slides / "cohort.csv"
     rows = [f"{seed}.tif,truth/{seed}.pyramid.tif,{split}" for seed, split in enumerate(["train", "train", "validation"])]
@@ -63,14 +98,12 @@ def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, netwo
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
-def test_segment_of_one_slide_by_several_ranks_is_one_file(tmp_path, network):
-    slide = tmp_path / "slide.tif"
-    run("synthesize", slide, "--size", "2300x7000", "--seed", 5)
+def test_segment_of_one_slide_by_several_ranks_is_one_file(tall_slide, tmp_path, network):
     for name, options in (("mask", []), ("both", ["--region", "100,300,2000,5900", "--probability"])):
         files = [tmp_path / f"{name}.alone.tif", tmp_path / f"{name}.ranks.tif"]
         probabilities = [tmp_path / f"{name}.p.alone.tif", tmp_path / f"{name}.p.ranks.tif"]
         arguments = [
-            [slide, "--model", "tissue", "-o", files[i], *options, *([probabilities[i]] if options else [])] for i in (0, 1)
+            [tall_slide, "--model", "tissue", "-o", files[i], *options, *([probabilities[i]] if options else [])] for i in (0, 1)
         ]
         run("segment", *arguments[0])
         outputs = run_ranks(3, "segment", *arguments[1], "--json")
@@ -79,3 +112,157 @@ def test_segment_of_one_slide_by_several_ranks_is_one_file(tmp_path, network):
         assert files[0].read_bytes() == files[1].read_bytes()
         if options:
             assert probabilities[0].read_bytes() == probabilities[1].read_bytes()
+
+
+def fail_in_ranks(processes):
+    """The one sentence of each rank; all have to fail."""
+    outputs = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [1] * len(processes), outputs
+    assert all(out == "" for out, _ in outputs)
+    sentences = [err.strip().splitlines() for _, err in outputs]
+    assert all(len(lines) == 1 and lines[0].startswith("gigapixel: ") for lines in sentences), outputs
+    return [lines[0] for lines in sentences]
+
+
+@pytest.mark.parametrize(
+    "variables, sentence",
+    [
+        ({"WORLD_SIZE": "two"}, 'WORLD_SIZE is "two", which is no number'),
+        ({"RANK": ""}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
+        ({"RANK": "2"}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
+        ({"LOCAL_WORLD_SIZE": "1"}, "set the environment variable MASTER_ADDR"),
+        ({"MASTER_PORT": "99999"}, "MASTER_PORT has to be 1 to 65535, not 99999"),
+        ({"GIGAPIXEL_BINDING": "cores"}, "only \"none\" means something"),
+        ({"GIGAPIXEL_RANK_TIMEOUT": "soon"}, 'GIGAPIXEL_RANK_TIMEOUT is "soon", which is no number'),
+        ({"GIGAPIXEL_RANK_TIMEOUT": "0"}, "GIGAPIXEL_RANK_TIMEOUT has to be 1 second or more"),
+    ],
+)
+def test_wrong_environment_is_refused(variables, sentence, tall_slide, tmp_path, network):
+    environment = {**os.environ, "WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    environment["MASTER_PORT"] = str(random.randrange(29600, 39999))
+    said = fails("label", tall_slide, "-o", tmp_path / "mask.tif", env={**environment, **variables})
+    assert sentence in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "places, sentence",
+    [
+        ([(0, 2), (1, 3)], "all need the same WORLD_SIZE"),
+        ([(0, 3), (1, 3), (1, 3)], "two processes say that they are rank 1"),
+    ],
+    ids=["other number", "same rank"],
+)
+def test_ranks_that_contradict_each_other_are_refused(places, sentence, tall_slide, tmp_path, network):
+    port = str(random.randrange(29600, 39999))
+    processes = [
+        start_ranks([rank], ["label", tall_slide, "-o", tmp_path / "mask.tif"], WORLD_SIZE=str(ranks), MASTER_PORT=port)[0]
+        for rank, ranks in places
+    ]
+    try:
+        finished = [processes[-1], processes[-2]]
+        while all(process.poll() is None for process in finished):
+            time.sleep(0.05)
+        ended = next(process for process in finished if process.poll() is not None)
+        assert sentence in ended.communicate()[1]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["label", "--downsample"], ["segment", "--model", "tissue", "--threshold"]])
+def test_ranks_with_other_options_are_refused(command, tall_slide, tmp_path, network):
+    values = ["4", "8"] if command[0] == "label" else ["0.4", "0.5"]
+    arguments = [tall_slide, "-o", tmp_path / "mask.tif"]
+    processes = start_ranks([0, 1], lambda rank: [*command, values[rank], *arguments], WORLD_SIZE="2")
+    for sentence in fail_in_ranks(processes):
+        assert "rank 1" in sentence and "others than those of rank 0" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slide_that_only_one_rank_can_read_is_named(tall_slide, tmp_path, network):
+    folders = [tmp_path / "here", tmp_path / "there"]
+    for folder in folders:
+        folder.mkdir()
+    (folders[0] / "slide.tif").symlink_to(tall_slide)
+    mask = tmp_path / "mask.tif"
+    processes = start_ranks([0, 1], lambda rank: ["label", folders[rank] / "slide.tif", "-o", mask], WORLD_SIZE="2")
+    for sentence in fail_in_ranks(processes):
+        assert "there/slide.tif" in sentence
+    assert sorted(tmp_path.iterdir()) == folders
+
+
+def test_a_full_disk_leaves_nothing(tall_slide, tmp_path, network):
+    """Files of this job end at 4 kB, which programs see as they see a full disk."""
+    arguments = ["label", tall_slide, "-o", tmp_path / "mask.tif", "--full-resolution"]
+    processes = start_ranks([0, 1], arguments, ["prlimit", "--fsize=4096"], WORLD_SIZE="2")
+    for sentence in fail_in_ranks(processes):
+        assert "mask.tif" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rank_0_killed_while_it_writes(tall_slide, tmp_path, network):
+    mask = tmp_path / "ranks" / "mask.tif"
+    mask.parent.mkdir()
+    arguments = ["label", tall_slide, "-o", mask, "--full-resolution"]
+    processes = start_ranks([0, 1], arguments, WORLD_SIZE="2")
+    while not any(path.name.endswith(".part") for path in mask.parent.iterdir()):
+        assert processes[0].poll() is None, processes[0].communicate()
+        time.sleep(0.001)
+    processes[0].kill()
+    processes[0].communicate()
+    (sentence,) = fail_in_ranks(processes[1:])
+    assert f"rank 0 on {os.uname().nodename} died" in sentence
+    assert not mask.exists()
+    run_ranks(2, *arguments)
+    run("label", tall_slide, "-o", tmp_path / "alone.tif", "--full-resolution")
+    assert mask.read_bytes() == (tmp_path / "alone.tif").read_bytes()
+    assert list(mask.parent.iterdir()) == [mask]
+
+
+CORES = os.sched_getaffinity(0)
+
+
+def get_cores_of_threads(process):
+    """The cores that each thread of the process may use; none before there are several threads."""
+    threads = [int(thread) for thread in os.listdir(f"/proc/{process.pid}/task")]
+    return [os.sched_getaffinity(thread) for thread in threads] if len(threads) > 1 else []
+
+
+def wait_for_cores(process):
+    while not (cores := get_cores_of_threads(process)):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return cores
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="one core only")
+@pytest.mark.parametrize(
+    "prefix, variables, expected",
+    [
+        ([], {}, [len(CORES) // 2, len(CORES) - len(CORES) // 2]),
+        ([], {"GIGAPIXEL_BINDING": "none"}, [len(CORES)] * 2),
+        (["taskset", "--cpu-list", str(max(CORES))], {}, [1, 1]),
+    ],
+    ids=["shares", "left alone", "chosen by others"],
+)
+def test_threads_keep_to_the_cores_of_their_rank(prefix, variables, expected, tall_slide, tmp_path, network):
+    """Two ranks of three, so that they wait for the last one and are looked at meanwhile."""
+    arguments = ["label", tall_slide, "-o", tmp_path / "mask.tif"]
+    job = {"WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    processes = start_ranks([0, 1], arguments, prefix, **job, **variables)
+    try:
+        cores = [wait_for_cores(process) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    for own, number in zip(cores, expected):
+        assert all(thread == own[0] for thread in own)
+        assert len(own[0]) == number
+    if not prefix and not variables:
+        assert cores[0][0] | cores[1][0] == CORES
+    if prefix:
+        assert cores[0][0] == cores[1][0] == {max(CORES)}

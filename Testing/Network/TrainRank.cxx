@@ -5,6 +5,8 @@
 // (printed), 3: stopped.
 #include "SyntheticSources.h"
 
+#include "gigapixelJoinRanks.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -47,7 +49,7 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
   options.threads = 2;
   options.tileSize = 256;
   options.learningRateDecay = 0.5;
-  options.ranks = Ranks::Join(Launch::Find());
+  options.ranks = JoinRanks(Launch::Find());
   NetworkDescription network = NetworkDescription::Load("remedios2023");
   if (const char * loss = std::getenv("LOSS"))
   {

@@ -5,14 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 #include <string>
-#include <vector>
-
-#ifdef __linux__
-#  include <sched.h>
-#endif
 
 namespace gigapixel
 {
@@ -63,7 +57,7 @@ struct Launch
                                       std::to_string(launch.ranks) + ", so " + launcher.rank + " has to be 0 to " +
                                       std::to_string(launch.ranks - 1));
         }
-        launch.localRanks = GetNumber(launcher.localRanks, 1);
+        launch.localRanks = std::max(1, GetNumber(launcher.localRanks, 1));
         launch.localRank = GetNumber(launcher.localRank, 0) % launch.localRanks;
         launch.FindMaster();
         return launch;
@@ -72,95 +66,8 @@ struct Launch
     return Launch{};
   }
 
-  /** Keeps this process to its share of the host's cores, those of one NUMA node together: two ranks on a machine with
-   * two sockets get a socket each. Memory then lies where it is first touched, beside the cores that work on it. Does
-   * nothing for a rank alone on its host, nor where a launcher has bound the process already. To be called before
-   * threads are started. */
-  void
-  BindToShare() const
-  {
-#ifdef __linux__
-    cpu_set_t allowed;
-    if (localRanks < 2 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-    {
-      return;
-    }
-    const std::vector<int> cores = GetCoresByNode(allowed);
-    const std::size_t      first = cores.size() * localRank / localRanks;
-    const std::size_t      end = cores.size() * (localRank + 1) / localRanks;
-    std::ifstream          online("/sys/devices/system/cpu/online");
-    std::string            all;
-    if (first < end && online >> all && ParseList(all).size() == cores.size())
-    {
-      cpu_set_t share;
-      CPU_ZERO(&share);
-      std::for_each(cores.begin() + first, cores.begin() + end, [&share](int core) { CPU_SET(core, &share); });
-      sched_setaffinity(0, sizeof(share), &share); // where it fails, the system chooses
-    }
-#endif
-  }
-
-private:
-  /** The number that the text begins with; 0 without one. */
-  static int
-  ToNumber(const std::string & text)
-  {
-    return static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
-  }
-
-#ifdef __linux__
-  /** "0-3,8" as numbers. */
-  static std::vector<int>
-  ParseList(const std::string & list)
-  {
-    std::vector<int> numbers;
-    for (std::size_t place = 0; place < list.size(); ++place)
-    {
-      const std::size_t end = std::min(list.find(',', place), list.size());
-      const std::string part = list.substr(place, end - place);
-      const int         first = ToNumber(part);
-      const auto        dash = part.find('-');
-      const int         last = dash == std::string::npos ? first : ToNumber(part.substr(dash + 1));
-      for (int number = first; number <= last; ++number)
-      {
-        numbers.push_back(number);
-      }
-      place = end;
-    }
-    return numbers;
-  }
-
-  static std::vector<int>
-  GetCoresByNode(const cpu_set_t & allowed)
-  {
-    std::vector<int> cores;
-    for (int node = 0; node < 1024; ++node)
-    {
-      std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
-      std::string   list;
-      if (file >> list)
-      {
-        for (const int core : ParseList(list))
-        {
-          if (CPU_ISSET(core, &allowed))
-          {
-            cores.push_back(core);
-          }
-        }
-      }
-    }
-    return cores;
-  }
-#endif
-
-  static std::string
-  GetText(const char * variable)
-  {
-    const char * const text = std::getenv(variable);
-    return text ? text : "";
-  }
-
-  /** The number that the variable begins with: SLURM writes "4(x2)" for two hosts with four tasks each. */
+  /** The number that the environment variable begins with: SLURM writes "4(x2)" for two hosts with four tasks each.
+   * \throw std::invalid_argument it begins with none */
   static int
   GetNumber(const char * variable, int otherwise)
   {
@@ -175,6 +82,21 @@ private:
                                   "\", which is no number");
     }
     return ToNumber(text);
+  }
+
+private:
+  /** The number that the text begins with; 0 without one. */
+  static int
+  ToNumber(const std::string & text)
+  {
+    return static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
+  }
+
+  static std::string
+  GetText(const char * variable)
+  {
+    const char * const text = std::getenv(variable);
+    return text ? text : "";
   }
 
   /** "gpu-007" of "gpu-[007-010,12],login": the first host of SLURM's list. */
@@ -213,6 +135,11 @@ private:
     if (!GetText("TORCHELASTIC_USE_AGENT_STORE").empty())
     {
       ++port; // torchrun itself listens at the first one
+    }
+    if (port < 1 || port > 65535)
+    {
+      throw std::invalid_argument("the environment variable MASTER_PORT has to be 1 to 65535, not " +
+                                  std::to_string(port));
     }
   }
 };

@@ -2,12 +2,10 @@
 #ifndef gigapixelRanks_h
 #define gigapixelRanks_h
 
-#include "GigapixelNetworkExport.h"
-#include "gigapixelLaunch.h"
-
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <memory>
+#include <stdexcept>
 #include <string>
 
 namespace gigapixel
@@ -20,15 +18,12 @@ namespace gigapixel
  * progress, while the others wait for it, within GIGAPIXEL_RANK_TIMEOUT seconds (an environment variable; 300). All
  * others then end with a sentence that names it: the functions throw std::runtime_error, and a process that is too busy
  * to see that ends itself 10 seconds later with exit code 1. All functions but Stop(), Fail() and ReportProgress() are
- * called by one thread. */
-class GigapixelNetwork_EXPORT Ranks
+ * called by one thread.
+ *
+ * Only a header, so that programs can share work without linking the engine; JoinRanks() makes a job of several. */
+class __attribute__((visibility("default"))) Ranks
 {
 public:
-  /** Meets the others: all of them are there when it returns. Loads the part of the engine that holds LibTorch's
-   * c10d, unless this process is alone.
-   * \throw std::runtime_error names the ranks that did not come within a minute */
-  static std::shared_ptr<Ranks> Join(const Launch & launch);
-
   Ranks() = default;
   virtual ~Ranks() = default;
   Ranks(const Ranks &) = delete;
@@ -72,10 +67,48 @@ public:
   {}
 
   /** The bytes of rank `from` for all. */
-  void Broadcast(int from, void * bytes, std::size_t size);
+  void
+  Broadcast(int from, void * bytes, std::size_t size)
+  {
+    // A binomial tree: in each round, everyone who has the bytes passes them on to one who has not.
+    const int ranks = GetNumberOfRanks();
+    const int place = (GetRank() - from + ranks) % ranks;
+    for (int reach = 1; reach < ranks; reach *= 2)
+    {
+      if (place < reach && place + reach < ranks)
+      {
+        Send((place + reach + from) % ranks, bytes, size);
+      }
+      else if (place >= reach && place < 2 * reach)
+      {
+        Receive((place - reach + from) % ranks, bytes, size);
+      }
+    }
+  }
 
   /** The text of rank 0 for all. */
-  void Broadcast(std::string & text);
+  void
+  Broadcast(std::string & text)
+  {
+    std::uint64_t size = text.size();
+    Broadcast(0, &size, sizeof(size));
+    text.resize(size);
+    Broadcast(0, text.data(), size);
+  }
+
+  /** \param settings all that decides on the work
+   * \throw std::invalid_argument they are others than those of rank 0: in all ranks where that is so */
+  void
+  CheckSame(const std::string & settings)
+  {
+    std::string others = settings;
+    Broadcast(others);
+    if (others != settings)
+    {
+      throw std::invalid_argument("the files or options of rank " + std::to_string(GetRank()) +
+                                  " are others than those of rank 0: all ranks need the same");
+    }
+  }
 
   struct Stopped : std::exception
   {

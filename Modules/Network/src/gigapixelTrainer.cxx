@@ -185,10 +185,7 @@ Trainer::Implementation::AgreeOnPlan()
   }
   run = static_cast<int>(agreed[2]);
   settings = DescribeTraining(network, options, plan, micronsPerPixel, training, validation);
-  if (ShareText(settings) != settings)
-  {
-    throw std::invalid_argument("the samples or options are others than those of rank 0: all ranks need the same");
-  }
+  ranks->CheckSame(settings);
 }
 
 /** Each rank counts a part of the images. */

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // MeasureRanks: one rank of a job; rank 0 prints how long the sum of a network of 4492 parameters takes from one rank
 // to the next, and from one to all, as "hop_us <us> broadcast_us <us>": the least of ten rounds.
-#include "gigapixelRanks.h"
+#include "gigapixelJoinRanks.h"
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +40,7 @@ GetMicroseconds(const TWork & work)
 int
 main()
 {
-  const auto          ranks = Ranks::Join(Launch::Find());
+  const auto          ranks = JoinRanks(Launch::Find());
   const int           rank = ranks->GetRank(), number = ranks->GetNumberOfRanks();
   std::vector<double> sum(4495);
   const std::size_t   bytes = sum.size() * sizeof(double);

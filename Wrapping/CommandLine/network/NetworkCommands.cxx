@@ -3,6 +3,7 @@
 
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
+#include "gigapixelJoinRanks.h"
 #include "gigapixelTorchVersion.h"
 
 #include <nlohmann/json.hpp>
@@ -161,6 +162,12 @@ GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
   return std::strcmp(name, "train") == 0 ? RunTrain : std::strcmp(name, "segment") == 0 ? RunSegment : RunPlan;
+}
+
+extern "C" __attribute__((visibility("default"))) void
+GigapixelJoinCommand(const gigapixel::Launch * launch, std::shared_ptr<gigapixel::Ranks> * ranks)
+{
+  *ranks = gigapixel::JoinRanks(*launch);
 }
 
 extern "C" __attribute__((visibility("default"))) const char *

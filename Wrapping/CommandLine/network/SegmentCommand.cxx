@@ -290,7 +290,8 @@ RunTask(const SlideTask &              task,
                                    values, session,     ranks, seconds };
   const auto         size = segmentation.region.GetSize();
   const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
-  bool               wasThere = ranks->GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation);
+  ranks->CheckSame(DescribeMaking(segmentation, false) + (probability.empty() ? "" : " probability"));
+  bool wasThere = ranks->GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation);
   ranks->Broadcast(0, &wasThere, sizeof(wasThere));
   const MemoryPlan plan = MakePlan(model.network,
                                    { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
@@ -303,10 +304,12 @@ RunTask(const SlideTask &              task,
   const double     resolution = slide->GetMicronsPerPixel();
   if (!wasThere)
   {
-    CheckOutput(task.output, pixels);
-    if (!probability.empty())
+    for (const std::string & output : { task.output, probability })
     {
-      CheckOutput(probability, pixels);
+      if (ranks->GetRank() == 0 && !output.empty())
+      {
+        CheckOutput(output, pixels);
+      }
     }
     session.Say(task.slide + ": level " + std::to_string(level) + ", " + std::to_string(size[0]) + " x " +
                 std::to_string(size[1]) + "; " + FormatPlan(plan));
@@ -382,30 +385,15 @@ RunSegment(const ArgumentValues & values, const Session & session)
     }
   }
   LimitTileCache(GetBudget(values));
-  // Fewer slides than ranks: all of them share each slide.
-  const Launch launch = Launch::Find();
-  const bool   together = tasks.size() < static_cast<std::size_t>(launch.ranks);
-  const auto   ranks = Ranks::Join(together ? launch : Launch());
-  const auto   work = [&](const SlideTask & task, std::string & text) {
-    const auto        index = static_cast<std::size_t>(&task - tasks.data());
-    const std::string probability = probabilities.empty() ? std::string() : probabilities[index].output;
-    try
-    {
-      return RunTask(task, probability, model, values, session, ranks, text);
-    }
-    catch (const std::exception & error)
-    {
-      ranks->Fail(error.what());
-      throw;
-    }
-  };
-  if (ranks->GetRank() == 0)
-  {
-    return RunBatch(session, tasks, IsList(names), work, together ? Launch() : launch);
-  }
-  std::string ignored;
-  std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { work(task, ignored); });
-  return Success;
+  return RunSharedBatch(
+    session,
+    tasks,
+    IsList(names),
+    [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
+      const auto index = static_cast<std::size_t>(&task - tasks.data());
+      return RunTask(
+        task, probabilities.empty() ? std::string() : probabilities[index].output, model, values, session, ranks, text);
+    });
 }
 
 } // namespace gigapixel::commandline

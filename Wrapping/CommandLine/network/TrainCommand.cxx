@@ -6,6 +6,8 @@
 #include "PyramidOutput.h"
 #include "SlideFile.h"
 
+#include "gigapixelJoinRanks.h"
+
 #include "itkGigapixelUNetTrainer.h"
 
 #include <nlohmann/json.hpp>
@@ -320,7 +322,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 int
 RunTrain(const ArgumentValues & values, const Session & session)
 {
-  const auto ranks = Ranks::Join(Launch::Find());
+  const auto ranks = JoinRanks(Launch::Find());
   try
   {
     RunTrainOn(ranks, values, session);

@@ -2,6 +2,7 @@
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
+#include "RankBands.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
@@ -172,16 +173,23 @@ DescribeMaking(const SlideTask &              task,
  * is judged read the slide once. */
 constexpr std::int64_t LargestGridInMemory = std::int64_t{ 64 } << 20;
 
+/** The same where ranks make the grid together: rank 0 holds all of it, at 1/8 that of a slide of 22 gigapixels. */
+constexpr std::int64_t LargestSharedGrid = std::int64_t{ 1 } << 30;
+
+/** Rows of a slide's level 0 that a rank decodes at a time: tiles of the usual sides are cut by few seams. */
+constexpr std::int64_t BandRows = 2048;
+
 /** Streams slide -> blocks -> label filters -> pyramid. */
 template <typename TPixel>
 void
-LabelSlide(itk::WholeSlideImageIO * slide,
-           const SlideTask &        task,
-           const LabelGrid &        grid,
-           const std::string &      preset,
-           const std::string &      madeBy,
-           const ArgumentValues &   values,
-           const Session &          session)
+LabelSlide(itk::WholeSlideImageIO *       slide,
+           const SlideTask &              task,
+           const LabelGrid &              grid,
+           const std::string &            preset,
+           const std::string &            madeBy,
+           const ArgumentValues &         values,
+           const Session &                session,
+           const std::shared_ptr<Ranks> & ranks)
 {
   using ImageType = itk::Image<TPixel, 2>;
   const auto base = slide->GetLevelSize(0);
@@ -195,18 +203,39 @@ LabelSlide(itk::WholeSlideImageIO * slide,
   const auto blocks = itk::BlockMeanImageFilter<ImageType>::New();
   blocks->SetInput(reader->GetOutput());
   blocks->SetShrinkFactor(grid.shrinkFactor);
-  const bool counts = GetTissuePreset(preset).method != TissueMethod::MeanBelow;
-  const bool keeps = counts && grid.size[0] * grid.size[1] * std::int64_t{ sizeof(TPixel) } <= LargestGridInMemory;
-  if (keeps)
+  blocks->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) { ranks->ReportProgress(); });
+  const std::int64_t               gridBytes = grid.size[0] * grid.size[1] * std::int64_t{ sizeof(TPixel) };
+  const bool                       shares = ranks->GetNumberOfRanks() > 1 && gridBytes <= LargestSharedGrid;
+  const bool                       counts = GetTissuePreset(preset).method != TissueMethod::MeanBelow;
+  const bool                       keeps = !shares && counts && gridBytes <= LargestGridInMemory;
+  const double                     gridShare = shares || keeps ? 0.6 : 0;
+  typename ImageType::ConstPointer labeled = blocks->GetOutput();
+  if (shares)
   {
-    Observe(blocks, progress, 0, 0.6);
+    blocks->UpdateOutputInformation();
+    labeled =
+      GatherBands<ImageType>(blocks->GetOutput(),
+                             static_cast<itk::SizeValueType>(std::max<std::int64_t>(1, BandRows / grid.downsample)),
+                             *ranks,
+                             [&](double share) {
+                               ThrowIfInterrupted();
+                               progress.Update(gridShare * share);
+                             });
+  }
+  else if (keeps)
+  {
+    Observe(blocks, progress, 0, gridShare);
     blocks->Update();
   }
+  if (ranks->GetRank() > 0)
+  {
+    return;
+  }
   const auto label = itk::TissueLabelImageFilter<ImageType, MaskType>::New();
-  label->SetInput(blocks->GetOutput());
+  label->SetInput(labeled);
   label->SetPreset(preset);
   label->SetShrinkFactor(1);
-  Observe(label, progress, keeps ? 0.6 : 0, 0.9);
+  Observe(label, progress, gridShare, 0.9);
   const auto upsample = itk::NearestUpsampleImageFilter<MaskType>::New();
   upsample->SetInput(label->GetOutput());
   upsample->SetFactor(static_cast<unsigned>(grid.downsample));
@@ -278,7 +307,11 @@ Format(const nlohmann::ordered_json & json)
 }
 
 nlohmann::ordered_json
-RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
+RunTask(const SlideTask &              task,
+        const ArgumentValues &         values,
+        const Session &                session,
+        const std::shared_ptr<Ranks> & ranks,
+        std::string &                  text)
 {
   const auto                  slide = OpenPicture(task.slide, values);
   const LabelGrid             grid = ChooseLabelGrid(*slide, ChooseDownsample(*slide, task.slide, values));
@@ -288,20 +321,31 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   {
     size = { static_cast<std::int64_t>(base[0]), static_cast<std::int64_t>(base[1]) };
   }
-  const std::string preset = ChoosePreset(*slide, task.slide, grid.level, values, session);
-  const std::string madeBy = DescribeMaking(task, *slide, grid, preset, values);
-  const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, madeBy);
+  ranks->CheckSame(DescribeMaking(task, *slide, grid, values.GetText("preset"), values));
+  std::string preset = values.GetText("preset");
+  std::string madeBy;
+  bool        wasThere = false;
+  if (ranks->GetRank() == 0)
+  {
+    preset = ChoosePreset(*slide, task.slide, grid.level, values, session);
+    madeBy = DescribeMaking(task, *slide, grid, preset, values);
+    wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, madeBy);
+  }
+  ranks->Broadcast(0, &wasThere, sizeof(wasThere));
+  ranks->Broadcast(preset);
   if (!wasThere)
   {
-    CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
-    if (slide->GetNumberOfComponents() == 3)
+    if (ranks->GetRank() == 0)
     {
-      LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, preset, madeBy, values, session);
+      CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     }
-    else
-    {
-      LabelSlide<unsigned char>(slide, task, grid, preset, madeBy, values, session);
-    }
+    slide->GetNumberOfComponents() == 3
+      ? LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, preset, madeBy, values, session, ranks)
+      : LabelSlide<unsigned char>(slide, task, grid, preset, madeBy, values, session, ranks);
+  }
+  if (ranks->GetRank() > 0)
+  {
+    return {};
   }
   auto json = Describe(task, *slide, grid, preset, values, wasThere);
   text += Format(json);
@@ -314,9 +358,12 @@ RunLabel(const ArgumentValues & values, const Session & session)
 {
   const auto names = values.GetTexts("SLIDE");
   const auto tasks = AssignOutputs(FindSlides(names), values.GetText("output"), "--output");
-  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
-    return RunTask(task, values, session, text);
-  });
+  return RunSharedBatch(session,
+                        tasks,
+                        IsList(names),
+                        [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
+                          return RunTask(task, values, session, ranks, text);
+                        });
 }
 
 } // namespace gigapixel::commandline

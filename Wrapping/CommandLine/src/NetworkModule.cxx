@@ -17,8 +17,8 @@ FindSymbol(const char * symbol)
   if (!std::filesystem::exists(path))
   {
     throw std::runtime_error("The network module is not installed (" + path +
-                             " is missing): train, segment and plan need it; build with -DGigapixel_BUILD_NETWORK=ON, "
-                             "which needs LibTorch (Debian: libtorch-dev).");
+                             " is missing): train, segment, plan and several ranks that share a slide need it; build "
+                             "with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev).");
   }
   void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void * address = module ? dlsym(module, symbol) : nullptr;
@@ -46,6 +46,18 @@ LoadNetworkCommand(const std::string & commandName)
 {
   using Finder = CommandFunction (*)(const char *);
   return reinterpret_cast<Finder>(FindSymbol("GigapixelFindNetworkCommand"))(commandName.c_str());
+}
+
+std::shared_ptr<Ranks>
+JoinRanks(const Launch & launch)
+{
+  auto ranks = std::make_shared<Ranks>();
+  if (launch.ranks > 1)
+  {
+    using JoinFunction = void (*)(const Launch *, std::shared_ptr<Ranks> *);
+    reinterpret_cast<JoinFunction>(FindSymbol("GigapixelJoinCommand"))(&launch, &ranks);
+  }
+  return ranks;
 }
 
 std::string

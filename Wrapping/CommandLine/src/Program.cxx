@@ -5,7 +5,7 @@
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 
-#include "gigapixelLaunch.h"
+#include "gigapixelCoreShare.h"
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
@@ -43,7 +43,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
     return Success;
   }
   const Launch launch = Launch::Find();
-  launch.BindToShare();
+  CoreShare::Bind(launch);
   const Session session(
     launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));

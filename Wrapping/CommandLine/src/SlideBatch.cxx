@@ -2,6 +2,7 @@
 #include "SlideBatch.h"
 
 #include "ITKMessages.h"
+#include "NetworkModule.h"
 #include "OutputCheck.h"
 
 #include "itkWholeSlideImageIO.h"
@@ -292,6 +293,55 @@ RunBatch(const Session &                                                        
                  " slides failed.");
   }
   return failures.empty() ? Success : Failure;
+}
+
+int
+RunSharedBatch(
+  const Session &                session,
+  const std::vector<SlideTask> & tasks,
+  bool                           asList,
+  const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
+{
+  const Launch launch = Launch::Find();
+  const bool   together = tasks.size() < static_cast<std::size_t>(launch.ranks);
+  const auto   ranks = JoinRanks(together ? launch : Launch());
+  bool         ended = false;
+  const auto   share = [&](const SlideTask & task, std::string & text) {
+    if (ended)
+    {
+      throw std::runtime_error("Not begun, since the job of " + std::to_string(launch.ranks) + " ranks had ended.");
+    }
+    try
+    {
+      auto result = work(task, ranks, text);
+      bool written = true;
+      ranks->Broadcast(0, &written, sizeof(written)); // the others stay until rank 0 has the file
+      return result;
+    }
+    catch (const Ranks::Stopped &)
+    {
+      throw Interrupted();
+    }
+    catch (...)
+    {
+      ended = together;
+      if (IsInterruptionRequested())
+      {
+        ranks->Stop();
+        throw Interrupted();
+      }
+      const std::string failure = DescribeFailure();
+      ranks->Fail(failure);
+      throw std::runtime_error(failure);
+    }
+  };
+  if (ranks->GetRank() == 0)
+  {
+    return RunBatch(session, tasks, asList, share, together ? Launch() : launch);
+  }
+  std::string ignored;
+  std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });
+  return Success;
 }
 
 } // namespace gigapixel::commandline

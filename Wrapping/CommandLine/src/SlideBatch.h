@@ -5,8 +5,10 @@
 #include "gigapixelProgram.h"
 
 #include "gigapixelLaunch.h"
+#include "gigapixelRanks.h"
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -49,6 +51,15 @@ GigapixelCommandLine_EXPORT int RunBatch(
   bool                                                                                 asList,
   const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
   const Launch &                                                                       launch = Launch::Find());
+
+/** As RunBatch(), but where there are fewer slides than ranks, all ranks do the work for each slide together: what goes
+ * wrong in one of them then ends the job, and rank 0 prints the results. */
+GigapixelCommandLine_EXPORT int RunSharedBatch(
+  const Session &                session,
+  const std::vector<SlideTask> & tasks,
+  bool                           asList,
+  const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string & text)> &
+    work);
 
 /** Whether the result is a list: more than one name was given, or a folder. */
 GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);

@@ -45,36 +45,68 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
                      std::chrono::seconds            joinLimit)
   : m_Store(std::move(store))
   , m_Launch(launch)
+  , m_HangLimit(Launch::GetNumber("GIGAPIXEL_RANK_TIMEOUT", 300))
   , m_Hosts(launch.ranks)
 {
-  if (const char * const seconds = std::getenv("GIGAPIXEL_RANK_TIMEOUT"))
+  if (m_HangLimit.count() < 1)
   {
-    m_HangLimit = std::chrono::seconds(std::max(1L, std::strtol(seconds, nullptr, 10)));
+    throw std::invalid_argument("the environment variable GIGAPIXEL_RANK_TIMEOUT has to be 1 second or more");
   }
-  SetText(GetSignKey(launch.rank), "-1");
-  SetText(GetHostKey(launch.rank), host);
-  const auto  end = Clock::now() + joinLimit;
   std::string missing;
-  for (int rank = 0; rank < launch.ranks; ++rank)
+  try
   {
-    while (!m_Store->check({ GetHostKey(rank) }) && Clock::now() < end)
-    {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    if (m_Store->check({ GetHostKey(rank) }))
-    {
-      m_Hosts[rank] = GetText(GetHostKey(rank));
-    }
-    else
-    {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    }
+    missing = Meet(host, joinLimit);
+  }
+  catch (const c10::Error &)
+  {
+    throw std::runtime_error("rank 0 ended before all ranks had come");
+  }
+  catch (const std::system_error &) // of older versions of c10d
+  {
+    throw std::runtime_error("rank 0 ended before all ranks had come");
   }
   if (!missing.empty())
   {
     throw std::runtime_error("of " + std::to_string(launch.ranks) + " ranks, these did not come within " +
                              std::to_string(joinLimit.count()) + " seconds: " + missing);
   }
+}
+
+/** \return the ranks that did not come */
+std::string
+RankWatch::Meet(const std::string & host, std::chrono::seconds joinLimit)
+{
+  const std::string own = std::to_string(m_Launch.rank), number = std::to_string(m_Launch.ranks);
+  if (m_Store->add("place/" + own, 1) > 1)
+  {
+    throw std::runtime_error("two processes say that they are rank " + own +
+                             ": give each another RANK, and each job another MASTER_PORT");
+  }
+  SetText(GetSignKey(m_Launch.rank), "-1");
+  SetText(GetHostKey(m_Launch.rank), number + ' ' + host);
+  const auto  end = Clock::now() + joinLimit;
+  std::string missing;
+  for (int rank = 0; rank < m_Launch.ranks; ++rank)
+  {
+    while (!m_Store->check({ GetHostKey(rank) }) && Clock::now() < end)
+    {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    if (!m_Store->check({ GetHostKey(rank) }))
+    {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      continue;
+    }
+    const std::string text = GetText(GetHostKey(rank));
+    const auto        blank = text.find(' ');
+    m_Hosts[rank] = text.substr(blank + 1);
+    if (text.substr(0, blank) != number)
+    {
+      throw std::runtime_error(Name(rank) + " was started as one of " + text.substr(0, blank) + " ranks, rank " + own +
+                               " as one of " + number + ": all need the same WORLD_SIZE");
+    }
+  }
+  return missing;
 }
 
 RankWatch::~RankWatch()

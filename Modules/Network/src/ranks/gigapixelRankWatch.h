@@ -60,6 +60,7 @@ private:
     Clock::time_point progressSince;
   };
 
+  std::string Meet(const std::string & host, std::chrono::seconds joinLimit);
   void        Run();
   void        GuardRun();
   void        LookAtOthers();
@@ -71,7 +72,7 @@ private:
 
   c10::intrusive_ptr<c10d::Store> m_Store;
   Launch                          m_Launch;
-  std::chrono::seconds            m_HangLimit{ 300 };
+  std::chrono::seconds            m_HangLimit;
   std::vector<std::string>        m_Hosts;
   std::vector<Sign>               m_Signs;
   std::thread                     m_Thread;

@@ -61,6 +61,13 @@ FindOwnAddress(const Launch & launch)
   return address;
 }
 
+/** c10d's messages go on with a trace of calls. */
+std::string
+GetFirstLine(const std::exception & error)
+{
+  return { error.what(), std::strcspn(error.what(), "\n") };
+}
+
 c10::intrusive_ptr<c10d::TCPStore>
 OpenStore(const Launch & launch)
 {
@@ -76,7 +83,7 @@ OpenStore(const Launch & launch)
   catch (const std::exception & error)
   {
     const std::string place = launch.host + ", port " + std::to_string(launch.port);
-    const std::string what(error.what(), std::strcspn(error.what(), "\n"));
+    const std::string what = GetFirstLine(error);
     throw std::runtime_error(
       launch.rank == 0 ? "rank 0 cannot listen at " + place + " (" + what + "): choose another MASTER_PORT"
                        : "rank 0 does not answer at " + place + " (" + what + "): check MASTER_ADDR and MASTER_PORT");
@@ -92,10 +99,19 @@ public:
     , m_Watch(m_Store, launch, GetHostName(), JoinLimit)
   {
     const auto options = c10d::ProcessGroupGloo::Options::create(JoinLimit);
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(FindOwnAddress(launch)));
+    const auto address = FindOwnAddress(launch);
     options->threads = 1;
-    m_Group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("gloo", m_Store), launch.rank, launch.ranks, options);
+    try
+    {
+      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
+      m_Group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>("gloo", m_Store), launch.rank, launch.ranks, options);
+    }
+    catch (const std::exception & error)
+    {
+      throw std::runtime_error("the ranks have met, but " + address + " and the others cannot be connected (" +
+                               GetFirstLine(error) + "): one of them ended, or a firewall lies between them");
+    }
     m_Watch.Start();
   }
 
@@ -166,7 +182,7 @@ private:
     }
     catch (const std::exception & error)
     {
-      trouble.assign(error.what(), std::strcspn(error.what(), "\n"));
+      trouble = GetFirstLine(error);
     }
     m_Watch.EndWaiting(peer, trouble);
   }
