@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import os
 import re
 import signal
 import subprocess
@@ -195,7 +196,11 @@ def test_stopped_leaves_nothing(large, tmp_path, signal_):
     [
         ("TissueLabel", {"slide": "nothing.svs", "mask": "m.tif"}, 1, "There is no file nothing.svs"),
         ("TissueLabel", {"slide": "{slide}"}, 2, "needs --outputSegmentation or --mask"),
-        ("TissueLabel", {"slide": "{slide}", "mask": "nowhere/m.tif"}, 1, "nowhere/m.tif cannot be written"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "nowhere/m.tif"}, 1, "There is no folder nowhere"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "outputSegmentation": "./m.tif"}, 1, "file of --output"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "returnparameterfile": "nowhere/r"}, 1, "no folder"),
+        ("SlideRegion", {"slide": "{slide}", "volume": "v.nrrd", "picture": "nowhere/p.png"}, 1, "no folder nowhere"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "region": "9e18,0,9e18,1"}, 1, "reaches beyond"),
         ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "preset": "best"}, 2, "--preset wants"),
         ("TissueLabel", {"slide": "{slide}", "mask": "m.tif", "downsample": 4, "mpp": 4}, 2, "exclude each other"),
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "region": "0,0,9000,10"}, 1, "reaches beyond"),
@@ -210,3 +215,33 @@ def test_wrong_input_is_a_sentence(slide, tmp_path, monkeypatch, name, arguments
     told = run(name, code=code, **{key: str(value).format(slide=slide[0]) for key, value in arguments.items()})
     assert sentence in told.stderr and len(told.stderr.strip().splitlines()) == 1, told.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name, output",
+    [
+        ("SlideInfo", "thumbnail"),
+        ("SlideInfo", "returnparameterfile"),
+        ("SlideRegion", "volume"),
+        ("TissueLabel", "mask"),
+        ("TissueLabel", "outputSegmentation"),
+        ("GigapixelUNetSegment", "outputSegmentation"),
+    ],
+)
+def test_the_slide_is_never_an_output(slide, tmp_path, name, output):
+    """Not under another name either: the slide would be gone."""
+    own, link = tmp_path / "own.png", tmp_path / "link.png"
+    own.write_bytes(slide[0].read_bytes())
+    link.symlink_to(own)
+    for file in (own, link):
+        told = run(name, code=1, slide=own, **{output: file})
+        assert f"{file} is the file of --slide; name another one for --{output}." in told.stderr
+    assert own.read_bytes() == slide[0].read_bytes() and link.is_symlink()
+
+
+def test_a_pipe_is_no_output(slide, tmp_path):
+    """Nor a device: what is there would be replaced by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    told = run("TissueLabel", code=1, slide=slide[0], mask=pipe)
+    assert f"{pipe} is no file; name one for --mask." in told.stderr and pipe.is_fifo()

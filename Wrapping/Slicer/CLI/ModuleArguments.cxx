@@ -1,12 +1,16 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentText.h"
 #include "Module.h"
+#include "OutputCheck.h"
 #include "SlideFile.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+
+namespace fs = std::filesystem;
 
 namespace gigapixel::slicer
 {
@@ -64,6 +68,16 @@ GetPixelsOfBox(const ArgumentValues & values, const std::vector<double> & box)
   return Join(rectangle);
 }
 
+bool
+NamesSameFile(const std::string & a, const std::string & b)
+{
+  std::error_code ignored;
+  const auto      place = [&ignored](const std::string & file) {
+    return fs::weakly_canonical(fs::absolute(file, ignored), ignored);
+  };
+  return commandline::IsSameFile(a, b) || place(a) == place(b);
+}
+
 /** Whether a value is what the command does by itself: its default, the module's word for "not given", a switch that is
  * off. Numbers may be written in many ways. */
 bool
@@ -96,6 +110,46 @@ OpenSlide(const ArgumentValues & values)
   return slide;
 }
 
+void
+CheckOutputs(const Module & module, const ArgumentValues & values)
+{
+  std::vector<const Argument *> files; // inputs, then the outputs that were looked at
+  std::vector<const Argument *> outputs;
+  const Command                 command = module.GetCommand();
+  for (const Argument & argument : command.arguments)
+  {
+    if (argument.type == ArgumentType::File && values.Has(argument.name) && argument.content != "folder")
+    {
+      (argument.channel == commandline::ArgumentChannel::Output ? outputs : files).push_back(&argument);
+    }
+  }
+  for (const Argument * output : outputs)
+  {
+    const std::string & file = values.GetText(output->name);
+    for (const Argument * other : files)
+    {
+      if (NamesSameFile(file, values.GetText(other->name)))
+      {
+        throw std::runtime_error(file + " is the file of " + other->GetDisplayName() + "; name another one for " +
+                                 output->GetDisplayName() + '.');
+      }
+    }
+    files.push_back(output);
+    // Results may go to a pipe or a terminal, into which they are written; all else takes the place of what is there.
+    std::error_code ignored;
+    const bool      isThere = fs::exists(file, ignored) && !fs::is_directory(file, ignored);
+    const bool      isResults = output->name == "returnparameterfile";
+    if (isThere && !isResults && !fs::is_regular_file(file, ignored))
+    {
+      throw std::runtime_error(file + " is no file; name one for " + output->GetDisplayName() + '.');
+    }
+    if (!isThere || !isResults)
+    {
+      commandline::CheckOutput(file, 0);
+    }
+  }
+}
+
 std::string
 GetRegionInPixels(const ArgumentValues & values)
 {
@@ -115,7 +169,10 @@ GetRegionInPixels(const ArgumentValues & values)
     return {};
   }
   std::array<std::int64_t, 4> rectangle{};
-  std::transform(numbers.begin(), numbers.end(), rectangle.begin(), [](double number) { return std::llround(number); });
+  std::transform(numbers.begin(), numbers.end(), rectangle.begin(), [](double number) {
+    constexpr double most = 1e15; // no slide has as many, and sums of two are still exact
+    return std::llround(std::clamp(number, -most, most));
+  });
   if (rectangle[0] < 0 || rectangle[1] < 0 || rectangle[2] < 1 || rectangle[3] < 1)
   {
     throw commandline::UsageError("--region " + text +

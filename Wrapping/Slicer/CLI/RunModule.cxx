@@ -107,6 +107,7 @@ MakeSegmentation(const Module &         module,
   {
     throw commandline::UsageError(module.name + " needs --outputSegmentation or --mask.");
   }
+  CheckOutputs(module, values);
   const auto folder = [&values](const std::string & name) {
     return values.Has(name) ? std::make_unique<WorkFolder>(values.GetText(name)) : nullptr;
   };
@@ -148,7 +149,8 @@ int
 RunSlideInfo(const ArgumentValues & values, const Session & session)
 {
   const Module & module = *FindModule("SlideInfo");
-  const auto     result = RunCommandBehind(module, values, session, {});
+  CheckOutputs(module, values);
+  const auto result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
     return commandline::Failure;
@@ -188,10 +190,12 @@ RunSegment(const ArgumentValues & values, const Session & session)
 int
 RunTrain(const ArgumentValues & values, const Session & session)
 {
+  const Module & module = *FindModule("GigapixelUNetTrain");
+  CheckOutputs(module, values);
   const std::string run = values.GetText("run");
   const bool        isNew = !fs::exists(run);
   // A run that was stopped can go on; what is not a run yet, and files that were being written, are nothing to keep.
-  const Janitor  janitor([run, isNew, unfinished = ".part-" + std::to_string(getpid())] {
+  const Janitor janitor([run, isNew, unfinished = ".part-" + std::to_string(getpid())] {
     std::error_code ignored;
     if (isNew && !fs::exists(run + "/last.safetensors", ignored))
     {
@@ -206,8 +210,7 @@ RunTrain(const ArgumentValues & values, const Session & session)
       }
     }
   });
-  const Module & module = *FindModule("GigapixelUNetTrain");
-  const auto     result = RunCommandBehind(module, values, session, {});
+  const auto    result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
     return commandline::Failure;

@@ -207,6 +207,7 @@ WriteThumbnail(const ArgumentValues & values, const std::string & file)
 int
 RunSlideRegion(const ArgumentValues & values, const Session &)
 {
+  const Module & module = *FindModule("SlideRegion");
   if (!values.Has("volume") && !values.Has("picture"))
   {
     throw commandline::UsageError("SlideRegion needs --volume or --picture.");
@@ -215,6 +216,7 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   {
     commandline::CheckPNGName(values.GetText("picture"));
   }
+  CheckOutputs(module, values);
   const auto folder =
     values.Has("volume") ? std::make_unique<WorkFolder>(values.GetText("volume")) : std::unique_ptr<WorkFolder>();
   const auto    slide = OpenSlide(values);
@@ -230,7 +232,7 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   {
     commandline::WritePNG(picture, values.GetText("picture"));
   }
-  WriteResults(*FindModule("SlideRegion"),
+  WriteResults(module,
                values,
                { { "readLevel", reading.level },
                  { "downsample", downsample },
