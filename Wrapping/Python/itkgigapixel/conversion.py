@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import os
+import operator
 from typing import Optional
 
 import itk
 
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Region, Slide
+from itkgigapixel.tissue import check_output
 
 
 def convert(
@@ -28,14 +29,20 @@ def convert(
     :param keep_label: keep label, macro and thumbnail pictures and the slide's properties, which may name a patient
     :param progress: show a tqdm bar
     :returns: *output*
+    :raises ValueError: a level, resolution or region that the slide does not have; an *output* that is the slide itself, or
+        whose name does not end in .tif or .tiff
+    :raises RuntimeError: what cannot be read or written
     """
     slide = slide if isinstance(slide, Slide) else Slide(slide)
+    name = check_output(output, slide.path)
+    if not name.lower().endswith((".tif", ".tiff")):
+        raise ValueError(f"{name} is to be a pyramid TIFF: end it in .pyramid.tif")
     source = itk.WholeSlideImageIO.New(FileName=slide.path, Level=slide.select(level, mpp))
     source.ReadImageInformation()
-    converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=keep_label)
-    converter.SetImageIO(itk.PyramidTIFFImageIO.New(FileName=os.fspath(output)))
+    converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=bool(keep_label))
+    converter.SetImageIO(itk.PyramidTIFFImageIO.New(FileName=name))
     if region is not None:
-        converter.SetRegion(region)
+        converter.SetRegion([operator.index(each) for each in slide.inside(region)])
     with running(converter, "convert", progress):
         converter.Update()
     return output

@@ -9,8 +9,8 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.progress import running
-from itkgigapixel.slide import Path, Slide
-from itkgigapixel.tissue import _check_output, _source, write
+from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.tissue import _source, check_output, write
 
 
 def train(
@@ -56,8 +56,8 @@ def train(
     :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*
     """
     trainer = itk.GigapixelUNetTrainer.New()
-    trainer.SetNetwork(os.fspath(network))
-    trainer.SetRunFolder(os.fspath(folder))
+    trainer.SetNetwork(file_name(network))
+    trainer.SetRunFolder(file_name(folder))
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetEpochs(epochs)
@@ -67,10 +67,10 @@ def train(
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(memory)
-    trainer.SetCacheFolder(os.fspath(cache))
+    trainer.SetCacheFolder(file_name(cache))
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
-        trainer.AddCohort(os.fspath(slides))
+        trainer.AddCohort(file_name(slides))
         slides = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
@@ -92,8 +92,8 @@ def _add(trainer, split: str, pixels, mask, region=()) -> None:
         add = getattr(trainer, f"Add{split}Image")
         add(pixels, mask, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
-        pixels = pixels.path if isinstance(pixels, Slide) else os.fspath(pixels)
-        getattr(trainer, f"Add{split}Slide")(pixels, os.fspath(mask), tuple(region) or (0, 0, 0, 0))
+        pixels = pixels.path if isinstance(pixels, Slide) else file_name(pixels)
+        getattr(trainer, f"Add{split}Slide")(pixels, file_name(mask), tuple(region) or (0, 0, 0, 0))
 
 
 def segment(
@@ -120,15 +120,17 @@ def segment(
     :param memory: peak bytes of the process, 0: no limit; never changes a result
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises ValueError: a *threshold* out of its range; an *output* that is the slide itself
+    :raises ValueError: a *threshold* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
+        write
     :raises RuntimeError: what cannot be read or written; a slide that is not as fine as the model wants it
     """
     if not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
     if isinstance(model, (str, os.PathLike)):
-        model = itk.GigapixelModel.Load(os.fspath(model))
+        model = itk.GigapixelModel.Load(file_name(model))
     path, io = _source(slide, mpp, gray=True)
-    _check_output(output, path)
+    if output is not None:
+        check_output(output, path)
     if model.GetMicronsPerPixel() > 0 and io.GetMicronsPerPixel() > 0:
         io.SetMicronsPerPixel(model.GetMicronsPerPixel())
     image = itk.Image[itk.UC, 2]

@@ -17,8 +17,8 @@ def _tqdm(description: str):
 
 
 @contextlib.contextmanager
-def _interruptible(process):
-    """Ctrl-C becomes an abort of the process object, then KeyboardInterrupt. Python's own way, an exception out of an
+def _interruptible(*processes):
+    """Ctrl-C becomes an abort of the process objects, then KeyboardInterrupt. Python's own way, an exception out of an
     observer, would be printed by ITK and end as a RuntimeError that says nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -27,7 +27,8 @@ def _interruptible(process):
 
     def abort(*_):
         interrupted.append(True)
-        process.AbortGenerateDataOn()
+        for process in processes:
+            process.AbortGenerateDataOn()
 
     before = signal.signal(signal.SIGINT, abort)
     try:
@@ -42,22 +43,29 @@ def _interruptible(process):
 
 
 @contextlib.contextmanager
-def running(process, description: str, show: bool):
+def running(process, description: str, show: bool, source=None):
     """For a block that updates an ITK process object: Ctrl-C stops it at its next progress event, and where *show* is
-    true and tqdm is installed, a bar follows it, which is what the block gets."""
+    true and tqdm is installed, a bar follows it, which is what the block gets.
+
+    :param source: what the process object gets its pixels from, where it tells of itself only when it has them all (a
+        writer of a file that is not streamed), and would hear of Ctrl-C no earlier"""
     shown = _tqdm(description) if show else None
 
     def follow():  # without a bar as well: Python hears of Ctrl-C when it runs
         if shown is not None:
             shown.update(max(round(100 * process.GetProgress()) - shown.n, 0))
 
-    tag = process.AddObserver(itk.ProgressEvent(), follow)
+    heard = [(process, follow)]
+    if source is not None:
+        heard.append((source, lambda: None))
+    tags = [(each, each.AddObserver(itk.ProgressEvent(), call)) for each, call in heard]
     try:
-        with _interruptible(process):
+        with _interruptible(*(each for each, _ in heard)):
             yield shown
         if shown is not None:
             shown.update(100 - shown.n)
     finally:
-        process.RemoveObserver(tag)
+        for each, tag in tags:
+            each.RemoveObserver(tag)
         if shown is not None:
             shown.close()

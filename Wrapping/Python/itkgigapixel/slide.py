@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike]
 Region = Sequence[int]
+
+
+def file_name(path: Path) -> str:
+    """A path as the C++ classes take it.
+
+    :raises TypeError: no path
+    :raises ValueError: a name that is cut short by a zero byte, or that is not UTF-8
+    """
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError(f"The file name {name!r} has a zero byte in it")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"The file name {name!r} is not UTF-8, which ITK needs: rename the file, or make a link to it") from None
+    return name
 
 
 class Level(NamedTuple):
@@ -59,10 +76,10 @@ class Slide:
     """
 
     def __init__(self, path: Path, mpp: Optional[float] = None):
-        if mpp is not None and not 0 < mpp < math.inf:
+        if mpp is not None and not 0 < float(mpp) < math.inf:
             raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
-        self.path = os.fspath(path)
-        self._mpp = mpp
+        self.path = file_name(path)
+        self._mpp = None if mpp is None else float(mpp)
         self._io = self._open()
 
     def _open(self):
@@ -150,7 +167,7 @@ class Slide:
         if level is not None and mpp is not None:
             raise ValueError("Give level or mpp, not both")
         if mpp is None:
-            chosen = 0 if level is None else int(level)
+            chosen = 0 if level is None else operator.index(level)
             if not 0 <= chosen < self._io.GetNumberOfLevels():
                 raise ValueError(f"{self.path} has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}")
             return chosen
@@ -161,15 +178,26 @@ class Slide:
             raise ValueError(f"{self.path} has {self.mpp:g} um per pixel at its finest level, which is coarser than {mpp:g}")
         return fine[-1]
 
+    def inside(self, region: Region) -> list:
+        """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around).
+
+        :raises ValueError: they are not four, or reach beyond the slide
+        """
+        numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
+        if len(numbers) != 4:
+            raise ValueError(f"A region is (x, y, width, height), not {tuple(numbers)}")
+        x, y, width, height = numbers
+        first = self.levels[0]
+        if not (width >= 1 and height >= 1 and x >= 0 and y >= 0 and x + width <= first.width and y + height <= first.height):
+            raise ValueError(f"The region {tuple(numbers)} is not inside {self.path} of {first.width} x {first.height} pixels")
+        return numbers
+
     def _rectangle(self, level: int, region: Optional[Region]) -> tuple[int, int, int, int]:
         """The region in pixels of the level, inside the level."""
         size = self.levels[level]
         if region is None:
             return 0, 0, size.width, size.height
-        x, y, width, height = region
-        first = self.levels[0]
-        if width < 1 or height < 1 or x < 0 or y < 0 or x + width > first.width or y + height > first.height:
-            raise ValueError(f"The region {tuple(region)} is not inside {self.path} of {first.width} x {first.height} pixels")
+        x, y, width, height = self.inside(region)
         left, top = (min(int(v / size.downsample), n - 1) for v, n in ((x, size.width), (y, size.height)))
         right = min(math.ceil((x + width) / size.downsample), size.width)
         bottom = min(math.ceil((y + height) / size.downsample), size.height)
@@ -276,9 +304,14 @@ class Slide:
         gray: bool = False,
         chunk: int = 2048,
     ) -> "dask.array.Array":
-        """A level as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed."""
+        """A level as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed.
+
+        :raises ValueError: a *chunk* below 1
+        """
         import dask.array
 
+        if operator.index(chunk) < 1:
+            raise ValueError(f"Chunks have a side of at least 1 pixel, not {chunk}")
         level = self.select(level, mpp)
         size = self.levels[level]
         channels = self._channels(gray)
@@ -287,7 +320,7 @@ class Slide:
             (y0, y1), (x0, x1) = block_info[None]["array-location"][:2]
             return self._read(level, (x0, y0, x1 - x0, y1 - y0), gray)
 
-        chunks = dask.array.core.normalize_chunks((chunk, chunk, *channels), (size.height, size.width, *channels))
+        chunks = dask.array.core.normalize_chunks((min(chunk, size.height), min(chunk, size.width), *channels), (size.height, size.width, *channels))
         return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
     def tensor(

@@ -10,7 +10,7 @@ from typing import Optional
 import itk
 
 from itkgigapixel.progress import running
-from itkgigapixel.slide import Path, Slide
+from itkgigapixel.slide import Path, Slide, file_name
 
 
 def presets() -> list[str]:
@@ -43,13 +43,15 @@ def label(
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
-    :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself
+    :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
+        write
     :raises RuntimeError: an unknown *preset*; what cannot be read or written
     """
     if downsample not in range(1, 257):
         raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
     path, io = _source(slide, mpp)
-    _check_output(output, path)
+    if output is not None:
+        check_output(output, path)
     level, block = _label_grid(io, downsample)
     io.SetLevel(level)
     reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
@@ -87,19 +89,27 @@ def _source(slide: Path | Slide, mpp: Optional[float], gray: bool = False):
     return slide.path, io
 
 
-def _check_output(output: Optional[Path], slide: str) -> None:
+def check_output(output: Path, slide: str) -> str:
     """The slide is read while the result is written, so that one file for both would be the end of it.
 
-    :raises ValueError: it is one file"""
-    if output is not None and os.path.exists(output) and os.path.samefile(output, slide):
-        raise ValueError(f"{os.fspath(output)} is the slide itself: name another file to write")
+    :returns: the output's name
+    :raises ValueError: it is one file, or none can have that name"""
+    name = file_name(output)
+    if not name:
+        raise ValueError("The output has no name: give it one, or leave it out to get an image")
+    if os.path.exists(name) and os.path.samefile(name, slide):
+        raise ValueError(f"{name} is the slide itself: name another file to write")
+    return name
 
 
 def write(source, output: Path, description: str, progress: bool) -> None:
     """Streams a filter's image into a file."""
     image = source.GetOutput()
-    writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=os.fspath(output))
-    if os.fspath(output).endswith((".pyramid.tif", ".pyramid.tiff")):
+    name = file_name(output)
+    writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=name)
+    if name.endswith((".pyramid.tif", ".pyramid.tiff")):
         writer.SetImageIO(itk.PyramidTIFFImageIO.New())
-    with running(writer, description, progress):
+    elif itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
+        raise ValueError(f"ITK writes no such file as {name}: end its name in .pyramid.tif, .tif, .nrrd or .png")
+    with running(writer, description, progress, source):
         writer.Update()

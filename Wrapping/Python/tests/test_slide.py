@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import multiprocessing
+import os
 import pickle
 import sys
 import threading
@@ -55,6 +56,50 @@ def test_no_such_resolution(drawn, mpp):
 def test_no_such_tiles(drawn, arguments):
     with pytest.raises(ValueError, match="at least"):
         next(gp.Slide(drawn[0]).tiles(**arguments))
+
+
+@pytest.mark.parametrize("region", [(), (0, 0, 5), (float("nan"),) * 4, np.zeros((2, 2)), (0, 0, 0, 0), (-1, 0, 5, 5)])
+def test_no_such_region(drawn, region, tmp_path):
+    slide = gp.Slide(drawn[0])
+    with pytest.raises(ValueError, match="region"):
+        slide.read(region=region)
+    with pytest.raises(ValueError, match="region"):
+        gp.convert(slide, tmp_path / "out.pyramid.tif", region=region)
+    assert not list(tmp_path.iterdir())
+
+
+def test_regions_may_be_arrays_of_small_integers(drawn, tmp_path):
+    slide, region = gp.Slide(drawn[0]), np.array([200, 200, 100, 100], np.uint8)
+    expected = slide.read(region=(200, 200, 100, 100))
+    assert (slide.read(region=region) == expected).all()
+    gp.convert(slide, tmp_path / "out.pyramid.tif", region=region)
+    assert gp.Slide(tmp_path / "out.pyramid.tif").read().shape == expected.shape
+
+
+@pytest.mark.parametrize("level", [0.5, "0", float("nan")])
+def test_levels_are_whole_numbers(drawn, level):
+    with pytest.raises(TypeError, match="integer"):
+        gp.Slide(drawn[0]).read(level=level)
+
+
+def test_file_names(drawn, tmp_path):
+    """Bytes and paths are names; one that would be cut short or cannot be passed on is a sentence."""
+    slide = gp.Slide(drawn[0].encode(), mpp=np.float32(0.5))
+    assert gp.convert(slide, os.fsencode(tmp_path / "a.tif"), level=2) and (tmp_path / "a.tif").exists()
+    for name, sentence in (("a.tif\0", "zero byte"), ("\udcff.tif", "not UTF-8"), ("", "no name")):
+        if name:
+            with pytest.raises(ValueError, match=sentence):
+                gp.Slide(name)
+        for write in (gp.label, gp.convert):
+            with pytest.raises(ValueError, match=sentence):
+                write(slide, name)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a", "a.svs"])
+def test_a_pyramid_is_named_as_one(drawn, tmp_path, name):
+    with pytest.raises(ValueError, match="end it in .pyramid.tif"):
+        gp.convert(drawn[0], tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_image_and_xarray_lie_where_itk_says(drawn):

@@ -2,6 +2,7 @@
 """Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
 
 import shutil
+import signal
 
 import itk
 import itkgigapixel as gp
@@ -10,6 +11,7 @@ import pytest
 import scipy.ndimage
 import skimage.measure
 import skimage.morphology
+from itkgigapixel.tissue import write
 
 RGB = itk.Image[itk.RGBPixel[itk.UC], 2]
 GRAY = itk.Image[itk.UC, 2]
@@ -99,12 +101,33 @@ def test_label_at_no_such_grid(drawn, downsample):
 def test_a_slide_is_never_its_own_mask(drawn, tmp_path):
     slide = shutil.copy(drawn[0], tmp_path / "slide.pyramid.tif")
     before = slide.read_bytes()
-    for write in (gp.label, lambda *files: gp.segment(files[0], "tissue", files[1])):
+    for make in (gp.label, gp.convert, lambda *files: gp.segment(files[0], "tissue", files[1])):
         with pytest.raises(ValueError, match="is the slide itself"):
-            write(slide, tmp_path / ".." / tmp_path.name / slide.name)
-    with pytest.raises(RuntimeError, match="is the slide itself"):
-        gp.convert(slide, slide)
+            make(slide, tmp_path / ".." / tmp_path.name / slide.name)
     assert slide.read_bytes() == before and list(tmp_path.iterdir()) == [slide]
+
+
+def test_a_kind_of_file_that_nobody_writes(drawn, tmp_path):
+    with pytest.raises(ValueError, match="ITK writes no such file"):
+        gp.label(drawn[0], tmp_path / "mask.xyz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["mask.png", "mask.pyramid.tif"])
+def test_ctrl_c_stops_what_is_written(drawn, tmp_path, name):
+    """Not only what is streamed: a PNG is written when all of it is there."""
+    tissue = itk.TissueLabelImageFilter.New(Input=itk.imread(drawn[0]), ShrinkFactor=1)
+    seen = []
+
+    def interrupt():
+        if not seen:
+            signal.raise_signal(signal.SIGINT)
+        seen.append(tissue.GetProgress())
+
+    tissue.AddObserver(itk.ProgressEvent(), interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write(tissue, tmp_path / name, "label", False)
+    assert seen[-1] < 1 and not list(tmp_path.iterdir())
 
 
 def test_presets():
