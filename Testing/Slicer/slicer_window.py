@@ -82,7 +82,7 @@ def install(folder, programs):
         module = types.SimpleNamespace(path=str(program), logic=application.module(program))
         setattr(slicer.modules, program.name.lower(), module)
     sys.modules["qt"], sys.modules["ctk"] = MagicMock(name="qt"), MagicMock(name="ctk")
-    slicer.i18n = _module("slicer.i18n", tr=lambda text: text)
+    slicer.i18n = _module("slicer.i18n", tr=lambda text: text, translate=lambda context, text: text)
     slicer.parameterNodeWrapper = _module(
         "slicer.parameterNodeWrapper", parameterNodeWrapper=_parameter_node_wrapper
     )

@@ -174,6 +174,38 @@ def test_the_form(gigapixel_slide, slide):
     assert widget.task.Cancel.called
 
 
+def test_the_reader_claims_slides_before_pictures(gigapixel_slide, slide, tmp_path):
+    """Slicer's own reader of images says 0.5 and a hundredth for each letter of the file's ending."""
+    reader = gigapixel_slide.GigapixelSlideFileReader(None)
+    picture, big, text = tmp_path / "picture.tif", tmp_path / "big.TIFF", tmp_path / "text.tif"
+    tifffile.imwrite(picture, numpy.zeros((64, 64), "u1"))
+    tifffile.imwrite(big, numpy.zeros((64, 64), "u1"), tile=(32, 32), bigtiff=True, byteorder=">")
+    text.write_text("no picture")
+    confidences = {path: reader.canLoadFileConfidence(str(path)) for path in (slide[0], big, picture, text, "a.svs", "a.png")}
+    assert list(confidences.values()) == [0.9, 0.9, 0.4, 0.4, 0.9, 0]
+
+
+def test_nothing_is_installed_unasked(gigapixel_slide, monkeypatch):
+    """The wheel is asked for; that pip fails, or that the wheel has no modules, is said."""
+    widget = gigapixel_slide.GigapixelSlideWidget()
+    util, dialog = MagicMock(), MagicMock()
+    monkeypatch.setattr(gigapixel_slide.slicer, "util", util)
+    monkeypatch.setattr(gigapixel_slide.qt, "QFileDialog", dialog)
+    monkeypatch.setattr(gigapixel_slide, "loadCommandLineModules", lambda: False)
+    util.confirmOkCancelDisplay.return_value = False
+    assert not widget._haveModules() and not dialog.getOpenFileName.called
+    util.confirmOkCancelDisplay.return_value = True
+    dialog.getOpenFileName.return_value = ""
+    assert not widget._haveModules() and not util.pip_install.called
+    dialog.getOpenFileName.return_value = "/a b/itk_gigapixel-1.whl"
+    assert not widget._haveModules() and "no command-line modules" in util.errorDisplay.call_args.args[0]
+    assert util.pip_install.call_args.args == (["/a b/itk_gigapixel-1.whl[openslide]"],)
+    util.pip_install.side_effect = subprocess.CalledProcessError(1, "pip")
+    assert not widget._haveModules() and "could not be installed" in util.errorDisplay.call_args.args[0]
+    util.pip_install.side_effect = lambda packages: monkeypatch.setattr(gigapixel_slide, "loadCommandLineModules", lambda: True)
+    assert widget._haveModules()
+
+
 def test_all_texts_can_be_translated():
     """No sentence reaches the form without _()."""
     tree = ast.parse(SOURCE.read_text())

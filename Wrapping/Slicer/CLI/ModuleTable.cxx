@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 
 namespace gigapixel::slicer
 {
@@ -104,6 +105,10 @@ Find(Module & module, const std::string & tableName)
   const auto found = std::find_if(module.arguments.begin(), module.arguments.end(), [&](const ModuleArgument & each) {
     return each.tableName == tableName;
   });
+  if (found == module.arguments.end())
+  {
+    throw std::logic_error("The command of " + module.name + " has no argument " + tableName + '.');
+  }
   return found->argument;
 }
 

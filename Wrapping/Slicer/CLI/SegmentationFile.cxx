@@ -47,7 +47,8 @@ CountValues(const itk::WholeSlideImageIO & mask)
   return histogram;
 }
 
-/** A mask without class numbers has one object, also when there is nothing of it on this slide. */
+/** A mask without class numbers has one object, also when there is nothing of it on this slide; beside class numbers,
+ * 255 is what is to be ignored. */
 std::vector<Segment>
 FindSegments(const Histogram & histogram, const std::string & objectName)
 {
@@ -171,7 +172,10 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
   writer->Update();
 
   const auto   all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
-  const double object = all - static_cast<double>(histogram[0]);
+  const double object =
+    std::accumulate(segments.begin(), segments.end(), 0.0, [&histogram](double sum, const Segment & each) {
+      return sum + static_cast<double>(histogram[each.value]);
+    });
   const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsample * place.downsample;
   return { object / all, object * pixelMm2, downsample };
 }

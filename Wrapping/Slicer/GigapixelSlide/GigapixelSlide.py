@@ -16,10 +16,18 @@ import ctk
 import qt
 import slicer
 import vtk
-from GigapixelSlideLib.modules import LONGEST_SIDE, Process, SlideProperties, loadCommandLineModules, tissuePresets
+from GigapixelSlideLib.modules import (
+    LONGEST_SIDE,
+    Process,
+    SlideProperties,
+    isTiledTIFF,
+    loadCommandLineModules,
+    tissuePresets,
+)
 from GigapixelSlideLib.tables import makePlot, makeStatistics
 from slicer import vtkMRMLMarkupsROINode, vtkMRMLSegmentationNode, vtkMRMLVectorVolumeNode
 from slicer.i18n import tr as _
+from slicer.i18n import translate
 from slicer.parameterNodeWrapper import parameterNodeWrapper
 from slicer.ScriptedLoadableModule import (
     ScriptedLoadableModule,
@@ -30,14 +38,13 @@ from slicer.ScriptedLoadableModule import (
 from slicer.util import VTKObservationMixin
 
 ENDINGS = ("svs", "tif", "tiff", "ndpi", "scn", "mrxs", "vms", "vmu", "bif", "svslide")
-PACKAGE = "itk-gigapixel[openslide]"
 
 
 class GigapixelSlide(ScriptedLoadableModule):
     def __init__(self, parent):
         ScriptedLoadableModule.__init__(self, parent)
         parent.title = _("Gigapixel Slide")
-        parent.categories = [_("Pathology")]
+        parent.categories = [translate("qSlicerAbstractCoreModule", "Pathology")]
         parent.contributors = ["The ITKGigapixel Authors"]
         parent.helpText = _("Opens whole-slide images, labels tissue, and trains and applies networks on whole slides.")
         parent.acknowledgementText = _(
@@ -82,6 +89,13 @@ class GigapixelSlideFileReader:
 
     def canLoadFile(self, filePath):
         return filePath.lower().endswith(tuple(f".{ending}" for ending in ENDINGS))
+
+    def canLoadFileConfidence(self, filePath):
+        """Slicer's own reader of images, whose word is 0.5 and a little, goes first for a TIFF that is no slide."""
+        if not self.canLoadFile(filePath):
+            return 0.0
+        isPicture = filePath.lower().endswith((".tif", ".tiff")) and not isTiledTIFF(filePath)
+        return 0.4 if isPicture else 0.9
 
     def load(self, properties):
         slicer.util.selectModule("GigapixelSlide")
@@ -143,7 +157,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             form,
             _("File:"),
             _("A whole-slide image; it may also be dropped onto Slicer's window."),
-            [f"{_('Whole-slide images')} ({' '.join('*.' + ending for ending in ENDINGS)})"],
+            [f"{_('Whole-slide images')} ({' '.join('*.' + ending for ending in (*ENDINGS, 'dcm'))})"],
         )
         self.slidePath.connect("currentPathChanged(QString)", self.openSlide)
         self.resolution = qt.QDoubleSpinBox()
@@ -351,24 +365,28 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             whenDone(process.result())
 
     def _haveModules(self):
-        """Asks before anything is installed."""
+        """Asks before anything is installed, and for the file: a name alone would fetch what anyone may call so."""
         if loadCommandLineModules():
             return True
         question = _(
             "The reader and the networks are in the Python package itk-gigapixel, with ITK 1.6 GB. "
-            "Install it into Slicer's Python now?"
+            "Choose its wheel, itk_gigapixel-*.whl, and install it into Slicer's Python now?"
         )
         if not slicer.util.confirmOkCancelDisplay(question):
             return False
-        slicer.util.pip_install(PACKAGE)
+        wheel = qt.QFileDialog.getOpenFileName(
+            slicer.util.mainWindow(), _("Wheel of itk-gigapixel"), "", "itk_gigapixel-*.whl"
+        )
+        if not wheel:
+            return False
+        try:
+            slicer.util.pip_install([f"{wheel}[openslide]"])
+        except subprocess.CalledProcessError:
+            slicer.util.errorDisplay(_("{wheel} could not be installed; the Python console says why.").format(wheel=wheel))
+            return False
         if loadCommandLineModules():
             return True
-        slicer.util.errorDisplay(
-            _(
-                "The package was installed, but has no command-line modules for this system. Build the project, name the "
-                "folder lib/ITKGigapixel/cli-modules in the application settings under Modules, and restart Slicer."
-            )
-        )
+        slicer.util.errorDisplay(_("{wheel} has no command-line modules that run here.").format(wheel=wheel))
         return False
 
 
@@ -479,7 +497,6 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             memory=values.memory,
             resume="yes" if goesOn else "no",
         )
-
 
 
 class GigapixelSlideTest(ScriptedLoadableModuleTest):

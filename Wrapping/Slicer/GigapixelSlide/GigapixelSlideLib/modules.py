@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import pathlib
+import struct
 import xml.etree.ElementTree as ElementTree
 
 import qt
@@ -36,6 +37,25 @@ def tissuePresets():
     choices = next(each for each in description.iter("string-enumeration") if each.findtext("name") == "preset")
     default = choices.findtext("default")
     return sorted((element.text for element in choices.findall("element")), key=lambda name: name != default)
+
+
+def isTiledTIFF(path) -> bool:
+    """Whether the first image of a TIFF is stored in tiles, as those of slides are and ordinary pictures are not."""
+    tileWidth = 322
+    try:
+        with open(path, "rb") as file:
+
+            def read(code, length):
+                return struct.unpack(order + code, file.read(length)[: struct.calcsize(code)])[0]
+
+            order = {b"II": "<", b"MM": ">"}[file.read(2)]
+            isBig = read("H", 2) == 43
+            file.seek(8 if isBig else 4)
+            file.seek(read("Q", 8) if isBig else read("I", 4))
+            entries = read("Q", 8) if isBig else read("H", 2)
+            return any(read("H", 20 if isBig else 12) == tileWidth for _entry in range(min(entries, 65535)))
+    except (OSError, KeyError, struct.error):
+        return False
 
 
 class SlideProperties:
