@@ -12,7 +12,7 @@ install(FILES ${ITK_CMAKE_DIR}/../LICENSE DESTINATION itkgigapixel/licenses RENA
   COMPONENT PythonWheelRuntimeLibraries)
 install(FILES ${ITK_CMAKE_DIR}/../NOTICE DESTINATION itkgigapixel/licenses RENAME ITK-notice.txt
   COMPONENT PythonWheelRuntimeLibraries)
-foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo libtiff6 libjbig0 liblerc4 liblzma5 zlib1g
+foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo  zlib1g
     libhwy1 nlohmann-json3-dev)
   if(EXISTS /usr/share/doc/${library}/copyright) # the numbers are those of Debian 12
     install(FILES /usr/share/doc/${library}/copyright DESTINATION itkgigapixel/licenses RENAME ${library}.txt

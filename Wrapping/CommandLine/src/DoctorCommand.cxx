@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 #include <openjpeg.h>
 #include <openslide.h>
-#include <tiffio.h>
 #include <webp/decode.h>
 #include <zstd.h>
 
@@ -27,15 +26,6 @@ namespace gigapixel::commandline
 namespace
 {
 using JSON = nlohmann::ordered_json;
-
-/** "LIBTIFF, Version 4.5.0" of a text of several lines. */
-std::string
-GetTIFFVersion()
-{
-  const std::string text = TIFFGetVersion();
-  const std::string line = text.substr(0, text.find('\n'));
-  return line.substr(line.find_last_of(' ') + 1);
-}
 
 std::string
 GetWebPVersion()
@@ -154,7 +144,6 @@ Format(const JSON & json)
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
   text += "  ITK            " + json["itk"].get<std::string>() + '\n';
   text += "  OpenSlide      " + json["openslide"].get<std::string>() + '\n';
-  text += "  libtiff        " + json["libtiff"].get<std::string>() + '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
   {
@@ -185,7 +174,6 @@ RunDoctor(const ArgumentValues &, const Session & session)
   JSON json{ { "version", GIGAPIXEL_VERSION } };
   json["itk"] = itk::Version::GetITKVersion();
   json["openslide"] = openslide_get_version();
-  json["libtiff"] = GetTIFFVersion();
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };

@@ -5,10 +5,11 @@
 #include "itkOutputWindow.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <set>
-#include <tiffio.h>
+#include <dlfcn.h>
 
 namespace gigapixel::commandline
 {
@@ -71,12 +72,27 @@ CleanMessage(const std::string & message)
   return last == std::string::npos ? std::string() : sentence.substr(first, last - first + 1);
 }
 
+/** ITK's own libtiff, and the one that OpenSlide looks at files with, speak to the standard error. Neither is ours to
+ * link, so both are found by name, where they are at all. */
+void
+SilenceTIFFLibraries()
+{
+  using Handler = void (*)(const char *, const char *, va_list);
+  for (const char * name :
+       { "TIFFSetErrorHandler", "TIFFSetWarningHandler", "itk_TIFFSetErrorHandler", "itk_TIFFSetWarningHandler" })
+  {
+    if (void * const found = dlsym(RTLD_DEFAULT, name))
+    {
+      reinterpret_cast<Handler (*)(Handler)>(found)(nullptr);
+    }
+  }
+}
+
 void
 ShowITKWarningsAsSentences()
 {
   itk::OutputWindow::SetInstance(SentenceWindow::New());
-  TIFFSetErrorHandler(nullptr);
-  TIFFSetWarningHandler(nullptr);
+  SilenceTIFFLibraries();
 }
 
 WarningCollector::WarningCollector()

@@ -5,6 +5,7 @@
 #include "NetworkModule.h"
 #include "OutputCheck.h"
 
+#include "itkTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,6 @@
 #include <filesystem>
 #include <new>
 #include <set>
-#include <tiffio.h>
 
 namespace fs = std::filesystem;
 
@@ -59,26 +59,15 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
-/** A TIFF that libtiff cannot open, or one in tiles: no other program's picture that merely lies there. */
-bool
-IsBrokenOrTiledTIFF(const std::string & file)
-{
-  TIFF * const tiff = TIFFOpen(file.c_str(), "r");
-  const bool   isSuspect = tiff == nullptr || TIFFIsTiled(tiff) != 0;
-  if (tiff != nullptr)
-  {
-    TIFFClose(tiff);
-  }
-  return isSuspect;
-}
-
-/** Whether a file that no reader claims is a slide by its name: it is to be reported, not passed over. */
+/** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
+ * over. A TIFF that ITK reads is another program's picture that merely lies there. */
 bool
 SeemsDamagedSlide(const std::string & file)
 {
   static const std::set<std::string> slides{ ".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide" };
   const std::string                  extension = GetLowerExtension(file);
-  return slides.count(extension) > 0 || ((extension == ".tif" || extension == ".tiff") && IsBrokenOrTiledTIFF(file));
+  return slides.count(extension) > 0 ||
+         ((extension == ".tif" || extension == ".tiff") && !itk::TIFFImageIO::New()->CanReadFile(file.c_str()));
 }
 
 std::vector<std::string>
