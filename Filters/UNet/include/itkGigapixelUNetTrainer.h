@@ -119,11 +119,13 @@ public:
   itkSetMacro(LevelZeroMicronsPerPixel, double);
   itkGetConstMacro(LevelZeroMicronsPerPixel, double);
 
-  /** Options: see gigapixel::TrainingOptions for what they mean and why their defaults are such. */
+  /** Each takes every training sample once; 1 or more, 50 by default. */
   itkSetMacro(Epochs, int);
   itkGetConstMacro(Epochs, int);
+  /** Of Adam, above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
+  /** Factor on the rate after each epoch without a better validation loss, above 0 to 1; 1, the default: it stays. */
   itkSetMacro(LearningRateDecay, double);
   itkGetConstMacro(LearningRateDecay, double);
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
@@ -134,19 +136,31 @@ public:
    * with the strategy Whole. */
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
+
+  /** Samples whose mean gradient is one step of Adam, 1 or more, 1 by default; the last step of an epoch may have
+   * fewer. */
   itkSetMacro(ImagesPerStep, int);
   itkGetConstMacro(ImagesPerStep, int);
+  /** Epochs without a better validation loss after which training ends; 0, the default: never. */
   itkSetMacro(EarlyStopping, int);
   itkGetConstMacro(EarlyStopping, int);
+  /** Turns and mirrors each sample, by chance, one of eight ways a step; on by default, since tissue has no right way
+   * up. */
   itkSetMacro(Augment, bool);
   itkGetConstMacro(Augment, bool);
   itkBooleanMacro(Augment);
+  /** Of the first weights, the order and the turns; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
+  /** Streamed, the default: exact tiles, memory does not grow with the image. The others take it whole, for comparison:
+   * see gigapixel::Strategy. */
   itkSetEnumMacro(Strategy, gigapixel::Strategy);
   itkGetEnumMacro(Strategy, gigapixel::Strategy);
+  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses. Changes last bits only. */
   itkSetMacro(TileSize, std::int64_t);
   itkGetConstMacro(TileSize, std::int64_t);
+  /** Goes on with the run in the run folder, bit for bit, or begins it; off by default, which refuses a folder with a
+   * run. Refused with other samples or options than the run began with. */
   itkSetMacro(Resume, bool);
   itkGetConstMacro(Resume, bool);
   itkBooleanMacro(Resume);

@@ -114,6 +114,11 @@ public:
   unsigned int             GetNumberOfReducedLevels() const;
   LevelSizeType            GetLevelSize(unsigned int level) const;
   double                   GetLevelDownsample(unsigned int level) const;
+  /** The coarsest level, stored or reduced by the codec, whose pixels, taken in whole blocks, make exactly the grid
+   * that is \a downsample times coarser than level 0: the least to decode for it. Level 0 always does. The side of a
+   * block is \a downsample / GetLevelDownsample() to the nearest. \param downsample pixels of level 0 along a side of
+   * one of the grid, 1 or more */
+  unsigned int GetLevelForBlocks(SizeValueType downsample) const;
 
   /** The level that is read; 0 for an associated image. */
   unsigned int GetLevel() const;

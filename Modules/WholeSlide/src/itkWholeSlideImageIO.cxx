@@ -171,6 +171,30 @@ WholeSlideImageIO::GetLevelDownsample(unsigned int level) const
 }
 
 unsigned int
+WholeSlideImageIO::GetLevelForBlocks(SizeValueType downsample) const
+{
+  const auto    divideRoundingUp = [](SizeValueType size, SizeValueType side) { return (size + side - 1) / side; };
+  const auto    base = this->GetLevelSize(0);
+  const auto    planes = static_cast<unsigned int>(m_Slide->GetPlanes().size());
+  unsigned int  chosen = 0;
+  SizeValueType smallest = downsample;
+  for (unsigned int level = 1; level < planes; ++level)
+  {
+    const double factor = static_cast<double>(downsample) / this->GetLevelDownsample(level);
+    const auto   side = static_cast<SizeValueType>(std::llround(factor));
+    const auto   size = this->GetLevelSize(level);
+    if (side >= 1 && side < smallest && std::abs(factor - static_cast<double>(side)) < 1e-6 &&
+        divideRoundingUp(size[0], side) == divideRoundingUp(base[0], downsample) &&
+        divideRoundingUp(size[1], side) == divideRoundingUp(base[1], downsample))
+    {
+      chosen = level;
+      smallest = side;
+    }
+  }
+  return chosen;
+}
+
+unsigned int
 WholeSlideImageIO::GetLevel() const
 {
   return m_Level;

@@ -58,32 +58,18 @@ ChooseDownsample(const itk::WholeSlideImageIO & slide, const std::string & file,
   return std::clamp<std::int64_t>(downsample, 1, 256);
 }
 
-/** The coarsest level, stored or reduced by the codec, whose pixels, taken in whole blocks, make the label grid
- * exactly: the least to decode. Level 0 always does. */
 LabelGrid
 ChooseLabelGrid(const itk::WholeSlideImageIO & slide, std::int64_t downsample)
 {
   LabelGrid  grid;
   const auto base = slide.GetLevelSize(0);
   grid.downsample = downsample;
-  grid.shrinkFactor = static_cast<unsigned>(downsample);
+  grid.level = slide.GetLevelForBlocks(static_cast<itk::SizeValueType>(downsample));
+  grid.shrinkFactor =
+    static_cast<unsigned>(std::llround(static_cast<double>(downsample) / slide.GetLevelDownsample(grid.level)));
   for (std::size_t axis = 0; axis < 2; ++axis)
   {
     grid.size[axis] = DivideRoundingUp(static_cast<std::int64_t>(base[axis]), downsample);
-  }
-  const unsigned levels = slide.GetNumberOfLevels() + slide.GetNumberOfReducedLevels();
-  for (unsigned level = 1; level < levels; ++level)
-  {
-    const double factor = static_cast<double>(downsample) / slide.GetLevelDownsample(level);
-    const auto   whole = static_cast<std::int64_t>(std::llround(factor));
-    const auto   size = slide.GetLevelSize(level);
-    if (whole >= 1 && whole < grid.shrinkFactor && std::abs(factor - static_cast<double>(whole)) < 1e-6 &&
-        DivideRoundingUp(static_cast<std::int64_t>(size[0]), whole) == grid.size[0] &&
-        DivideRoundingUp(static_cast<std::int64_t>(size[1]), whole) == grid.size[1])
-    {
-      grid.level = level;
-      grid.shrinkFactor = static_cast<unsigned>(whole);
-    }
   }
   return grid;
 }

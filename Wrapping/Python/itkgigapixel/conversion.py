@@ -10,7 +10,7 @@ import itk
 
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Region, Slide
-from itkgigapixel.tissue import check_output
+from itkgigapixel.files import check_output
 
 
 def convert(

@@ -8,9 +8,9 @@ from typing import Optional, Sequence
 
 import itk
 
+from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide, file_name
-from itkgigapixel.tissue import _source, check_output, write
 
 
 def train(
@@ -53,8 +53,12 @@ def train(
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
+    :raises TypeError: a sample that is no such pair
+    :raises ValueError: both *level* and *mpp*; a region that is no four numbers
     :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*
     """
+    if level and mpp:
+        raise ValueError(f"Slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)")
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
     trainer.SetRunFolder(file_name(folder))
@@ -74,7 +78,7 @@ def train(
         slides = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
-            _add(trainer, split, *sample)
+            _add(trainer, split, sample)
     with running(trainer, "train", progress) as shown:
         if shown is not None:
 
@@ -87,13 +91,24 @@ def train(
     return trainer.GetBestModel()
 
 
-def _add(trainer, split: str, pixels, mask, region=()) -> None:
-    if isinstance(pixels, itk.Object):
+def _add(trainer, split: str, sample) -> None:
+    if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
+        raise TypeError(f"A sample is (slide, mask) or (slide, mask, region), not {sample!r}")
+    pixels, mask, *region = sample
+    region = [int(value) for value in region[0]] if region else []
+    if region and len(region) != 4:
+        raise ValueError(f"A region is (x, y, width, height), not {tuple(region)}")
+    if isinstance(pixels, Slide):
+        pixels = pixels.path
+    are_files = [isinstance(each, (str, os.PathLike)) for each in (pixels, mask)]
+    if all(are_files):
+        getattr(trainer, f"Add{split}Slide")(file_name(pixels), file_name(mask), tuple(region) or (0, 0, 0, 0))
+    elif isinstance(pixels, itk.Object) and isinstance(mask, itk.Object):
         add = getattr(trainer, f"Add{split}Image")
         add(pixels, mask, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
-        pixels = pixels.path if isinstance(pixels, Slide) else file_name(pixels)
-        getattr(trainer, f"Add{split}Slide")(pixels, file_name(mask), tuple(region) or (0, 0, 0, 0))
+        kinds = " and ".join(type(each).__name__ for each in (pixels, mask))
+        raise TypeError(f"Slide and mask of a sample are two files or two ITK images, not {kinds}")
 
 
 def segment(
@@ -128,7 +143,7 @@ def segment(
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
     if isinstance(model, (str, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
-    path, io = _source(slide, mpp, gray=True)
+    path, io = open_source(slide, mpp, gray=True)
     if output is not None:
         check_output(output, path)
     if model.GetMicronsPerPixel() > 0 and io.GetMicronsPerPixel() > 0:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import math
-import os
 from typing import Optional
 
 import itk
 
+from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import running
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Path, Slide
 
 
 def presets() -> list[str]:
@@ -49,67 +48,18 @@ def label(
     """
     if downsample not in range(1, 257):
         raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
-    path, io = _source(slide, mpp)
+    path, io = open_source(slide, mpp)
     if output is not None:
         check_output(output, path)
-    level, block = _label_grid(io, downsample)
+    level = io.GetLevelForBlocks(downsample)
     io.SetLevel(level)
     reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
     tissue = _filter_type().New(Input=reader.GetOutput())
     tissue.SetPreset(preset)
-    tissue.SetShrinkFactor(block)
+    tissue.SetShrinkFactor(round(downsample / io.GetLevelDownsample(level)))
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()
         return tissue.GetOutput()
     write(tissue, output, "label", progress)
     return output
-
-
-def _label_grid(io, downsample: int) -> tuple[int, int]:
-    """The coarsest level, stored or reduced by the codec, of which blocks of whole pixels make the mask exactly, and the
-    side of a block: the program's rule."""
-    wanted = [math.ceil(side / downsample) for side in io.GetLevelSize(0)]
-    best = 0, downsample
-    for level in range(1, io.GetNumberOfLevels() + io.GetNumberOfReducedLevels()):
-        factor = downsample / io.GetLevelDownsample(level)
-        block = round(factor)
-        if 1 <= block < best[1] and abs(factor - block) < 1e-6:
-            if [math.ceil(side / block) for side in io.GetLevelSize(level)] == wanted:
-                best = level, block
-    return best
-
-
-def _source(slide: Path | Slide, mpp: Optional[float], gray: bool = False):
-    """The file of a slide, and a reader of its own of which levels may be chosen."""
-    if not isinstance(slide, Slide) or mpp is not None:
-        slide = Slide(slide.path if isinstance(slide, Slide) else slide, mpp)
-    io = slide._open()
-    io.SetGray(gray)
-    return slide.path, io
-
-
-def check_output(output: Path, slide: str) -> str:
-    """The slide is read while the result is written, so that one file for both would be the end of it.
-
-    :returns: the output's name
-    :raises ValueError: it is one file, or none can have that name"""
-    name = file_name(output)
-    if not name:
-        raise ValueError("The output has no name: give it one, or leave it out to get an image")
-    if os.path.exists(name) and os.path.samefile(name, slide):
-        raise ValueError(f"{name} is the slide itself: name another file to write")
-    return name
-
-
-def write(source, output: Path, description: str, progress: bool) -> None:
-    """Streams a filter's image into a file."""
-    image = source.GetOutput()
-    name = file_name(output)
-    writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=name)
-    if name.endswith((".pyramid.tif", ".pyramid.tiff")):
-        writer.SetImageIO(itk.PyramidTIFFImageIO.New())
-    elif itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
-        raise ValueError(f"ITK writes no such file as {name}: end its name in .pyramid.tif, .tif, .nrrd or .png")
-    with running(writer, description, progress, source):
-        writer.Update()

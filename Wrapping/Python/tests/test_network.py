@@ -4,6 +4,7 @@
 import json
 import pathlib
 import pickle
+import re
 import struct
 import subprocess
 import sys
@@ -271,6 +272,23 @@ def test_errors_are_sentences(picture, tmp_path):
         network.Update()
     with pytest.raises(RuntimeError, match="nothing.safetensors"):
         itk.GigapixelModel.Load(str(tmp_path / "nothing.safetensors"))
+
+
+def test_samples_that_are_none(drawn, picture):
+    """What a sample is, in one sentence, whatever was given for one."""
+    slide, mask = drawn
+    image = itk.image_view_from_array(picture)
+    for samples, error, words in (
+        ([str(slide), str(mask)], TypeError, "A sample is (slide, mask)"),
+        ([(str(slide),)], TypeError, "A sample is (slide, mask)"),
+        ([(str(slide), image)], TypeError, "not str and "),
+        ([(picture, picture)], TypeError, "not ndarray and ndarray"),
+        ([(str(slide), str(mask), (0, 0, 64))], ValueError, "A region is (x, y, width, height), not (0, 0, 64)"),
+    ):
+        with pytest.raises(error, match=re.escape(words)):
+            gp.train(samples)
+    with pytest.raises(ValueError, match="not at both"):
+        gp.train([(slide, mask)], level=1, mpp=2.0)
 
 
 def test_threshold_is_a_probability(drawn):

@@ -11,7 +11,7 @@ import pytest
 import scipy.ndimage
 import skimage.measure
 import skimage.morphology
-from itkgigapixel.tissue import write
+from itkgigapixel.files import write
 
 RGB = itk.Image[itk.RGBPixel[itk.UC], 2]
 GRAY = itk.Image[itk.UC, 2]

@@ -1,0 +1,47 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What a pipeline begins with and ends in: a slide's file, and the file of its result."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+import itk
+
+from itkgigapixel.progress import running
+from itkgigapixel.slide import Path, Slide, file_name
+
+
+def open_source(slide: Path | Slide, mpp: Optional[float], gray: bool = False):
+    """The file of a slide, and a reader of its own of which levels may be chosen."""
+    if not isinstance(slide, Slide) or mpp is not None:
+        slide = Slide(slide.path if isinstance(slide, Slide) else slide, mpp)
+    io = slide._open()
+    io.SetGray(gray)
+    return slide.path, io
+
+
+def check_output(output: Path, slide: str) -> str:
+    """The slide is read while the result is written, so that one file for both would be the end of it.
+
+    :returns: the output's name
+    :raises ValueError: it is one file, or none can have that name"""
+    name = file_name(output)
+    if not name:
+        raise ValueError("The output has no name: give it one, or leave it out to get an image")
+    if os.path.exists(name) and os.path.samefile(name, slide):
+        raise ValueError(f"{name} is the slide itself: name another file to write")
+    return name
+
+
+def write(source, output: Path, description: str, progress: bool) -> None:
+    """Streams a filter's image into a file."""
+    image = source.GetOutput()
+    name = file_name(output)
+    writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=name)
+    if name.endswith((".pyramid.tif", ".pyramid.tiff")):
+        writer.SetImageIO(itk.PyramidTIFFImageIO.New())
+    elif itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
+        raise ValueError(f"ITK writes no such file as {name}: end its name in .pyramid.tif, .tif, .nrrd or .png")
+    with running(writer, description, progress, source):
+        writer.Update()
