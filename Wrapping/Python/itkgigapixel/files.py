@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import pathlib
+import tempfile
 from typing import Optional
 
 import itk
@@ -35,13 +37,29 @@ def check_output(output: Path, slide: str) -> str:
 
 
 def write(source, output: Path, description: str, progress: bool) -> None:
-    """Streams a filter's image into a file."""
+    """Streams a filter's image into a file, which gets its name when all of it is there.
+
+    :raises ValueError: ITK writes no such file
+    :raises RuntimeError: it cannot be written
+    """
     image = source.GetOutput()
     name = file_name(output)
-    writer = itk.ImageFileWriter[type(image)].New(Input=image, FileName=name)
-    if name.endswith((".pyramid.tif", ".pyramid.tiff")):
+    writer = itk.ImageFileWriter[type(image)].New(Input=image)
+    if name.endswith((".pyramid.tif", ".pyramid.tiff")):  # it does that by itself
         writer.SetImageIO(itk.PyramidTIFFImageIO.New())
-    elif itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
+        writer.SetFileName(name)
+        with running(writer, description, progress, source):
+            writer.Update()
+        return
+    if itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
         raise ValueError(f"ITK writes no such file as {name}: end its name in .pyramid.tif, .tif, .nrrd or .png")
-    with running(writer, description, progress, source):
-        writer.Update()
+    target = pathlib.Path(name)
+    if target.is_dir() or not target.parent.is_dir():
+        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise RuntimeError(f"{name} cannot be written: {what}")
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+        writer.SetFileName(str(pathlib.Path(folder, target.name)))
+        with running(writer, description, progress, source):
+            writer.Update()
+        for part in pathlib.Path(folder).iterdir():  # some kinds of file are two
+            part.replace(target.parent / part.name)

@@ -320,7 +320,9 @@ class Slide:
             (y0, y1), (x0, x1) = block_info[None]["array-location"][:2]
             return self._read(level, (x0, y0, x1 - x0, y1 - y0), gray)
 
-        chunks = dask.array.core.normalize_chunks((min(chunk, size.height), min(chunk, size.width), *channels), (size.height, size.width, *channels))
+        chunks = dask.array.core.normalize_chunks(
+            (min(chunk, size.height), min(chunk, size.width), *channels), (size.height, size.width, *channels)
+        )
         return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
     def tensor(

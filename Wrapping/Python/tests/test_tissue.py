@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
 
+import resource
 import shutil
 import signal
 
@@ -111,6 +112,32 @@ def test_a_kind_of_file_that_nobody_writes(drawn, tmp_path):
     with pytest.raises(ValueError, match="ITK writes no such file"):
         gp.label(drawn[0], tmp_path / "mask.xyz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["mask.png", "mask.mhd", "mask.pyramid.tif"])
+def test_files_of_all_kinds_hold_the_mask(drawn, tmp_path, name):
+    gp.label(drawn[0], tmp_path / name)
+    expected = itk.array_from_image(gp.label(drawn[0]))
+    assert np.array_equal(itk.array_from_image(itk.imread(tmp_path / name, itk.UC)), expected)
+    assert {path.stem.split(".")[0] for path in tmp_path.iterdir()} == {"mask"}
+
+
+def test_what_stood_there_stays_until_there_is_something_else(drawn, tmp_path):
+    """A writer of ITK's that stops half way leaves half a file."""
+    mask = tmp_path / "mask.nrrd"
+    mask.write_text("precious")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, before[1]))
+    try:
+        with pytest.raises(RuntimeError):
+            gp.label(drawn[0], mask, downsample=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert mask.read_text() == "precious" and list(tmp_path.iterdir()) == [mask]
+    with pytest.raises(RuntimeError, match="there is no folder"):
+        gp.label(drawn[0], tmp_path / "nowhere" / "mask.nrrd")
 
 
 @pytest.mark.parametrize("name", ["mask.png", "mask.pyramid.tif"])
