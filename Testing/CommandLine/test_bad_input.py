@@ -49,6 +49,26 @@ def test_bad_slides(tmp_path, good, command):
         assert list(output.parent.iterdir()) == [], name
 
 
+def test_what_is_read_is_never_written(tmp_path, good):
+    """Not even with --overwrite, nor under another name."""
+    mask = write_slide(tmp_path / "mask.tif", blobs(900, 900))
+    (tmp_path / "a.geojson").write_text('{"type": "FeatureCollection", "features": []}')
+    for name in ("good.png", "mask.json"):
+        (tmp_path / name).write_bytes((good if name == "good.png" else mask).read_bytes())
+    (tmp_path / "link.png").symlink_to(good)
+    before = good.read_bytes()
+    for words, output in (
+        (("rasterize", tmp_path / "a.geojson", "--like", good), good),
+        (("overlay", tmp_path / "good.png", mask), tmp_path / "good.png"),
+        (("overlay", good, mask), tmp_path / "link.png"),
+        (("outline", tmp_path / "mask.json", "--like", good), tmp_path / "mask.json"),
+        (("info", tmp_path / "good.png", "--associated", "label"), tmp_path / "good.png"),
+    ):
+        assert f"{output} is what is read here" in fails(*words, "-o", output, "--overwrite")
+    assert before == good.read_bytes() == (tmp_path / "good.png").read_bytes()
+    assert mask.read_bytes() == (tmp_path / "mask.json").read_bytes()
+
+
 def test_what_is_no_file_is_not_waited_for(tmp_path, good):
     """A pipe without a writer would never open."""
     os.mkfifo(tmp_path / "pipe.tif")

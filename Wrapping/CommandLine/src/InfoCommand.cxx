@@ -196,6 +196,7 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
 {
   const std::string target = values.GetText("output");
   CheckPNGName(target);
+  RefuseInput(target, { file });
   const auto        slide = OpenSlide(file, values);
   const auto        names = slide->GetAssociatedImageNames();
   const std::string name = values.GetText("associated");

@@ -48,6 +48,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--output " + output + " is to be GeoJSON: end it in .geojson.");
   }
+  RefuseInput(output, { values.GetText("MASK"), values.GetText("like") });
   const MaskImage mask(values.GetText("MASK"));
   const auto      slide = OpenSlide(values.GetText("like"), values);
   const auto      base = slide->GetLevelSize(0);

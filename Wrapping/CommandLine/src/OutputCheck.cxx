@@ -76,6 +76,19 @@ CheckOutput(const std::string & file, double rawBytes)
 }
 
 void
+RefuseInput(const std::string & output, const std::vector<std::string> & inputs)
+{
+  for (const std::string & input : inputs)
+  {
+    if (IsSameFile(output, input))
+    {
+      throw std::runtime_error(output + " is what is read here" + (output == input ? "" : ", " + input) +
+                               ": name another file to write.");
+    }
+  }
+}
+
+void
 RefuseExisting(const std::string & file, bool overwrite)
 {
   if (!overwrite && fs::exists(file))

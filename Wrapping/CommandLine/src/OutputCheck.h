@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gigapixel::commandline
 {
@@ -18,6 +19,10 @@ GigapixelCommandLine_EXPORT bool IsSameFile(const std::string & a, const std::st
  * space than a hundredth of the raw pixels (masks and slides compress by 10 to 500). \param rawBytes of the picture
  * before compression \throw std::runtime_error */
 GigapixelCommandLine_EXPORT void CheckOutput(const std::string & file, double rawBytes);
+
+/** Refuses an output that is an input's file, also under another name: --overwrite is said of results.
+ * \throw std::runtime_error */
+GigapixelCommandLine_EXPORT void RefuseInput(const std::string & output, const std::vector<std::string> & inputs);
 
 /** \throw std::runtime_error if the file exists and must not be replaced */
 GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);

@@ -94,6 +94,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--output " + output + " is to be a pyramid TIFF: end it in .tif.");
   }
+  RefuseInput(output, { file, values.GetText("like") });
   const auto slide = OpenSlide(values.GetText("like"), values);
   Outlines   outlines = SelectOutlines(file, values);
 
