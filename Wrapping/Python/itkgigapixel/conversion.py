@@ -8,9 +8,9 @@ from typing import Optional
 
 import itk
 
+from itkgigapixel.files import check_output
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Region, Slide
-from itkgigapixel.files import check_output
 
 
 def convert(
