@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """What takes long: a bar for it, and Ctrl-C."""
 
+import atexit
 import contextlib
 import signal
 import threading
@@ -13,7 +14,50 @@ def _tqdm(description: str):
         from tqdm.auto import tqdm
     except ImportError:
         return None
-    return tqdm(total=100, desc=description, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}")
+    return tqdm(
+        total=100,
+        desc=description,
+        unit="%",
+        bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}",
+    )
+
+
+_at_work: list = []  # process objects that are updated now, in whatever thread
+_idle = threading.Condition()
+_ending = False
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A thread that Python does not wait for would come back from C++ to an interpreter that is gone, and end the process
+    with an abort: what runs is stopped, and waited for, while Python is still there."""
+    global _ending
+    with _idle:
+        _ending = True
+        for process in _at_work:
+            process.AbortGenerateDataOn()
+        _idle.wait_for(lambda: not _at_work, timeout=10)
+
+
+@contextlib.contextmanager
+def _counted(*processes):
+    _stay_when_python_ends()
+    with _idle:
+        _at_work.extend(processes)
+    try:
+        yield
+    finally:
+        with _idle:
+            for process in processes:
+                _at_work.remove(process)
+            _idle.notify_all()
+        _stay_when_python_ends()
+
+
+def _stay_when_python_ends() -> None:
+    """Keeps a thread that nobody waits for from beginning something else."""
+    if _ending and threading.current_thread().daemon:
+        threading.Event().wait()
 
 
 @contextlib.contextmanager
@@ -60,7 +104,8 @@ def running(process, description: str, show: bool, source=None):
         heard.append((source, lambda: None))
     tags = [(each, each.AddObserver(itk.ProgressEvent(), call)) for each, call in heard]
     try:
-        with _interruptible(*(each for each, _ in heard)):
+        processes = [each for each, _ in heard]
+        with _counted(*processes), _interruptible(*processes):
             yield shown
         if shown is not None:
             shown.update(100 - shown.n)
