@@ -23,9 +23,7 @@ GRAY = itk.Image[itk.UC, 2]
 @pytest.fixture
 def mask():
     """Blobs with holes, touching all borders."""
-    noise = scipy.ndimage.gaussian_filter(
-        np.random.default_rng(5).normal(size=(240, 310)), 4
-    )
+    noise = scipy.ndimage.gaussian_filter(np.random.default_rng(5).normal(size=(240, 310)), 4)
     return np.where(noise > 0, 255, 0).astype(np.uint8)
 
 
@@ -37,30 +35,17 @@ def disc(radius: int) -> np.ndarray:
 
 def test_median_is_scipys(mask):
     ours = itk.binary_majority_image_filter(itk.image_from_array(mask), radius=3)
-    assert np.array_equal(
-        itk.array_from_image(ours),
-        scipy.ndimage.median_filter(mask, size=7, mode="nearest"),
-    )
+    assert np.array_equal(itk.array_from_image(ours), scipy.ndimage.median_filter(mask, size=7, mode="nearest"))
 
 
 @pytest.mark.parametrize("radius", [1, 4, 9])
 def test_disc_erosion_and_dilation_are_skimages(mask, radius):
-    padded = np.pad(
-        mask, radius, constant_values=255
-    )  # outside counts as tissue in an erosion
-    eroded = skimage.morphology.erosion(padded, disc(radius))[
-        radius:-radius, radius:-radius
-    ]
-    assert np.array_equal(
-        itk.binary_disc_erode_image_filter(mask, radius=radius), eroded
-    )
+    padded = np.pad(mask, radius, constant_values=255)  # outside counts as tissue in an erosion
+    eroded = skimage.morphology.erosion(padded, disc(radius))[radius:-radius, radius:-radius]
+    assert np.array_equal(itk.binary_disc_erode_image_filter(mask, radius=radius), eroded)
     padded = np.pad(mask, radius)
-    dilated = skimage.morphology.dilation(padded, disc(radius))[
-        radius:-radius, radius:-radius
-    ]
-    assert np.array_equal(
-        itk.binary_disc_dilate_image_filter(mask, radius=radius), dilated
-    )
+    dilated = skimage.morphology.dilation(padded, disc(radius))[radius:-radius, radius:-radius]
+    assert np.array_equal(itk.binary_disc_dilate_image_filter(mask, radius=radius), dilated)
 
 
 def test_hole_fill_is_scipys(mask):
@@ -70,9 +55,7 @@ def test_hole_fill_is_scipys(mask):
 
 def test_area_opening_is_skimages(mask):
     ours = itk.binary_area_opening_image_filter(mask, minimum_area=200) > 0
-    labels = skimage.measure.label(
-        mask > 0, connectivity=2
-    )  # tissue is 8-connected, as holes are 4-connected
+    labels = skimage.measure.label(mask > 0, connectivity=2)  # tissue is 8-connected, as holes are 4-connected
     keep = np.bincount(labels.ravel()) >= 200
     keep[0] = False
     assert np.array_equal(ours, keep[labels])
@@ -92,12 +75,8 @@ def test_label_is_label_in_pieces(drawn):
     io = itk.WholeSlideImageIO.New()
     io.SetLevel(2)  # of downsample 4, which gp.label chooses for its 8
     reader = itk.ImageFileReader[RGB].New(FileName=drawn[0], ImageIO=io)
-    tissue = itk.TissueLabelImageFilter[RGB, GRAY].New(
-        Input=reader.GetOutput(), ShrinkFactor=2
-    )
-    streamer = itk.StreamingImageFilter[GRAY, GRAY].New(
-        Input=tissue.GetOutput(), NumberOfStreamDivisions=7
-    )
+    tissue = itk.TissueLabelImageFilter[RGB, GRAY].New(Input=reader.GetOutput(), ShrinkFactor=2)
+    streamer = itk.StreamingImageFilter[GRAY, GRAY].New(Input=tissue.GetOutput(), NumberOfStreamDivisions=7)
     streamer.Update()
     assert np.array_equal(itk.array_from_image(streamer.GetOutput()), whole)
 
@@ -105,9 +84,7 @@ def test_label_is_label_in_pieces(drawn):
 def test_label_meets_the_truth(drawn):
     """Synthetic slides are drawn with pen and debris, so that the published chain is good but not perfect."""
     truth = gp.Slide(drawn[1]).read(gray=True)[4::8, 4::8] > 0
-    labels = (
-        itk.array_from_image(gp.label(drawn[0]))[: truth.shape[0], : truth.shape[1]] > 0
-    )
+    labels = itk.array_from_image(gp.label(drawn[0]))[: truth.shape[0], : truth.shape[1]] > 0
     assert (labels & truth).sum() / (labels | truth).sum() > 0.7
 
 
@@ -115,9 +92,7 @@ def test_label_writes_a_pyramid(drawn, tmp_path):
     path = gp.label(drawn[0], tmp_path / "mask.pyramid.tif")
     mask = gp.Slide(path)
     assert mask.mpp == pytest.approx(4.0)
-    assert np.array_equal(
-        mask.read(gray=True), itk.array_from_image(gp.label(drawn[0]))
-    )
+    assert np.array_equal(mask.read(gray=True), itk.array_from_image(gp.label(drawn[0])))
 
 
 @pytest.mark.parametrize("downsample", [0, -8, 2.5, 257])
@@ -129,11 +104,7 @@ def test_label_at_no_such_grid(drawn, downsample):
 def test_a_slide_is_never_its_own_mask(drawn, tmp_path):
     slide = shutil.copy(drawn[0], tmp_path / "slide.pyramid.tif")
     before = slide.read_bytes()
-    for make in (
-        gp.label,
-        gp.convert,
-        lambda *files: gp.segment(files[0], "tissue", files[1]),
-    ):
+    for make in (gp.label, gp.convert, lambda *files: gp.segment(files[0], "tissue", files[1])):
         with pytest.raises(ValueError, match="is the slide itself"):
             make(slide, tmp_path / ".." / tmp_path.name / slide.name)
     assert slide.read_bytes() == before and list(tmp_path.iterdir()) == [slide]
@@ -149,9 +120,7 @@ def test_a_kind_of_file_that_nobody_writes(drawn, tmp_path):
 def test_files_of_all_kinds_hold_the_mask(drawn, tmp_path, name):
     gp.label(drawn[0], tmp_path / name)
     expected = itk.array_from_image(gp.label(drawn[0]))
-    assert np.array_equal(
-        itk.array_from_image(itk.imread(tmp_path / name, itk.UC)), expected
-    )
+    assert np.array_equal(itk.array_from_image(itk.imread(tmp_path / name, itk.UC)), expected)
     assert {path.stem.split(".")[0] for path in tmp_path.iterdir()} == {"mask"}
 
 
@@ -204,9 +173,7 @@ for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
 begun.wait()
 """
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stderr) == (0, "")
 
 
@@ -234,37 +201,24 @@ def test_observers_and_abort(drawn):
 
 def test_between_itks_own_filters():
     pixels = np.random.default_rng(3).integers(0, 256, (90, 120), dtype=np.uint8)
-    threshold = itk.binary_threshold_image_filter(
-        itk.image_from_array(pixels), lower_threshold=128, inside_value=255
-    )
+    threshold = itk.binary_threshold_image_filter(itk.image_from_array(pixels), lower_threshold=128, inside_value=255)
     median = itk.BinaryMajorityImageFilter.New(threshold, Radius=2)
     inverted = itk.InvertIntensityImageFilter.New(median.GetOutput(), Maximum=255)
     inverted.Update()
     reference = itk.median_image_filter(threshold, radius=2)
-    assert np.array_equal(
-        itk.array_from_image(inverted.GetOutput()),
-        255 - itk.array_from_image(reference),
-    )
+    assert np.array_equal(itk.array_from_image(inverted.GetOutput()), 255 - itk.array_from_image(reference))
 
 
 def test_annotation_is_skimages():
     """A polygon with a hole, as GeoJSON has it, at half the resolution."""
-    rings = [
-        [(10.0, 12.0), (180.5, 20.0), (150.0, 130.25), (30.0, 110.0)],
-        [(60, 40), (100, 45), (80, 90)],
-    ]
+    rings = [[(10.0, 12.0), (180.5, 20.0), (150.0, 130.25), (30.0, 110.0)], [(60, 40), (100, 45), (80, 90)]]
     source = itk.AnnotationImageSource.New()
     source.SetSize(100, 70)
     source.SetDownsample(2)
     source.AddAnnotation(rings, 7)
     source.Update()
-    centers = (
-        np.stack(np.meshgrid(np.arange(100), np.arange(70)), axis=-1).reshape(-1, 2) * 2
-        + 1.0
-    )
+    centers = np.stack(np.meshgrid(np.arange(100), np.arange(70)), axis=-1).reshape(-1, 2) * 2 + 1.0
     outer, hole = (skimage.measure.points_in_poly(centers, ring) for ring in rings)
-    assert np.array_equal(
-        itk.array_from_image(source.GetOutput()).ravel(), np.where(outer & ~hole, 7, 0)
-    )
+    assert np.array_equal(itk.array_from_image(source.GetOutput()).ravel(), np.where(outer & ~hole, 7, 0))
     with pytest.raises(TypeError, match="sequence of rings"):
         source.AddAnnotation([[1, 2]], 7)
