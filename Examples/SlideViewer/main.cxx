@@ -7,6 +7,7 @@
 #include <vtkWindowToImageFilter.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -63,6 +64,10 @@ ParseNumbers(const std::string & option, const std::string & text, char separato
   {
     throw UsageError(option + " does not take '" + text + "'");
   }
+  if (!std::isfinite(numbers[0]) || !std::isfinite(numbers[1]))
+  {
+    throw UsageError(option + " wants numbers, not '" + text + "'");
+  }
   return numbers;
 }
 
@@ -111,6 +116,10 @@ ParseOption(const std::string & option, const std::string & value, Options & opt
   }
   else if (option == "--screenshot")
   {
+    if (std::filesystem::path(value).extension() != ".png")
+    {
+      throw UsageError("--screenshot is to be a PNG picture: end '" + value + "' in .png");
+    }
     options.screenshot = value;
   }
   else
@@ -173,9 +182,29 @@ WriteScreenshot(SlideScene & scene, vtkRenderWindow * window, const std::string 
   std::filesystem::rename(part, fileName);
 }
 
+/** What is there under the picture's name is replaced: not the slide, and not a device. */
+void
+CheckScreenshot(const Options & options)
+{
+  std::error_code     ignored;
+  const std::string & picture = options.screenshot;
+  for (const std::string & file : options.files)
+  {
+    if (std::filesystem::equivalent(picture, file, ignored))
+    {
+      throw std::runtime_error(picture + " is what is shown here: name another file for --screenshot.");
+    }
+  }
+  if (std::filesystem::exists(picture, ignored) && !std::filesystem::is_regular_file(picture, ignored))
+  {
+    throw std::runtime_error(picture + " is no file: name one for --screenshot.");
+  }
+}
+
 void
 View(const Options & options)
 {
+  CheckScreenshot(options);
   const Pyramid          slide(options.files[0], options.slideMpp);
   std::optional<Pyramid> mask;
   if (options.files.size() > 1)

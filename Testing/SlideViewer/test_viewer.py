@@ -163,6 +163,8 @@ def test_zoom_pan_and_opacity_by_hand(screen, slide, tmp_path):
         (["SLIDE", "--opacity", "2"], 2, "from 0 to 1"),
         (["SLIDE", "--size", "10x10"], 2, "64x64"),
         (["SLIDE", "--center", "a,b"], 2, "does not take"),
+        (["SLIDE", "--center", "nan,0"], 2, "wants numbers"),
+        (["SLIDE", "--screenshot", "SLIDE"], 2, "end '"),
         (["SLIDE", "--wrong", "1"], 2, "no option"),
         (["nothing.svs", "--screenshot", "OUT"], 1, "nothing.svs"),
         (["SLIDE", "--screenshot", "no/such/folder/x.png"], 1, "can not be written"),
@@ -175,6 +177,18 @@ def test_errors_are_sentences(screen, slide, tmp_path, arguments, code, words):
     )
     assert result.returncode == code and words in result.stderr, result.stderr
     assert len(result.stderr.strip().splitlines()) == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_the_slide_is_no_screenshot(screen, slide, tmp_path):
+    own = tmp_path / "slide.png"
+    own.write_bytes(slide[0].read_bytes())
+    (tmp_path / "link.png").symlink_to(own)
+    os.mkfifo(tmp_path / "pipe.png")
+    for name, words in (("slide.png", "what is shown"), ("link.png", "what is shown"), ("pipe.png", "no file")):
+        command = [VIEWER, own, "--screenshot", tmp_path / name]
+        result = subprocess.run(command, env=screen[0], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 1 and words in result.stderr, result.stderr
+    assert own.read_bytes() == slide[0].read_bytes() and (tmp_path / "pipe.png").is_fifo()
 
 
 def test_without_a_screen(slide):
