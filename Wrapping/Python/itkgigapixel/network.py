@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Optional, Sequence
 
@@ -54,11 +55,13 @@ def train(
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises TypeError: a sample that is no such pair
-    :raises ValueError: both *level* and *mpp*; a region that is no four numbers
+    :raises ValueError: both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers
     :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*
     """
     if level and mpp:
         raise ValueError(f"Slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)")
+    if mpp is not None and not 0 < mpp < math.inf:
+        raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
     trainer.SetRunFolder(file_name(folder))
@@ -141,8 +144,10 @@ def segment(
     """
     if not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
-    if isinstance(model, (str, os.PathLike)):
+    if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
+    elif not isinstance(model, itk.GigapixelModel):
+        raise TypeError(f'A model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}')
     path, io = open_source(slide, mpp, gray=True)
     if output is not None:
         check_output(output, path)

@@ -291,6 +291,18 @@ def test_samples_that_are_none(drawn, picture):
         gp.train([(slide, mask)], level=1, mpp=2.0)
 
 
+@pytest.mark.parametrize("mpp", [-1, 0, float("nan")])
+def test_training_at_no_such_resolution(drawn, mpp):
+    with pytest.raises(ValueError, match="above 0"):
+        gp.train([drawn], mpp=mpp, epochs=1)
+
+
+@pytest.mark.parametrize("model", [None, 3])
+def test_what_is_no_model(drawn, model):
+    with pytest.raises(TypeError, match="A model is"):
+        gp.segment(drawn[0], model)
+
+
 def test_threshold_is_a_probability(drawn):
     with pytest.raises(ValueError, match="from 0 to 1"):
         gp.segment(drawn[0], "tissue", threshold=50)
