@@ -277,12 +277,12 @@ def test_errors_are_sentences(picture, tmp_path):
 def test_samples_that_are_none(drawn, picture):
     """What a sample is, in one sentence, whatever was given for one."""
     slide, mask = drawn
-    image = itk.image_view_from_array(picture)
+    image = itk.image_view_from_array(picture[0])
     for samples, error, words in (
         ([str(slide), str(mask)], TypeError, "A sample is (slide, mask)"),
         ([(str(slide),)], TypeError, "A sample is (slide, mask)"),
         ([(str(slide), image)], TypeError, "not str and "),
-        ([(picture, picture)], TypeError, "not ndarray and ndarray"),
+        ([picture], TypeError, "not ndarray and ndarray"),
         ([(str(slide), str(mask), (0, 0, 64))], ValueError, "A region is (x, y, width, height), not (0, 0, 64)"),
     ):
         with pytest.raises(error, match=re.escape(words)):
