@@ -87,7 +87,8 @@ def train(
 
             def tell():
                 state = trainer.GetTrainingProgress()
-                shown.set_postfix(epoch=state["epoch"], loss=state["loss"], validation=state["validation_loss"])
+                losses = {"loss": state["loss"], "validation": state["validation_loss"]}
+                shown.set_postfix(epoch=state["epoch"], **{k: v for k, v in losses.items() if not math.isnan(v)})
 
             trainer.AddObserver(itk.IterationEvent(), tell)
         trainer.Update()

@@ -5,14 +5,18 @@ import atexit
 import contextlib
 import signal
 import threading
+import warnings
 
 import itk
+
+from itkgigapixel.errors import in_a_sentence
 
 
 def _tqdm(description: str):
     try:
         from tqdm.auto import tqdm
     except ImportError:
+        warnings.warn("No bar is shown, as tqdm is not installed: pip install tqdm", stacklevel=2)
         return None
     return tqdm(
         total=100,
@@ -105,7 +109,7 @@ def running(process, description: str, show: bool, source=None):
     tags = [(each, each.AddObserver(itk.ProgressEvent(), call)) for each, call in heard]
     try:
         processes = [each for each, _ in heard]
-        with _counted(*processes), _interruptible(*processes):
+        with in_a_sentence(), _counted(*processes), _interruptible(*processes):
             yield shown
         if shown is not None:
             shown.update(100 - shown.n)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Unio
 import itk
 import numpy as np
 
+from itkgigapixel.errors import in_a_sentence
+
 if TYPE_CHECKING:
     import dask.array
     import torch
@@ -87,7 +89,8 @@ class Slide:
         io.SetFileName(self.path)
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
-        io.ReadImageInformation()
+        with in_a_sentence():
+            io.ReadImageInformation()
         return io
 
     def __reduce__(self):
@@ -95,7 +98,9 @@ class Slide:
 
     def __repr__(self):
         first = self.levels[0]
-        return f"Slide({self.path!r}: {first.width} x {first.height}, {len(self.levels)} levels, {self.mpp:g} um, {self.decoder})"
+        levels = f"{len(self.levels)} level{'s' if len(self.levels) > 1 else ''}"
+        resolution = f"{self.mpp:g} um" if self.mpp else "unknown resolution"
+        return f"Slide({self.path!r}: {first.width} x {first.height}, {levels}, {resolution}, {self.decoder})"
 
     @property
     def levels(self) -> list[Level]:
@@ -206,7 +211,8 @@ class Slide:
     def _read(self, level: int, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
         channels = self._channels(gray)
         pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
-        self._io.ReadPixels(level, *rectangle, *(channels or (1,)), pixels)
+        with in_a_sentence():
+            self._io.ReadPixels(level, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
     def read(

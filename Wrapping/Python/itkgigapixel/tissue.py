@@ -7,6 +7,7 @@ from typing import Optional
 
 import itk
 
+from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide
@@ -55,7 +56,8 @@ def label(
     io.SetLevel(level)
     reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
     tissue = _filter_type().New(Input=reader.GetOutput())
-    tissue.SetPreset(preset)
+    with in_a_sentence():
+        tissue.SetPreset(preset)
     tissue.SetShrinkFactor(round(downsample / io.GetLevelDownsample(level)))
     if output is None:
         with running(tissue, "label", progress):

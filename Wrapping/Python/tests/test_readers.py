@@ -2,6 +2,7 @@
 """Slides through itk itself, against openslide-python and tifffile."""
 
 import itk
+import itkgigapixel as gp
 import numpy as np
 import openslide
 import pytest
@@ -90,6 +91,8 @@ def test_errors_are_sentences(tmp_path):
     io.SetFileName(str(name))
     with pytest.raises(RuntimeError, match="broken.svs"):
         io.ReadImageInformation()
+    with pytest.raises(RuntimeError, match=f"^{name}: it is neither"):
+        gp.Slide(name)
 
 
 @pytest.mark.parametrize("name", ["mask.pyramid.tif", "mask.pyramid.tiff"])

@@ -184,6 +184,11 @@ def test_presets():
         tissue.SetPreset("no such preset")
 
 
+def test_errors_are_sentences(drawn):
+    with pytest.raises(RuntimeError, match="^There is no tissue preset"):
+        gp.label(drawn[0], preset="no such preset")
+
+
 def test_observers_and_abort(drawn):
     reader = itk.ImageFileReader[RGB].New(FileName=drawn[0])
     tissue = itk.TissueLabelImageFilter[RGB, GRAY].New(Input=reader.GetOutput())
