@@ -74,8 +74,12 @@ public:
   /** Half the side of the median's square. */
   itkSetClampMacro(MedianRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(MedianRadiusInMicrometers, double);
+
+  /** Of the disc, by which tissue shrinks, so that specks go. */
   itkSetClampMacro(ErosionRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(ErosionRadiusInMicrometers, double);
+
+  /** Of the disc, by which tissue grows afterwards. */
   itkSetClampMacro(DilationRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(DilationRadiusInMicrometers, double);
 

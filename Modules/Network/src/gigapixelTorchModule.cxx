@@ -21,7 +21,8 @@ TorchModule::Get()
     {
       throw std::runtime_error(std::string("LibTorch is needed to take an image whole, and does not load (") +
                                error.what() +
-                               "): install the one that the engine was built with (Debian: libtorch1.13), or stream");
+                               "): install the one that the engine was built with (Debian: libtorch1.13; Python: pip "
+                               "install 'itk-gigapixel[torch]'), or stream");
     }
   }();
   return module;

@@ -139,8 +139,8 @@ OpenUnshared(const std::string & path)
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
   }
   throw SlideError(path,
-                   "it is neither a TIFF nor a DICOM file nor a slide that OpenSlide " + GetOpenSlideVersion() +
-                     " knows",
+                   "it is neither a TIFF nor a DICOM file, and OpenSlide " + GetOpenSlideVersion() +
+                     " does not know this kind of file",
                    "convert it to a tiled TIFF, or read it with another itk::ImageIO");
 }
 

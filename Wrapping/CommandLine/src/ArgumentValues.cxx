@@ -177,7 +177,8 @@ ArgumentValues::CheckCompleteness() const
   {
     if (argument.required && !IsGiven(argument.name))
     {
-      const std::string placeholder = argument.IsPositional() ? "" : ' ' + argument.placeholder;
+      const std::string placeholder =
+        argument.IsPositional() || argument.placeholder.empty() ? "" : ' ' + argument.placeholder;
       throw UsageError("gigapixel " + command.name + " needs " + argument.GetDisplayName() + placeholder + '.');
     }
     for (const Argument & other : command.arguments)
