@@ -1,9 +1,19 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidReduction.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
+
+/** Before a function: the compiler makes it once per instruction set, and the loader picks by the processor. Elsewhere
+ * than on x86-64 Linux the plain function is all there is. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#  define GIGAPIXEL_INSTRUCTION_SETS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#else
+#  define GIGAPIXEL_INSTRUCTION_SETS
+#endif
 
 namespace gigapixel
 {
@@ -19,13 +29,18 @@ template <std::size_t VChannels, typename TSample>
 void
 TakeEverySecond(const TSample * from, std::size_t width, TSample * to)
 {
-  for (std::size_t x = 0; x < (width + 1) / 2; ++x)
+  constexpr std::size_t bytes = VChannels * sizeof(TSample);
+  // One store for RGB's three bytes: the fourth is of the next pixel, which comes next.
+  constexpr std::size_t copied = bytes == 3 ? 4 : bytes;
+  const std::size_t     last = (width - 1) / 2;
+#if defined(__GNUC__) && !defined(__clang__)
+#  pragma GCC unroll 8
+#endif
+  for (std::size_t x = 0; x < last; ++x)
   {
-    for (std::size_t c = 0; c < VChannels; ++c)
-    {
-      to[x * VChannels + c] = from[2 * x * VChannels + c];
-    }
+    std::memcpy(to + x * VChannels, from + 2 * x * VChannels, copied);
   }
+  std::memcpy(to + last * VChannels, from + 2 * last * VChannels, bytes);
 }
 
 /** Of four samples, from the sums of two. */
@@ -43,23 +58,73 @@ GetMean(SumOf<TSample> left, SumOf<TSample> right)
   }
 }
 
+/** Of two rows, the means of \a count samples and those \a step behind them. */
+template <typename TSample>
+void
+AverageNeighbors(const TSample * first, const TSample * second, std::size_t count, std::size_t step, TSample * means)
+{
+  using Sum = SumOf<TSample>;
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    means[i] = GetMean<TSample>(static_cast<Sum>(Sum{ first[i] } + Sum{ second[i] }),
+                                static_cast<Sum>(Sum{ first[i + step] } + Sum{ second[i + step] }));
+  }
+}
+
+/** The same of bytes without wider numbers, as the rounded mean of two is one instruction: the rounded mean of two such
+ * means is one too many where a pair was odd and one of the two means is. */
+inline void
+AverageBytes(const std::uint8_t * __restrict first,
+             const std::uint8_t * __restrict second,
+             std::size_t count,
+             std::size_t step,
+             std::uint8_t * __restrict means)
+{
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    const std::uint8_t a = first[i];
+    const std::uint8_t b = second[i];
+    const std::uint8_t c = first[i + step];
+    const std::uint8_t d = second[i + step];
+    const auto         left = static_cast<std::uint8_t>((a + b + 1) >> 1);
+    const auto         right = static_cast<std::uint8_t>((c + d + 1) >> 1);
+    const auto         both = static_cast<std::uint8_t>((left + right + 1) >> 1);
+    const auto         excess = static_cast<std::uint8_t>(((a ^ b) | (c ^ d)) & (left ^ right) & 1);
+    means[i] = static_cast<std::uint8_t>(both - excess);
+  }
+}
+
+/** What nearly all slides are made of. In blocks, of which the last overlaps the one before: the remainder of a loop
+ * that was made vectors of takes as long as all the rest. */
+GIGAPIXEL_INSTRUCTION_SETS void
+AverageNeighbors(const std::uint8_t * first,
+                 const std::uint8_t * second,
+                 std::size_t          count,
+                 std::size_t          step,
+                 std::uint8_t *       means)
+{
+  constexpr std::size_t block = 64;
+  if (count < block)
+  {
+    AverageBytes(first, second, count, step, means);
+    return;
+  }
+  for (std::size_t begin = 0; begin < count; begin += block)
+  {
+    const std::size_t at = std::min(begin, count - block);
+    AverageBytes(first + at, second + at, block, step, means + at);
+  }
+}
+
 /** Two rows to one: a lone last column counts twice, as a lone last row does where both are the same. The mean of every
  * pixel with the next one is twice the work, but without gaps in what is read: compilers make vectors of it. */
 template <std::size_t VChannels, typename TSample>
 void
 AverageRows(const TSample * first, const TSample * second, std::size_t width, TSample * means, TSample * to)
 {
-  using Sum = SumOf<TSample>;
-  const auto        sum = [&](std::size_t i) { return static_cast<Sum>(Sum{ first[i] } + Sum{ second[i] }); };
   const std::size_t last = (width - 1) * VChannels;
-  for (std::size_t i = 0; i < last; ++i)
-  {
-    means[i] = GetMean<TSample>(sum(i), sum(i + VChannels));
-  }
-  for (std::size_t i = last; i < last + VChannels; ++i)
-  {
-    means[i] = GetMean<TSample>(sum(i), sum(i));
-  }
+  AverageNeighbors(first, second, last, VChannels, means);
+  AverageNeighbors(first + last, second + last, VChannels, 0, means + last);
   TakeEverySecond<VChannels>(means, width, to);
 }
 } // namespace

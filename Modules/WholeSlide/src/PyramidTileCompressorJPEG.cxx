@@ -21,38 +21,39 @@ struct JPEGError
 
 struct JPEGDestination
 {
-  jpeg_destination_mgr        base;
-  std::vector<std::uint8_t> * bytes;
+  jpeg_destination_mgr      base;
+  std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(32768);
+
+  std::vector<std::uint8_t>::const_iterator
+  GetEnd() const
+  {
+    return bytes.end() - static_cast<std::ptrdiff_t>(base.free_in_buffer);
+  }
 };
 
-constexpr std::size_t JPEGChunk = 32768;
-
+/** The buffer is kept from tile to tile: it only grows, and is not cleared. */
 void
 StartDestination(j_compress_ptr compress)
 {
   auto * destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  destination->bytes->resize(JPEGChunk);
-  destination->base.next_output_byte = destination->bytes->data();
-  destination->base.free_in_buffer = JPEGChunk;
+  destination->base.next_output_byte = destination->bytes.data();
+  destination->base.free_in_buffer = destination->bytes.size();
 }
 
 boolean
 GrowDestination(j_compress_ptr compress)
 {
   auto *            destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  const std::size_t filled = destination->bytes->size();
-  destination->bytes->resize(2 * filled);
-  destination->base.next_output_byte = destination->bytes->data() + filled;
+  const std::size_t filled = destination->bytes.size();
+  destination->bytes.resize(2 * filled);
+  destination->base.next_output_byte = destination->bytes.data() + filled;
   destination->base.free_in_buffer = filled;
   return TRUE;
 }
 
 void
-EndDestination(j_compress_ptr compress)
-{
-  auto * destination = reinterpret_cast<JPEGDestination *>(compress->dest);
-  destination->bytes->resize(destination->bytes->size() - destination->base.free_in_buffer);
-}
+EndDestination(j_compress_ptr)
+{}
 
 [[noreturn]] void
 ThrowOutOfC(j_common_ptr compress)
@@ -98,7 +99,6 @@ public:
     {
       m_Rows[row] = const_cast<JSAMPROW>(tile + row * rowBytes); // libjpeg only reads them
     }
-    m_Destination.bytes = &compressed;
     if (setjmp(m_Error.jump))
     {
       Fail();
@@ -111,20 +111,19 @@ public:
         &m_Compress, &m_Rows[m_Compress.next_scanline], m_Compress.image_height - m_Compress.next_scanline);
     }
     jpeg_finish_compress(&m_Compress);
+    compressed.assign(m_Destination.bytes.cbegin(), m_Destination.GetEnd());
   }
 
   std::vector<std::uint8_t>
   GetTables() override
   {
-    m_Tables.clear();
-    m_Destination.bytes = &m_Tables;
     if (setjmp(m_Error.jump))
     {
       Fail();
     }
     jpeg_suppress_tables(&m_Compress, FALSE);
     jpeg_write_tables(&m_Compress);
-    return m_Tables;
+    return { m_Destination.bytes.cbegin(), m_Destination.GetEnd() };
   }
 
 private:
@@ -137,12 +136,11 @@ private:
     throw std::runtime_error(std::string("a tile could not be compressed as JPEG: ") + message);
   }
 
-  PyramidFormat             m_Format;
-  jpeg_compress_struct      m_Compress{};
-  JPEGError                 m_Error{};
-  JPEGDestination           m_Destination{};
-  std::vector<JSAMPROW>     m_Rows;
-  std::vector<std::uint8_t> m_Tables;
+  PyramidFormat         m_Format;
+  jpeg_compress_struct  m_Compress{};
+  JPEGError             m_Error{};
+  JPEGDestination       m_Destination{};
+  std::vector<JSAMPROW> m_Rows;
 };
 } // namespace
 

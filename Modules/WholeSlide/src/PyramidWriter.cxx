@@ -304,11 +304,11 @@ PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
     {
       for (std::uint64_t column = next++; column < columns; column = next++)
       {
+        ReduceTile(row, column); // first: it is quickest to bring the pixels near
         if (compress)
         {
           CompressTile(row, column, *m_Workers[workerIndex], m_Compressed[column]);
         }
-        ReduceTile(row, column);
       }
     }
     catch (...)
