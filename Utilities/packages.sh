@@ -3,14 +3,14 @@
 build_packages=(g++ cmake ninja-build pkg-config
   libinsighttoolkit5-dev libtorch-dev libgloo-dev libopenslide-dev
   libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
-  libhwy-dev nlohmann-json3-dev)
+  liblcms2-dev libhwy-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev libtiff-dev clang-format clang-tidy
   python3 python3-pytest python3-numpy python3-tifffile python3-openslide python3-pil libvips-tools
   openmpi-bin iproute2)
 # CMake, Ninja and everything of ITK and PyTorch come from PyPI then.
 wheel_packages=(g++ pkg-config python3-dev python3-venv ca-certificates xz-utils
   libopenslide-dev libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
-  libhwy-dev nlohmann-json3-dev)
+  liblcms2-dev libhwy-dev nlohmann-json3-dev)
 
 # Slicer's logic comes from PyPI and draws with Mesa; a browser looks at what it draws.
 slicer_packages=(python3-venv ca-certificates libgl1 libegl1 libgl1-mesa-dri chromium)

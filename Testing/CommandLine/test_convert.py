@@ -1,9 +1,11 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """convert: pyramids as other programs see them, tiles copied byte by byte, and nothing that names a patient."""
 
+import io
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -11,6 +13,7 @@ import numpy
 import openslide
 import pytest
 import tifffile
+from PIL import Image, ImageCms
 
 from conftest import PROGRAM, blobs, fails, run, write_slide
 
@@ -318,3 +321,64 @@ def test_the_real_slide_keeps_its_tiles(tmp_path):
             key, _, value = word.partition(" = ")
             if key in ("Filename", "User", "ScanScope ID", "ImageID", "Date", "Time"):
                 assert value.encode() not in text
+
+
+def scanner_profile():
+    """An ICC profile (version 2, matrices and curves) of colors more saturated than sRGB's, with a curve of 1.8."""
+
+    def number(value):
+        return struct.pack(">i", round(value * 65536))
+
+    def xyz(*values):
+        return b"XYZ \0\0\0\0" + b"".join(number(value) for value in values)
+
+    curve = b"curv\0\0\0\0" + struct.pack(">IH", 1, round(1.8 * 256)) + b"\0\0"
+    parts = {  # columns add up to the white of all profiles, D50
+        b"rXYZ": xyz(0.6097, 0.3111, 0.0195),
+        b"gXYZ": xyz(0.2053, 0.6257, 0.0609),
+        b"bXYZ": xyz(0.1492, 0.0632, 0.7446),
+        b"wtpt": xyz(0.9642, 1.0, 0.8249),
+        b"rTRC": curve,
+        b"gTRC": curve,
+        b"bTRC": curve,
+        b"cprt": b"text\0\0\0\0none\0\0\0\0",
+        b"desc": b"desc\0\0\0\0" + struct.pack(">I", 8) + b"scanner\0" + bytes(78),
+    }
+    at, table, data = 128 + 4 + 12 * len(parts), struct.pack(">I", len(parts)), b""
+    for name, part in parts.items():
+        part += bytes(-len(part) % 4)
+        table += name + struct.pack(">II", at + len(data), len(part))
+        data += part
+    header = struct.pack(">I4sI4s4s4s", at + len(data), b"none", 0x02400000, b"scnr", b"RGB ", b"XYZ ")
+    header += struct.pack(">6H4s28x", 2026, 1, 1, 0, 0, 0, b"acsp") + number(0.9642) + number(1.0) + number(0.8249)
+    return header.ljust(128, b"\0") + table + data
+
+
+def test_colors_become_srgb_as_pillow_makes_them(tmp_path):
+    pixels, profile = texture(300, 400), scanner_profile()
+    slide = write_slide(tmp_path / "slide.tif", pixels, extratags=[(34675, 7, len(profile), profile, True)])
+    run("convert", slide, tmp_path / "kept.tif")
+    run("convert", slide, tmp_path / "srgb.tif", "--colors", "srgb", "--compression", "deflate")
+    with tifffile.TiffFile(tmp_path / "kept.tif") as file:
+        assert file.pages[0].tags[34675].value == profile
+    assert tiles(tmp_path / "kept.tif", 0) == tiles(slide, 0)
+    with tifffile.TiffFile(tmp_path / "srgb.tif") as file:
+        assert 34675 not in file.pages[0].tags
+        converted = file.pages[0].asarray().astype(int)
+    source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    expected = ImageCms.profileToProfile(Image.fromarray(pixels), source, ImageCms.createProfile("sRGB"))
+    assert numpy.abs(converted - pixels).mean() > 5  # there was something to do
+    assert numpy.abs(converted - numpy.asarray(expected)).max() <= 1  # versions of Little CMS round differently
+
+
+def test_gray_is_that_of_jpeg_or_that_of_colors(tmp_path, synthetic):
+    grays = {}
+    for colors in ("luma", "gray"):
+        out = tmp_path / f"{colors}.tif"
+        result = run("convert", synthetic[0], out, "--colors", colors, "--compression", "deflate", "--json").json
+        assert result["copiedTiles"] == 0
+        grays[colors] = [level.astype(int) for level in levels_by_tifffile(out)]
+        assert numpy.array_equal(grays[colors][1], halve(grays[colors][0][..., None])[..., 0])  # a picture, no labels
+    red, green, blue = numpy.moveaxis(levels_by_openslide(synthetic[0])[0].astype(int), -1, 0)
+    assert numpy.array_equal(grays["gray"][0], (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16)
+    assert 1 <= numpy.abs(grays["gray"][0] - grays["luma"][0]).max() <= 17

@@ -124,6 +124,15 @@ WriteLevel(TIFF * file, const PyramidOptions & options, unsigned level)
   {
     TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, options.description.c_str());
   }
+  if (!options.software.empty())
+  {
+    TIFFSetField(file, TIFFTAG_SOFTWARE, options.software.c_str());
+  }
+  if (!options.colorProfile.empty())
+  {
+    TIFFSetField(
+      file, TIFFTAG_ICCPROFILE, static_cast<std::uint32_t>(options.colorProfile.size()), options.colorProfile.data());
+  }
   WritePieces(file, picture, options, options.leaveOutFirstTile && level == 0);
   if (TIFFWriteDirectory(file) == 0)
   {

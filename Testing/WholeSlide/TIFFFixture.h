@@ -49,6 +49,8 @@ struct PyramidOptions
   bool          leaveOutFirstTile = false;     // of level 0
   double        pixelsPerCentimeter = 20000.0; // 0.5 micrometers
   std::string   description;
+  std::string   software;
+  std::string   colorProfile; // ICC, of level 0
 };
 
 /** Writes level k as MakePicture(width >> k, ..., seed k). */

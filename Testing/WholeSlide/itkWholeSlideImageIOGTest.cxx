@@ -181,13 +181,18 @@ TEST(WholeSlideImageIO, NeglectsTheOrientationTagAndSaysSo)
 
 TEST(WholeSlideImageIO, PropertiesAreOpenSlides)
 {
-  for (const char * const name : { "slides/cmu-1-small-region.svs", "slides/fluorescence-dapi.ndpi" })
+  for (const char * const name :
+       { "slides/cmu-1-small-region.svs", "slides/fluorescence-dapi.ndpi", "slides/CMU-1-Small-Region.jpeg.tiff" })
   {
     GIGAPIXEL_REAL_SLIDE(path, name);
     const auto          io = OpenSlideFile(path);
     openslide_t * const slide = openslide_open(path.c_str());
     for (const char * const * property = openslide_get_property_names(slide); *property != nullptr; ++property)
     {
+      if (std::string(*property) == "openslide.quickhash-1")
+      {
+        continue; // of the pixels, which opening does not read
+      }
       const std::string property_value = openslide_get_property_value(slide, *property);
       const std::string ours = GetProperty(*io, *property);
       if (std::string(*property).find(".downsample") == std::string::npos)

@@ -12,8 +12,8 @@ install(FILES ${ITK_CMAKE_DIR}/../LICENSE DESTINATION itkgigapixel/licenses RENA
   COMPONENT PythonWheelRuntimeLibraries)
 install(FILES ${ITK_CMAKE_DIR}/../NOTICE DESTINATION itkgigapixel/licenses RENAME ITK-notice.txt
   COMPONENT PythonWheelRuntimeLibraries)
-foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo  zlib1g
-    libhwy1 nlohmann-json3-dev)
+foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo zlib1g
+    liblcms2-2 libhwy1 nlohmann-json3-dev)
   if(EXISTS /usr/share/doc/${library}/copyright) # the numbers are those of Debian 12
     install(FILES /usr/share/doc/${library}/copyright DESTINATION itkgigapixel/licenses RENAME ${library}.txt
       COMPONENT PythonWheelRuntimeLibraries)

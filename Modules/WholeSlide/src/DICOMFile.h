@@ -36,6 +36,13 @@ public:
   /** Compressed bytes, or pixels as they are stored. */
   std::vector<unsigned char> ReadFrame(const Frame & frame) const;
 
+  /** Asks the system to have the frame at hand soon. */
+  void
+  Prefetch(const Frame & frame) const
+  {
+    m_File.Prefetch(frame.begin, frame.end - frame.begin);
+  }
+
   /** Value of a tag of the file, or the first one found in its shared sequences; empty where it is absent. Padding is
    * removed; several values are separated by backslashes. */
   std::string GetText(std::uint32_t tag) const;

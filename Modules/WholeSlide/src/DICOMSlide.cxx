@@ -333,12 +333,16 @@ DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduc
 }
 
 void
-DICOMSlide::DecodeTile(unsigned          plane,
-                       std::uint64_t     tile,
-                       const PixelSpan & out,
-                       std::unique_ptr<unsigned char[]> *) const
+DICOMSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
 {
-  DecodeReducedTile(plane, tile, 1, out);
+  for (std::uint64_t tile = first; tile <= last; ++tile)
+  {
+    const Tile & at = m_Sources[plane].tiles[tile];
+    if (at.file != nullptr)
+    {
+      at.file->Prefetch(at.frame);
+    }
+  }
 }
 
 } // namespace gigapixel

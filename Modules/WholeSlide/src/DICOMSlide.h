@@ -18,12 +18,9 @@ public:
 
 protected:
   bool HasTile(unsigned plane, std::uint64_t tile) const override;
-  void DecodeTile(unsigned                           plane,
-                  std::uint64_t                      tile,
-                  const PixelSpan &                  out,
-                  std::unique_ptr<unsigned char[]> * scanned) const override;
   void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const override;
   unsigned GetLargestReduction(unsigned plane) const override;
+  void     Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
   enum class Codec

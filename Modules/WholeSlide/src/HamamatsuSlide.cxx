@@ -301,13 +301,20 @@ HamamatsuSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned r
   DecodeJPEG({ image.data(), image.size() }, { nullptr, 0 }, model, out, stored);
 }
 
+/** Pieces that lie side by side follow each other in the file. */
 void
-HamamatsuSlide::DecodeTile(unsigned          plane,
-                           std::uint64_t     tile,
-                           const PixelSpan & out,
-                           std::unique_ptr<unsigned char[]> *) const
+HamamatsuSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
 {
-  DecodeReducedTile(plane, tile, 1, out);
+  const SlidePlane &  of = m_Planes[plane];
+  const Source &      source = m_Sources[plane];
+  const std::uint64_t top = first / of.GetTilesAcross() * of.tileHeight;
+  const std::uint64_t bottom = std::min<std::uint64_t>(top + of.tileHeight, of.height);
+  for (std::uint64_t row = top / source.pieceHeight; row * source.pieceHeight < bottom; ++row)
+  {
+    const std::uint64_t begin = source.pieces[row * source.piecesAcross + first % of.GetTilesAcross()];
+    const std::uint64_t end = source.pieces[row * source.piecesAcross + last % of.GetTilesAcross() + 1];
+    m_File->GetFile().Prefetch(source.begin + begin, end - begin);
+  }
 }
 
 } // namespace gigapixel

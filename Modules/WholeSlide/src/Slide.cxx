@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Slide.h"
 
+#include "ColorTransform.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -72,6 +74,7 @@ SlideError::SlideError(const std::string & path, const std::string & what, const
 struct Slide::Placement
 {
   std::uint64_t tileX, tileY, outX, outY, columns, rows, outWidth;
+  bool          isWhole; // all of the tile that is inside the plane
 
   Placement(const SlidePlane & plane, std::uint64_t tile, const Rectangle & rectangle)
   {
@@ -86,6 +89,8 @@ struct Slide::Placement
     columns = std::min(left + plane.tileWidth, rectangle.x + rectangle.width) - x0;
     rows = std::min(top + plane.tileHeight, rectangle.y + rectangle.height) - y0;
     outWidth = rectangle.width;
+    isWhole = columns == std::min<std::uint64_t>(plane.tileWidth, plane.width - left) &&
+              rows == std::min<std::uint64_t>(plane.tileHeight, plane.height - top);
   }
 };
 
@@ -118,45 +123,9 @@ Slide::SetDownsamples()
 }
 
 void
-Slide::AddReducedLevels()
+Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std::unique_ptr<unsigned char[]> *) const
 {
-  constexpr double tolerance = 1.1; // that of choosing a level: itk::WholeSlideImageIO::ResolutionTolerance
-  for (unsigned i = 0; i < m_NumberOfLevels; ++i)
-  {
-    const SlidePlane level = m_Planes[i];
-    const bool       isLast = i + 1 == m_NumberOfLevels;
-    for (unsigned reduction = 2; reduction <= GetLargestReduction(i); reduction *= 2)
-    {
-      const double downsample = level.downsample * reduction;
-      const bool   serves = !isLast && m_Planes[i + 1].downsample <= downsample * tolerance;
-      if (serves || level.tileWidth % reduction != 0 || level.tileHeight % reduction != 0)
-      {
-        break;
-      }
-      SlidePlane reduced = level;
-      reduced.width = (level.width + reduction - 1) / reduction;
-      reduced.height = (level.height + reduction - 1) / reduction;
-      reduced.tileWidth /= reduction;
-      reduced.tileHeight /= reduction;
-      reduced.downsample = downsample;
-      reduced.reduction = reduction;
-      reduced.source = i;
-      m_Planes.push_back(reduced);
-      ++m_NumberOfReducedLevels;
-    }
-  }
-}
-
-unsigned
-Slide::GetLargestReduction(unsigned) const
-{
-  return 1;
-}
-
-void
-Slide::DecodeReducedTile(unsigned, std::uint64_t, unsigned, const PixelSpan &) const
-{
-  throw std::logic_error("this slide has no reduced levels");
+  DecodeReducedTile(plane, tile, 1, out);
 }
 
 void
@@ -306,56 +275,6 @@ Slide::DecodeInto(unsigned                           plane,
   }
 }
 
-void
-Slide::DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const
-{
-  DecodeReducedTile(of.source, tile, of.reduction, out);
-  const SlidePlane & source = m_Planes[of.source];
-  const bool         lastColumn = tile % source.GetTilesAcross() + 1 == source.GetTilesAcross();
-  const bool         lastRow = tile / source.GetTilesAcross() + 1 == source.GetTilesDown();
-  if ((lastColumn && source.width % of.reduction != 0) || (lastRow && source.height % of.reduction != 0))
-  {
-    AverageEdgeBlocks(of, tile, out);
-  }
-}
-
-/** Sets those pixels of a reduced tile whose blocks reach beyond the picture. */
-void
-Slide::AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const
-{
-  const SlidePlane &         source = m_Planes[of.source];
-  const std::uint64_t        width = source.width - tile % source.GetTilesAcross() * source.tileWidth;
-  const std::uint64_t        height = source.height - tile / source.GetTilesAcross() * source.tileHeight;
-  const std::size_t          stride = std::size_t{ source.tileWidth } * out.channels;
-  std::vector<unsigned char> pixels(stride * source.tileHeight);
-  DecodeTile(of.source, tile, { pixels.data(), stride, source.tileWidth, source.tileHeight, out.channels }, nullptr);
-  for (std::uint64_t y = 0; y < out.height && y * of.reduction < height; ++y)
-  {
-    const std::uint64_t bottom = std::min<std::uint64_t>((y + 1) * of.reduction, height);
-    for (std::uint64_t x = 0; x < out.width && x * of.reduction < width; ++x)
-    {
-      const std::uint64_t right = std::min<std::uint64_t>((x + 1) * of.reduction, width);
-      const std::uint64_t count = (right - x * of.reduction) * (bottom - y * of.reduction);
-      if (count == std::uint64_t{ of.reduction } * of.reduction)
-      {
-        continue;
-      }
-      for (unsigned c = 0; c < out.channels; ++c)
-      {
-        std::uint64_t sum = 0;
-        for (std::uint64_t j = y * of.reduction; j < bottom; ++j)
-        {
-          for (std::uint64_t i = x * of.reduction; i < right; ++i)
-          {
-            sum += pixels[j * stride + i * out.channels + c];
-          }
-        }
-        out.data[y * out.stride + x * out.channels + c] = static_cast<unsigned char>((2 * sum + count) / (2 * count));
-      }
-    }
-  }
-}
-
 DecodedTilePointer
 Slide::GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const
 {
@@ -387,6 +306,61 @@ Slide::GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const
   return found;
 }
 
+/** A tile of which all is wanted: decoded straight to where it is wanted, or found in the cache and returned. Streams
+ * pass here, and copying would cost them; the cache gets a copy only if another thread asked for the tile meanwhile.
+ * Tiles that reach beyond the plane are decoded beside, in memory that is used again. */
+DecodedTilePointer
+Slide::DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target) const
+{
+  constexpr std::size_t scratchLimit = std::size_t{ 1 } << 22;
+  const SlidePlane &    of = m_Planes[plane];
+  const std::size_t     pixelBytes = std::size_t{ target.channels } * target.sampleBytes;
+  const std::size_t     rowSize = of.tileWidth * pixelBytes;
+  const bool            isInside = target.width == of.tileWidth && target.height == of.tileHeight;
+  if (!isInside && rowSize * of.tileHeight > scratchLimit)
+  {
+    return GetTile(plane, tile, target.channels);
+  }
+  TileCache &   cache = TileCache::GetInstance();
+  const TileKey key{ m_Number, plane, target.channels, tile };
+  if (auto found = cache.Acquire(key))
+  {
+    return found;
+  }
+  thread_local std::vector<unsigned char> scratch;
+  PixelSpan                               whole = target;
+  try
+  {
+    if (!isInside)
+    {
+      scratch.resize(rowSize * of.tileHeight);
+      whole = { scratch.data(), rowSize, of.tileWidth, of.tileHeight, target.channels, target.sampleBytes };
+    }
+    DecodeInto(plane, tile, whole, nullptr);
+  }
+  catch (...)
+  {
+    cache.Release(key);
+    throw;
+  }
+  for (std::uint32_t y = 0; y < target.height && !isInside; ++y)
+  {
+    std::memcpy(target.data + y * target.stride, whole.data + y * rowSize, target.width * pixelBytes);
+  }
+  if (of.hasAlpha || !cache.IsAwaited(key))
+  {
+    cache.Release(key);
+    return nullptr;
+  }
+  const auto copy = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, static_cast<unsigned>(pixelBytes));
+  for (std::uint32_t y = 0; y < of.tileHeight; ++y)
+  {
+    std::memcpy(copy->pixels.get() + y * rowSize, whole.data + y * whole.stride, rowSize);
+  }
+  cache.Publish(key, copy);
+  return nullptr;
+}
+
 void
 Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement, unsigned channels, unsigned char * out)
   const
@@ -405,49 +379,58 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
     FillBackground(target);
     return;
   }
-  DecodedTilePointer decoded;
-  if (placement.columns == of.tileWidth && placement.rows == of.tileHeight)
+  const DecodedTilePointer decoded =
+    placement.isWhole ? DecodeWhole(plane, tile, target) : GetTile(plane, tile, channels);
+  if (!decoded)
   {
-    // Wholly wanted: decoded straight to where it is wanted. Streams pass here, and copying would cost them; the cache
-    // gets a copy only if another thread asked for the tile meanwhile.
-    TileCache &   cache = TileCache::GetInstance();
-    const TileKey key{ m_Number, plane, channels, tile };
-    decoded = cache.Acquire(key);
-    if (!decoded)
-    {
-      try
-      {
-        DecodeInto(plane, tile, target, nullptr);
-      }
-      catch (...)
-      {
-        cache.Release(key);
-        throw;
-      }
-      if (of.hasAlpha || !cache.IsAwaited(key))
-      {
-        cache.Release(key);
-        return;
-      }
-      const auto copy = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, pixelBytes);
-      for (std::uint32_t y = 0; y < target.height; ++y)
-      {
-        const std::size_t rowSize = std::size_t{ of.tileWidth } * pixelBytes;
-        std::memcpy(copy->pixels.get() + y * rowSize, target.data + y * stride, rowSize);
-      }
-      cache.Publish(key, copy);
-      return;
-    }
-  }
-  else
-  {
-    decoded = GetTile(plane, tile, channels);
+    return;
   }
   const std::size_t     rowSize = std::size_t{ of.tileWidth } * pixelBytes;
   const unsigned char * from = decoded->pixels.get() + placement.tileY * rowSize + placement.tileX * pixelBytes;
   for (std::uint64_t y = 0; y < placement.rows; ++y)
   {
     std::memcpy(target.data + y * stride, from + y * rowSize, placement.columns * pixelBytes);
+  }
+}
+
+/** ReadTile(), and what has to be computed from colors. */
+void
+Slide::RenderTile(unsigned          plane,
+                  std::uint64_t     tile,
+                  const Placement & placement,
+                  const Rendering & rendering,
+                  unsigned char *   out) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  const bool         computes = rendering.toSRGB != nullptr || (rendering.grayFromRGB && rendering.channels == 1);
+  if (!computes || !of.IsPicture() || of.channels != 3 || !HasTile(of.reduction > 1 ? of.source : plane, tile))
+  {
+    ReadTile(plane, tile, placement, rendering.channels, out);
+    return;
+  }
+  thread_local std::vector<unsigned char> rgb;
+  rgb.resize(placement.columns * placement.rows * 3);
+  Placement alone = placement;
+  alone.outX = alone.outY = 0;
+  alone.outWidth = placement.columns;
+  ReadTile(plane, tile, alone, 3, rgb.data());
+  if (rendering.toSRGB != nullptr)
+  {
+    rendering.toSRGB->Apply(rgb.data(), placement.columns * placement.rows);
+  }
+  for (std::uint64_t y = 0; y < placement.rows; ++y)
+  {
+    const unsigned char * from = rgb.data() + y * placement.columns * 3;
+    unsigned char *       to = out + ((placement.outY + y) * placement.outWidth + placement.outX) * rendering.channels;
+    if (rendering.channels == 3)
+    {
+      std::memcpy(to, from, placement.columns * 3);
+      continue;
+    }
+    for (std::uint64_t x = 0; x < placement.columns; ++x, from += 3)
+    {
+      to[x] = LumaFromRGB(from[0], from[1], from[2]);
+    }
   }
 }
 
@@ -473,11 +456,14 @@ Slide::FollowStream(unsigned plane, const Rectangle & rectangle) const
 }
 
 void
-Slide::ReadRegion(unsigned plane, const Rectangle & rectangle, unsigned channels, unsigned char * out, unsigned threads)
-  const
+Slide::ReadRegion(unsigned          plane,
+                  const Rectangle & rectangle,
+                  const Rendering & rendering,
+                  unsigned char *   out,
+                  unsigned          threads) const
 {
   CheckRectangle(plane, rectangle);
-  CheckChannels(plane, channels);
+  CheckChannels(plane, rendering.channels);
   if (rectangle.width == 0 || rectangle.height == 0)
   {
     return;
@@ -496,7 +482,7 @@ Slide::ReadRegion(unsigned plane, const Rectangle & rectangle, unsigned channels
       const std::uint64_t tile = (firstRow + i / columns) * of.GetTilesAcross() + firstColumn + i % columns;
       try
       {
-        ReadTile(plane, tile, Placement(of, tile, rectangle), channels, out);
+        RenderTile(plane, tile, Placement(of, tile, rectangle), rendering, out);
       }
       catch (...)
       {

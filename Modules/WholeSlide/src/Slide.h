@@ -41,6 +41,20 @@ enum class SampleType
   Float32
 };
 
+class ColorTransform;
+
+/** How pixels are wanted. */
+struct Rendering
+{
+  Rendering(unsigned wanted) // a number alone is what nearly all want
+    : channels(wanted)
+  {}
+
+  unsigned               channels;            // 1 or 3 of a picture, else as many as the plane has
+  bool                   grayFromRGB = false; // else gray is what the codec has: of YCbCr the luma as it is stored
+  const ColorTransform * toSRGB = nullptr;    // where the plane has colors: applied to them, also on the way to gray
+};
+
 /** A picture cut into tiles of one size, all but those at the right and bottom edge wholly inside it. */
 struct SlidePlane
 {
@@ -164,13 +178,13 @@ public:
     return m_Origin;
   }
 
-  /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, 1 or 3 channels of a picture,
-   * else as many as the plane has, in the byte order of this machine. Only the tiles that the rectangle touches are
+  /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, samples in the byte order of
+   * this machine. Only the tiles that the rectangle touches are
    * read, each once; they are shared among `threads` threads. Where rectangles follow each other downwards, the file's
    * bytes of the next one are asked of the system beforehand. Throws SlideError. */
   void ReadRegion(unsigned          plane,
                   const Rectangle & rectangle,
-                  unsigned          channels,
+                  const Rendering & rendering,
                   unsigned char *   out,
                   unsigned          threads) const;
 
@@ -185,11 +199,11 @@ protected:
 
   /** Fills `out` (tileWidth x tileHeight of the plane, 1 or 3 channels) with the tile; beyond the plane's edges
    * anything. Where the plane has alpha and `scanned` is not null, sets it as in DecodedTile. Throws std::exception
-   * with what is wrong in a few words. */
+   * with what is wrong in a few words. Unless overridden: DecodeReducedTile() by 1. */
   virtual void DecodeTile(unsigned                           plane,
                           std::uint64_t                      tile,
                           const PixelSpan &                  out,
-                          std::unique_ptr<unsigned char[]> * scanned) const = 0;
+                          std::unique_ptr<unsigned char[]> * scanned) const;
 
   /** As DecodeTile(), of a level, smaller by `reduction`: only called for what GetLargestReduction() allows. */
   virtual void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const;
@@ -226,6 +240,11 @@ protected:
 private:
   struct Placement;
 
+  void               RenderTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                const Placement & placement,
+                                const Rendering & rendering,
+                                unsigned char *   out) const;
   void               ReadTile(unsigned          plane,
                               std::uint64_t     tile,
                               const Placement & placement,
@@ -235,6 +254,7 @@ private:
                                 std::uint64_t                      tile,
                                 const PixelSpan &                  out,
                                 std::unique_ptr<unsigned char[]> * scanned) const;
+  DecodedTilePointer DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target) const;
   DecodedTilePointer GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const;
   void               DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
   void               AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;

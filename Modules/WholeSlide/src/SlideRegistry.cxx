@@ -73,7 +73,8 @@ OpenTIFF(const std::string & path)
     catch (const std::runtime_error &)
     {} // older kinds of it, which OpenSlide knows
   }
-  if (!IsPlainVendor(vendor))
+  const bool isPhilips = vendor == "philips" && layout && layout->IsPhilips();
+  if (!IsPlainVendor(vendor) && !isPhilips)
   {
     return std::make_unique<OpenSlideSlide>(path);
   }
@@ -92,7 +93,18 @@ OpenTIFF(const std::string & path)
   }
   if (obstacle.what.empty())
   {
-    return std::make_unique<TIFFSlide>(path, std::move(layout));
+    try
+    {
+      return std::make_unique<TIFFSlide>(path, std::move(layout));
+    }
+    catch (const std::runtime_error &)
+    {
+      if (!isPhilips)
+      {
+        throw;
+      }
+      return std::make_unique<OpenSlideSlide>(path);
+    }
   }
   // OpenSlide may know the codec; more bits or channels it would squeeze into 8-bit RGB, which is no reading.
   if (obstacle.compression && !vendor.empty())

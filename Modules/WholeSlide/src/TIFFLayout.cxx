@@ -175,9 +175,15 @@ TIFFLayout::TIFFLayout(const std::string & path)
 {
   ReadPages();
   m_Aperio = m_Pages.front()->tiled && m_Pages.front()->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
+  m_Philips = m_Pages.front()->tiled && m_Pages.front()->GetText(TIFFTag::Software).rfind("Philips", 0) == 0 &&
+              m_Pages.front()->GetText(TIFFTag::ImageDescription).find("DPUfsImport") != std::string::npos;
   if (m_Aperio)
   {
     SortOutAperio();
+  }
+  else if (m_Philips)
+  {
+    SortOutPhilips();
   }
   else if (!SortOutChannels())
   {
@@ -335,6 +341,28 @@ TIFFLayout::SortOutAperio()
     {
       AddAssociated(i == 1 ? "thumbnail" : GetSecondLineWord(page.GetText(TIFFTag::ImageDescription)), i);
     }
+  }
+}
+
+/** Tiled pages are levels, others say what they are. Older files keep their pictures in the XML instead. */
+void
+TIFFLayout::SortOutPhilips()
+{
+  for (std::size_t i = 0; i < m_Pages.size(); ++i)
+  {
+    if (m_Pages[i]->tiled)
+    {
+      m_Levels.push_back(i);
+    }
+    else
+    {
+      AddAssociated(GetUsualName(*m_Pages[i]), i);
+    }
+  }
+  const std::string xml = m_Pages.front()->GetText(TIFFTag::ImageDescription);
+  if (m_Associated.empty() && xml.find("PIM_DP_IMAGE_DATA") != std::string::npos)
+  {
+    throw std::runtime_error("its pictures stand in its XML");
   }
 }
 

@@ -79,6 +79,13 @@ public:
     return m_Aperio;
   }
 
+  /** Philips' TIFF: its levels are filled up to whole tiles; how large they really are stands in its XML. */
+  bool
+  IsPhilips() const
+  {
+    return m_Philips;
+  }
+
   /** Whether itk::WholeSlideImageIO takes the file unasked, if it is no vendor's slide. */
   bool IsTiledPyramid() const;
 
@@ -119,6 +126,7 @@ public:
 private:
   void                     ReadPages();
   void                     SortOutAperio();
+  void                     SortOutPhilips();
   void                     SortOutPages();
   bool                     SortOutChannels();
   std::vector<std::size_t> ReadChildren(std::size_t page);
@@ -133,6 +141,7 @@ private:
   std::vector<Associated>                m_Associated;
   std::size_t                            m_MainPages{ 0 }; // the others are children of these
   bool                                   m_Aperio{ false };
+  bool                                   m_Philips{ false };
   bool                                   m_HasOtherPages{ false };
 };
 

@@ -1,5 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "OpenSlideSlide.h"
 #include "PyramidDescription.h"
 #include "TIFFSlide.h"
 
@@ -54,13 +53,16 @@ GetMicrons(const TIFFPage & page, TIFFTag tag)
 
 } // namespace
 
-/** OpenSlide's own properties where it opens the file; what it does not say, or where it does not, ours. */
+/** OpenSlide's names and values, but for its hash of the pixels (openslide.quickhash-1), which takes longer than
+ * opening the file does. */
 void
 TIFFSlide::FillProperties()
 {
   const TIFFPage & base = *m_Sources.front().page;
-  m_Properties = ReadOpenSlideProperties(m_Path);
-  m_Properties.emplace("openslide.vendor", m_Layout->IsAperio() ? "aperio" : "generic-tiff");
+  m_Properties.emplace("openslide.vendor",
+                       m_Layout->IsAperio()    ? "aperio"
+                       : m_Layout->IsPhilips() ? "philips"
+                                               : "generic-tiff");
   const struct
   {
     TIFFTag      tag;
@@ -93,11 +95,12 @@ TIFFSlide::FillProperties()
       m_Properties.emplace(name, ToText(base.GetNumber(tag, 0.0)));
     }
   }
-  if (base.Find(TIFFTag::XResolution) != nullptr)
+  if (base.Find(TIFFTag::ImageDescription) != nullptr)
   {
-    const std::uint64_t unit = base.GetInteger(TIFFTag::ResolutionUnit, 2);
-    m_Properties.emplace("tiff.ResolutionUnit", unit == 2 ? "inch" : unit == 3 ? "centimeter" : "none");
+    m_Properties.emplace("openslide.comment", base.GetText(TIFFTag::ImageDescription));
   }
+  const std::uint64_t unit = base.GetInteger(TIFFTag::ResolutionUnit, 2);
+  m_Properties.emplace("tiff.ResolutionUnit", unit == 2 ? "inch" : unit == 3 ? "centimeter" : "none");
   m_Properties["tiff.Orientation"] = std::to_string(base.orientation);
   if (base.orientation != 1)
   {
@@ -111,6 +114,11 @@ TIFFSlide::FillProperties()
     FillAperioProperties(base.GetText(TIFFTag::ImageDescription));
     const auto mpp = m_Properties.find("aperio.MPP");
     x = y = mpp == m_Properties.end() ? 0.0 : ToNumber(mpp->second);
+  }
+  if (m_Layout->IsPhilips())
+  {
+    x = ToNumber(m_Properties["openslide.mpp-x"]);
+    y = ToNumber(m_Properties["openslide.mpp-y"]);
   }
   const std::string xml = base.GetText(TIFFTag::ImageDescription);
   if (!m_Layout->GetChannelNames().empty() && !GetXMLAttribute(xml, "PhysicalSizeX").empty())
@@ -158,11 +166,10 @@ TIFFSlide::FillAperioProperties(const std::string & description)
     const std::size_t equals = field.find('=');
     if (equals != std::string::npos && !Trim(field.substr(0, equals)).empty())
     {
-      m_Properties.emplace("aperio." + Trim(field.substr(0, equals)), Trim(field.substr(equals + 1)));
+      m_Properties["aperio." + Trim(field.substr(0, equals))] = Trim(field.substr(equals + 1)); // the last one counts
     }
     at = next;
   }
-  m_Properties.emplace("openslide.comment", description);
   const auto power = m_Properties.find("aperio.AppMag");
   if (power != m_Properties.end() && ToNumber(power->second) > 0.0)
   {

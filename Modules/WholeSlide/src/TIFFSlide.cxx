@@ -5,6 +5,7 @@
 #include "PyramidDescription.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -107,6 +108,10 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
     }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+  if (m_Layout->IsPhilips())
+  {
+    SetPhilipsSizes();
+  }
   SetDownsamples();
   AddReducedLevels();
   m_Sources.resize(m_Planes.size());
@@ -166,6 +171,42 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
   plane.name = std::move(name);
   m_Planes.push_back(std::move(plane));
   m_Sources.push_back(std::move(source));
+}
+
+/** Makes levels as large as OpenSlide says, and leaves out the tiles that are beyond. */
+void
+TIFFSlide::SetPhilipsSizes()
+{
+  m_Properties = ReadOpenSlideProperties(m_Path);
+  for (unsigned level = 0; level < m_NumberOfLevels; ++level)
+  {
+    SlidePlane &           plane = m_Planes[level];
+    const std::uint64_t    storedAcross = plane.GetTilesAcross();
+    std::array<double, 2>  sides{};
+    const std::string      name = "openslide.level[" + std::to_string(level) + "].";
+    constexpr const char * words[] = { "width", "height" };
+    const TIFFPage::Pieces stored = std::move(m_Sources[level].pieces);
+    TIFFPage::Pieces       pieces;
+    for (std::size_t i = 0; i < 2; ++i)
+    {
+      const auto found = m_Properties.find(name + words[i]);
+      sides[i] = found == m_Properties.end() ? 0.0 : std::strtod(found->second.c_str(), nullptr);
+    }
+    if (!(sides[0] >= 1.0) || !(sides[1] >= 1.0) || sides[0] > static_cast<double>(plane.width) ||
+        sides[1] > static_cast<double>(plane.height))
+    {
+      throw std::runtime_error("the sizes of its levels are not known");
+    }
+    plane.width = static_cast<std::uint64_t>(sides[0]);
+    plane.height = static_cast<std::uint64_t>(sides[1]);
+    for (std::uint64_t tile = 0; tile < plane.GetTilesAcross() * plane.GetTilesDown(); ++tile)
+    {
+      const std::uint64_t at = tile / plane.GetTilesAcross() * storedAcross + tile % plane.GetTilesAcross();
+      pieces.offsets.push_back(stored.offsets[at]);
+      pieces.sizes.push_back(stored.sizes[at]);
+    }
+    m_Sources[level].pieces = std::move(pieces);
+  }
 }
 
 bool

@@ -50,6 +50,7 @@ private:
   Source      MakeSource(std::size_t page) const;
   void        AddPlane(std::size_t page, std::string name);
   void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
+  void        SetPhilipsSizes();
   void        FillProperties();
   void        FillAperioProperties(const std::string & description);
   void        FillLevelProperties();

@@ -127,7 +127,8 @@ PyramidTIFFConverter::FindCopiedLevels() const
   // Other vendors' tiles need more than their places: an order of their own, overlaps, tables elsewhere.
   const bool hasOrdinaryTiles =
     (vendor == "aperio" || vendor == "generic-tiff") && m_Slide->GetDecoder().rfind("tiles", 0) == 0;
-  if (!m_CopyTiles || !hasOrdinaryTiles)
+  const bool convertsColors = m_Slide->GetMetaDataDictionary().HasKey("gigapixel.colors");
+  if (!m_CopyTiles || !hasOrdinaryTiles || convertsColors)
   {
     return copied;
   }
@@ -307,6 +308,8 @@ PyramidTIFFConverter::OpenSlide() const
   const auto reader = WholeSlideImageIO::New();
   reader->SetFileName(m_Slide->GetFileName());
   reader->SetGray(m_Slide->GetGray());
+  reader->SetGrayFromRGB(m_Slide->GetGrayFromRGB());
+  reader->SetConvertToSRGB(m_Slide->GetConvertToSRGB());
   reader->SetLevelZeroMicronsPerPixel(m_Slide->GetLevelZeroMicronsPerPixel());
   return reader;
 }

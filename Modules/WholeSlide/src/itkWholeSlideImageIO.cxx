@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkWholeSlideImageIO.h"
 
+#include "ColorTransform.h"
 #include "Slide.h"
 #include "TileCache.h"
 #include "gigapixelFreeMemory.h"
@@ -77,6 +78,8 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   Superclass::PrintSelf(os, indent);
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "Gray: " << (m_Gray ? "On" : "Off") << '\n';
+  os << indent << "GrayFromRGB: " << (m_GrayFromRGB ? "On" : "Off") << '\n';
+  os << indent << "ConvertToSRGB: " << (m_ConvertToSRGB ? "On" : "Off") << '\n';
   os << indent << "AssociatedImage: " << m_AssociatedImage << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "Decoder: " << (m_Slide ? m_Slide->GetDecoder() : "(none, no slide is open)") << '\n';
@@ -244,7 +247,7 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
   this->GetLevelSize(level);
   try
   {
-    m_Slide->ReadRegion(level, { x, y, width, height }, channels, out, 1);
+    m_Slide->ReadRegion(level, { x, y, width, height }, this->GetRendering(channels), out, 1);
   }
   catch (const std::runtime_error & error)
   {
@@ -365,9 +368,39 @@ WholeSlideImageIO::ReadImageInformation()
     m_Plane =
       this->GetNumberOfLevels() + this->GetNumberOfReducedLevels() + static_cast<unsigned int>(found - names.begin());
   }
+  this->PrepareColors();
   this->SetGeometry();
   this->FillDictionary();
   WarnOnce(*m_Slide, m_LevelZeroMicronsPerPixel > 0.0);
+}
+
+void
+WholeSlideImageIO::PrepareColors()
+{
+  const auto & plane = m_Slide->GetPlanes()[m_Plane];
+  m_Colors = nullptr;
+  if (!m_ConvertToSRGB || !m_AssociatedImage.empty() || m_Slide->GetColorProfile().empty() || !plane.IsPicture() ||
+      plane.channels != 3)
+  {
+    return;
+  }
+  try
+  {
+    m_Colors = std::make_shared<const gigapixel::ColorTransform>(m_Slide->GetColorProfile());
+  }
+  catch (const std::runtime_error & error)
+  {
+    Throw(m_FileName + ": " + error.what() + "; read it without conversion to sRGB.");
+  }
+}
+
+gigapixel::Rendering
+WholeSlideImageIO::GetRendering(unsigned int channels) const
+{
+  gigapixel::Rendering rendering(channels);
+  rendering.grayFromRGB = m_GrayFromRGB;
+  rendering.toSRGB = m_Colors.get();
+  return rendering;
 }
 
 void
@@ -416,7 +449,11 @@ WholeSlideImageIO::FillDictionary()
     names += (names.empty() ? "" : "\n") + name;
   }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.associated-images", names);
-  if (!m_Slide->GetColorProfile().empty())
+  if (m_Colors)
+  {
+    EncapsulateMetaData<std::string>(dictionary, "gigapixel.colors", "sRGB");
+  }
+  else if (!m_Slide->GetColorProfile().empty())
   {
     EncapsulateMetaData<std::string>(dictionary, "ICCProfile", EncodeBase64(m_Slide->GetColorProfile()));
   }
@@ -476,7 +513,7 @@ WholeSlideImageIO::Read(void * buffer)
   {
     slide.ReadRegion(m_Plane,
                      rectangle,
-                     m_NumberOfComponents,
+                     this->GetRendering(m_NumberOfComponents),
                      static_cast<unsigned char *>(buffer),
                      MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
   }

@@ -304,6 +304,13 @@ Convert()
              "automatic",
              "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
              "say of themselves; else color and JPEG are pictures, one channel is labels."),
+      Choice(
+        "colors",
+        { "stored", "srgb", "luma", "gray" },
+        "stored",
+        "Of slides in color. stored: as they are, with their color profile. srgb: converted by that profile, where "
+        "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
+        "colors (Rec. 601)."),
       tileSize,
       Switch("bilevel", "One bit a pixel, for masks of 0 and 255."),
       Switch("keep-label",

@@ -19,18 +19,21 @@ namespace
 using Content = itk::PyramidTIFFImageIO::Content;
 
 void
-ChooseLevel(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
+ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
 {
   if (values.IsGiven("level"))
   {
     slide->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
-    slide->ReadImageInformation();
   }
   else if (values.IsGiven("mpp"))
   {
     slide->SetMicronsPerPixel(values.GetNumber("mpp"));
-    slide->ReadImageInformation();
   }
+  const std::string colors = values.GetText("colors");
+  slide->SetConvertToSRGB(colors == "srgb");
+  slide->SetGray(colors == "luma" || colors == "gray");
+  slide->SetGrayFromRGB(colors == "gray");
+  slide->ReadImageInformation();
 }
 
 /** The codec of tiles that are not copied: what loses nothing anybody sees for pictures, and nothing at all for labels
@@ -51,16 +54,19 @@ ChooseCompressor(const itk::WholeSlideImageIO & slide, Content content, const st
 }
 
 Content
-GetContent(const std::string & name)
+GetContent(const ArgumentValues & values)
 {
-  return name == "picture" ? Content::Picture : name == "labels" ? Content::Labels : Content::Automatic;
+  const std::string name = values.GetText("content");
+  const std::string colors = values.GetText("colors");
+  const bool        isPicture = name == "picture" || (name == "automatic" && (colors == "luma" || colors == "gray"));
+  return isPicture ? Content::Picture : name == "labels" ? Content::Labels : Content::Automatic;
 }
 
 itk::PyramidTIFFImageIO::Pointer
 MakeImageIO(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
   const auto        io = itk::PyramidTIFFImageIO::New();
-  const Content     content = GetContent(values.GetText("content"));
+  const Content     content = GetContent(values);
   const std::string compressor = ChooseCompressor(slide, content, values.GetText("compression"));
   io->SetContent(content);
   io->SetCompressor(compressor);
@@ -81,7 +87,8 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
 {
   std::error_code ignored;
   std::string     text = "convert level=" + std::to_string(slide.GetLevel());
-  for (const char * const name : { "compression", "quality", "subsampling", "content", "tile-size", "region" })
+  for (const char * const name :
+       { "compression", "quality", "subsampling", "content", "colors", "tile-size", "region" })
   {
     text += values.Has(name) ? std::string(" ") + name + '=' + values.GetText(name) : std::string();
   }
@@ -135,7 +142,7 @@ nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
   const auto slide = OpenSlide(task.slide, values);
-  ChooseLevel(slide, values);
+  ChoosePixels(slide, values);
   const auto converter = itk::PyramidTIFFConverter::New();
   const auto io = MakeImageIO(*slide, values);
   converter->SetSlide(slide);
