@@ -178,10 +178,10 @@ WholeSlideImageIO::GetLevelForBlocks(SizeValueType downsample) const
 {
   const auto    divideRoundingUp = [](SizeValueType size, SizeValueType side) { return (size + side - 1) / side; };
   const auto    base = this->GetLevelSize(0);
-  const auto    planes = static_cast<unsigned int>(m_Slide->GetPlanes().size());
+  const auto    levels = this->GetNumberOfLevels() + this->GetNumberOfReducedLevels();
   unsigned int  chosen = 0;
   SizeValueType smallest = downsample;
-  for (unsigned int level = 1; level < planes; ++level)
+  for (unsigned int level = 1; level < levels; ++level)
   {
     const double factor = static_cast<double>(downsample) / this->GetLevelDownsample(level);
     const auto   side = static_cast<SizeValueType>(std::llround(factor));
