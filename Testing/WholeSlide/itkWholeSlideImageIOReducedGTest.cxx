@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Reduced levels: what libjpeg and OpenJPEG decode smaller, to the bit; means at the edges; the choice of a level.
 #include "ReaderTesting.h"
+#include "TestData.h"
 
 #include <algorithm>
 
@@ -198,6 +199,14 @@ TEST(ReducedLevels, FillTheGapsOnly)
   options.photometric = PHOTOMETRIC_RGB;
   WritePyramid(path, options);
   EXPECT_EQ(OpenSlideFile(path)->GetNumberOfReducedLevels(), 0u);
+}
+
+TEST(WholeSlideImageIOReduced, LevelsForBlocksAreNoAssociatedImages)
+{
+  GIGAPIXEL_REAL_SLIDE(path, "slides/cmu-1-small-region.svs"); // one level, three pictures beside
+  const auto io = OpenSlideFile(path);
+  EXPECT_EQ(io->GetLevelForBlocks(8), 3u); // decoded at 1/8
+  EXPECT_EQ(io->GetLevelForBlocks(1), 0u);
 }
 
 } // namespace

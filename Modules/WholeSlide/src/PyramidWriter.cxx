@@ -290,6 +290,7 @@ PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
   const std::uint64_t        columns = GetColumns(row.level);
   const auto                 threader = itk::MultiThreaderBase::New();
   const std::uint64_t        workers = std::min<std::uint64_t>(threader->GetMaximumNumberOfThreads(), columns);
+  const std::uint64_t        share = DivideUp(columns, workers);
   std::atomic<std::uint64_t> next{ 0 };
   std::exception_ptr         failure;
   std::mutex                 failureMutex;
@@ -302,8 +303,14 @@ PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
   const auto work = [&](itk::SizeValueType workerIndex) {
     try
     {
-      for (std::uint64_t column = next++; column < columns; column = next++)
+      for (std::uint64_t turn = next++; turn < share * workers; turn = next++)
       {
+        // Far from each other: processors fetch ahead what the thread of the neighboring tile is writing.
+        const std::uint64_t column = turn % workers * share + turn / workers;
+        if (column >= columns)
+        {
+          continue;
+        }
         ReduceTile(row, column); // first: it is quickest to bring the pixels near
         if (compress)
         {

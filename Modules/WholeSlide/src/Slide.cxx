@@ -474,11 +474,19 @@ Slide::ReadRegion(unsigned          plane,
   const std::uint64_t        firstRow = rectangle.y / of.tileHeight;
   const std::uint64_t        columns = (rectangle.x + rectangle.width - 1) / of.tileWidth - firstColumn + 1;
   const std::uint64_t        rows = (rectangle.y + rectangle.height - 1) / of.tileHeight - firstRow + 1;
+  const std::uint64_t        workers = std::min<std::uint64_t>(std::max(threads, 1u), columns * rows);
+  const std::uint64_t        share = (columns * rows + workers - 1) / workers;
   std::atomic<std::uint64_t> next{ 0 };
   std::atomic<bool>          failed{ false };
   const auto                 work = [&] {
-    for (std::uint64_t i = next++; i < columns * rows && !failed; i = next++)
+    for (std::uint64_t turn = next++; turn < share * workers && !failed; turn = next++)
     {
+      // Far from each other: processors fetch ahead what the thread of the neighboring tile is writing.
+      const std::uint64_t i = turn % workers * share + turn / workers;
+      if (i >= columns * rows)
+      {
+        continue;
+      }
       const std::uint64_t tile = (firstRow + i / columns) * of.GetTilesAcross() + firstColumn + i % columns;
       try
       {
@@ -491,7 +499,7 @@ Slide::ReadRegion(unsigned          plane,
       }
     }
   };
-  RunOnThreads(static_cast<unsigned>(std::min<std::uint64_t>(std::max(threads, 1u), columns * rows)), work);
+  RunOnThreads(static_cast<unsigned>(workers), work);
 }
 
 bool
