@@ -46,7 +46,7 @@ def test_plan():
     plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
     rows = {(row["purpose"], row["strategy"]): row for row in plan["plans"]}
-    assert len(rows) == 4
+    assert len(rows) == 6
     streamed = rows["training", "streamed"]
     assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
     assert 0 < rows["inference", "streamed"]["seconds"] < streamed["seconds"] < rows["training", "whole"].get("seconds", 1e9)
@@ -54,6 +54,11 @@ def test_plan():
     assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
     assert not rows["training", "whole"]["fits"]
     assert "training" in run("plan", "--size", "16000x64000").out
+    small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
+    rows = {(row["purpose"], row["strategy"]): row for row in small}
+    extra = rows["training", "unified"]["peakBytes"] - rows["training", "streamed"]["peakBytes"]
+    assert extra == pytest.approx(2 * 2000 * 2000, abs=1e6)
+    assert 2 * 2000 * 2000 < rows["training", "streamed"]["deviceBytes"] < streamed["deviceBytes"]
     assert "--size" in run("plan", code=2).err
 
 
@@ -84,6 +89,28 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--resume")
     assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
+
+
+def test_precision_and_strategy_are_chosen(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
+    run(*options, tmp_path / "unified", "--strategy", "unified")
+    assert (tmp_path / "unified" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
+    assert len(losses) == 2
+    assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--resume")
+    assert "fp32 only" in fails(*options, tmp_path / "new", "--strategy", "whole", "--precision", "bf16")
+    assert "fp8" in run(*options, tmp_path / "new", "--precision", "fp8", code=2).err
+    assert not (tmp_path / "new" / "best.safetensors").exists()
+
+
+def test_device_that_is_not_there(trained, cohort, tmp_path):
+    if "none" not in run("doctor", "--json").json["network"]["gpu"]:
+        pytest.skip("there is a GPU")
+    folder, mask = tmp_path / "run", tmp_path / "mask.tif"
+    assert "--device cpu" in fails("train", "--cohort", cohort, "-o", folder, "--device", "cuda")
+    assert "--device cpu" in fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1")
+    assert not folder.exists() and not mask.exists()
 
 
 def test_run_is_not_trained_over(trained, cohort):

@@ -4,10 +4,15 @@
 #include "device/gigapixelDevicePasses.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelLoss.h"
+#include "gigapixelMemoryPlan.h"
+#include "gigapixelOrientedSource.h"
+#include "gigapixelSharedImage.h"
+#include "gigapixelWholeNetwork.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -18,16 +23,20 @@ namespace
 /** The CPU as a device: everything is done when it is asked for. */
 struct HostDevice
 {
+  static std::map<void *, std::size_t> allocated; ///< bytes
+
   void *
   Allocate(std::size_t bytes)
   {
     void * const memory = std::malloc(bytes);
     std::memset(memory, 0xff, bytes); // NaN: what is used without being set shows
+    allocated[memory] = bytes;
     return memory;
   }
   void
   Free(void * memory)
   {
+    allocated.erase(memory);
     std::free(memory);
   }
 
@@ -58,6 +67,8 @@ struct HostDevice
     {}
   };
 };
+
+std::map<void *, std::size_t> HostDevice::allocated;
 
 /** What the preset does not have. */
 NetworkDescription
@@ -322,6 +333,95 @@ INSTANTIATE_TEST_SUITE_P(Precisions,
                          DevicePassesTest,
                          testing::Combine(testing::Values("remedios2023", "RGB, three classes, Dice"),
                                           testing::Values("tf32", "bf16", "fp16")));
+
+// A GPU that shares memory reads the tiles where they lie: the same bits as from a copy, however the picture is turned.
+TEST(DevicePasses, TilesInSharedMemoryAreThoseThatAreCopied)
+{
+  const NetworkDescription network = MakeNetwork("RGB, three classes");
+  const Size               size{ 150, 210 };
+  ProceduralPixels         source(size, 3, 3);
+  ProceduralLabels         labels(size, 3, 3, true);
+  Workers                  workers(1);
+  SharedImage              image(Device{}, network, source, labels, workers);
+  const auto               passes = MakeDevicePasses(network, HostDevice(), Precision::Float);
+  const LossTerms          terms = MakeLossTerms(network);
+  passes->SetParameters(MakeInitialWeights(network, 1, { 0.3, 0.3, 0.4 }));
+  for (int i = 0; i < Orientation::Number; ++i)
+  {
+    OrientedPixelSource pixels(image.GetPixels(), i);
+    OrientedLabelSource classes(image.GetLabels(), i);
+    const TileGrid      grid(network, pixels.GetSize(), 128);
+    const Tile          tile = grid.GetTile(grid.GetNumberOfTiles() - 1); // beyond which the canvas goes on
+    TileData            copied, inPlace;
+    LossGradient        wanted, found;
+    ReadPixels(pixels, tile, copied);
+    ReadClasses(classes, tile, network, copied);
+    ASSERT_TRUE(PointTo(pixels, classes, tile, inPlace));
+    passes->AddGradient(copied, terms, wanted);
+    passes->AddGradient(inPlace, terms, found);
+    EXPECT_EQ(found.loss, wanted.loss) << i;
+    EXPECT_EQ(found.pixels, wanted.pixels) << i;
+    EXPECT_EQ(found.gradient, wanted.gradient) << i;
+  }
+  TileData data;
+  EXPECT_FALSE(PointTo(source, labels, TileGrid(network, size, 128).GetTile(0), data));
+}
+
+// The plan's figure for a GPU's memory is no less than what the passes take, and not much more: it counts the partial
+// sums of higher maps than these.
+TEST(DevicePasses, TakeWhatThePlanSays)
+{
+  const Size               size{ 1024, 1024 };
+  const NetworkDescription network = MakeNetwork("remedios2023");
+  ProceduralPixels         pixels(size, 3, network.channels);
+  ProceduralLabels         labels(size, 3, network.GetNumberOfClasses(), true);
+  const auto               passes = MakeDevicePasses(network, HostDevice(), Precision::BFloat16);
+  passes->SetParameters(std::vector<double>(network.GetNumberOfParameters(), 0.01));
+  TileData     data;
+  LossGradient sum;
+  ReadPixels(pixels, TileGrid(network, size, 1024).GetTile(0), data);
+  ReadClasses(labels, data.tile, network, data);
+  passes->AddGradient(data, MakeLossTerms(network), sum);
+  const auto plan =
+    MemoryPlan::Make(network, size, Purpose::Training, Strategy::Streamed, 0, 1, 1024, Precision::BFloat16);
+  std::int64_t bytes = 0;
+  for (const auto & block : HostDevice::allocated)
+  {
+    bytes += static_cast<std::int64_t>(block.second);
+  }
+  EXPECT_LE(bytes, plan.deviceBytes);
+  EXPECT_GT(bytes, plan.deviceBytes * 3 / 4);
+}
+
+// Tiles and whole images: a sentence says what is missing and what does without.
+TEST(Device, SaysWhyThereIsNoGPU)
+{
+  if (Device::GetProblem().empty())
+  {
+    GTEST_SKIP() << "there is a GPU";
+  }
+  const auto getSentence = [](const auto & work) {
+    try
+    {
+      work();
+    }
+    catch (const std::runtime_error & error)
+    {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(Device::Find("auto", "bf16").cuda, -1);
+  EXPECT_NE(getSentence([] { Device::Find("cuda"); }).find("--device cpu"), std::string::npos);
+  ProceduralPixels  pixels({ 64, 64 }, 1);
+  ProceduralLabels  labels({ 64, 64 }, 1);
+  const auto        network = NetworkDescription::Load("remedios2023");
+  const std::string whole =
+    getSentence([&] { ComputeWholeGradient(network, std::vector<double>(4492), pixels, labels, { 0 }, 1); });
+  EXPECT_TRUE(whole.find("LibTorch finds no GPU 0") == 0 ||
+              whole.find("needs a LibTorch with CUDA") != std::string::npos)
+    << whole;
+}
 
 TEST(DevicePasses, ComputesNoDouble)
 {

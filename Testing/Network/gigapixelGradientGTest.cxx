@@ -146,7 +146,7 @@ protected:
 // The streamed gradient is the gradient: in double nothing is left but rounding.
 TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
 {
-  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, Precision::Double, 2);
+  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
   const LossGradient streamed = Stream(Precision::Double, Path::Stock, 2);
   EXPECT_EQ(streamed.pixels, whole.pixels);
   EXPECT_NEAR(streamed.weight, whole.weight, 1e-10 * whole.weight);
@@ -157,7 +157,7 @@ TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
 // In float, with the fused kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).
 TEST_P(StreamedGradient, FloatIsCloseToDouble)
 {
-  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, Precision::Double, 2);
+  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
   for (const Path path : { Path::Fused, Path::Stock })
   {
     const LossGradient streamed = Stream(Precision::Float, path, 2);

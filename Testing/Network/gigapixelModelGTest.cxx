@@ -203,7 +203,8 @@ TEST(Predictor, ProbabilitiesExplainTheLoss)
   {
     loss -= std::log(truth[i] ? double{ probabilities[i] } : 1 - double{ probabilities[i] });
   }
-  const LossGradient whole = ComputeWholeGradient(model.network, ToArray(model), pixels, labels, Precision::Double, 1);
+  const LossGradient whole =
+    ComputeWholeGradient(model.network, ToArray(model), pixels, labels, { -1, Precision::Double }, 1);
   EXPECT_NEAR(loss, whole.loss, 1e-5 * whole.loss);
 }
 

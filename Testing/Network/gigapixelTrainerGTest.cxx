@@ -297,6 +297,20 @@ TEST(Trainer, WholeAndStreamedAgree)
   }
 }
 
+// Pixels that were read once make the same bits, turned and over several slides.
+TEST(Trainer, UnifiedIsStreamed)
+{
+  TrainingOptions options = MakeOptions();
+  options.strategy = Strategy::Unified;
+  auto unified = MakeTrainer(options, "");
+  EXPECT_TRUE(unified->Run());
+  const Model streamed = Model::Load(GetUninterrupted().path + "/last.safetensors");
+  for (const auto & [name, parameter] : unified->GetLastModel().parameters)
+  {
+    EXPECT_EQ(parameter.values, streamed.parameters.at(name).values) << name;
+  }
+}
+
 TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
 {
   TrainingOptions options = MakeOptions();

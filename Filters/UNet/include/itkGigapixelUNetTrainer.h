@@ -152,8 +152,8 @@ public:
   /** Of the first weights, the order and the turns; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
-  /** Streamed, the default: exact tiles, memory does not grow with the image. The others take it whole, for comparison:
-   * see gigapixel::Strategy. */
+  /** Streamed, the default: exact tiles, memory does not grow with the image. Unified: the same tiles from an image
+   * that is in memory, which a GPU shares. The others take it whole, for comparison: see gigapixel::Strategy. */
   itkSetEnumMacro(Strategy, gigapixel::Strategy);
   itkGetEnumMacro(Strategy, gigapixel::Strategy);
   /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses. Changes last bits only. */

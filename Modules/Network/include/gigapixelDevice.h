@@ -30,6 +30,9 @@ struct GigapixelNetwork_EXPORT Device
 {
   int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
   Precision precision{ Precision::Float };
+  /** A GPU keeps maps in memory that it shares with the CPU, and reads pixels and classes from such memory where they
+   * lie there: Strategy::Unified. */
+  bool shared{ false };
 
   /** \param name "cpu"; "cuda:1"; "cuda": the first GPU, or that of the process' place among the ranks of its host;
    * "auto": the same if there is a GPU, else the CPU.
@@ -39,6 +42,9 @@ struct GigapixelNetwork_EXPORT Device
 
   /** One line for each GPU that can be used. */
   static std::vector<std::string> GetDescriptions();
+
+  /** Why it cannot share its memory with the CPU while both work; empty if it can, as the CPU always. */
+  std::string GetSharingProblem() const;
 
   /** Why there is no GPU that can be used; empty if there is one. */
   static std::string GetProblem();

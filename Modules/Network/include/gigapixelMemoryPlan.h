@@ -11,10 +11,19 @@ namespace gigapixel
 /** How an image goes through the network. */
 enum class Strategy
 {
-  Automatic, ///< whole where it fits the budget, else streamed
+  Automatic, ///< whole where it fits the budget and the precision is fp32, else streamed
   Whole,     ///< one autograd graph over the whole region: the paper's way, the reference in tests
-  Streamed   ///< exact tiles within the budget
+  Streamed,  ///< exact tiles within the budget
+  /** The tiles of Streamed, with the same bits, from pixels and classes that are read once into memory which CPU and
+   * GPU share; it may be more than the GPU has. On a CPU that is memory like any other. */
+  Unified
 };
+
+/** \param name "automatic", "whole", "streamed" or "unified" \throw std::invalid_argument another one */
+GigapixelNetwork_EXPORT Strategy FindStrategy(const std::string & name);
+
+/** "automatic", ... */
+GigapixelNetwork_EXPORT std::string GetName(Strategy strategy);
 
 enum class Purpose
 {

@@ -2,6 +2,7 @@
 #ifndef gigapixelSource_h
 #define gigapixelSource_h
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gigapixel
@@ -23,6 +24,15 @@ struct Region
   std::int64_t height{ 0 };
 };
 
+/** The first sample of an image that lies in memory as a whole, and the steps from column to column and from row to
+ * row, either of which may be negative. Without an address: it does not. */
+struct SamplesInMemory
+{
+  const std::uint8_t * first{ nullptr };
+  std::ptrdiff_t       column{ 0 };
+  std::ptrdiff_t       row{ 0 };
+};
+
 /** \class PixelSource
  * \brief Where the engine's pixels come from: any image that can give a rectangle of itself.
  *
@@ -40,6 +50,13 @@ public:
 
   /** Writes region.width * region.height * channels samples. The region lies inside the image. */
   virtual void Read(const Region & region, std::uint8_t * samples) = 0;
+
+  /** Where a device may read the samples itself. Default: nowhere. */
+  virtual SamplesInMemory
+  GetInMemory() const
+  {
+    return {};
+  }
 };
 
 /** \class LabelSource
@@ -59,6 +76,13 @@ public:
 
   /** Writes region.width * region.height classes: 0 .. classes - 1, or Ignored. Two classes: 0 background, 1 object. */
   virtual void Read(const Region & region, std::uint8_t * classes) = 0;
+
+  /** Where a device may read the classes itself. Default: nowhere. */
+  virtual SamplesInMemory
+  GetInMemory() const
+  {
+    return {};
+  }
 };
 
 } // namespace gigapixel

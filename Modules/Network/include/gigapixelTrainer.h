@@ -75,8 +75,8 @@ struct TrainingProgress
  * are refused (a lock that ends with the process).
  *
  * With Strategy::Streamed the result has the same bits for any number of threads and any budget (which may choose
- * another tile size at the start of a run, if it is too small for tiles of 2048); with Strategy::Whole the last bits
- * may depend on the number of threads. */
+ * another tile size at the start of a run, if it is too small for tiles of 2048), and with Strategy::Unified those of
+ * the same tile size; with Strategy::Whole the last bits may depend on the number of threads. */
 class GigapixelNetwork_EXPORT Trainer
 {
 public:

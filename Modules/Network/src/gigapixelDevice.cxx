@@ -16,31 +16,23 @@ namespace
 /** In the order of Precision, as far as users may ask for them. */
 constexpr const char * PrecisionNames[] = { "fp32", "tf32", "bf16", "fp16" };
 
-/** Null where it does not load. */
-const DeviceModule *
-FindModule(std::string & problem)
-{
-  try
-  {
-    return static_cast<const DeviceModule *>(FindInModule("GigapixelCuda", "GigapixelDeviceModule"));
-  }
-  catch (const std::runtime_error & error)
-  {
-    problem = std::string("this build has no CUDA module that loads (") + error.what() + ")";
-    return nullptr;
-  }
-}
-
 int
 CountDevices(std::string & problem)
 {
-  const DeviceModule * const module = FindModule(problem);
-  const int                  number = module ? module->countDevices(problem) : 0;
-  if (module && number == 0)
+  try
   {
-    problem = "there is no GPU that CUDA can use" + (problem.empty() ? std::string() : " (" + problem + ")");
+    const int number = DeviceModule::Get().countDevices(problem);
+    if (number == 0)
+    {
+      problem = "there is no GPU that CUDA can use" + (problem.empty() ? std::string() : " (" + problem + ")");
+    }
+    return number;
   }
-  return number;
+  catch (const std::runtime_error & error)
+  {
+    problem = error.what();
+    return 0;
+  }
 }
 
 } // namespace
@@ -99,7 +91,7 @@ Device::GetDescriptions()
   std::vector<std::string> descriptions(CountDevices(problem));
   for (std::size_t i = 0; i < descriptions.size(); ++i)
   {
-    descriptions[i] = FindModule(problem)->describeDevice(static_cast<int>(i));
+    descriptions[i] = DeviceModule::Get().describeDevice(static_cast<int>(i));
   }
   return descriptions;
 }
@@ -112,16 +104,32 @@ Device::GetProblem()
   return problem;
 }
 
+std::string
+Device::GetSharingProblem() const
+{
+  return cuda < 0 || DeviceModule::Get().canShare(cuda)
+           ? std::string()
+           : "the device cuda:" + std::to_string(cuda) +
+               " and its driver cannot share memory with the CPU while both work (concurrentManagedAccess is 0)";
+}
+
+const DeviceModule &
+DeviceModule::Get()
+{
+  try
+  {
+    return *static_cast<const DeviceModule *>(FindInModule("GigapixelCuda", "GigapixelDeviceModule"));
+  }
+  catch (const std::runtime_error & error)
+  {
+    throw std::runtime_error(std::string("this build has no CUDA module that loads (") + error.what() + ")");
+  }
+}
+
 std::unique_ptr<TilePasses>
 MakeCudaPasses(const NetworkDescription & network, Device device)
 {
-  std::string                problem;
-  const DeviceModule * const module = FindModule(problem);
-  if (!module)
-  {
-    throw std::runtime_error(problem);
-  }
-  return std::unique_ptr<TilePasses>(module->makePasses(network, device));
+  return std::unique_ptr<TilePasses>(DeviceModule::Get().makePasses(network, device));
 }
 
 } // namespace gigapixel

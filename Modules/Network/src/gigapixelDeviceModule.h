@@ -14,6 +14,15 @@ struct DeviceModule
   int (*countDevices)(std::string & problem);
   std::string (*describeDevice)(int number);
   TilePasses * (*makePasses)(const NetworkDescription & network, Device device);
+  bool (*canShare)(int number);
+  void * (*allocateShared)(int number, std::size_t bytes);
+  void (*freeShared)(void * memory);
+  void (*finishWriting)(int number, void * memory, std::size_t bytes);
+  /** Brings shared memory that is only read to the device, beside what it computes. */
+  void (*prefetch)(int number, const void * memory, std::size_t bytes);
+
+  /** \throw std::runtime_error it does not load */
+  static const DeviceModule & Get();
 };
 
 } // namespace gigapixel

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -159,6 +160,8 @@ InMegabytes(std::int64_t bytes)
   return std::to_string((bytes + MiB - 1) / MiB) + " MiB";
 }
 
+constexpr const char * StrategyNames[] = { "automatic", "whole", "streamed", "unified" }; // in the order of Strategy
+
 class Planner
 {
 public:
@@ -170,18 +173,21 @@ public:
     , m_Base(GetResidentBytes() + StartBytes)
   {}
 
+  /** \param strategy Streamed or Unified */
   MemoryPlan
-  Stream(std::int64_t tileSize, int threads, std::int64_t budget) const
+  Stream(Strategy strategy, std::int64_t tileSize, int threads, std::int64_t budget) const
   {
+    const std::int64_t image =
+      strategy == Strategy::Unified ? (m_Network.channels + 1) * m_Image.width * m_Image.height : 0;
     const TileGrid     grid(m_Network, m_Image, tileSize);
     const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t fitting = std::max<std::int64_t>(1, (budget - m_Base) / tile);
+    const std::int64_t fitting = std::max<std::int64_t>(1, (budget - m_Base - image) / tile);
     MemoryPlan         plan;
-    plan.strategy = Strategy::Streamed;
+    plan.strategy = strategy;
     plan.tileSize = tileSize;
     plan.numberOfTiles = grid.GetNumberOfTiles();
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, plan.numberOfTiles, fitting }));
-    plan.peakBytes = m_Base + plan.tilesInFlight * tile;
+    plan.peakBytes = m_Base + image + plan.tilesInFlight * tile;
     plan.deviceBytes = plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() / OperationsPerSecond;
     return plan;
@@ -248,10 +254,29 @@ Refuse(const MemoryPlan & least, std::int64_t budget)
 {
   throw std::runtime_error("the memory limit of " + InMegabytes(budget) + " is too small: at least " +
                            InMegabytes(least.peakBytes) + " are needed" +
-                           (least.strategy == Strategy::Whole ? " for the whole image in one piece" : ""));
+                           (least.strategy == Strategy::Whole     ? " for the whole image in one piece"
+                            : least.strategy == Strategy::Unified ? " for the whole image in memory"
+                                                                  : ""));
 }
 
 } // namespace
+
+Strategy
+FindStrategy(const std::string & name)
+{
+  const auto found = std::find(std::begin(StrategyNames), std::end(StrategyNames), name);
+  if (found == std::end(StrategyNames))
+  {
+    throw std::invalid_argument("there is no strategy \"" + name + "\": automatic, whole, streamed or unified");
+  }
+  return static_cast<Strategy>(found - std::begin(StrategyNames));
+}
+
+std::string
+GetName(Strategy strategy)
+{
+  return StrategyNames[static_cast<int>(strategy)];
+}
 
 MemoryPlan
 MemoryPlan::Make(const NetworkDescription & network,
@@ -265,7 +290,7 @@ MemoryPlan::Make(const NetworkDescription & network,
 {
   const Planner      planner(network, image, purpose, precision);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  if (strategy != Strategy::Streamed)
+  if (strategy == Strategy::Whole || (strategy == Strategy::Automatic && precision == Precision::Float))
   {
     const MemoryPlan whole = planner.TakeWhole();
     if (whole.peakBytes <= limit)
@@ -277,13 +302,14 @@ MemoryPlan::Make(const NetworkDescription & network,
       Refuse(whole, limit);
     }
   }
+  const Strategy     tiled = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
   const std::int64_t stride = network.GetStride();
   std::int64_t       size = tileSize > 0 ? tileSize : RoundUp(DefaultTileSize, stride);
-  MemoryPlan         plan = planner.Stream(size, GetNumberOfThreads(threads), limit);
+  MemoryPlan         plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
   while (tileSize <= 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
   {
     size = RoundUp(size / 2, stride);
-    plan = planner.Stream(size, GetNumberOfThreads(threads), limit);
+    plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
   }
   if (plan.peakBytes > limit)
   {

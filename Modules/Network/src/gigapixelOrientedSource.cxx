@@ -128,6 +128,19 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
   }
 }
 
+SamplesInMemory
+Orientation::Lay(SamplesInMemory source) const
+{
+  if (source.first)
+  {
+    source.first +=
+      (m_MirrorX ? (m_Source.width - 1) * source.column : 0) + (m_MirrorY ? (m_Source.height - 1) * source.row : 0);
+  }
+  source.column *= m_MirrorX ? -1 : 1;
+  source.row *= m_MirrorY ? -1 : 1;
+  return m_Exchange ? SamplesInMemory{ source.first, source.row, source.column } : source;
+}
+
 namespace
 {
 
@@ -184,6 +197,12 @@ OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
   });
 }
 
+SamplesInMemory
+OrientedPixelSource::GetInMemory() const
+{
+  return m_Orientation.Lay(m_Source.GetInMemory());
+}
+
 OrientedLabelSource::OrientedLabelSource(LabelSource & source, int orientation)
   : m_Source(source)
   , m_Index(orientation)
@@ -206,6 +225,12 @@ OrientedLabelSource::Read(const Region & region, std::uint8_t * classes)
   }
   ReadInBands(
     m_Orientation, region, 1, classes, [this](const Region & from, std::uint8_t * to) { m_Source.Read(from, to); });
+}
+
+SamplesInMemory
+OrientedLabelSource::GetInMemory() const
+{
+  return m_Orientation.Lay(m_Source.GetInMemory());
 }
 
 } // namespace gigapixel

@@ -29,6 +29,9 @@ public:
    * \param laid samples of the region */
   void Lay(const Region & region, unsigned channels, const std::uint8_t * source, std::uint8_t * laid) const;
 
+  /** The source's samples as the laid picture's. */
+  SamplesInMemory Lay(SamplesInMemory source) const;
+
 private:
   bool m_MirrorX;
   bool m_MirrorY;
@@ -47,6 +50,8 @@ public:
 
   void Read(const Region & region, std::uint8_t * samples) override;
 
+  SamplesInMemory GetInMemory() const override;
+
 private:
   PixelSource & m_Source;
   int           m_Index;
@@ -61,6 +66,8 @@ public:
   Size GetSize() const override;
 
   void Read(const Region & region, std::uint8_t * classes) override;
+
+  SamplesInMemory GetInMemory() const override;
 
 private:
   LabelSource & m_Source;

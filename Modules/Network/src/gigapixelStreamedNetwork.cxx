@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelDeviceModule.h"
 #include "gigapixelLoss.h"
 #include "gigapixelUniformTiles.h"
 
@@ -62,10 +63,18 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  Path                       path)
   : m_Network(network)
   , m_TileSize(tileSize)
+  , m_Device(device)
   , m_Tiles(network, device, path)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
 {}
+
+std::unique_ptr<SharedImage>
+StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels)
+{
+  CheckPixels(pixels);
+  return std::make_unique<SharedImage>(m_Device, m_Network, pixels, labels, m_Workers);
+}
 
 void
 StreamedNetwork::SetParameters(const std::vector<double> & parameters)
@@ -111,10 +120,20 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
     own,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
-      Measure(m_PixelTime, [&] { ReadPixels(pixels, grid.GetTile(team.GetOwn(index)), data); });
-      Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
-      TResult & result = results[index % results.size()];
+      TResult &  result = results[index % results.size()];
+      const Tile tile = grid.GetTile(team.GetOwn(index));
       result = TResult{};
+      if (m_Device.cuda >= 0 && m_Device.shared && PointTo(pixels, labels, tile, data))
+      {
+        const BytesInMemory coming = GetComingRows(pixels, tile, m_TileSize);
+        if (coming.size > 0)
+        {
+          DeviceModule::Get().prefetch(m_Device.cuda, coming.first, coming.size);
+        }
+        return Measure(m_NetworkTime, [&] { compute(data, result); });
+      }
+      Measure(m_PixelTime, [&] { ReadPixels(pixels, tile, data); });
+      Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
       Measure(m_NetworkTime, [&] { uniform.Compute(data, m_Network.channels, result, compute); });
     },
     [&](std::int64_t index) {

@@ -3,6 +3,7 @@
 #define gigapixelStreamedNetwork_h
 
 #include "gigapixelRankTeam.h"
+#include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
 #include "gigapixelWorkers.h"
 
@@ -36,6 +37,9 @@ public:
   {
     return m_Network;
   }
+
+  /** The image in memory that the device shares. */
+  std::unique_ptr<SharedImage> Share(PixelSource & pixels, LabelSource & labels);
 
   /** Sums over the image's pixels. A team of several ranks computes it together: all of them call this, and the last
    * one (see GetLastRank()) has the sum. */
@@ -83,6 +87,7 @@ private:
 
   NetworkDescription    m_Network;
   std::int64_t          m_TileSize;
+  Device                m_Device;
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker

@@ -2,6 +2,7 @@
 #include "gigapixelTileData.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace gigapixel
 {
@@ -30,6 +31,7 @@ PadWithWhite(std::vector<std::uint8_t> & samples, std::int64_t rows, std::size_t
 void
 ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
 {
+  data.inMemory = {};
   const Size         size = source.GetSize();
   const std::int64_t channels = source.GetNumberOfChannels();
   const Region       real = Intersect(tile.window, { 0, 0, size.width, size.height });
@@ -40,6 +42,40 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
   {
     PadWithWhite(data.pixels, real.height, real.width * channels, tile.window.width * channels);
   }
+}
+
+bool
+PointTo(const PixelSource & pixels, const LabelSource & labels, const Tile & tile, TileData & data)
+{
+  const auto advance = [](SamplesInMemory samples, const Region & region) {
+    samples.first += region.x * samples.column + region.y * samples.row;
+    return samples;
+  };
+  const SamplesInMemory allPixels = pixels.GetInMemory(), allClasses = labels.GetInMemory();
+  if (!allPixels.first || !allClasses.first)
+  {
+    return false;
+  }
+  const Size   size = pixels.GetSize();
+  const Region real = Intersect(tile.window, { 0, 0, size.width, size.height });
+  data.tile = tile;
+  data.inMemory = { advance(allPixels, tile.window), advance(allClasses, tile.core), { real.width, real.height } };
+  return true;
+}
+
+BytesInMemory
+GetComingRows(const PixelSource & pixels, const Tile & tile, std::int64_t tileSize)
+{
+  const SamplesInMemory samples = pixels.GetInMemory();
+  const Size            size = pixels.GetSize();
+  if (tile.core.x > 0 || std::abs(samples.row) < std::abs(samples.column))
+  {
+    return {};
+  }
+  const std::int64_t end = std::min(size.height, tile.window.y + tile.window.height + tileSize);
+  const std::int64_t y = samples.row > 0 ? tile.window.y : end - 1, x = samples.column > 0 ? 0 : size.width - 1;
+  return { samples.first + y * samples.row + x * samples.column,
+           static_cast<std::size_t>((end - tile.window.y) * std::abs(samples.row)) };
 }
 
 void

@@ -18,9 +18,36 @@ struct TileData
   std::vector<std::uint8_t> pixels;  ///< of the window, channels interleaved; white beyond the image
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
+
+  /** Where a GPU finds pixels and classes in memory that it shares, instead of the above. */
+  struct InMemory
+  {
+    SamplesInMemory pixels;  ///< of the window
+    SamplesInMemory classes; ///< of the core
+    Size            real;    ///< of the window's part that the image has; white beyond
+  } inMemory;
 };
 
 GigapixelNetwork_EXPORT void ReadPixels(PixelSource & source, const Tile & tile, TileData & data);
+
+/** For a GPU, from sources that lie in memory that it shares. \return false, and nothing done, if they do not */
+GigapixelNetwork_EXPORT bool PointTo(const PixelSource & pixels,
+                                     const LabelSource & labels,
+                                     const Tile &        tile,
+                                     TileData &          data);
+
+struct BytesInMemory
+{
+  const std::uint8_t * first{ nullptr };
+  std::size_t          size{ 0 };
+};
+
+/** At the first tile of a row of tiles: where the pixels of that row and of the next one lie, so that the latter come
+ * while the former are computed. Nothing at other tiles, and where the picture lies turned: its rows are the memory's
+ * columns, which come page by page when they are read. */
+GigapixelNetwork_EXPORT BytesInMemory GetComingRows(const PixelSource & pixels,
+                                                    const Tile &        tile,
+                                                    std::int64_t        tileSize);
 
 /** A class that is none of the network's. */
 struct LabelError : std::runtime_error

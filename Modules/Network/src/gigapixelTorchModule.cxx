@@ -3,6 +3,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelTorchVersion.h"
 #include "gigapixelWholeNetwork.h"
+#include "torch/gigapixelTorchCudaModule.h"
 
 #include <stdexcept>
 
@@ -40,15 +41,43 @@ MakeStockPasses(const NetworkDescription & network, Precision precision)
   return std::unique_ptr<TilePasses>(TorchModule::Get().makeStockPasses(network, precision));
 }
 
+namespace
+{
+
+/** Of LibTorch's CUDA part. */
+void
+UseManagedMemory(int number)
+{
+  const void * module = nullptr;
+  try
+  {
+    module = FindInModule("GigapixelTorchCuda", "GigapixelTorchCudaModule");
+  }
+  catch (const std::runtime_error & error)
+  {
+    throw std::runtime_error(std::string("an image in one piece on a GPU needs a LibTorch with CUDA, and this build's "
+                                         "module for it does not load (") +
+                             error.what() + "): stream, or use the CPU");
+  }
+  static_cast<const TorchCudaModule *>(module)->useManagedMemory(number);
+}
+
+} // namespace
+
 LossGradient
 ComputeWholeGradient(const NetworkDescription &  network,
                      const std::vector<double> & parameters,
                      PixelSource &               pixels,
                      LabelSource &               labels,
-                     Precision                   precision,
+                     const Device &              device,
                      int                         threads)
 {
-  return TorchModule::Get().computeWholeGradient(network, parameters, pixels, labels, precision, threads);
+  const TorchModule & torch = TorchModule::Get();
+  if (device.cuda >= 0)
+  {
+    UseManagedMemory(device.cuda);
+  }
+  return torch.computeWholeGradient(network, parameters, pixels, labels, device, threads);
 }
 
 } // namespace gigapixel

@@ -17,7 +17,7 @@ struct TorchModule
                                        const std::vector<double> &,
                                        PixelSource &,
                                        LabelSource &,
-                                       Precision,
+                                       const Device &,
                                        int);
 
   /** \throw std::runtime_error when it does not load: what to install */

@@ -62,6 +62,8 @@ struct Trainer::Implementation
   // While Run() is on.
   std::unique_ptr<RunFolder>       folder;
   std::unique_ptr<StreamedNetwork> streamed;
+  std::unique_ptr<SharedImage>     shared; ///< of the last sample that was computed
+  const Sample *                   sharedOf{ nullptr };
   MemoryPlan                       plan;
   int                              run{ 1 }; ///< tiles that go to one rank in a row
   std::string                      settings;
@@ -104,14 +106,14 @@ Trainer::Implementation::MakePlan()
   all.insert(all.end(), validation.begin(), validation.end());
   const auto largest = std::max_element(
     all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
-  const bool floats = options.device.precision == Precision::Float;
   plan = MemoryPlan::Make(network,
                           largest->pixels->GetSize(),
                           Purpose::Training,
-                          options.strategy == Strategy::Automatic && !floats ? Strategy::Streamed : options.strategy,
+                          options.strategy,
                           options.memory,
                           options.threads,
-                          options.tileSize);
+                          options.tileSize,
+                          options.device.precision);
   if (plan.strategy == Strategy::Whole)
   {
     // Validation and the model's later use stream in any case.
@@ -145,13 +147,20 @@ Trainer::Implementation::Prepare()
   {
     // What the plan chose when the run began stays, whatever the budget is now.
     checkpoint = SafeTensors::Parse(kept, file);
-    const bool whole = GetSetting(checkpoint, file, "strategy") == "\"whole\"";
-    options.strategy = options.strategy != Strategy::Automatic ? options.strategy
-                       : whole                                 ? Strategy::Whole
-                                                               : Strategy::Streamed;
+    if (options.strategy == Strategy::Automatic)
+    {
+      const std::string quoted = GetSetting(checkpoint, file, "strategy");
+      options.strategy = quoted.size() > 2 ? FindStrategy(quoted.substr(1, quoted.size() - 2)) : Strategy::Streamed;
+    }
     options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
   }
   AgreeOnPlan();
+  options.device.shared = plan.strategy == Strategy::Unified;
+  const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
+  if (!problem.empty())
+  {
+    throw std::runtime_error(problem + ": choose the strategy streamed, whose result is the same");
+  }
   streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight, options.device);
   kept.empty() ? Begin() : Resume(checkpoint, file);
 }
@@ -322,15 +331,21 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
                                          const RankTeam & team,
                                          LossGradient &   sum)
 {
+  progress.sample = sample.name;
+  if (plan.strategy == Strategy::Unified && sharedOf != &sample)
+  {
+    shared.reset(); // before there is another one
+    shared = streamed->Share(*sample.pixels, *sample.labels);
+    sharedOf = &sample;
+  }
   Random              random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
   const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
-  OrientedPixelSource pixels(*sample.pixels, orientation);
-  OrientedLabelSource labels(*sample.labels, orientation);
-  progress.sample = sample.name;
+  OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
+  OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
   if (plan.strategy == Strategy::Whole)
   {
     sum = ComputeWholeGradient(
-      network, state.parameters, pixels, labels, Precision::Float, GetNumberOfThreads(options.threads));
+      network, state.parameters, pixels, labels, options.device, GetNumberOfThreads(options.threads));
     return true;
   }
   // The step is done only after the update: its last tile is not reported on its own.
@@ -574,6 +589,8 @@ Trainer::Run(const Observer & observer)
     Implementation & run;
     ~Release()
     {
+      run.shared.reset();
+      run.sharedOf = nullptr;
       run.streamed.reset();
       run.folder.reset();
       run.observer = {};

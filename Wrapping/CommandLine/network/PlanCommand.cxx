@@ -28,8 +28,7 @@ DescribePlan(const NetworkDescription & network,
              const ArgumentValues &     values,
              const Session &            session)
 {
-  JSON               row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" },
-            { "strategy", strategy == Strategy::Whole ? "whole" : "streamed" } };
+  JSON row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" }, { "strategy", GetName(strategy) } };
   const std::int64_t budget = GetBudget(values);
   try
   {
@@ -121,7 +120,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["plans"] = JSON::array();
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Strategy strategy : { Strategy::Streamed, Strategy::Whole })
+    for (const Strategy strategy : { Strategy::Streamed, Strategy::Unified, Strategy::Whole })
     {
       json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
     }

@@ -144,9 +144,11 @@ DescribeMaking(const Segmentation & segmentation, bool isProbability)
   threshold.imbue(std::locale::classic());
   threshold.precision(17);
   threshold << segmentation.values.GetNumber("threshold");
+  const std::string precision = segmentation.values.GetText("precision");
   return "segment model=" + HashModel(segmentation.model) +
          (isProbability ? " probability" : " threshold=" + threshold.str()) +
          (segmentation.values.Has("fill-holes") ? " holes filled" : "") +
+         (precision == "fp32" ? "" : " precision=" + precision) +
          " level=" + std::to_string(segmentation.slide->GetLevel()) +
          " region=" + join(region.GetIndex(0), region.GetIndex(1)) + ',' +
          join(static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1))) + ' ' +

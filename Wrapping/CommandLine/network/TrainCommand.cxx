@@ -23,12 +23,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-Strategy
-ParseStrategy(const std::string & name)
-{
-  return name == "whole" ? Strategy::Whole : name == "streamed" ? Strategy::Streamed : Strategy::Automatic;
-}
-
 std::int64_t
 GetPixels(const Size & size)
 {
@@ -123,7 +117,6 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
-  trainer.SetStrategy(ParseStrategy(values.GetText("strategy")));
   trainer.SetTileSize(values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
   trainer.SetResume(values.Has("resume"));
   trainer.SetCacheFolder(values.GetText("cache") == "none" ? std::string() : values.GetText("cache"));
@@ -263,10 +256,26 @@ Describe(const Outcome &        outcome,
   return json;
 }
 
+/** As asked for; streamed where the device cannot do it. What is wrong with the device is said before slides are
+ * opened. */
+Strategy
+ChooseStrategy(const ArgumentValues & values, const Session & session)
+{
+  const Device      device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Strategy    strategy = FindStrategy(values.GetText("strategy"));
+  const std::string problem = strategy == Strategy::Unified ? device.GetSharingProblem() : std::string();
+  if (problem.empty())
+  {
+    return strategy;
+  }
+  session.Warn("gigapixel: " + problem + ": slides go through it in tiles (streamed), with the same result.");
+  return Strategy::Streamed;
+}
+
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  Device::Find(values.GetText("device"), values.GetText("precision")); // said before slides are opened
+  const Strategy strategy = ChooseStrategy(values, session);
   CheckInputFile(values.GetText("cohort"));
   const Cohort cohort = Cohort::Load(values.GetText("cohort"));
   for (const std::string & warning : cohort.warnings)
@@ -284,7 +293,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   const MemoryPlan plan = MakePlan(network,
                                    workload.largest,
                                    Purpose::Training,
-                                   ParseStrategy(values.GetText("strategy")),
+                                   strategy,
                                    values,
                                    session.GetThreads(),
                                    values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
@@ -294,6 +303,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
+  trainer->SetStrategy(strategy);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(
     GetEngineBudget(values, network, workload.largest, Purpose::Training, session.GetThreads())));
   trainer->SetRanks(ranks);

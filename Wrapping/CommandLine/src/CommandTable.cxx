@@ -115,9 +115,10 @@ Train()
       noAugmentation,
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       Choice("strategy",
-             { "automatic", "streamed", "whole" },
+             { "automatic", "streamed", "unified", "whole" },
              "streamed",
-             "How a slide goes through the network: exact tiles (streamed), or one graph over all of it (whole)."),
+             "How a slide goes through the network: exact tiles (streamed), the same tiles from pixels that are read "
+             "once into memory which CPU and GPU share (unified), or one graph over all of it (whole)."),
       TileSize(),
       Memory(),
       CacheFolder(),

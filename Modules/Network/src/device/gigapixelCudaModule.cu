@@ -2,6 +2,7 @@
 // The module GigapixelCuda: tiles on NVIDIA's GPUs. Loaded when a GPU is asked for, so that nothing else needs CUDA.
 #include "gigapixelDeviceModule.h"
 #include "gigapixelDevicePasses.h"
+#include "gigapixelManagedMemory.h"
 
 #include <cuda_runtime.h>
 
@@ -9,15 +10,6 @@ namespace gigapixel
 {
 namespace
 {
-
-void
-Check(cudaError_t error, const char * what)
-{
-  if (error != cudaSuccess)
-  {
-    throw std::runtime_error(std::string("the GPU: ") + what + ": " + cudaGetErrorString(error));
-  }
-}
 
 template <typename TKernel>
 __global__ void
@@ -32,11 +24,16 @@ RunThreads(const TKernel kernel, std::int64_t threads)
 
 struct CudaDevice
 {
-  int number{ 0 };
+  int  number{ 0 };
+  bool shared{ false };
 
   void *
   Allocate(std::size_t bytes)
   {
+    if (shared)
+    {
+      return AllocateManaged(number, bytes, number);
+    }
     void * memory = nullptr;
     Check(cudaSetDevice(number), "it cannot be used");
     Check(cudaMalloc(&memory, bytes), "there is not enough memory");
@@ -95,15 +92,6 @@ struct CudaDevice
   };
 };
 
-int
-CountDevices(std::string & problem)
-{
-  int               number = 0;
-  const cudaError_t error = cudaGetDeviceCount(&number);
-  problem = error == cudaSuccess ? std::string() : cudaGetErrorString(error);
-  return error == cudaSuccess ? number : 0;
-}
-
 std::string
 DescribeDevice(int number)
 {
@@ -116,13 +104,40 @@ DescribeDevice(int number)
 TilePasses *
 MakePasses(const NetworkDescription & network, Device device)
 {
-  return MakeDevicePasses(network, CudaDevice{ device.cuda }, device.precision).release();
+  return MakeDevicePasses(network, CudaDevice{ device.cuda, device.shared }, device.precision).release();
+}
+
+/** The pages stay with the CPU, since there may be more than the GPU has. */
+void *
+AllocateShared(int number, std::size_t bytes)
+{
+  return AllocateManaged(number, bytes, Host);
+}
+
+void
+FreeShared(void * memory)
+{
+  cudaFree(memory);
+}
+
+void
+FinishWriting(int number, void * memory, std::size_t bytes)
+{
+  Check(cudaMemAdvise(memory, bytes, cudaMemAdviseSetReadMostly, GetLocation(number)), "copies of memory");
+}
+
+/** By the thread's default stream, which no kernel is in: it waits for none. */
+void
+PrefetchShared(int number, const void * memory, std::size_t bytes)
+{
+  Check(cudaSetDevice(number), "it cannot be used");
+  PrefetchManaged(memory, bytes, number, cudaStreamPerThread);
 }
 
 } // namespace
 } // namespace gigapixel
 
-extern "C" __attribute__((visibility("default")))
-const gigapixel::DeviceModule GigapixelDeviceModule{ &gigapixel::CountDevices,
-                                                     &gigapixel::DescribeDevice,
-                                                     &gigapixel::MakePasses };
+extern "C" __attribute__((visibility("default"))) const gigapixel::DeviceModule GigapixelDeviceModule{
+  &gigapixel::CountDevices,   &gigapixel::DescribeDevice, &gigapixel::MakePasses,    &gigapixel::CanShare,
+  &gigapixel::AllocateShared, &gigapixel::FreeShared,     &gigapixel::FinishWriting, &gigapixel::PrefetchShared
+};

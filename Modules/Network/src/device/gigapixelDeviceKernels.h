@@ -65,19 +65,35 @@ struct Map
   }
 };
 
-/** Interleaved bytes that stand for 0..1. */
+/** Bytes, a row and a column apart; steps may be negative. */
+struct Bytes
+{
+  const std::uint8_t * first{ nullptr };
+  std::int64_t         column{ 1 };
+  std::int64_t         row{ 0 };
+
+  GIGAPIXEL_DEVICE const std::uint8_t *
+                         At(std::int64_t y, std::int64_t x) const
+  {
+    return first + y * row + x * column;
+  }
+};
+
+/** Interleaved bytes that stand for 0..1; white beyond those that there are. */
 struct Pixels
 {
-  const std::uint8_t * values{ nullptr };
-  int                  channels{ 1 };
-  std::int64_t         height{ 0 };
-  std::int64_t         width{ 0 };
-  bool                 invert{ false };
+  Bytes        bytes;
+  int          channels{ 1 };
+  std::int64_t height{ 0 };
+  std::int64_t width{ 0 };
+  std::int64_t realHeight{ 0 };
+  std::int64_t realWidth{ 0 };
+  bool         invert{ false };
 
   GIGAPIXEL_DEVICE float
   At(int channel, std::int64_t y, std::int64_t x) const
   {
-    const int value = values[(y * width + x) * channels + channel];
+    const int value = y < realHeight && x < realWidth ? bytes.At(y, x)[channel] : 255;
     return static_cast<float>(invert ? 255 - value : value) * (1.0f / 255.0f);
   }
 };

@@ -46,17 +46,17 @@ struct Softmax
 template <typename T>
 struct Logits
 {
-  Map<T>               map;
-  const float *        weight{ nullptr }; ///< [in][out][stride][stride]
-  const float *        bias{ nullptr };
-  int                  outputs{ 1 };
-  int                  stride{ 1 };
-  std::int64_t         coreX{ 0 }; ///< of the core in the window
-  std::int64_t         coreY{ 0 };
-  std::int64_t         width{ 0 }; ///< of the core
-  std::int64_t         height{ 0 };
-  const std::uint8_t * classes{ nullptr }; ///< truth of the core
-  Terms                terms;
+  Map<T>        map;
+  const float * weight{ nullptr }; ///< [in][out][stride][stride]
+  const float * bias{ nullptr };
+  int           outputs{ 1 };
+  int           stride{ 1 };
+  std::int64_t  coreX{ 0 }; ///< of the core in the window
+  std::int64_t  coreY{ 0 };
+  std::int64_t  width{ 0 }; ///< of the core
+  std::int64_t  height{ 0 };
+  Bytes         classes; ///< truth of the core
+  Terms         terms;
 
   GIGAPIXEL_DEVICE int
   GetTaps() const
@@ -112,7 +112,7 @@ struct Logits
     {
       return -1;
     }
-    const int truth = classes[py * width + px];
+    const int truth = *classes.At(py, px);
     return truth < GetNumberOfClasses() ? truth : -1;
   }
 

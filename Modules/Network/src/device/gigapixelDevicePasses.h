@@ -105,6 +105,7 @@ public:
 
 private:
   using Map = device::Map<T>;
+  using Bytes = device::Bytes;
   using Filter = device::Filter;
   using Buffer = DeviceBuffer<TDevice>;
 
@@ -140,6 +141,7 @@ private:
 
     // Of the current tile.
     device::Pixels   input;
+    Bytes            truth;
     device::Terms    lossTerms;
     std::vector<Map> activated; ///< before the skip is added
     std::vector<Map> outputs;
@@ -188,15 +190,33 @@ private:
     return map;
   }
 
+  /** Samples that the device reaches where they lie, or gets uploaded. */
+  static Bytes
+  Reach(Context &                         context,
+        const SamplesInMemory &           inMemory,
+        Buffer &                          buffer,
+        const std::vector<std::uint8_t> & samples,
+        std::int64_t                      channels,
+        std::int64_t                      width)
+  {
+    if (inMemory.first)
+    {
+      return { inMemory.first, inMemory.column, inMemory.row };
+    }
+    std::uint8_t * const memory = buffer.template Take<std::uint8_t>(samples.size());
+    context.queue.Upload(memory, samples.data(), samples.size());
+    return { memory, channels, width * channels };
+  }
+
   void
   Forward(const TileData & data, Context & context) const
   {
-    context.queue.Upload(context.pixels.Take(data.pixels.size()), data.pixels.data(), data.pixels.size());
-    context.input = { static_cast<const std::uint8_t *>(context.pixels.Get()),
-                      m_Network.channels,
-                      data.tile.window.height,
-                      data.tile.window.width,
-                      m_Network.invert };
+    const Region & window = data.tile.window;
+    const Size     real = data.inMemory.pixels.first ? data.inMemory.real : Size{ window.width, window.height };
+    const Bytes    bytes =
+      Reach(context, data.inMemory.pixels, context.pixels, data.pixels, m_Network.channels, window.width);
+    context.input = device::Pixels{ bytes,       m_Network.channels, window.height,   window.width,
+                                    real.height, real.width,         m_Network.invert };
     for (std::size_t i = 0; i < m_End; ++i)
     {
       const Map    map = TakeMap(context.activatedMemory[i], data, i);
@@ -256,7 +276,7 @@ private:
     values.insert(values.end(), terms.offsets.begin(), terms.offsets.end());
     const std::size_t   bytes = values.size() * sizeof(float);
     const float * const first = context.terms.template Take<float>(values.size());
-    context.queue.Upload(context.classes.Take(data.classes.size()), data.classes.data(), data.classes.size());
+    context.truth = Reach(context, data.inMemory.classes, context.classes, data.classes, 1, data.tile.core.width);
     context.queue.Upload(context.terms.Get(), values.data(), bytes);
     context.queue.Wait(); // for the values, which end here
     context.lossTerms = terms.IsDice() ? device::Terms{ nullptr, first, first + terms.slopes.size() }
@@ -282,7 +302,7 @@ private:
     logits.coreY = core.y - window.y;
     logits.width = core.width;
     logits.height = core.height;
-    logits.classes = static_cast<const std::uint8_t *>(context.classes.Get());
+    logits.classes = context.truth;
     logits.terms = context.lossTerms;
     return logits;
   }

@@ -15,7 +15,7 @@ LossGradient ComputeWholeGradient(const NetworkDescription &  network,
                                   const std::vector<double> & parameters,
                                   PixelSource &               pixels,
                                   LabelSource &               labels,
-                                  Precision                   precision,
+                                  const Device &              device,
                                   int                         threads);
 
 } // namespace gigapixel::torchmodule

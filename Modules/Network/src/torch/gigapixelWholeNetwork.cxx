@@ -4,6 +4,7 @@
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
@@ -25,12 +26,12 @@ namespace
 {
 
 at::Tensor
-ToInput(const NetworkDescription & network, TileData & data, at::ScalarType type)
+ToInput(const NetworkDescription & network, TileData & data, const at::TensorOptions & options)
 {
   const Region &   window = data.tile.window;
   const at::Tensor samples = at::from_blob(
     data.pixels.data(), { 1, window.height, window.width, network.channels }, at::TensorOptions(at::kByte));
-  at::Tensor input = samples.permute({ 0, 3, 1, 2 }).to(type).contiguous();
+  at::Tensor input = samples.to(options.device()).permute({ 0, 3, 1, 2 }).to(options).contiguous();
   return network.invert ? input.neg_().add_(255).div_(255) : input.div_(255);
 }
 
@@ -89,12 +90,12 @@ ComputeDiceLoss(const NetworkDescription & network, const at::Tensor & logits, c
 }
 
 at::Tensor
-GetClassWeights(const NetworkDescription & network, at::ScalarType type)
+GetClassWeights(const NetworkDescription & network, const at::TensorOptions & options)
 {
   std::vector<double> weights = network.classWeights;
   weights.resize(network.GetNumberOfClasses(), 1.0);
   const auto count = static_cast<std::int64_t>(weights.size());
-  return at::from_blob(weights.data(), { count }, at::TensorOptions(at::kDouble)).to(type, false, true);
+  return at::from_blob(weights.data(), { count }, at::TensorOptions(at::kDouble)).to(options, false, true);
 }
 
 at::Tensor
@@ -105,7 +106,7 @@ ComputeLoss(const NetworkDescription & network, const at::Tensor & logits, const
   {
     return ComputeDiceLoss(network, logits, classes);
   }
-  const at::Tensor weights = GetClassWeights(network, logits.scalar_type());
+  const at::Tensor weights = GetClassWeights(network, logits.options());
   if (network.loss == Loss::BinaryCrossEntropy)
   {
     const at::Tensor factors = at::where(classes.eq(1), weights[1], weights[0]) * classes.ne(LabelSource::Ignored);
@@ -129,13 +130,13 @@ SumWeights(const NetworkDescription & network, const at::Tensor & classes)
 }
 
 std::vector<at::Tensor>
-ToTensors(const NetworkDescription & network, std::vector<double> values, at::ScalarType type)
+ToTensors(const NetworkDescription & network, std::vector<double> values, const at::TensorOptions & options)
 {
   std::vector<at::Tensor> tensors;
   const auto              layout = GetParameterLayout(network);
   const auto              add = [&](std::size_t first, const std::vector<std::int64_t> & shape) {
     const at::Tensor view = at::from_blob(values.data() + first, shape, at::TensorOptions(at::kDouble));
-    tensors.push_back(view.to(type, false, true).set_requires_grad(true)); // a copy, also of double
+    tensors.push_back(view.to(options, false, true).set_requires_grad(true)); // a copy, also of double
   };
   for (std::size_t i = 0; i < layout.size(); ++i)
   {
@@ -152,7 +153,7 @@ torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
                                   const std::vector<double> & parameters,
                                   PixelSource &               pixels,
                                   LabelSource &               labels,
-                                  Precision                   precision,
+                                  const Device &              device,
                                   int                         threads)
 {
   const KeepTorchThreads keep;
@@ -163,13 +164,16 @@ torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
   ReadPixels(pixels, grid.GetTile(0), data);
   ReadClasses(labels, data.tile, network, data);
 
-  const at::ScalarType    type = precision == Precision::Float ? at::kFloat : at::kDouble;
-  std::vector<at::Tensor> tensors = ToTensors(network, parameters, type);
-  at::Tensor              input = ToInput(network, data, type);
+  at::globalContext().setAllowTF32CuDNN(false);
+  const at::Device place =
+    device.cuda < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device.cuda));
+  const auto options = at::TensorOptions(device.precision == Precision::Float ? at::kFloat : at::kDouble).device(place);
+  std::vector<at::Tensor> tensors = ToTensors(network, parameters, options);
+  at::Tensor              input = ToInput(network, data, options);
   const at::Tensor        logits =
     ComputeLogits(network, std::move(input), tensors).narrow(2, 0, size.height).narrow(3, 0, size.width);
   const at::Tensor classes =
-    at::from_blob(data.classes.data(), { 1, size.height, size.width }, at::TensorOptions(at::kByte));
+    at::from_blob(data.classes.data(), { 1, size.height, size.width }, at::TensorOptions(at::kByte)).to(place);
   const at::Tensor loss = ComputeLoss(network, logits, classes);
   loss.backward();
 
@@ -179,7 +183,7 @@ torchmodule::ComputeWholeGradient(const NetworkDescription &  network,
   sum.pixels = classes.ne(LabelSource::Ignored).sum().item<std::int64_t>();
   for (const at::Tensor & tensor : tensors)
   {
-    const at::Tensor gradient = tensor.grad().to(at::kDouble).contiguous();
+    const at::Tensor gradient = tensor.grad().to(at::kCPU, at::kDouble).contiguous();
     const double *   values = gradient.data_ptr<double>();
     sum.gradient.insert(sum.gradient.end(), values, values + gradient.numel());
   }
