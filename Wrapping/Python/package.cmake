@@ -23,6 +23,8 @@ endforeach()
 # The program, whole in itself but for PyTorch: what train and segment load takes ITK and the readers from it.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
 set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
+# So that what train and segment load asks the program whether it was interrupted, not a copy of its own.
+set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET default)
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 if(Gigapixel_BUILD_NETWORK)
   install(TARGETS GigapixelNetworkCommands LIBRARY DESTINATION itkgigapixel/bin/ITKGigapixel

@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 import itkgigapixel as gp
 import numpy as np
@@ -41,3 +42,16 @@ def test_train_and_segment(drawn, tmp_path):
 def test_a_wrong_file_is_a_sentence(tmp_path):
     result = subprocess.run([PROGRAM, "info", tmp_path / "nothing.svs"], capture_output=True, text=True)
     assert result.returncode == 1 and "nothing.svs" in result.stderr
+
+
+def test_a_training_that_is_told_to_end_does(drawn, tmp_path):
+    """By SIGTERM, as batch systems do: after the epochs so far, with what resumes them."""
+    cohort, history = tmp_path / "cohort.csv", tmp_path / "run" / "history.csv"
+    cohort.write_text(f"slide,mask,split\n{drawn[0]},{drawn[1]},train\n")
+    words = [PROGRAM, "train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", "100000"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not history.exists():
+            time.sleep(0.05)
+        process.terminate()
+        told = process.communicate()[1]
+    assert process.returncode == 130 and "--resume" in told, told
