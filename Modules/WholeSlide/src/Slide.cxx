@@ -22,17 +22,18 @@ std::atomic<std::uint64_t> slidesOpened{ 0 };
 /** Larger tiles are refused: a damaged size must not take the machine's memory. 16384 x 16384 RGB fits. */
 constexpr std::uint64_t tileBytesLimit = std::uint64_t{ 1 } << 30;
 
-/** Runs `work` on up to `threads` threads, this one among them; throws what the first failing one threw. */
+/** Runs `work`, told which of them it is, on up to `threads` threads, this one (0) among them; throws what the first
+ * failing one threw. */
 template <typename TWork>
 void
 RunOnThreads(unsigned threads, const TWork & work)
 {
   std::exception_ptr failure;
   std::mutex         mutex;
-  const auto         guarded = [&] {
+  const auto         guarded = [&](unsigned number) {
     try
     {
-      work();
+      work(number);
     }
     catch (...)
     {
@@ -45,14 +46,14 @@ RunOnThreads(unsigned threads, const TWork & work)
   {
     try
     {
-      others.emplace_back(guarded);
+      others.emplace_back(guarded, i);
     }
     catch (const std::system_error &)
     {
       break; // the system has no more threads: fewer do
     }
   }
-  guarded();
+  guarded(0);
   for (auto & other : others)
   {
     other.join();
@@ -469,24 +470,21 @@ Slide::ReadRegion(unsigned          plane,
     return;
   }
   FollowStream(plane, rectangle);
-  const SlidePlane &         of = m_Planes[plane];
-  const std::uint64_t        firstColumn = rectangle.x / of.tileWidth;
-  const std::uint64_t        firstRow = rectangle.y / of.tileHeight;
-  const std::uint64_t        columns = (rectangle.x + rectangle.width - 1) / of.tileWidth - firstColumn + 1;
-  const std::uint64_t        rows = (rectangle.y + rectangle.height - 1) / of.tileHeight - firstRow + 1;
-  const std::uint64_t        workers = std::min<std::uint64_t>(std::max(threads, 1u), columns * rows);
-  const std::uint64_t        share = (columns * rows + workers - 1) / workers;
-  std::atomic<std::uint64_t> next{ 0 };
-  std::atomic<bool>          failed{ false };
-  const auto                 work = [&] {
-    for (std::uint64_t turn = next++; turn < share * workers && !failed; turn = next++)
+  const SlidePlane &  of = m_Planes[plane];
+  const std::uint64_t firstColumn = rectangle.x / of.tileWidth;
+  const std::uint64_t firstRow = rectangle.y / of.tileHeight;
+  const std::uint64_t columns = (rectangle.x + rectangle.width - 1) / of.tileWidth - firstColumn + 1;
+  const std::uint64_t rows = (rectangle.y + rectangle.height - 1) / of.tileHeight - firstRow + 1;
+  const std::uint64_t workers = std::min<std::uint64_t>(std::max(threads, 1u), columns * rows);
+  const std::uint64_t share = (columns * rows + workers - 1) / workers;
+  std::atomic<bool>   failed{ false };
+  // Each thread has a share of its own, and helps the others when it is done. So two do not write side by side, where
+  // processors fetch ahead what the other one is writing; and memory that is filled again stays with its thread.
+  std::vector<std::atomic<std::uint64_t>> next(workers);
+  const auto                              readShare = [&](std::uint64_t owner) {
+    const std::uint64_t end = std::min((owner + 1) * share, columns * rows);
+    for (std::uint64_t i = owner * share + next[owner]++; i < end && !failed; i = owner * share + next[owner]++)
     {
-      // Far from each other: processors fetch ahead what the thread of the neighboring tile is writing.
-      const std::uint64_t i = turn % workers * share + turn / workers;
-      if (i >= columns * rows)
-      {
-        continue;
-      }
       const std::uint64_t tile = (firstRow + i / columns) * of.GetTilesAcross() + firstColumn + i % columns;
       try
       {
@@ -499,7 +497,12 @@ Slide::ReadRegion(unsigned          plane,
       }
     }
   };
-  RunOnThreads(static_cast<unsigned>(workers), work);
+  RunOnThreads(static_cast<unsigned>(workers), [&](std::uint64_t worker) {
+    for (std::uint64_t other = 0; other < workers; ++other)
+    {
+      readShare((worker + other) % workers);
+    }
+  });
 }
 
 bool
