@@ -287,13 +287,13 @@ PyramidWriter::WriteTileRow(const TileRow & row)
 void
 PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
 {
-  const std::uint64_t        columns = GetColumns(row.level);
-  const auto                 threader = itk::MultiThreaderBase::New();
-  const std::uint64_t        workers = std::min<std::uint64_t>(threader->GetMaximumNumberOfThreads(), columns);
-  const std::uint64_t        share = DivideUp(columns, workers);
-  std::atomic<std::uint64_t> next{ 0 };
-  std::exception_ptr         failure;
-  std::mutex                 failureMutex;
+  const std::uint64_t columns = GetColumns(row.level);
+  const auto          threader = itk::MultiThreaderBase::New();
+  const std::uint64_t workers = std::min<std::uint64_t>(threader->GetMaximumNumberOfThreads(), columns);
+  const std::uint64_t share = DivideUp(columns, workers);
+  std::vector<std::atomic<std::uint64_t>> next(workers);
+  std::exception_ptr                      failure;
+  std::mutex                              failureMutex;
 
   m_Compressed.resize(std::max<std::size_t>(m_Compressed.size(), columns));
   while (m_Workers.size() < workers)
@@ -303,18 +303,18 @@ PyramidWriter::ProcessTiles(const TileRow & row, bool compress)
   const auto work = [&](itk::SizeValueType workerIndex) {
     try
     {
-      for (std::uint64_t turn = next++; turn < share * workers; turn = next++)
+      // A share of its own, then the others': neighbors would write side by side.
+      for (std::uint64_t other = 0; other < workers; ++other)
       {
-        // Far from each other: processors fetch ahead what the thread of the neighboring tile is writing.
-        const std::uint64_t column = turn % workers * share + turn / workers;
-        if (column >= columns)
+        const std::uint64_t owner = (workerIndex + other) % workers;
+        const std::uint64_t end = std::min((owner + 1) * share, columns);
+        for (std::uint64_t column = owner * share + next[owner]++; column < end; column = owner * share + next[owner]++)
         {
-          continue;
-        }
-        ReduceTile(row, column); // first: it is quickest to bring the pixels near
-        if (compress)
-        {
-          CompressTile(row, column, *m_Workers[workerIndex], m_Compressed[column]);
+          ReduceTile(row, column); // first: it is quickest to bring the pixels near
+          if (compress)
+          {
+            CompressTile(row, column, *m_Workers[workerIndex], m_Compressed[column]);
+          }
         }
       }
     }
