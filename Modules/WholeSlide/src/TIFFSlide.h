@@ -8,7 +8,7 @@
 namespace gigapixel
 {
 
-/** Aperio SVS and other TIFFs whose tiles (or strips) we decode ourselves. */
+/** Aperio SVS, Philips TIFF and other TIFFs whose tiles (or strips) we decode ourselves. */
 class TIFFSlide : public Slide
 {
 public:
