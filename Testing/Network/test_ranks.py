@@ -127,8 +127,9 @@ def test_a_host_that_falls_silent_is_named(tmp_path):
     assert f"rank 0 on {os.uname().nodename} died" in output
 
 
-def test_ranks_with_other_options_are_refused(tmp_path):
-    codes, outputs = finish(start(2, lambda rank: [tmp_path / "run", 1, 1 + rank]))
+@pytest.mark.parametrize("options", [[(1, 1), (1, 2)], [(1, 1), (2, 1)]], ids=["images per step", "epochs"])
+def test_ranks_with_other_options_are_refused(options, tmp_path):
+    codes, outputs = finish(start(2, lambda rank: [tmp_path / "run", *options[rank]]))
     assert codes == [1, 1]
     assert all("others than those of rank 0" in output for output in outputs)
 

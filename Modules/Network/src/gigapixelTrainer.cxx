@@ -194,7 +194,8 @@ Trainer::Implementation::AgreeOnPlan()
   }
   run = static_cast<int>(agreed[2]);
   settings = DescribeTraining(network, options, plan, micronsPerPixel, training, validation);
-  ranks->CheckSame(settings);
+  // How long to train is no setting of the run: --resume may ask for more.
+  ranks->CheckSame(settings + std::to_string(options.epochs) + ' ' + std::to_string(options.earlyStopping));
 }
 
 /** Each rank counts a part of the images. */

@@ -6,7 +6,8 @@
     scaling.py model measured.json [-o scaling.svg]  table and plot: no measuring
 
 The model: a step's T tiles of 2048 x 2048 are dealt to R ranks in runs of as many tiles as a rank has threads. A tile
-takes compute + decode. The sum goes from run to run, T / threads times, beside the computing; after the last tile it
+takes what it was measured to take, with several ranks more than with one, since each of them decodes what lies around
+its tiles. The sum goes from run to run, T / threads times, beside the computing; after the last tile it
 passes the runs that still wait, R at most, and goes to all ranks in log2(R) rounds. What the model leaves out: storage
 and network that ranks share, slower hosts, validation.
 """
@@ -44,8 +45,27 @@ def measure_compute(build, rounds=3):
     return min(float(words[words.index("cpu_ns_per_pixel") + 1]) for words in outputs)
 
 
-def measure_pass(build, rounds=3):
-    """CPU ns per pixel of an epoch of the program from a JPEG slide and its mask: what two more epochs cost."""
+def run_ranks(ranks, command):
+    """Standard output of rank 0, and CPU seconds of each rank."""
+    port = random.randrange(29600, 39999)
+    processes = []
+    for rank in range(ranks):
+        place = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
+        environment = {**os.environ, **{key: str(value) for key, value in place.items()}}
+        processes.append(subprocess.Popen(list(map(str, command)), env=environment, stdout=subprocess.PIPE))
+    output = processes[0].stdout.read().decode()
+    seconds = []
+    for process in processes:
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"{command[0]} failed")
+        seconds.append(usage.ru_utime + usage.ru_stime)
+    return output, seconds
+
+
+def measure_epochs(build, rounds=3):
+    """CPU seconds per rank of an epoch of the program from a JPEG slide and its mask, by number of ranks: what four more
+    epochs cost, divided by four. Of several rounds the one with the least sum."""
     program, width, height = build / "bin/gigapixel", 8192, 8192
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -53,12 +73,15 @@ def measure_pass(build, rounds=3):
         cpu_seconds([program, "synthesize", slide, "--size", f"{width}x{height}", "--truth", truth])
         table.write_text(f"slide,mask,split\n{slide},{truth},train\n")
 
-        def train(epochs, number):
-            options = ["--cohort", table, "--epochs", epochs, "--threads", 1, "-o", folder / f"run{number}-{epochs}"]
-            return cpu_seconds([program, "train", "--quiet", *options])[0]
+        def train(ranks, epochs):
+            run = tempfile.mkdtemp(dir=folder)
+            options = ["--cohort", table, "--epochs", epochs, "--threads", 1, "-o", run]
+            return run_ranks(ranks, [program, "train", "--quiet", *options])[1]
 
-        differences = [train(5, number) - train(1, number) for number in range(rounds)]
-    return min(differences) / 4 / (width * height) * 1e9
+        def measure_epoch(ranks):
+            return [(five - one) / 4 for five, one in zip(train(ranks, 5), train(ranks, 1))]
+
+        return width * height, {ranks: min((measure_epoch(ranks) for _ in range(rounds)), key=sum) for ranks in (1, 2, 4)}
 
 
 def measure_exchange(build, ranks, rounds=5):
@@ -68,25 +91,20 @@ def measure_exchange(build, ranks, rounds=5):
 
 
 def run_exchange(build, ranks):
-    port = random.randrange(29600, 39999)
-    processes = []
-    for rank in range(ranks):
-        place = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
-        environment = {**os.environ, **{key: str(value) for key, value in place.items()}}
-        processes.append(subprocess.Popen([build / "bin/MeasureRanks"], env=environment, stdout=subprocess.PIPE))
-    words = processes[0].communicate()[0].decode().split()
-    for process in processes:
-        if process.wait():
-            raise SystemExit("MeasureRanks failed")
+    words = run_ranks(ranks, [build / "bin/MeasureRanks"])[0].split()
     return float(words[1]), float(words[3])
 
 
 def measure(build):
     compute = measure_compute(build)
     exchange = {ranks: measure_exchange(build, ranks) for ranks in (2, 4)}
+    pixels, epochs = measure_epochs(build)
     return {
         "compute_ns_per_pixel": compute,
-        "decode_and_labels_ns_per_pixel": max(0.0, measure_pass(build) - compute),
+        "decode_and_labels_ns_per_pixel": max(0.0, sum(epochs[1]) / pixels * 1e9 - compute),
+        "cpu_ns_per_pixel_of_each_rank": {
+            str(ranks): [round(seconds / pixels * 1e9, 3) for seconds in epochs[ranks]] for ranks in epochs
+        },
         "hop_us": {str(ranks): hop for ranks, (hop, _) in exchange.items()},
         "broadcast_us": {str(ranks): broadcast for ranks, (_, broadcast) in exchange.items()},
         "cores": os.cpu_count(),
@@ -94,9 +112,9 @@ def measure(build):
     }
 
 
-def predict(measured, gigapixels, ranks, threads, decode):
+def predict(measured, gigapixels, ranks, threads):
     """Seconds of one step of one image."""
-    nanoseconds = measured["compute_ns_per_pixel"] + (measured["decode_and_labels_ns_per_pixel"] if decode else 0)
+    nanoseconds = sum(measured["cpu_ns_per_pixel_of_each_rank"]["1" if ranks == 1 else "4"])
     tiles = math.ceil(gigapixels * 1e9 / TILE)
     runs = math.ceil(tiles / threads)
     compute = math.ceil(runs / ranks) * TILE * nanoseconds * 1e-9
@@ -106,30 +124,40 @@ def predict(measured, gigapixels, ranks, threads, decode):
     return max(compute, runs * hop) + min(ranks, runs) * hop + math.ceil(math.log2(ranks)) * hop
 
 
-def speedups(measured, threads, decode):
+def speedups(measured, threads):
     return {
         gigapixels: [
-            predict(measured, gigapixels, 1, threads, decode) / predict(measured, gigapixels, ranks, threads, decode)
+            predict(measured, gigapixels, 1, threads) / predict(measured, gigapixels, ranks, threads)
             for ranks in RANKS
         ]
         for gigapixels in GIGAPIXELS
     }
 
 
+def measured_speedups(measured):
+    """CPU time of an epoch by one process over that of the busiest rank: what ranks on cores of their own come to, but
+    for the time that they wait for each other."""
+    of_ranks = measured["cpu_ns_per_pixel_of_each_rank"]
+    return {int(ranks): of_ranks["1"][0] / max(of_ranks[ranks]) for ranks in of_ranks}
+
+
 def print_table(measured, threads):
+    print("Measured CPU ns per pixel of an epoch, each rank (speed-up by CPU time)")
+    for ranks, factor in measured_speedups(measured).items():
+        print(f"| {ranks} | {measured['cpu_ns_per_pixel_of_each_rank'][str(ranks)]} ({factor:.2f}) |")
     print(f"Predicted seconds of a step, {threads} threads a rank, decoding included (speed-up over one rank)")
     print("| ranks | " + " | ".join(f"{gigapixels} Gpx" for gigapixels in GIGAPIXELS) + " |")
     print("| --- |" + " --- |" * len(GIGAPIXELS))
-    factors = speedups(measured, threads, True)
+    factors = speedups(measured, threads)
     for i, ranks in enumerate(RANKS):
-        cells = [f"{predict(measured, g, ranks, threads, True):.2f} ({factors[g][i]:.1f})" for g in GIGAPIXELS]
+        cells = [f"{predict(measured, g, ranks, threads):.2f} ({factors[g][i]:.1f})" for g in GIGAPIXELS]
         print(f"| {ranks} | " + " | ".join(cells) + " |")
 
 
 def draw(measured, threads):
     """Speed-up over ranks, both logarithmic."""
     left, top, size = 70, 30, 420
-    factors = speedups(measured, threads, True)
+    factors = speedups(measured, threads)
     most = math.log2(256)
 
     def place(ranks, factor):
@@ -149,12 +177,15 @@ def draw(measured, threads):
         points = [place(ranks, factor) for ranks, factor in zip(RANKS, factors[gigapixels])]
         parts += [line(points, f'stroke="{color}" stroke-width="2"')]
         parts += [f'<text x="{points[-1][0] + 8:.1f}" y="{points[-1][1] + (-2 if gigapixels == 100 else 6):.1f}" fill="{color}">{gigapixels} Gpx</text>']
+    for ranks, factor in measured_speedups(measured).items():
+        x, y = place(ranks, factor)
+        parts += [f'<path stroke="black" stroke-width="2" d="M{x - 5:.1f} {y:.1f}h10m-5 -5v10"/>']
     for name, ranks, factor in PUBLISHED:
         x, y = place(ranks, factor)
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>', text(x - 8, y - 8, name, "end")]
     parts += [
         text(left + size / 2, top + size + 40, "ranks (or GPUs)", "middle"),
-        text(left, top - 12, "speed-up; lines: predicted by the model, dots: published by others"),
+        text(left, top - 12, "speed-up; crosses: measured here (CPU time), lines: predicted, dots: published by others"),
         f'<rect x="{left}" y="{top}" width="{size}" height="{size}" fill="none" stroke="#888"/>',
     ]
     body = "\n".join(parts)
