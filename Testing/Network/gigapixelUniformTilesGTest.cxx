@@ -86,6 +86,54 @@ TEST(UniformTiles, TheSumHasTheBitsOfComputingEach)
   EXPECT_EQ(score.both, eachScore.both);
 }
 
+// Inference keeps what repeats in a tile; what a new network makes of a single tile was computed.
+TEST(UniformTiles, PredictionsHaveTheBitsOfComputingEach)
+{
+  Model model;
+  model.network = NetworkDescription::Load("remedios2023");
+  model.tileSize = 256;
+  const Size                      size{ 256 * 6, 2300 };
+  const Region                    all{ 0, 0, size.width, size.height };
+  PartlyScanned<ProceduralPixels> pixels(size, 255, 131);
+  const std::vector<double>       parameters = MakeInitialWeights(model.network, 3, { 0.6, 0.4 });
+  const double                    thresholds[] = { 0.5, 0.4 };
+  const std::size_t               count = size.width * size.height;
+  std::vector<float>              probabilities(count);
+  std::vector<std::uint8_t>       labels[] = { std::vector<std::uint8_t>(count), std::vector<std::uint8_t>(count) };
+
+  StreamedNetwork streamed(model.network, model.tileSize, 2);
+  streamed.SetParameters(parameters);
+  ASSERT_TRUE(streamed.Predict(pixels, all, probabilities.data()));
+  for (int i = 0; i < 2; ++i)
+  {
+    ASSERT_TRUE(streamed.PredictLabels(pixels, all, thresholds[i], labels[i].data()));
+  }
+
+  const TileGrid grid(model.network, size, model.tileSize);
+  for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
+  {
+    const Region              core = grid.GetTile(tile).core;
+    std::vector<float>        p(core.width * core.height);
+    std::vector<std::uint8_t> l(core.width * core.height);
+    StreamedNetwork           single(model.network, model.tileSize, 1);
+    single.SetParameters(parameters);
+    const auto expectRows = [&](const auto & found, const auto & truth) {
+      for (std::int64_t y = 0; y < core.height; ++y)
+      {
+        const auto row = found.begin() + (core.y + y) * size.width + core.x;
+        ASSERT_TRUE(std::equal(row, row + core.width, truth.begin() + y * core.width)) << tile;
+      }
+    };
+    single.Predict(pixels, core, p.data());
+    expectRows(probabilities, p);
+    for (int i = 0; i < 2; ++i)
+    {
+      single.PredictLabels(pixels, core, thresholds[i], l.data());
+      expectRows(labels[i], l);
+    }
+  }
+}
+
 TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
 {
   const auto                      network = NetworkDescription::Load("remedios2023");

@@ -2,7 +2,6 @@
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelDeviceModule.h"
 #include "gigapixelLoss.h"
-#include "gigapixelUniformTiles.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,29 +13,25 @@ namespace gigapixel
 namespace
 {
 
-/** Writes what compute(data, target, pitch) yields for a tile's pixels that belong to the region.
- * \param values of each pixel */
-template <typename T, typename TCompute>
-void
-PredictTile(TileData & data, const Region & region, int values, T * output, const TCompute & compute)
+/** The first rows of a tile's values, if all others repeat them.
+ * \param width values in a row */
+template <typename T>
+std::vector<T>
+GetRepeatedRows(const T * values, std::ptrdiff_t pitch, std::int64_t width, std::int64_t height, std::int64_t rows)
 {
-  const Region &       core = data.tile.core;
-  const Region         part = Intersect(core, region);
-  const std::ptrdiff_t pitch = region.width * values;
-  T *                  origin = output + (part.y - region.y) * pitch + (part.x - region.x) * values;
-  if (part.width == core.width && part.height == core.height)
+  for (std::int64_t y = rows; y < height; ++y)
   {
-    compute(data, origin, pitch);
-    return;
+    if (!std::equal(values + y * pitch, values + y * pitch + width, values + (y - rows) * pitch))
+    {
+      return {};
+    }
   }
-  // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
-  std::vector<T> all(core.width * core.height * values);
-  compute(data, all.data(), core.width * values);
-  for (std::int64_t y = 0; y < part.height; ++y)
+  std::vector<T> repeated;
+  for (std::int64_t y = 0; y < std::min(rows, height); ++y)
   {
-    const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * values;
-    std::copy(from, from + part.width * values, origin + y * pitch);
+    repeated.insert(repeated.end(), values + y * pitch, values + y * pitch + width);
   }
+  return repeated;
 }
 
 /** Calls work() and adds the thread's CPU time to the sum. */
@@ -80,6 +75,8 @@ void
 StreamedNetwork::SetParameters(const std::vector<double> & parameters)
 {
   m_Tiles.SetParameters(parameters);
+  m_UniformProbabilities.Clear();
+  m_UniformLabels.Clear();
 }
 
 void
@@ -204,11 +201,16 @@ StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) 
   return team.GetRankOf(TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles() - 1);
 }
 
-template <typename TCompute>
+/** Writes what compute(data, target, pitch) yields for the pixels of the region.
+ * \param values of each pixel */
+template <typename T, typename TCompute>
 bool
-StreamedNetwork::RunOverTiles(PixelSource &    pixels,
+StreamedNetwork::PredictTiles(PixelSource &    pixels,
                               const Region &   region,
+                              int              values,
+                              T *              output,
                               const Progress & progress,
+                              UniformRows<T> & uniform,
                               const TCompute & compute)
 {
   CheckPixels(pixels);
@@ -218,6 +220,30 @@ StreamedNetwork::RunOverTiles(PixelSource &    pixels,
   {
     throw std::invalid_argument("the region is not a part of the image");
   }
+  const auto computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
+    if (!uniform.IsUniform(data, m_Network.channels))
+    {
+      return compute(data, target, pitch);
+    }
+    const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height;
+    const std::int64_t stride = m_Network.GetStride();
+    std::vector<T>     rows;
+    bool               computed = false;
+    uniform.Compute(data, m_Network.channels, rows, [&](TileData & tile, std::vector<T> & repeated) {
+      compute(tile, target, pitch);
+      repeated = GetRepeatedRows(target, pitch, width, height, stride);
+      computed = true;
+    });
+    if (!computed && rows.empty())
+    {
+      return compute(data, target, pitch);
+    }
+    for (std::int64_t y = 0; !computed && y < height; ++y)
+    {
+      std::copy_n(rows.begin() + y % stride * width, width, target + y * pitch);
+    }
+  };
+  const std::ptrdiff_t            pitch = region.width * values;
   const TileGrid                  grid(m_Network, size, m_TileSize);
   const std::vector<std::int64_t> tiles = grid.GetTilesOf(region);
   return m_Workers.Run(
@@ -225,7 +251,21 @@ StreamedNetwork::RunOverTiles(PixelSource &    pixels,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       ReadPixels(pixels, grid.GetTile(tiles[index]), data);
-      compute(data);
+      const Region & core = data.tile.core;
+      const Region   part = Intersect(core, region);
+      T *            origin = output + (part.y - region.y) * pitch + (part.x - region.x) * values;
+      if (part.width == core.width && part.height == core.height)
+      {
+        return computeOnce(data, origin, pitch);
+      }
+      // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
+      std::vector<T> all(core.width * core.height * values);
+      computeOnce(data, all.data(), core.width * values);
+      for (std::int64_t y = 0; y < part.height; ++y)
+      {
+        const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * values;
+        std::copy(from, from + part.width * values, origin + y * pitch);
+      }
     },
     [&](std::int64_t index) { return !progress || progress(static_cast<double>(index + 1) / tiles.size()); });
 }
@@ -233,14 +273,14 @@ StreamedNetwork::RunOverTiles(PixelSource &    pixels,
 bool
 StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
 {
-  return RunOverTiles(pixels, region, progress, [&](TileData & data) {
-    PredictTile(
-      data,
-      region,
-      m_Network.GetNumberOfOutputChannels(),
-      probabilities,
-      [this](TileData & tile, float * target, std::ptrdiff_t pitch) { m_Tiles.Predict(tile, target, pitch); });
-  });
+  return PredictTiles(
+    pixels,
+    region,
+    m_Network.GetNumberOfOutputChannels(),
+    probabilities,
+    progress,
+    m_UniformProbabilities,
+    [this](TileData & tile, float * target, std::ptrdiff_t pitch) { m_Tiles.Predict(tile, target, pitch); });
 }
 
 bool
@@ -250,11 +290,20 @@ StreamedNetwork::PredictLabels(PixelSource &    pixels,
                                std::uint8_t *   labels,
                                const Progress & progress)
 {
-  return RunOverTiles(pixels, region, progress, [&](TileData & data) {
-    PredictTile(data, region, 1, labels, [&](TileData & tile, std::uint8_t * target, std::ptrdiff_t pitch) {
-      m_Tiles.PredictLabels(tile, threshold, target, pitch);
-    });
-  });
+  if (threshold != m_Threshold)
+  {
+    m_UniformLabels.Clear();
+    m_Threshold = threshold;
+  }
+  return PredictTiles(pixels,
+                      region,
+                      1,
+                      labels,
+                      progress,
+                      m_UniformLabels,
+                      [this, threshold](TileData & tile, std::uint8_t * target, std::ptrdiff_t pitch) {
+                        m_Tiles.PredictLabels(tile, threshold, target, pitch);
+                      });
 }
 
 } // namespace gigapixel

@@ -5,6 +5,7 @@
 #include "gigapixelRankTeam.h"
 #include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
+#include "gigapixelUniformTiles.h"
 #include "gigapixelWorkers.h"
 
 #include <atomic>
@@ -82,8 +83,18 @@ private:
                     const RankTeam & team,
                     const TCompute & compute);
 
-  template <typename TCompute>
-  bool RunOverTiles(PixelSource & pixels, const Region & region, const Progress & progress, const TCompute & compute);
+  /** First rows of a uniform tile's core, which repeat over it with the network's stride; empty where they do not. */
+  template <typename T>
+  using UniformRows = UniformTiles<std::vector<T>>;
+
+  template <typename T, typename TCompute>
+  bool PredictTiles(PixelSource &    pixels,
+                    const Region &   region,
+                    int              values,
+                    T *              output,
+                    const Progress & progress,
+                    UniformRows<T> & uniform,
+                    const TCompute & compute);
 
   NetworkDescription    m_Network;
   std::int64_t          m_TileSize;
@@ -91,6 +102,10 @@ private:
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
+
+  UniformRows<float>        m_UniformProbabilities;
+  UniformRows<std::uint8_t> m_UniformLabels;
+  double                    m_Threshold{ 0 }; ///< of m_UniformLabels
 
   std::atomic<std::int64_t> m_PixelTime{ 0 }; ///< ns of CPU, as the next two
   std::atomic<std::int64_t> m_LabelTime{ 0 };

@@ -17,7 +17,7 @@ namespace gigapixel
  *
  * What a tile yields depends on its pixels and classes and on where its core lies in its window, not on its place in
  * the image. So a result that is used again has the bits that computing it again would give. For one set of weights;
- * any number of threads. */
+ * Compute() may be called by any number of threads. */
 template <typename TResult>
 class UniformTiles
 {
@@ -27,7 +27,7 @@ public:
   void
   Compute(TileData & data, int channels, TResult & result, const TCompute & compute)
   {
-    if (!IsUniform(data.pixels, channels) || !IsUniform(data.classes, 1))
+    if (!IsUniform(data, channels))
     {
       compute(data, result);
       return;
@@ -50,6 +50,20 @@ public:
     }
   }
 
+  /** Of one color, and of one class where classes were read. */
+  static bool
+  IsUniform(const TileData & data, int channels)
+  {
+    return IsUniform(data.pixels, channels) && (data.classes.empty() || IsUniform(data.classes, 1));
+  }
+
+  /** For other weights. */
+  void
+  Clear()
+  {
+    m_Results.clear();
+  }
+
 private:
   /** Color and class, place and size of the core in its window, size of the window. */
   using Key = std::pair<std::vector<std::uint8_t>, std::array<std::int64_t, 6>>;
@@ -70,7 +84,7 @@ private:
     const Region &            core = data.tile.core;
     const Region &            window = data.tile.window;
     std::vector<std::uint8_t> values(data.pixels.begin(), data.pixels.begin() + channels);
-    values.push_back(data.classes.front());
+    values.insert(values.end(), data.classes.begin(), data.classes.begin() + (data.classes.empty() ? 0 : 1));
     return { values, { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height } };
   }
 
