@@ -79,7 +79,7 @@ TEST_P(MapConvolutionTest, CloseReLUZerosAndSums)
 {
   for (const int width : { 1, 15, 16, 33 })
   {
-    GuardedMap<> activated(3, 4, width, false), gradient(3, 4, width, false);
+    GuardedMap<> activated(3, 4, width, false), gradient(3, 4, width, false), apart(3, 4, width, false);
     Fill(activated, DrawFloats(3 * 4 * width, 1.0f));
     Fill(gradient, DrawFloats(3 * 4 * width, 1.0f));
     activated(1, 2, 0) = 0.0f; // zero is closed
@@ -93,12 +93,16 @@ TEST_P(MapConvolutionTest, CloseReLUZerosAndSums)
       open[c] += gradient(c, y, x);
     }
     std::vector<double> all(3, 0.0);
-    CloseReLU({}, 3, gradient.view, all.data());
+    CloseReLU({}, 3, gradient.GetConst(), gradient.view, all.data());
     ExpectNear(all, open, 4.0 * width, "bias gradient without ReLU");
-    CloseReLU(activated.GetConst(), 3, gradient.view, closed.data());
+    CloseReLU(activated.GetConst(), 3, gradient.GetConst(), apart.view, all.data());
+    CloseReLU(activated.GetConst(), 3, gradient.GetConst(), gradient.view, closed.data());
     ExpectNear(closed, sums, 4.0 * width, "bias gradient");
-    ExpectNear(gradient, truth, "closed gradient");
-    EXPECT_EQ(gradient.CountGuards(), gradient.GetSizeOfGuards());
+    for (GuardedMap<> * result : { &apart, &gradient })
+    {
+      ExpectNear(*result, truth, "closed gradient");
+      EXPECT_EQ(result->CountGuards(), result->GetSizeOfGuards());
+    }
   }
 }
 

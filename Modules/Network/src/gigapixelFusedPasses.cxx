@@ -358,10 +358,6 @@ private:
         Round(gradient, i);
         data.maps.Release(skipGradients[i]);
       }
-      if (m_Skips[i] >= 0)
-      {
-        AddSkipGradient(data, i, gradient, skipGradients[m_Skips[i]]);
-      }
       if (i == 0 && m_FusedFirst)
       {
         kernels::AddPixelConvolutionGradient(GetPixels(data),
@@ -372,36 +368,46 @@ private:
                                              sum.data() + m_Layout[0].bias);
         return;
       }
-      gradient = AddLayerGradient(data, i, maps, gradient, sum);
+      Map closed = gradient;
+      if (m_Skips[i] >= 0)
+      {
+        Map & skip = skipGradients[m_Skips[i]];
+        if (skip.values == nullptr)
+        {
+          skip = gradient;
+          closed = TakeOutput(data, i);
+        }
+        else
+        {
+          Add(skip, gradient, channels, skip);
+          Round(skip, i);
+        }
+      }
+      gradient = AddLayerGradient(data, i, maps, gradient, closed, sum);
     }
   }
 
-  void
-  AddSkipGradient(TileData & data, std::size_t i, const Map & gradient, Map & skip) const
-  {
-    const int channels = m_Network.layers[i].outputChannels;
-    if (skip.values != nullptr)
-    {
-      Add(skip, gradient, channels, skip);
-      Round(skip, i);
-      return;
-    }
-    skip = TakeOutput(data, i);
-    std::copy_n(gradient.values, channels * gradient.channelStride, skip.values);
-  }
-
-  /** \return gradient of the layer's input, for all layers but the first */
+  /** \param closed takes the gradient before ReLU; it may be the gradient itself
+   * \return gradient of the layer's input, for all layers but the first */
   Map
-  AddLayerGradient(TileData & data, std::size_t i, Maps & maps, Map gradient, std::vector<double> & sum) const
+  AddLayerGradient(TileData &            data,
+                   std::size_t           i,
+                   Maps &                maps,
+                   const Map &           gradient,
+                   Map                   closed,
+                   std::vector<double> & sum) const
   {
     const Layer & layer = m_Network.layers[i];
     const bool    relu = layer.activation == Layer::Activation::ReLU;
     const Map &   input = i == 0 ? maps.input : maps.outputs[i - 1];
     double *      weightGradient = sum.data() + m_Layout[i].weight;
-    kernels::CloseReLU(
-      ToConst(relu ? maps.activated[i] : Map{}), layer.outputChannels, gradient, sum.data() + m_Layout[i].bias);
+    kernels::CloseReLU(ToConst(relu ? maps.activated[i] : Map{}),
+                       layer.outputChannels,
+                       ToConst(gradient),
+                       closed,
+                       sum.data() + m_Layout[i].bias);
     const kernels::InputMap in{ ToConst(input), layer.inputChannels };
-    const kernels::InputMap out{ ToConst(gradient), layer.outputChannels };
+    const kernels::InputMap out{ ToConst(closed), layer.outputChannels };
     const bool              plain = layer.kind == Layer::Kind::Convolution;
     const Convolution       back = GetInputGradient(i);
     if (plain)
@@ -421,7 +427,7 @@ private:
       (plain ? kernels::ConvolveMapTransposed : kernels::ConvolveMap)(out, back, before);
       Round(before, i - 1);
     }
-    data.maps.Release(gradient);
+    data.maps.Release(closed);
     return before;
   }
 

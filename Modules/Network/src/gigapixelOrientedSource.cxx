@@ -40,50 +40,58 @@ Orientation::GetSourceRegion(const Region & region) const
 namespace
 {
 
-constexpr std::int64_t Word = 8; ///< samples in one
+constexpr std::int64_t Side = 16; ///< bytes of a vector
 
-/** Exchanges rows and columns of 8 x 8 bytes by swapping their 4 x 4, 2 x 2 and single bytes. */
+using Bytes = std::uint8_t __attribute__((vector_size(Side)));
+
+/** Exchanges rows and columns of 16 x 16 bytes: rows are interleaved with those eight further on, four times. */
 void
-Transpose(std::uint64_t (&rows)[Word])
+Transpose(const std::uint8_t * in, std::ptrdiff_t inPitch, std::uint8_t * out, std::ptrdiff_t outPitch)
 {
-  constexpr std::uint64_t Low[] = { 0x00ff00ff00ff00ffull, 0x0000ffff0000ffffull, 0x00000000ffffffffull };
-  for (int level = 0; level < 3; ++level)
+  Bytes rows[Side], interleaved[Side];
+  for (int i = 0; i < Side; ++i)
   {
-    const int side = 1 << level, bits = 8 * side;
-    for (int i = 0; i < Word; ++i)
+    std::memcpy(&rows[i], in + i * inPitch, Side);
+  }
+  for (int time = 0; time < 4; ++time)
+  {
+    for (int i = 0; i < Side / 2; ++i)
     {
-      if ((i & side) == 0)
-      {
-        std::uint64_t &     upper = rows[i];
-        std::uint64_t &     lower = rows[i + side];
-        const std::uint64_t swapped = ((upper >> bits) ^ lower) & Low[level];
-        upper ^= swapped << bits;
-        lower ^= swapped;
-      }
+      const Bytes a = rows[i], b = rows[i + Side / 2];
+      interleaved[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      interleaved[2 * i + 1] =
+        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
+    std::copy(interleaved, interleaved + Side, rows);
+  }
+  for (int i = 0; i < Side; ++i)
+  {
+    std::memcpy(out + i * outPitch, &rows[i], Side);
   }
 }
 
-/** Lays 8 x 8 samples of one channel; a byte at a time costs ten times as much.
+/** Lays 16 x 16 samples of one channel; a byte at a time costs many times as much.
  * \param right, down steps from one sample of the source to that for the next column and row of the result */
 void
-LayWords(const std::uint8_t * in, std::ptrdiff_t right, std::ptrdiff_t down, std::uint8_t * out, std::ptrdiff_t pitch)
+LaySquare(const std::uint8_t * in, std::ptrdiff_t right, std::ptrdiff_t down, std::uint8_t * out, std::ptrdiff_t pitch)
 {
-  const bool           exchange = std::abs(right) != 1;
-  const std::ptrdiff_t along = exchange ? down : right, across = exchange ? right : down;
-  std::uint64_t        rows[Word];
-  for (int i = 0; i < Word; ++i)
+  if (std::abs(right) != 1)
   {
-    std::memcpy(&rows[i], in + i * across - (along < 0 ? Word - 1 : 0), Word);
-    rows[i] = along < 0 ? __builtin_bswap64(rows[i]) : rows[i];
+    // A row of the source becomes a column: from its end on, if it is mirrored.
+    down > 0 ? Transpose(in, right, out, pitch) : Transpose(in - (Side - 1), right, out + (Side - 1) * pitch, -pitch);
+    return;
   }
-  if (exchange)
+  for (int i = 0; i < Side; ++i, in += down, out += pitch)
   {
-    Transpose(rows);
-  }
-  for (int i = 0; i < Word; ++i)
-  {
-    std::memcpy(out + i * pitch, &rows[i], Word);
+    if (right > 0)
+    {
+      std::memcpy(out, in, Side);
+      continue;
+    }
+    std::uint64_t words[2];
+    std::memcpy(words, in - (Side - 1), Side);
+    const std::uint64_t mirrored[2] = { __builtin_bswap64(words[1]), __builtin_bswap64(words[0]) };
+    std::memcpy(out, mirrored, Side);
   }
 }
 
@@ -99,7 +107,7 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
     source + ((m_MirrorY ? from.height - 1 : 0) * from.width + (m_MirrorX ? from.width - 1 : 0)) * channels;
   const std::ptrdiff_t stepX = m_Exchange ? down : right, stepY = m_Exchange ? right : down;
   const std::ptrdiff_t pitch = region.width * static_cast<std::ptrdiff_t>(channels);
-  const bool           words = channels == 1 && from.width > 1; // else both steps may be 1
+  const bool           squares = channels == 1 && from.width > 1; // else both steps may be 1
   // Square blocks: both sides of an exchange of x and y stay in the cache.
   constexpr std::int64_t Block = 64;
   for (std::int64_t y0 = 0; y0 < region.height; y0 += Block)
@@ -107,19 +115,20 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
     for (std::int64_t x0 = 0; x0 < region.width; x0 += Block)
     {
       const std::int64_t   height = std::min(Block, region.height - y0), width = std::min(Block, region.width - x0);
-      const std::int64_t   wordRows = words ? height / Word * Word : 0, wordColumns = words ? width / Word * Word : 0;
+      const std::int64_t   squareRows = squares ? height / Side * Side : 0;
+      const std::int64_t   squareColumns = squares ? width / Side * Side : 0;
       const std::uint8_t * in = origin + y0 * stepY + x0 * stepX;
       std::uint8_t *       out = laid + y0 * pitch + x0 * channels;
-      for (std::int64_t y = 0; y < wordRows; y += Word)
+      for (std::int64_t y = 0; y < squareRows; y += Side)
       {
-        for (std::int64_t x = 0; x < wordColumns; x += Word)
+        for (std::int64_t x = 0; x < squareColumns; x += Side)
         {
-          LayWords(in + y * stepY + x * stepX, stepX, stepY, out + y * pitch + x, pitch);
+          LaySquare(in + y * stepY + x * stepX, stepX, stepY, out + y * pitch + x, pitch);
         }
       }
       for (std::int64_t y = 0; y < height; ++y)
       {
-        for (std::int64_t x = y < wordRows ? wordColumns : 0; x < width; ++x)
+        for (std::int64_t x = y < squareRows ? squareColumns : 0; x < width; ++x)
         {
           std::copy_n(in + y * stepY + x * stepX, channels, out + y * pitch + x * channels);
         }

@@ -188,7 +188,7 @@ AddStripGradients(const InputMap &             input,
 
 /** \return sum of the row's gradients where ReLU was open */
 double
-CloseRow(const float * activated, float * gradient, std::int64_t columns)
+CloseRow(const float * activated, const float * gradient, float * closed, std::int64_t columns)
 {
   const Floats d;
   auto         sum = hn::Zero(d);
@@ -199,8 +199,8 @@ CloseRow(const float * activated, float * gradient, std::int64_t columns)
     if (activated != nullptr)
     {
       value = hn::IfThenElseZero(hn::Gt(hn::LoadU(d, activated + x), hn::Zero(d)), value);
-      hn::StoreU(value, d, gradient + x);
     }
+    hn::StoreU(value, d, closed + x);
     sum = hn::Add(sum, value);
   }
   LaneSums sums;
@@ -208,17 +208,18 @@ CloseRow(const float * activated, float * gradient, std::int64_t columns)
   double total = sums.GetSum();
   for (; x < columns; ++x)
   {
-    if (activated != nullptr && !(activated[x] > 0.0f))
-    {
-      gradient[x] = 0.0f;
-    }
-    total += gradient[x];
+    closed[x] = activated == nullptr || activated[x] > 0.0f ? gradient[x] : 0.0f;
+    total += closed[x];
   }
   return total;
 }
 
 void
-CloseRows(const MapView<const float> & activated, int channels, const MapView<float> & gradient, double * biasGradient)
+CloseRows(const MapView<const float> & activated,
+          int                          channels,
+          const MapView<const float> & gradient,
+          const MapView<float> &       closed,
+          double *                     biasGradient)
 {
   for (int c = 0; c < channels; ++c)
   {
@@ -227,8 +228,10 @@ CloseRows(const MapView<const float> & activated, int channels, const MapView<fl
       const float * open = activated.values == nullptr
                              ? nullptr
                              : activated.values + c * activated.channelStride + y * activated.rowStride;
-      biasGradient[c] +=
-        CloseRow(open, gradient.values + c * gradient.channelStride + y * gradient.rowStride, gradient.width);
+      biasGradient[c] += CloseRow(open,
+                                  gradient.values + c * gradient.channelStride + y * gradient.rowStride,
+                                  closed.values + c * closed.channelStride + y * closed.rowStride,
+                                  gradient.width);
     }
   }
 }
@@ -270,9 +273,13 @@ AddMapConvolutionGradient(const InputMap &             input,
 }
 
 void
-CloseReLU(const MapView<const float> & activated, int channels, const MapView<float> & gradient, double * biasGradient)
+CloseReLU(const MapView<const float> & activated,
+          int                          channels,
+          const MapView<const float> & gradient,
+          const MapView<float> &       closed,
+          double *                     biasGradient)
 {
-  HWY_DYNAMIC_DISPATCH(CloseRows)(activated, channels, gradient, biasGradient);
+  HWY_DYNAMIC_DISPATCH(CloseRows)(activated, channels, gradient, closed, biasGradient);
 }
 
 } // namespace kernels

@@ -43,12 +43,14 @@ void AddMapConvolutionGradient(const InputMap &             input,
                                const MapView<const float> & outputGradient,
                                double *                     weightGradient);
 
-/** Zeros a gradient where the activated output is not positive, and adds what is left to the bias gradient.
+/** A gradient with zeros where the activated output is not positive; what is left is added to the bias gradient.
  * \param activated values null: nothing is zeroed
- * \param gradient same size, columnStride 1 as in activated */
+ * \param gradient same size, columnStride 1 as in activated
+ * \param closed likewise; it may be the gradient itself */
 void CloseReLU(const MapView<const float> & activated,
                int                          channels,
-               const MapView<float> &       gradient,
+               const MapView<const float> & gradient,
+               const MapView<float> &       closed,
                double *                     biasGradient);
 
 } // namespace kernels
