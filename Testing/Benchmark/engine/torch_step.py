@@ -2,7 +2,12 @@
 """One training step of remedios2023 in PyTorch, in a process of its own, for compare_engines.py.
 
 torch_step.py eager|compile|double SIDE FOLDER THREADS REPEATS  (double: eager, in float64)
+torch_step.py lightstream|encoder|encoder-double SIDE FOLDER THREADS REPEATS
 torch_step.py peak - - THREADS -  what matrix products and copies reach on this machine
+
+lightstream streams convolutions and pooling only, so that it is given the network's four convolutions, and the mean of
+their squared outputs for a loss; `encoder` is eager PyTorch on the same. Its constructor moves the network to a GPU:
+StreamingCNN, the class below it, is what runs on a CPU.
 """
 
 import json
@@ -13,6 +18,8 @@ from pathlib import Path
 
 import torch
 from torch import nn
+
+TILE = 2048  # of lightstream
 
 
 def status(name):
@@ -64,42 +71,89 @@ class Remedios2023(nn.Module):
                 parameter.copy_(values[place : place + parameter.numel()].view_as(parameter))
                 place += parameter.numel()
 
-    def gradient(self):
-        return torch.cat([parameter.grad.double().flatten() for parameter in self.parameters()])
+    def encoder(self):
+        return nn.Sequential(self.l1, nn.ReLU(), self.l2, nn.ReLU(), self.l3, nn.ReLU(), self.l4, nn.ReLU())
 
 
-def step(kind, side, folder, repeats):
-    pixels = torch.from_file(str(folder / "pixels.raw"), size=side * side, dtype=torch.uint8).clone()
-    labels = torch.from_file(str(folder / "labels.raw"), size=side * side, dtype=torch.uint8).clone()
-    before = status("VmRSS")
-    precision = torch.float64 if kind == "double" else torch.float32
-    network = Remedios2023().to(precision)
-    network.load(folder / "parameters.raw")
+def read_image(side, folder, name):
+    return torch.from_file(str(folder / name), size=side * side, dtype=torch.uint8).clone().view(1, 1, side, side)
+
+
+def whole_step(network, kind, pixels, labels):
+    """A function that leaves the gradient of the whole network's mean loss in the parameters."""
+    precision = next(network.parameters()).dtype
     loss = nn.BCEWithLogitsLoss()
     forward = torch.compile(network) if kind == "compile" else network
 
     def once():
         network.zero_grad(set_to_none=True)
-        image = (255 - pixels.view(1, 1, side, side)).to(precision) / 255
-        loss(forward(image), labels.view(1, 1, side, side).to(precision)).backward()
+        loss(forward((255 - pixels).to(precision) / 255), labels.to(precision)).backward()
 
     if kind == "compile":
         once()  # compiles, which is not part of a step
+    return once
+
+
+def encoder_step(encoder, pixels):
+    precision = next(encoder.parameters()).dtype
+
+    def once():
+        encoder.zero_grad(set_to_none=True)
+        encoder((255 - pixels).to(precision) / 255).square().mean().backward()
+
+    return once
+
+
+def lightstream_step(encoder, pixels):
+    from lightstream.core.scnn.scnn import StreamingCNN
+
+    activations = {name: module for name, module in encoder.named_children() if isinstance(module, nn.ReLU)}
+    for name in activations:  # it learns from a linear network what a tile's edges spoil
+        setattr(encoder, name, nn.Identity())
+    side = min(TILE, pixels.shape[-1])
+    # (x / 255 - 1) / -1: the inversion, tile by tile.
+    scale = {"normalize_on_gpu": True, "mean": torch.ones(1, 1, 1), "std": -torch.ones(1, 1, 1)}
+    streaming = StreamingCNN(encoder, tile_shape=(1, 1, side, side), copy_to_gpu=False, **scale)
+    for name, module in activations.items():
+        setattr(streaming.stream_module, name, module)
+
+    def once():
+        encoder.zero_grad(set_to_none=True)
+        output = streaming(pixels).requires_grad_()
+        output.square().mean().backward()
+        streaming.backward(pixels, output.grad)
+
+    return once
+
+
+def step(kind, side, folder, repeats):
+    pixels, labels = read_image(side, folder, "pixels.raw"), read_image(side, folder, "labels.raw")
+    network = Remedios2023().to(torch.float64 if kind.endswith("double") else torch.float32)
+    network.load(folder / "parameters.raw")
+    if kind in ("eager", "compile", "double"):
+        before = status("VmRSS")
+        once = whole_step(network, kind, pixels, labels)
+    else:
+        network = network.encoder()
+        before = status("VmRSS")
+        once = (lightstream_step if kind == "lightstream" else encoder_step)(network, pixels)
     cpu, wall = measure(once, repeats)
-    network.gradient().numpy(force=True).tofile(folder / "gradient.raw")
+    gradient = torch.cat([parameter.grad.double().flatten() for parameter in network.parameters()])
+    gradient.numpy(force=True).tofile(folder / "gradient.raw")
     return {"cpu_seconds": cpu, "wall_seconds": wall, "peak_bytes": status("VmHWM"), "bytes_before": before}
 
 
 def peak():
+    """Per CPU second: what a core reaches, also where others use the machine."""
     a, b = torch.rand(2048, 2048), torch.rand(2048, 2048)
-    _, seconds = measure(lambda: torch.mm(a, b), 8)
+    seconds, _ = measure(lambda: torch.mm(a, b), 8)
     source, target = torch.zeros(1 << 27), torch.zeros(1 << 27)
-    _, copying = measure(lambda: target.copy_(source), 8)
-    return {"flops_per_second": 2 * 2048**3 / seconds, "bytes_per_second": 2 * 4 * (1 << 27) / copying}
+    copying, _ = measure(lambda: target.copy_(source), 8)
+    return {"flops_per_cpu_second": 2 * 2048**3 / seconds, "bytes_per_cpu_second": 2 * 4 * (1 << 27) / copying}
 
 
 def main():
-    kind, side, folder, threads, repeats = sys.argv[1:6]
+    kind, side, folder, threads, repeats = sys.argv[1:]
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
     result = peak() if kind == "peak" else step(kind, int(side), Path(folder), int(repeats))
