@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Compares the memory plan's estimate with the measured peak of `gigapixel train` and `segment`, over a grid.
+
+    plan_grid.py --program build/bin/gigapixel --folder slides [--sizes 4096x8192 16000x64000] [--json result.json]
+
+Slides and masks are made in the folder where they are not there yet, and kept. Sizes, networks (the preset, and one of
+RGB with twice its channels), budgets with numbers of threads, and strategies: streamed with the pixels decoded, with the
+cache being filled and being full; whole where the image has at most 4 megapixels; segmentation with labels and with
+probabilities. Ends with 1 if an estimate is further than --tolerance from its peak.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BUDGETS = [("200M", 1), ("512M", 2), ("4G", 4)]
+WHOLE_PIXELS = 1 << 22
+
+
+def run(program, *arguments):
+    """The JSON that the program prints; None where it says that the budget is too small."""
+    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode != 0 and "memory limit" in done.stderr:
+        return None
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def make_slide(program, folder, size):
+    slide, mask = folder / f"{size}.tif", folder / f"{size}.mask.pyramid.tif"
+    if not slide.exists():
+        run(program, "synthesize", slide, "--size", size, "--quiet", "--json")
+    if not mask.exists():
+        run(program, "label", slide, "-o", mask, "--quiet", "--json")
+    return slide, mask
+
+
+def make_networks(folder):
+    """Name and file (or preset) of each."""
+    preset = json.loads((Path(__file__).parents[3] / "Modules/Network/networks/remedios2023.json").read_text())
+    wide = {**preset, "name": "wide", "input": {**preset["input"], "channels": 3}}
+    wide["layers"] = [
+        {**layer, "in": 3 if i == 0 else 2 * layer["in"], "out": layer["out"] * (1 if layer["name"] == "L7" else 2)}
+        for i, layer in enumerate(preset["layers"])
+    ]
+    (folder / "wide.json").write_text(json.dumps(wide))
+    return {"remedios2023": "remedios2023", "wide": folder / "wide.json"}
+
+
+def measure_training(program, scratch, slide, mask, network, memory, threads):
+    """Yields (what, result): decoded, filling the cache, from the cache, and whole for small images."""
+    cohort, cache = scratch / "cohort.csv", scratch / "cache"
+    cohort.write_text(f"slide,mask,split\n{slide},{mask},train\n")
+    shutil.rmtree(cache, ignore_errors=True)
+    width, height = map(int, slide.stem.split("x"))
+    # What does not fit leaves no model for the inference: streamed training comes last.
+    kinds = [("train whole", "whole", "none")] if width * height <= WHOLE_PIXELS else []
+    kinds += [("train", "streamed", "none"), ("train, filling the cache", "streamed", cache)]
+    kinds += [("train, from the cache", "streamed", cache)]
+    for what, strategy, pixels in kinds:
+        shutil.rmtree(scratch / "run", ignore_errors=True)
+        arguments = ["--cohort", cohort, "-o", scratch / "run", "--epochs", 1, "--network", network, "--cache", pixels]
+        limits = ["--strategy", strategy, "--memory", memory, "--threads", threads]
+        yield what, run(program, "train", *arguments, *limits, "--quiet", "--json")
+
+
+def measure_inference(program, scratch, slide, memory, threads):
+    for what, arguments in [("segment", []), ("segment, probability", ["--probability", scratch / "p.pyramid.tif"])]:
+        limits = ["--memory", memory, "--threads", threads]
+        outputs = ["-o", scratch / "o.pyramid.tif", *arguments, "--overwrite"]
+        model = scratch / "run" / "best.safetensors"
+        yield what, run(program, "segment", slide, "--model", model, *outputs, *limits, "--quiet", "--json")
+
+
+def measure(program, slide, mask, name, network):
+    rows = []
+    for memory, threads in BUDGETS:
+        with tempfile.TemporaryDirectory(dir=slide.parent) as folder:
+            scratch = Path(folder)
+            results = list(measure_training(program, scratch, slide, mask, network, memory, threads))
+            if (scratch / "run" / "best.safetensors").exists():
+                results += measure_inference(program, scratch, slide, memory, threads)
+        for what, result in results:
+            row = {"what": what, "size": slide.stem, "network": name, "budget": memory, "threads": threads}
+            if result is not None:
+                result = result.get("results", [result])[0] if isinstance(result, dict) else result[0]
+                row.update(estimate=result["estimatedPeakBytes"], peak=result["peakBytes"])
+            rows.append(row)
+            print_row(row)
+    return rows
+
+
+def print_row(row):
+    cells = [row["what"], row["size"], row["network"], row["budget"], row["threads"]]
+    if "peak" in row:
+        cells += [round(row["estimate"] / 1e6), round(row["peak"] / 1e6), f"{row['estimate'] / row['peak']:.2f}"]
+    else:
+        cells += ["refused", "", ""]
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, required=True, help="gigapixel")
+    parser.add_argument("--folder", type=Path, required=True, help="where slides are made and kept")
+    sizes = ["1024x1536", "4096x8192", "16000x8192"]
+    parser.add_argument("--sizes", nargs="+", default=sizes, help="of the slides, WIDTHxHEIGHT")
+    parser.add_argument("--tolerance", type=float, default=0.1)
+    parser.add_argument("--json", type=Path, help="write everything there")
+    options = parser.parse_args()
+    options.folder = options.folder.resolve()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    print("| what | size | network | budget | threads | estimate MB | peak MB | ratio |\n" + "| --- " * 8 + "|")
+    rows = []
+    for size in options.sizes:
+        slide, mask = make_slide(options.program, options.folder, size)
+        for name, network in make_networks(options.folder).items():
+            rows += measure(options.program, slide, mask, name, network)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    ratios = [row["estimate"] / row["peak"] for row in rows if "peak" in row]
+    outside = [ratio for ratio in ratios if abs(ratio - 1) > options.tolerance]
+    print(f"{len(ratios)} runs, estimate / peak {min(ratios):.2f} to {max(ratios):.2f}, {len(outside)} outside")
+    return 1 if outside else 0
+
+
+sys.exit(main())
