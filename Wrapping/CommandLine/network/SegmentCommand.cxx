@@ -139,7 +139,6 @@ std::string
 DescribeMaking(const Segmentation & segmentation, bool isProbability)
 {
   const auto &       region = segmentation.region;
-  const std::string  precision = segmentation.values.GetText("precision");
   const auto         join = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + ',' + std::to_string(b); };
   std::ostringstream threshold;
   threshold.imbue(std::locale::classic());
@@ -148,7 +147,6 @@ DescribeMaking(const Segmentation & segmentation, bool isProbability)
   const std::string precision = segmentation.values.GetText("precision");
   return "segment model=" + HashModel(segmentation.model) +
          (isProbability ? " probability" : " threshold=" + threshold.str()) +
-         (precision == "fp32" ? "" : " precision=" + precision) +
          (segmentation.values.Has("fill-holes") ? " holes filled" : "") +
          (precision == "fp32" ? "" : " precision=" + precision) +
          " level=" + std::to_string(segmentation.slide->GetLevel()) +
