@@ -59,7 +59,9 @@ protected:
     return CoreShare::Take(CoreShare::Sort(cores, folder), MakeLaunch(localRank, localRanks));
   }
 
-  const std::string folder{ testing::TempDir() + "two-sockets" };
+  /** Of each test its own, for they may run at the same time. */
+  const std::string folder{ testing::TempDir() + "two-sockets-" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() };
 };
 
 using Cores = std::vector<int>;
