@@ -478,8 +478,8 @@ Slide::ReadRegion(unsigned          plane,
   const std::uint64_t workers = std::min<std::uint64_t>(std::max(threads, 1u), columns * rows);
   const std::uint64_t share = (columns * rows + workers - 1) / workers;
   std::atomic<bool>   failed{ false };
-  // Each thread has a share of its own, and helps the others when it is done: with tiles taken in turn two threads, which
-  // then write side by side, were slower than one.
+  // Each thread has a share of its own, and helps the others when it is done: with tiles taken in turn two threads,
+  // which then write side by side, were slower than one.
   std::vector<std::atomic<std::uint64_t>> next(workers);
   const auto                              readShare = [&](std::uint64_t owner) {
     const std::uint64_t end = std::min((owner + 1) * share, columns * rows);
