@@ -3,6 +3,7 @@
 
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -153,14 +154,14 @@ def test_mpirun(ranks, reference, tmp_path):
     assert read(tmp_path / "run") == files
 
 
-TORCHRUN = os.environ.get("GIGAPIXEL_TORCHRUN") or shutil.which("torchrun")
+TORCHRUN = shlex.split(os.environ.get("GIGAPIXEL_TORCHRUN") or shutil.which("torchrun") or "")
 
 
 @pytest.mark.skipif(not TORCHRUN, reason="torchrun is not installed (PyPI: torch); GIGAPIXEL_TORCHRUN names it")
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=slow)])
 def test_torchrun(ranks, reference, tmp_path):
     images_per_step, files = reference
-    command = [TORCHRUN, "--standalone", "--no-python", "--nproc-per-node", str(ranks)]
+    command = [*TORCHRUN, "--standalone", "--no-python", "--nproc-per-node", str(ranks)]
     done = subprocess.run(
         [*command, PROGRAM, tmp_path / "run", "3", str(images_per_step)], env=CLEAN, capture_output=True, text=True
     )
