@@ -61,7 +61,7 @@ def test_program_help_and_version():
 
 
 def test_command_is_missing_or_unknown():
-    assert "needs a command" in wrong()
+    assert "command is missing" in wrong()
     assert "no command labell" in wrong("labell")
 
 

@@ -105,7 +105,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   }
   else
   {
-    throw UsageError("gigapixel plan needs a SLIDE, or --size WxH.");
+    throw UsageError("plan needs a SLIDE, or --size WxH.");
   }
   const auto network = NetworkDescription::Load(values.GetText("network"));
   LimitTileCache(GetBudget(values));

@@ -51,7 +51,7 @@ RefuseUnknownOption(const Command & command, const std::string & word)
       advice = " Did you mean " + argument.GetDisplayName() + '?';
     }
   }
-  throw UsageError("gigapixel " + command.name + " has no option " + word + '.' + advice);
+  throw UsageError(command.name + " has no option " + word + '.' + advice);
 }
 
 /** The option that a word names: "--memory" or "-o". */
@@ -147,7 +147,7 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
   }
   if (positional != positionals.end())
   {
-    throw UsageError("gigapixel " + command.name + " does not know what to do with \"" + *positional + "\".");
+    throw UsageError(command.name + " does not know what to do with \"" + *positional + "\".");
   }
   // Who asks for help need not have the rest right.
   if (!values.Has("help"))
@@ -179,7 +179,7 @@ ArgumentValues::CheckCompleteness() const
     {
       const std::string placeholder =
         argument.IsPositional() || argument.placeholder.empty() ? "" : ' ' + argument.placeholder;
-      throw UsageError("gigapixel " + command.name + " needs " + argument.GetDisplayName() + placeholder + '.');
+      throw UsageError(command.name + " needs " + argument.GetDisplayName() + placeholder + '.');
     }
     for (const Argument & other : command.arguments)
     {
@@ -199,7 +199,7 @@ ArgumentValues::GetArgument(const std::string & name) const
   {
     return *argument;
   }
-  throw std::logic_error("gigapixel " + m_Command->name + " has no argument " + name);
+  throw std::logic_error(m_Command->name + " has no argument " + name);
 }
 
 bool

@@ -59,7 +59,7 @@ RunWords(const std::vector<std::string> & words)
 {
   if (words.empty())
   {
-    throw UsageError("gigapixel needs a command.");
+    throw UsageError("A command is missing.");
   }
   const std::string & first = words.front();
   if (first == "--help" || first == "-h" || first == "help")
@@ -85,7 +85,7 @@ RunWords(const std::vector<std::string> & words)
     {
       names.push_back(known.name);
     }
-    throw UsageError("gigapixel has no command " + first + "; there are " + JoinWithOr(names) + '.');
+    throw UsageError("There is no command " + first + "; there are " + JoinWithOr(names) + '.');
   }
   return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr);
 }
