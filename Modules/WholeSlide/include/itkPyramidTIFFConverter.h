@@ -23,11 +23,11 @@ namespace itk
  *
  * Levels are copied, tile by tile and byte by byte, without decoding anything, as long as their tiles are those of the
  * pyramid: an Aperio or generic TIFF of 8 bit or one, of a codec that all readers know (JPEG, WebP, deflate, LZW, zstd,
- * PackBits, none; not JPEG 2000), no tile missing, and a region that begins and ends at tiles of the level, or at the
- * slide's edge, no colors converted. Comments and application segments of JPEG tiles are left out, which changes no
- * pixel. Levels below the last one that is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and
- * compressed by the same codec. If not even the first level can be copied, it is decoded and compressed as the ImageIO
- * says.
+ * PackBits, none; not JPEG 2000, which OpenSlide 3.4 and 4.0 open only in files that say to be Aperio's), no tile
+ * missing, and a region that begins and ends at tiles of the level, or at the slide's edge, no colors converted.
+ * Comments and application segments of JPEG tiles are left out, which changes no pixel. Levels below the last one that
+ * is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same codec. If not
+ * even the first level can be copied, it is decoded and compressed as the ImageIO says.
  *
  * What the pyramid says of itself: resolution (of the level that it begins with), place in the slide, objective power
  * (scaled likewise), vendor, color profile, classes of labels. By default nothing else: label, macro and thumbnail

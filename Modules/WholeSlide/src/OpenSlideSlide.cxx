@@ -14,9 +14,17 @@ namespace gigapixel
 namespace
 {
 
-/** Pixels a side, about, of the tiles that OpenSlide is asked for: large enough that what a call costs does not matter,
- * small enough (4 MB) for the cache. Multiples of the file's own tiles, so that none is decoded for two of ours. */
-constexpr std::int64_t preferredTile = 1024;
+/** Pixels a side, about, of the tiles that OpenSlide is asked for: whole tiles of the file, so that none is decoded for
+ * two of ours, and no more than stays near the core (256 KB) until its pixels are copied. Larger ones cost more, and so
+ * did a handle for each thread: OpenSlide holds no lock while it decodes, and every handle has a cache of its own. */
+constexpr std::int64_t preferredTile = 256;
+
+/** Where the file has no grid of tiles that OpenSlide would tell (they overlap, or lie anywhere): what lies across an
+ * edge of ours is decoded for both, so there are to be few edges. */
+constexpr std::int64_t tileWithoutGrid = 1024;
+
+/** Larger tiles are asked for in parts. */
+constexpr std::int64_t largestTile = 4096;
 
 std::map<std::string, std::string>
 CopyProperties(openslide_t * handle)
@@ -68,11 +76,38 @@ std::uint32_t
 GetTileSide(double stored)
 {
   const auto side = static_cast<std::int64_t>(stored);
-  if (side <= 0 || side > preferredTile)
+  if (side <= 0 || side > largestTile)
   {
-    return preferredTile;
+    return tileWithoutGrid;
   }
-  return static_cast<std::uint32_t>(preferredTile / side * side);
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(preferredTile / side, 1) * side);
+}
+
+/** Pixels of one row as OpenSlide gives them, colors multiplied by alpha already, over the background. */
+void
+Composite(const std::uint32_t * argb,
+          std::uint64_t         width,
+          const unsigned char * background,
+          unsigned              channels,
+          unsigned char *       out)
+{
+  for (std::uint64_t x = 0; x < width; ++x, out += channels)
+  {
+    unsigned       rgb[] = { argb[x] >> 16 & 255, argb[x] >> 8 & 255, argb[x] & 255 };
+    const unsigned hidden = 255 - (argb[x] >> 24);
+    for (unsigned i = 0; hidden != 0 && i < 3; ++i)
+    {
+      rgb[i] = std::min(255u, rgb[i] + (hidden * background[i] + 127) / 255);
+    }
+    if (channels == 1)
+    {
+      out[0] = LumaFromRGB(rgb[0], rgb[1], rgb[2]);
+      continue;
+    }
+    out[0] = static_cast<unsigned char>(rgb[0]);
+    out[1] = static_cast<unsigned char>(rgb[1]);
+    out[2] = static_cast<unsigned char>(rgb[2]);
+  }
 }
 
 } // namespace
@@ -276,28 +311,11 @@ OpenSlideSlide::DecodeTile(unsigned                           plane,
   }
   for (std::uint64_t y = 0; y < height; ++y)
   {
-    unsigned char * to = out.data + y * out.stride;
-    for (std::uint64_t x = 0; x < width; ++x, to += out.channels)
+    const std::uint32_t * const row = argb.get() + y * width;
+    Composite(row, width, m_Background.data(), out.channels, out.data + y * out.stride);
+    for (std::uint64_t x = 0; scanned != nullptr && x < width; ++x)
     {
-      const std::uint32_t pixel = argb[y * width + x];
-      const unsigned      hidden = 255 - (pixel >> 24);
-      if (scanned != nullptr)
-      {
-        (*scanned)[y * of.tileWidth + x] = hidden == 255 ? 0 : 255;
-      }
-      unsigned rgb[3];
-      for (unsigned i = 0; i < 3; ++i)
-      {
-        // OpenSlide's colors are multiplied by alpha already.
-        const unsigned color = pixel >> (16 - 8 * i) & 255;
-        rgb[i] = hidden == 0 ? color : std::min(255u, color + (hidden * m_Background[i] + 127) / 255);
-      }
-      if (out.channels == 1)
-      {
-        to[0] = LumaFromRGB(rgb[0], rgb[1], rgb[2]);
-        continue;
-      }
-      std::copy(rgb, rgb + 3, to);
+      (*scanned)[y * of.tileWidth + x] = row[x] >> 24 == 0 ? 0 : 255;
     }
   }
 }

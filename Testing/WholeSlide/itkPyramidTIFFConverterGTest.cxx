@@ -1,0 +1,39 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// What is not copied: the command's tests compare what is.
+#include "ReaderTesting.h"
+
+#include "itkPyramidTIFFConverter.h"
+
+#include <memory>
+
+#include <gtest/gtest.h>
+#include <openslide.h>
+
+using namespace gigapixel_test;
+
+// OpenSlide opens JPEG 2000 only in files that say to be Aperio's, which a pyramid is not: its tiles are compressed
+// again. Deflate, so that pixels are those of the slide to the last bit.
+TEST(PyramidTIFFConverter, MakesOfJPEG2000WhatOpenSlideOpens)
+{
+  const std::string path = TemporaryFile("jpeg2000.svs");
+  WriteJPEG2000(path,
+                MakePicture(300, 200, 3, 5),
+                128,
+                33005,
+                PHOTOMETRIC_RGB,
+                false,
+                "Aperio Image Library v1\n300x200 (128x128) J2K|AppMag = 40|MPP = 0.25");
+  const auto out = itk::PyramidTIFFImageIO::New();
+  out->SetFileName(TemporaryFile("jpeg2000.pyramid.tif"));
+  const auto converter = itk::PyramidTIFFConverter::New();
+  const auto slide = OpenSlideFile(path);
+  converter->SetSlide(slide);
+  converter->SetImageIO(out);
+  converter->Update();
+  EXPECT_EQ(converter->GetNumberOfCopiedTiles(), 0u);
+  EXPECT_TRUE(ReadLevel(*OpenSlideFile(out->GetFileName()), 0, 3) == MakePicture(300, 200, 3, 5));
+  const std::unique_ptr<openslide_t, void (*)(openslide_t *)> opened(openslide_open(out->GetFileName()),
+                                                                     openslide_close);
+  ASSERT_NE(opened, nullptr);
+  EXPECT_EQ(openslide_get_error(opened.get()), nullptr);
+}
