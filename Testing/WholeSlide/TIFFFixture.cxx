@@ -124,6 +124,10 @@ WriteLevel(TIFF * file, const PyramidOptions & options, unsigned level)
   {
     TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, options.description.c_str());
   }
+  if (!options.xml.empty() && level == 0)
+  {
+    TIFFSetField(file, TIFFTAG_XMLPACKET, static_cast<std::uint32_t>(options.xml.size()), options.xml.data());
+  }
   if (!options.software.empty())
   {
     TIFFSetField(file, TIFFTAG_SOFTWARE, options.software.c_str());
@@ -208,7 +212,8 @@ MakePicture(std::uint32_t width, std::uint32_t height, unsigned channels, unsign
 void
 WritePyramid(const std::string & path, const PyramidOptions & options)
 {
-  const std::string mode = std::string("w") + (options.big ? "8" : "4") + (options.bigEndian ? "b" : "l");
+  const std::string mode =
+    std::string(options.append ? "a" : "w") + (options.big ? "8" : "4") + (options.bigEndian ? "b" : "l");
   const TIFFPointer file(TIFFOpen(path.c_str(), mode.c_str()));
   if (!file)
   {

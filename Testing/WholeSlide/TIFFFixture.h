@@ -50,7 +50,9 @@ struct PyramidOptions
   double        pixelsPerCentimeter = 20000.0; // 0.5 micrometers
   std::string   description;
   std::string   software;
-  std::string   colorProfile; // ICC, of level 0
+  std::string   colorProfile;   // ICC, of level 0
+  std::string   xml;            // XMP packet of level 0
+  bool          append = false; // to the pages that the file has
 };
 
 /** Writes level k as MakePicture(width >> k, ..., seed k). */

@@ -24,9 +24,9 @@ namespace itk
  * \brief Reads whole-slide images, region by region, at any level of their pyramid.
  *
  * Aperio SVS and tiled (Big)TIFF are read by decoding their tiles directly (JPEG, JPEG 2000, deflate, LZW, zstd, WebP,
- * PackBits, none), Philips TIFF among them, as are Hamamatsu NDPI and DICOM whole-slide images (the files of a series
- * that lie in one folder; any of them is named); everything else that OpenSlide opens is read through OpenSlide.
- * GetDecoder() says which it was.
+ * PackBits, none), Philips TIFF among them and Ventana TIFF and BIF whose tiles do not overlap, as are Hamamatsu NDPI
+ * and DICOM whole-slide images (the files of a series that lie in one folder; any of them is named); everything else
+ * that OpenSlide opens is read through OpenSlide. GetDecoder() says which it was.
  *
  * What comes out:
  * - two dimensions; RGB or one component of unsigned char; what is stored otherwise comes as it is: 16 bit and float

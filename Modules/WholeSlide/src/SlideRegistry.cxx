@@ -62,7 +62,7 @@ OpenTIFF(const std::string & path)
   {
     damage = error.what(); // or a vendor's own dialect: Hamamatsu stretches TIFF beyond 4 GiB
   }
-  const std::string vendor = layout && layout->IsAperio() ? "aperio" : DetectOpenSlideVendor(path);
+  const std::string vendor = layout && layout->GetVendor() == "aperio" ? "aperio" : DetectOpenSlideVendor(path);
   if (vendor == "hamamatsu")
   {
     try
@@ -73,8 +73,8 @@ OpenTIFF(const std::string & path)
     catch (const std::runtime_error &)
     {} // older kinds of it, which OpenSlide knows
   }
-  const bool isPhilips = vendor == "philips" && layout && layout->IsPhilips();
-  if (!IsPlainVendor(vendor) && !isPhilips)
+  const bool isKnown = IsPlainVendor(vendor) || (layout && layout->GetVendor() == vendor);
+  if (!isKnown)
   {
     return std::make_unique<OpenSlideSlide>(path);
   }
@@ -99,7 +99,7 @@ OpenTIFF(const std::string & path)
     }
     catch (const std::runtime_error &)
     {
-      if (!isPhilips)
+      if (IsPlainVendor(vendor))
       {
         throw;
       }
@@ -209,7 +209,7 @@ Slide::IsClaimed(const std::string & path) noexcept
     try
     {
       const TIFFLayout layout(path);
-      if (layout.IsAperio() || layout.IsTiledPyramid())
+      if (layout.GetVendor() == "aperio" || layout.IsTiledPyramid())
       {
         return true;
       }

@@ -78,6 +78,7 @@ enum class TIFFTag : std::uint16_t
   SampleFormat = 339,
   JPEGTables = 347,
   YCbCrSubSampling = 530,
+  XMLPacket = 700,
   Copyright = 33432,
   ICCProfile = 34675,
   ImageDepth = 32997

@@ -65,6 +65,39 @@ HasColorChannels(const TIFFPage & page)
          (photometric == TIFFPhotometric::YCbCr && coded && !page.separatePlanes);
 }
 
+/** Of Ventana's level 0: whether it is one scanned area from the corner on, of tiles that do not overlap. Where others'
+ * tiles belong is for OpenSlide to find out. */
+bool
+HasTilesSideBySide(const TIFFPage & page)
+{
+  const std::string xml = page.GetText(TIFFTag::XMLPacket);
+  const std::string area = "<ImageInfo ";
+  const std::string joint = "<TileJointInfo ";
+  const std::size_t only = xml.find(area);
+  const auto        isZero = [](const std::string & text, const char * name) {
+    const std::string number = GetXMLAttribute(text, name);
+    return !number.empty() && number.find_first_not_of("0.") == std::string::npos;
+  };
+  if (xml.empty())
+  {
+    return page.tiled; // Ventana's TIFF, which has neither areas nor overlaps
+  }
+  if (!page.tiled || only == std::string::npos || only != xml.rfind(area) || !isZero(xml, "Pos-X") ||
+      !isZero(xml, "Pos-Y") || !isZero(xml, "OriginX") || !isZero(xml, "OriginY"))
+  {
+    return false;
+  }
+  for (std::size_t at = xml.find(joint); at != std::string::npos; at = xml.find(joint, at + 1))
+  {
+    const std::string element = xml.substr(at, xml.find('>', at) - at);
+    if (!isZero(element, "OverlapX") || !isZero(element, "OverlapY"))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 } // namespace
 
 std::string
@@ -174,16 +207,22 @@ TIFFLayout::TIFFLayout(const std::string & path)
   : m_File(new TIFFFile(path))
 {
   ReadPages();
-  m_Aperio = m_Pages.front()->tiled && m_Pages.front()->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
-  m_Philips = m_Pages.front()->tiled && m_Pages.front()->GetText(TIFFTag::Software).rfind("Philips", 0) == 0 &&
-              m_Pages.front()->GetText(TIFFTag::ImageDescription).find("DPUfsImport") != std::string::npos;
-  if (m_Aperio)
+  const TIFFPage &  first = *m_Pages.front();
+  const std::string description = first.GetText(TIFFTag::ImageDescription);
+  if (first.tiled && description.rfind("Aperio", 0) == 0)
   {
+    m_Vendor = "aperio";
     SortOutAperio();
   }
-  else if (m_Philips)
+  else if (first.tiled && first.GetText(TIFFTag::Software).rfind("Philips", 0) == 0 &&
+           description.find("DPUfsImport") != std::string::npos)
   {
+    m_Vendor = "philips";
     SortOutPhilips();
+  }
+  else if (SortOutVentana())
+  {
+    m_Vendor = "ventana";
   }
   else if (!SortOutChannels())
   {
@@ -364,6 +403,33 @@ TIFFLayout::SortOutPhilips()
   {
     throw std::runtime_error("its pictures stand in its XML");
   }
+}
+
+/** Ventana's TIFF, and its BIF where tiles lie side by side. Pages say what they are in their descriptions. */
+bool
+TIFFLayout::SortOutVentana()
+{
+  if (m_Pages.front()->GetText(TIFFTag::XMLPacket).find("<iScan") == std::string::npos)
+  {
+    return false;
+  }
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < m_Pages.size(); ++i)
+  {
+    const bool isLevel = m_Pages[i]->GetText(TIFFTag::ImageDescription).find("level=") != std::string::npos;
+    (isLevel ? m_Levels : others).push_back(i);
+  }
+  if (m_Levels.empty() || !HasTilesSideBySide(*m_Pages[m_Levels.front()]))
+  {
+    m_Levels.clear();
+    return false;
+  }
+  for (const std::size_t page : others)
+  {
+    const std::string name = GetUsualName(*m_Pages[page]);
+    AddAssociated(name == "label" ? "macro" : name, page); // it shows the whole glass
+  }
+  return true;
 }
 
 bool

@@ -73,17 +73,12 @@ public:
   /** Throws std::runtime_error, in a few words, where the page tables are damaged. */
   explicit TIFFLayout(const std::string & path);
 
-  bool
-  IsAperio() const
+  /** In OpenSlide's words: "aperio"; "philips" or "ventana", whose XML says how large levels really are; or empty: a
+   * TIFF that says all in its tags. */
+  const std::string &
+  GetVendor() const
   {
-    return m_Aperio;
-  }
-
-  /** Philips' TIFF: its levels are filled up to whole tiles; how large they really are stands in its XML. */
-  bool
-  IsPhilips() const
-  {
-    return m_Philips;
+    return m_Vendor;
   }
 
   /** Whether itk::WholeSlideImageIO takes the file unasked, if it is no vendor's slide. */
@@ -127,6 +122,7 @@ private:
   void                     ReadPages();
   void                     SortOutAperio();
   void                     SortOutPhilips();
+  bool                     SortOutVentana();
   void                     SortOutPages();
   bool                     SortOutChannels();
   std::vector<std::size_t> ReadChildren(std::size_t page);
@@ -135,13 +131,12 @@ private:
 
   std::unique_ptr<TIFFFile>              m_File;
   std::vector<std::unique_ptr<TIFFPage>> m_Pages;
+  std::string                            m_Vendor;
   std::vector<std::size_t>               m_Levels;
   std::vector<std::vector<std::size_t>>  m_FurtherChannels; // one list per level
   std::vector<std::string>               m_ChannelNames;
   std::vector<Associated>                m_Associated;
   std::size_t                            m_MainPages{ 0 }; // the others are children of these
-  bool                                   m_Aperio{ false };
-  bool                                   m_Philips{ false };
   bool                                   m_HasOtherPages{ false };
 };
 

@@ -58,11 +58,9 @@ GetMicrons(const TIFFPage & page, TIFFTag tag)
 void
 TIFFSlide::FillProperties()
 {
-  const TIFFPage & base = *m_Sources.front().page;
-  m_Properties.emplace("openslide.vendor",
-                       m_Layout->IsAperio()    ? "aperio"
-                       : m_Layout->IsPhilips() ? "philips"
-                                               : "generic-tiff");
+  const TIFFPage &    base = *m_Sources.front().page;
+  const std::string & vendor = m_Layout->GetVendor();
+  m_Properties.emplace("openslide.vendor", vendor.empty() ? "generic-tiff" : vendor);
   const struct
   {
     TIFFTag      tag;
@@ -109,13 +107,13 @@ TIFFSlide::FillProperties()
   }
   double x = GetMicrons(base, TIFFTag::XResolution);
   double y = GetMicrons(base, TIFFTag::YResolution);
-  if (m_Layout->IsAperio())
+  if (vendor == "aperio")
   {
     FillAperioProperties(base.GetText(TIFFTag::ImageDescription));
     const auto mpp = m_Properties.find("aperio.MPP");
     x = y = mpp == m_Properties.end() ? 0.0 : ToNumber(mpp->second);
   }
-  if (m_Layout->IsPhilips())
+  if (vendor == "philips" || vendor == "ventana")
   {
     x = ToNumber(m_Properties["openslide.mpp-x"]);
     y = ToNumber(m_Properties["openslide.mpp-y"]);

@@ -5,6 +5,7 @@
 #include "PyramidDescription.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -108,9 +109,9 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
     }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
-  if (m_Layout->IsPhilips())
+  if (m_Layout->GetVendor() == "philips" || m_Layout->GetVendor() == "ventana")
   {
-    SetPhilipsSizes();
+    SetStatedSizes();
   }
   SetDownsamples();
   AddReducedLevels();
@@ -175,30 +176,35 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
 
 /** Makes levels as large as OpenSlide says, and leaves out the tiles that are beyond. */
 void
-TIFFSlide::SetPhilipsSizes()
+TIFFSlide::SetStatedSizes()
 {
   m_Properties = ReadOpenSlideProperties(m_Path);
   for (unsigned level = 0; level < m_NumberOfLevels; ++level)
   {
     SlidePlane &           plane = m_Planes[level];
     const std::uint64_t    storedAcross = plane.GetTilesAcross();
-    std::array<double, 2>  sides{};
-    const std::string      name = "openslide.level[" + std::to_string(level) + "].";
-    constexpr const char * words[] = { "width", "height" };
     const TIFFPage::Pieces stored = std::move(m_Sources[level].pieces);
     TIFFPage::Pieces       pieces;
-    for (std::size_t i = 0; i < 2; ++i)
-    {
-      const auto found = m_Properties.find(name + words[i]);
-      sides[i] = found == m_Properties.end() ? 0.0 : std::strtod(found->second.c_str(), nullptr);
-    }
-    if (!(sides[0] >= 1.0) || !(sides[1] >= 1.0) || sides[0] > static_cast<double>(plane.width) ||
-        sides[1] > static_cast<double>(plane.height))
+    const auto             getNumber = [&](const char * word) {
+      const auto found = m_Properties.find("openslide.level[" + std::to_string(level) + "]." + word);
+      return found == m_Properties.end() ? 0.0 : std::strtod(found->second.c_str(), nullptr);
+    };
+    const double width = getNumber("width");
+    const double height = getNumber("height");
+    const double downsample = getNumber("downsample");
+    if (!(width >= 1.0) || !(height >= 1.0) || width > static_cast<double>(plane.width) ||
+        height > static_cast<double>(plane.height))
     {
       throw std::runtime_error("the sizes of its levels are not known");
     }
-    plane.width = static_cast<std::uint64_t>(sides[0]);
-    plane.height = static_cast<std::uint64_t>(sides[1]);
+    // Of Ventana's, OpenSlide puts the parts that show a tile of level 0 each to a place of their own.
+    if (m_Layout->GetVendor() == "ventana" &&
+        (std::fmod(plane.tileWidth, downsample) != 0.0 || std::fmod(plane.tileHeight, downsample) != 0.0))
+    {
+      throw std::runtime_error("the tiles of its levels are not made of whole pixels");
+    }
+    plane.width = static_cast<std::uint64_t>(width);
+    plane.height = static_cast<std::uint64_t>(height);
     for (std::uint64_t tile = 0; tile < plane.GetTilesAcross() * plane.GetTilesDown(); ++tile)
     {
       const std::uint64_t at = tile / plane.GetTilesAcross() * storedAcross + tile % plane.GetTilesAcross();

@@ -8,7 +8,9 @@
 namespace gigapixel
 {
 
-/** Aperio SVS, Philips TIFF and other TIFFs whose tiles (or strips) we decode ourselves. */
+/** Aperio SVS, Philips TIFF, Ventana TIFF (and BIF without overlaps), and other TIFFs whose tiles (or strips) we decode
+ * ourselves.
+ */
 class TIFFSlide : public Slide
 {
 public:
@@ -50,7 +52,7 @@ private:
   Source      MakeSource(std::size_t page) const;
   void        AddPlane(std::size_t page, std::string name);
   void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
-  void        SetPhilipsSizes();
+  void        SetStatedSizes();
   void        FillProperties();
   void        FillAperioProperties(const std::string & description);
   void        FillLevelProperties();
