@@ -47,14 +47,59 @@ def slides(tmp_path_factory):
     return folder
 
 
-def test_label_deals_slides_to_ranks(slides, tmp_path):
-    run("label", slides, "-o", tmp_path / "alone/")
-    outputs = run_ranks(2, "label", slides, "-o", tmp_path / "ranks/", "--json")
-    assert [len(json.loads(output)) for output in outputs] == [2, 1]
+def test_label_deals_slides_to_ranks(slides, tmp_path, network):
+    for form in ("--json", "--quiet"):  # for programs, for people
+        alone = run("label", slides, "-o", tmp_path / "alone/", form, "--overwrite").out
+        outputs = run_ranks(2, "label", slides, "-o", tmp_path / "ranks/", form, "--overwrite")
+        assert outputs == [alone.replace(str(tmp_path / "alone"), str(tmp_path / "ranks")), ""]
     names = sorted(path.name for path in (tmp_path / "alone").iterdir())
     assert len(names) == 3
     for name in names:
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+def test_segment_and_info_deal_slides_to_ranks(slides, tmp_path, network):
+    arguments = ["segment", slides, "--model", "tissue", "--json", "-o"]
+    alone = json.loads(run(*arguments, tmp_path / "alone/").out)
+    outputs = run_ranks(3, *arguments, tmp_path / "ranks/")
+    assert outputs[1:] == ["", ""]
+    together = json.loads(outputs[0])
+    for own, other in zip(alone, together):
+        assert {key for key in own if own[key] != other[key]} <= {"mask", "estimatedPeakBytes", "peakBytes", "cpuSeconds"}
+        assert open(own["mask"], "rb").read() == open(other["mask"], "rb").read()
+    assert len(together) == len(alone) == 3
+    assert run_ranks(2, "info", slides, "--json") == [run("info", slides, "--json").out, ""]
+
+
+def test_a_dealt_slide_that_fails_stops_no_other(slides, tmp_path, network):
+    """Of three ranks the second one fails. All say so by their exit code, rank 0 by a sentence and in the list."""
+    damaged = tmp_path / "damaged.svs"
+    damaged.write_bytes(b"no slide")
+    files = [slides / "0.tif", damaged, slides / "2.tif"]
+    processes = start_ranks(range(3), ["label", *files, "-o", tmp_path / "masks/", "--json"], WORLD_SIZE="3")
+    outputs = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [1, 1, 1], outputs
+    results = json.loads(outputs[0][0])
+    assert [result["slide"] for result in results] == [str(file) for file in files]
+    assert ["error" in result for result in results] == [False, True, False]
+    assert str(damaged) in outputs[0][1] and "1 of 3 slides failed" in outputs[0][1]
+    assert outputs[1:] == [("", "")] * 2
+    assert sorted(path.name for path in (tmp_path / "masks").iterdir()) == ["0.pyramid.tif", "2.pyramid.tif"]
+
+
+def test_a_rank_that_dies_with_its_slides_is_named(tall_slide, tmp_path, network):
+    folder, masks = tmp_path / "slides", tmp_path / "masks"
+    folder.mkdir()
+    for number in range(20):
+        (folder / f"{number:02}.tif").symlink_to(tall_slide)
+    processes = start_ranks([0, 1], ["label", folder, "-o", f"{masks}/", "--quiet"], WORLD_SIZE="2")
+    while not (masks / "01.pyramid.tif").exists():
+        assert processes[1].poll() is None, processes[1].communicate()
+        time.sleep(0.001)
+    processes[1].kill()
+    processes[1].communicate()
+    (sentence,) = fail_in_ranks(processes[:1])
+    assert f"rank 1 on {os.uname().nodename} died" in sentence
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -119,6 +120,9 @@ public:
 
   /** \param fraction 0..1 of the work done; \param note short words shown behind (losses, for instance) */
   void Update(double fraction, const std::string & note = {});
+
+  /** From now on each Update() in this process calls the witness first, which may throw to end the work; null: none. */
+  static void SetWitness(std::function<void()> witness);
 
   /** A line of its own that stays, above the progress. */
   void Interject(const std::string & sentence);

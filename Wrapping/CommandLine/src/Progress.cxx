@@ -23,7 +23,19 @@ IsTerminal()
   const char * kind = std::getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && kind && std::string(kind) != "dumb";
 }
+std::function<void()> &
+Witness()
+{
+  static std::function<void()> witness;
+  return witness;
+}
 } // namespace
+
+void
+Progress::SetWitness(std::function<void()> witness)
+{
+  Witness() = std::move(witness);
+}
 
 Progress::Progress(const Session & session, std::string title, double pixels)
   : m_Title(std::move(title))
@@ -63,6 +75,10 @@ Progress::Compose(double fraction, Clock::time_point now, const std::string & no
 void
 Progress::Update(double fraction, const std::string & note)
 {
+  if (Witness())
+  {
+    Witness()();
+  }
   const std::lock_guard<std::mutex> lock(m_Mutex);
   if (!m_Shown || m_Finished)
   {

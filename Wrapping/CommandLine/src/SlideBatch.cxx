@@ -166,6 +166,176 @@ DescribeFailure()
     return error.what();
   }
 }
+/** What became of one slide. */
+struct Outcome
+{
+  nlohmann::ordered_json result;
+  std::string            text;
+  std::string            failure; ///< empty: none
+};
+
+using SlideWork = std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)>;
+
+Outcome
+WorkOn(const SlideTask & task, const SlideWork & work)
+{
+  Outcome outcome;
+  try
+  {
+    outcome.result = work(task, outcome.text);
+  }
+  catch (const Interrupted &)
+  {
+    throw;
+  }
+  catch (const Ranks::Stopped &)
+  {
+    throw;
+  }
+  catch (...)
+  {
+    ThrowIfInterrupted();
+    const std::string failure = DescribeFailure();
+    const bool        namesSlide = failure.find(task.slide) != std::string::npos;
+    outcome.failure = namesSlide ? failure : task.slide + ": " + failure;
+    outcome.result = { { "slide", task.slide }, { "error", outcome.failure } };
+  }
+  return outcome;
+}
+
+/** All outcomes for rank 0, in the order of the slides; the others keep their own. */
+std::vector<Outcome>
+Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
+{
+  if (ranks.GetRank() > 0)
+  {
+    auto list = nlohmann::ordered_json::array();
+    for (const Outcome & outcome : own)
+    {
+      list.push_back({ outcome.result, outcome.text, outcome.failure });
+    }
+    const std::vector<std::uint8_t> bytes = nlohmann::ordered_json::to_cbor(list);
+    const std::uint64_t             size = bytes.size();
+    ranks.Send(0, &size, sizeof(size));
+    ranks.Send(0, bytes.data(), bytes.size());
+    return own;
+  }
+  const auto           number = static_cast<std::size_t>(ranks.GetNumberOfRanks());
+  std::vector<Outcome> all(slides);
+  for (std::size_t i = 0; i < own.size(); ++i)
+  {
+    all[i * number] = std::move(own[i]);
+  }
+  for (std::size_t rank = 1; rank < number; ++rank)
+  {
+    std::uint64_t size = 0;
+    ranks.Receive(static_cast<int>(rank), &size, sizeof(size));
+    std::vector<std::uint8_t> bytes(size);
+    ranks.Receive(static_cast<int>(rank), bytes.data(), size);
+    std::size_t place = rank;
+    for (const auto & entry : nlohmann::ordered_json::from_cbor(bytes))
+    {
+      all.at(place) = { entry[0], entry[1], entry[2] };
+      place += number;
+    }
+  }
+  return all;
+}
+
+void
+Report(const Session & session, const std::vector<Outcome> & outcomes, bool asList)
+{
+  std::string text;
+  auto        results = nlohmann::ordered_json::array();
+  int         failures = 0;
+  for (const Outcome & outcome : outcomes)
+  {
+    results.push_back(outcome.result);
+    text += outcome.text;
+    failures += outcome.failure.empty() ? 0 : 1;
+  }
+  if (asList || failures == 0)
+  {
+    const auto & shown = asList ? results : results.front();
+    session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+  for (const Outcome & outcome : outcomes)
+  {
+    if (!outcome.failure.empty())
+    {
+      session.Warn("gigapixel: " + outcome.failure);
+    }
+  }
+  if (failures > 0 && outcomes.size() > 1)
+  {
+    session.Warn("gigapixel: " + std::to_string(failures) + " of " + std::to_string(outcomes.size()) +
+                 " slides failed.");
+  }
+}
+
+/** The rank's share of the slides, whose progress shows the others that it is alive. */
+std::vector<Outcome>
+DoShare(const std::vector<SlideTask> & tasks, const SlideWork & work, Ranks & ranks)
+{
+  struct Witness
+  {
+    explicit Witness(Ranks & ranks)
+    {
+      Progress::SetWitness([&ranks] { ranks.ReportProgress(); });
+    }
+    ~Witness() { Progress::SetWitness({}); }
+  } witness(ranks);
+  std::vector<Outcome> outcomes;
+  for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
+  {
+    ThrowIfInterrupted();
+    ranks.ReportProgress();
+    outcomes.push_back(WorkOn(tasks[i], work));
+  }
+  return outcomes;
+}
+
+/** As RunBatch() says. */
+int
+DealSlides(const Session &                session,
+           const std::vector<SlideTask> & tasks,
+           bool                           asList,
+           const SlideWork &              work,
+           Ranks &                        ranks)
+{
+  try
+  {
+    std::string list;
+    for (const SlideTask & task : tasks)
+    {
+      list += task.slide + '\n' + task.output + '\n';
+    }
+    ranks.CheckSame(list);
+    const auto outcomes = Gather(DoShare(tasks, work, ranks), tasks.size(), ranks);
+    bool       failed =
+      std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.empty(); });
+    ranks.Broadcast(0, &failed, sizeof(failed));
+    if (ranks.GetRank() == 0)
+    {
+      Report(session, outcomes, asList);
+    }
+    return failed ? Failure : Success;
+  }
+  catch (const Ranks::Stopped &)
+  {
+    throw Interrupted();
+  }
+  catch (const Interrupted &)
+  {
+    ranks.Stop();
+    throw;
+  }
+  catch (const std::exception & error)
+  {
+    ranks.Fail(error.what());
+    throw;
+  }
+}
 } // namespace
 
 bool
@@ -238,50 +408,9 @@ int
 RunBatch(const Session &                                                                      session,
          const std::vector<SlideTask> &                                                       tasks,
          bool                                                                                 asList,
-         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
-         const Launch &                                                                       launch)
+         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
 {
-  auto                     results = nlohmann::ordered_json::array();
-  std::vector<std::string> failures;
-  std::string              text;
-  for (std::size_t i = launch.rank; i < tasks.size(); i += launch.ranks)
-  {
-    const SlideTask & task = tasks[i];
-    ThrowIfInterrupted();
-    try
-    {
-      results.push_back(work(task, text));
-    }
-    catch (const Interrupted &)
-    {
-      throw;
-    }
-    catch (...)
-    {
-      ThrowIfInterrupted();
-      const std::string failure = DescribeFailure();
-      const bool        namesSlide = failure.find(task.slide) != std::string::npos;
-      failures.push_back(namesSlide ? failure : task.slide + ": " + failure);
-      results.push_back({ { "slide", task.slide }, { "error", failures.back() } });
-    }
-  }
-  const bool nothingToShow = failures.size() == results.size();
-  if (!nothingToShow || (asList && launch.rank == 0))
-  {
-    session.PrintResult(text,
-                        asList ? results.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-                               : results.front().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  }
-  for (const std::string & failure : failures)
-  {
-    session.Warn("gigapixel: " + failure);
-  }
-  if (!failures.empty() && tasks.size() > 1)
-  {
-    session.Warn("gigapixel: " + std::to_string(failures.size()) + " of " + std::to_string(tasks.size()) +
-                 " slides failed.");
-  }
-  return failures.empty() ? Success : Failure;
+  return DealSlides(session, tasks, asList, work, *JoinRanks(Launch::Find()));
 }
 
 int
@@ -291,14 +420,19 @@ RunSharedBatch(
   bool                           asList,
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
 {
-  const Launch launch = Launch::Find();
-  const bool   together = tasks.size() < static_cast<std::size_t>(launch.ranks);
-  const auto   ranks = JoinRanks(together ? launch : Launch());
-  bool         ended = false;
-  const auto   share = [&](const SlideTask & task, std::string & text) {
+  const auto ranks = JoinRanks(Launch::Find());
+  const auto alone = std::make_shared<Ranks>();
+  if (tasks.size() >= static_cast<std::size_t>(ranks->GetNumberOfRanks()))
+  {
+    const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
+    return DealSlides(session, tasks, asList, workAlone, *ranks);
+  }
+  bool       ended = false;
+  const auto share = [&](const SlideTask & task, std::string & text) {
     if (ended)
     {
-      throw std::runtime_error("Not begun, since the job of " + std::to_string(launch.ranks) + " ranks had ended.");
+      throw std::runtime_error("Not begun, since the job of " + std::to_string(ranks->GetNumberOfRanks()) +
+                               " ranks had ended.");
     }
     try
     {
@@ -313,7 +447,7 @@ RunSharedBatch(
     }
     catch (...)
     {
-      ended = together;
+      ended = true;
       if (IsInterruptionRequested())
       {
         ranks->Stop();
@@ -326,7 +460,7 @@ RunSharedBatch(
   };
   if (ranks->GetRank() == 0)
   {
-    return RunBatch(session, tasks, asList, share, together ? Launch() : launch);
+    return DealSlides(session, tasks, asList, share, *alone);
   }
   std::string ignored;
   std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

@@ -4,7 +4,6 @@
 
 #include "gigapixelProgram.h"
 
-#include "gigapixelLaunch.h"
 #include "gigapixelRanks.h"
 
 #include <functional>
@@ -42,15 +41,15 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vect
                                                                  const std::string &              optionName);
 
 /** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
- * does its share of the slides, and prints their results; reports those that failed in the end, prints the
- * result (one JSON object for one slide given as a file, else a list). \param work returns the JSON of its result, and
- * appends the text for people to its second argument */
+ * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
+ * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and
+ * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
+ * the text for people to its second argument */
 GigapixelCommandLine_EXPORT int RunBatch(
   const Session &                                                                      session,
   const std::vector<SlideTask> &                                                       tasks,
   bool                                                                                 asList,
-  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
-  const Launch &                                                                       launch = Launch::Find());
+  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work);
 
 /** As RunBatch(), but where there are fewer slides than ranks, all ranks do the work for each slide together: what goes
  * wrong in one of them then ends the job, and rank 0 prints the results. */
