@@ -189,21 +189,27 @@ RankWatch::EndWaiting(int peer, const std::string & trouble)
 void
 RankWatch::End(const std::string & how, const std::string & reason)
 {
-  const std::string           end = how + ' ' + reason;
-  std::lock_guard<std::mutex> lock(m_Mutex);
-  if (m_End.empty())
+  const std::string end = how + ' ' + reason;
   {
-    m_End = end;
-    m_EndIsKnown = std::this_thread::get_id() != m_Thread.get_id();
-    try
+    std::lock_guard<std::mutex> lock(m_Mutex);
+    if (!m_End.empty())
     {
-      m_Store->compareSet(EndKey, {}, std::vector<std::uint8_t>(end.begin(), end.end()));
-    }
-    catch (const std::exception &)
-    {
-      // Rank 0 is gone, which the others see themselves.
+      return;
     }
   }
+  try
+  {
+    // Not locked: a rank 0 that does not answer holds this call, too, and the guard has to see that.
+    m_Store->compareSet(EndKey, {}, std::vector<std::uint8_t>(end.begin(), end.end()));
+  }
+  catch (const std::exception &)
+  {
+    // Rank 0 is gone, which the others see themselves.
+  }
+  std::lock_guard<std::mutex> lock(m_Mutex);
+  m_End = m_End.empty() ? end : m_End;
+  m_EndIsKnown = m_EndIsKnown || std::this_thread::get_id() != m_Thread.get_id();
+  m_Changed.notify_all();
 }
 
 void
