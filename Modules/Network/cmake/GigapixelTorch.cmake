@@ -29,7 +29,8 @@ set_property(GLOBAL PROPERTY Gigapixel_TORCH_VERSION ${torch_version})
 message(STATUS "LibTorch ${torch_version}: ${GIGAPIXEL_TORCH_CPU_LIBRARY}")
 
 add_library(GigapixelTorch INTERFACE)
-target_include_directories(GigapixelTorch SYSTEM INTERFACE ${GIGAPIXEL_TORCH_INCLUDE_DIR})
+target_include_directories(GigapixelTorch SYSTEM INTERFACE ${GIGAPIXEL_TORCH_INCLUDE_DIR}
+  ${GIGAPIXEL_TORCH_INCLUDE_DIR}/torch/csrc/api/include)
 target_link_libraries(GigapixelTorch INTERFACE ${GIGAPIXEL_TORCH_CPU_LIBRARY} ${GIGAPIXEL_TORCH_C10_LIBRARY})
 target_link_options(GigapixelTorch INTERFACE LINKER:--allow-shlib-undefined)
 if(torch_version VERSION_GREATER_EQUAL 2.10)
