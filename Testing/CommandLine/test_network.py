@@ -104,7 +104,18 @@ def test_precision_and_strategy_are_chosen(trained, cohort, tmp_path):
     assert not (tmp_path / "new" / "best.safetensors").exists()
 
 
+def test_segment_from_shared_memory_writes_the_same_mask(trained, cohort, tmp_path):
+    arguments = ["segment", cohort.parent / "a.tif", "--model", trained[0], "-o"]
+    run(*arguments, tmp_path / "streamed.tif")
+    said = run(*arguments, tmp_path / "unified.tif", "--strategy", "unified").err
+    assert "its memory is one anyway" in said and "(unified, " in said
+    assert (tmp_path / "unified.tif").read_bytes() == (tmp_path / "streamed.tif").read_bytes()
+    assert "whole" in run(*arguments, tmp_path / "whole.tif", "--strategy", "whole", code=2).err
+
+
 def test_device_that_is_not_there(trained, cohort, tmp_path):
+    sentence = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
+    assert "Apple" in sentence and "--device cpu" in sentence
     if "none" not in run("doctor", "--json").json["network"]["gpu"]:
         pytest.skip("there is a GPU")
     folder, mask = tmp_path / "run", tmp_path / "mask.tif"

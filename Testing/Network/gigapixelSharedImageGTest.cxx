@@ -105,6 +105,24 @@ TEST_F(SharedImageTest, RefusesOtherClasses)
   EXPECT_THROW(SharedImage(Device{}, network, pixels, sevens, workers), LabelError);
 }
 
+// A source of the image's size, of which a region is there: in memory and by reading.
+TEST_F(SharedImageTest, HoldsARegion)
+{
+  const Region region{ 40, 270, 200, 300 }, part{ 100, 500, 140, 70 };
+  const auto   shared = SharePixels(Device{}, pixels, region, workers);
+  EXPECT_EQ(shared->GetSize().height, size.height);
+  std::vector<std::uint8_t> found(part.width * part.height * 3), wanted(found.size());
+  shared->Read(part, found.data());
+  pixels.Read(part, wanted.data());
+  EXPECT_EQ(found, wanted);
+  const SamplesInMemory samples = shared->GetInMemory();
+  for (std::int64_t y = 0; y < part.height; ++y)
+  {
+    const auto * const row = samples.first + (part.y + y) * samples.row + part.x * samples.column;
+    EXPECT_TRUE(std::equal(row, row + part.width * 3, wanted.begin() + y * part.width * 3)) << y;
+  }
+}
+
 // All bytes of this row of tiles and the next one, and no others, whichever way the rows run.
 TEST_F(SharedImageTest, RowsOfTilesComeBeforeTheyAreNeeded)
 {

@@ -6,6 +6,7 @@
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace itk
 {
@@ -89,6 +90,28 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::LoadModel()
 }
 
 template <typename TInputImage, typename TOutputImage>
+gigapixel::Device
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindDevice() const
+{
+  gigapixel::Device device = gigapixel::Device::Find(m_Device, m_Precision);
+  if (m_Strategy == gigapixel::Strategy::Streamed)
+  {
+    return device;
+  }
+  if (m_Strategy != gigapixel::Strategy::Unified)
+  {
+    throw std::invalid_argument("images are segmented with the strategy streamed or unified");
+  }
+  const std::string problem = device.GetSharingProblem();
+  if (!problem.empty())
+  {
+    throw std::runtime_error(problem + ": choose the strategy streamed, whose result is the same");
+  }
+  device.shared = true;
+  return device;
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
 {
@@ -114,7 +137,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                grid.size,
                                                                static_cast<int>(threads),
                                                                static_cast<std::int64_t>(m_MemoryLimit),
-                                                               gigapixel::Device::Find(m_Device, m_Precision),
+                                                               this->FindDevice(),
                                                                m_Ranks);
   }
   catch (const std::exception & error)
@@ -227,6 +250,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
+  os << indent << "Strategy: " << gigapixel::GetName(m_Strategy) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

@@ -26,7 +26,7 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory)
+ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory, Strategy strategy)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
@@ -34,7 +34,7 @@ ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory)
     return wanted;
   }
   const MemoryPlan plan =
-    MemoryPlan::Make(model.network, image, Purpose::Inference, Strategy::Streamed, memory, wanted, model.tileSize);
+    MemoryPlan::Make(model.network, image, Purpose::Inference, strategy, memory, wanted, model.tileSize);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -68,7 +68,8 @@ struct TilePrediction::Implementation
     : format(f)
     , size(image)
     , tileSize(model.tileSize)
-    , threads(ThreadsWithin(model, image, numberOfThreads, memory))
+    , threads(
+        ThreadsWithin(model, image, numberOfThreads, memory, device.shared ? Strategy::Unified : Strategy::Streamed))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
     , predictor(model, threads, device)
     , channels(predictor.GetNumberOfOutputChannels())

@@ -37,7 +37,7 @@ struct GigapixelNetwork_EXPORT Device
   /** \param name "cpu"; "cuda:1"; "cuda": the first GPU, or that of the process' place among the ranks of its host;
    * "auto": the same if there is a GPU, else the CPU.
    * \param precisionName as for FindPrecision()
-   * \throw std::invalid_argument no such name; std::runtime_error no such GPU: what is missing */
+   * \throw std::invalid_argument no such name; std::runtime_error no such GPU: what is missing; "mps" */
   static Device Find(const std::string & name, const std::string & precisionName = "fp32");
 
   /** One line for each GPU that can be used. */

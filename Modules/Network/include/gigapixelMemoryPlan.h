@@ -14,8 +14,9 @@ enum class Strategy
   Automatic, ///< whole where it fits the budget and the precision is fp32, else streamed
   Whole,     ///< one autograd graph over the whole region: the paper's way, the reference in tests
   Streamed,  ///< exact tiles within the budget
-  /** The tiles of Streamed, with the same bits, from pixels and classes that are read once into memory which CPU and
-   * GPU share; it may be more than the GPU has. On a CPU that is memory like any other. */
+  /** The tiles of Streamed, with the same bits, from memory which CPU and GPU share and which may be more than the GPU
+   * has: pixels and classes of a whole slide, read once, in training; in inference the pixels of those tiles that are
+   * computed next. On a CPU that is memory like any other. */
   Unified
 };
 

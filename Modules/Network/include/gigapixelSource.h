@@ -24,8 +24,9 @@ struct Region
   std::int64_t height{ 0 };
 };
 
-/** The first sample of an image that lies in memory as a whole, and the steps from column to column and from row to
- * row, either of which may be negative. Without an address: it does not. */
+/** The first sample of an image that lies in memory, and the steps from column to column and from row to row, either of
+ * which may be negative. Where only a region is there, the address is where the first sample would lie. Without an
+ * address: nothing is there. */
 struct SamplesInMemory
 {
   const std::uint8_t * first{ nullptr };

@@ -62,6 +62,12 @@ Device::Find(const std::string & name, const std::string & precisionName)
   {
     return { -1, precision };
   }
+  if (name.compare(0, 3, "mps") == 0)
+  {
+    throw std::runtime_error("the device " + name +
+                             " cannot be used: there is nothing here for Apple's GPUs (MPS); "
+                             "--device cpu computes on Apple's machines, too, whose memory is one for all strategies");
+  }
   std::string problem;
   const int   devices = name == "auto" || name.compare(0, 4, "cuda") == 0 ? CountDevices(problem) : 0;
   if (name == "auto")

@@ -138,20 +138,29 @@ GetDeviceMapBytes(const NetworkDescription & network, Purpose purpose, Precision
   return (half ? 2 : 4) * values;
 }
 
-/** Of the partial sums of a GPU's threads. */
+/** Of the sums and partial sums of a GPU's threads for one tile, as DevicePasses takes them. */
 std::int64_t
-GetDeviceSumBytes(const NetworkDescription & network, Purpose purpose)
+GetDeviceSumBytes(const NetworkDescription & network, std::int64_t windowHeight)
 {
-  const std::int64_t stride = HasFusedLast(network) ? network.layers.back().stride : 1;
-  const std::int64_t scores = 1 + 3 * network.GetNumberOfClasses() + 2 * network.GetNumberOfOutputChannels();
-  std::size_t        weights = 0;
-  for (const ParameterPlace & place : GetParameterLayout(network))
+  const std::vector<MapScale>       scales = GetMapScales(network.layers);
+  const std::vector<ParameterPlace> layout = GetParameterLayout(network);
+  const bool                        fusedLast = HasFusedLast(network);
+  std::int64_t                      weights = 0, biases = 0, before = windowHeight;
+  for (std::size_t i = 0; i < scales.size(); ++i)
   {
-    weights = std::max(weights, place.numberOfWeights);
+    const Layer &      layer = network.layers[i];
+    const std::int64_t height = windowHeight * scales[i].numerator / scales[i].denominator;
+    const std::int64_t smaller = layer.kind == Layer::Kind::Convolution ? height : before;
+    const std::int64_t slices = device::GetNumberOfSlices(smaller);
+    const bool         withLoss = fusedLast && i + 1 == scales.size();
+    weights = std::max(weights, slices * static_cast<std::int64_t>(layout[i].numberOfWeights));
+    biases = std::max(biases, (withLoss ? slices * layer.stride * layer.stride : height) * layer.outputChannels);
+    before = withLoss ? before : height; // of the logits' map, in the end
   }
-  return purpose == Purpose::Inference
-           ? 0
-           : device::MaximumSlices * (8 * (stride * stride + 1) * scores + 4 * static_cast<std::int64_t>(weights));
+  const std::int64_t slices = device::GetNumberOfSlices(before);
+  const std::int64_t taps = fusedLast ? network.layers.back().stride * network.layers.back().stride : 1;
+  const std::int64_t scores = 1 + 3 * network.GetNumberOfClasses() + 2 * network.GetNumberOfOutputChannels();
+  return 4 * (weights + biases) + 8 * ((slices * taps + slices + 1) * scores + network.GetNumberOfParameters());
 }
 
 std::string
@@ -177,10 +186,11 @@ public:
   MemoryPlan
   Stream(Strategy strategy, std::int64_t tileSize, int threads, std::int64_t budget) const
   {
-    const std::int64_t image =
-      strategy == Strategy::Unified ? (m_Network.channels + 1) * m_Image.width * m_Image.height : 0;
+    const bool         unified = strategy == Strategy::Unified, training = m_Purpose == Purpose::Training;
+    const std::int64_t image = unified && training ? (m_Network.channels + 1) * m_Image.width * m_Image.height : 0;
     const TileGrid     grid(m_Network, m_Image, tileSize);
-    const std::int64_t tile = GetTileBytes(grid, tileSize);
+    const std::int64_t tile =
+      GetTileBytes(grid, tileSize) + (unified && !training ? GetSharedBytes(grid, tileSize) : 0);
     const std::int64_t fitting = std::max<std::int64_t>(1, (budget - m_Base - image) / tile);
     MemoryPlan         plan;
     plan.strategy = strategy;
@@ -188,7 +198,7 @@ public:
     plan.numberOfTiles = grid.GetNumberOfTiles();
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, plan.numberOfTiles, fitting }));
     plan.peakBytes = m_Base + image + plan.tilesInFlight * tile;
-    plan.deviceBytes = plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
+    plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() / OperationsPerSecond;
     return plan;
   }
@@ -217,13 +227,20 @@ private:
            static_cast<double>(m_Image.height);
   }
 
-  /** Pixels of a window. */
-  double
-  GetTilePixels(const TileGrid & grid, std::int64_t tileSize) const
+  /** Of the greatest window. */
+  Size
+  GetWindow(const TileGrid & grid, std::int64_t tileSize) const
   {
     const std::int64_t side = tileSize + 2 * m_Network.GetHalo();
     const Size         canvas = grid.GetCanvas();
-    return static_cast<double>(std::min(side, canvas.width)) * static_cast<double>(std::min(side, canvas.height));
+    return { std::min(side, canvas.width), std::min(side, canvas.height) };
+  }
+
+  double
+  GetTilePixels(const TileGrid & grid, std::int64_t tileSize) const
+  {
+    const Size window = GetWindow(grid, tileSize);
+    return static_cast<double>(window.width) * static_cast<double>(window.height);
   }
 
   std::int64_t
@@ -234,12 +251,22 @@ private:
     return WorkerBytes + gradients + static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * pixels);
   }
 
+  /** Of inference from shared memory: two tiles' pixels for each one that is computed (TilePrediction). */
+  std::int64_t
+  GetSharedBytes(const TileGrid & grid, std::int64_t tileSize) const
+  {
+    return 2 * m_Network.channels * static_cast<std::int64_t>(GetTilePixels(grid, tileSize));
+  }
+
   std::int64_t
   GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    // Pixels, and classes or labels.
-    const double bytes = m_Network.channels + 1 + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
-    return GetDeviceSumBytes(m_Network, m_Purpose) + static_cast<std::int64_t>(bytes * GetTilePixels(grid, tileSize));
+    const double maps = m_Network.channels + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
+    const auto   ofWindow = static_cast<std::int64_t>(maps * GetTilePixels(grid, tileSize));
+    const auto   ofCore = std::min(tileSize, m_Image.width) * std::min(tileSize, m_Image.height); // classes or labels
+    const auto   sums =
+      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, GetWindow(grid, tileSize).height) : 0;
+    return ofWindow + ofCore + sums;
   }
 
   const NetworkDescription & m_Network;

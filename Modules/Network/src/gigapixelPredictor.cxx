@@ -50,10 +50,8 @@ Predictor::GetTiles(const Region & region, Size image) const
 Region
 Predictor::GetInputRegion(const Region & region, Size image) const
 {
-  const std::int64_t halo = m_Implementation->model.network.GetHalo();
-  const Region       tiles = GetTiles(region, image);
-  return Intersect({ tiles.x - halo, tiles.y - halo, tiles.width + 2 * halo, tiles.height + 2 * halo },
-                   { 0, 0, image.width, image.height });
+  const Model & model = m_Implementation->model;
+  return TileGrid(model.network, image, model.tileSize).GetInputRegion(region);
 }
 
 bool

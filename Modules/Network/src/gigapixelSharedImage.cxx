@@ -15,14 +15,15 @@ namespace
 
 constexpr std::int64_t BandRows = 256;
 
-/** A source's samples in shared memory, row by row. */
+/** Samples of a region of a source in shared memory, row by row. */
 template <typename TSource>
 class InSharedMemory : public TSource
 {
 public:
-  InSharedMemory(const Device & device, Size size, unsigned channels)
-    : memory(device, size.width * size.height * channels)
+  InSharedMemory(const Device & device, Size size, const Region & region, unsigned channels)
+    : memory(device, region.width * region.height * channels)
     , m_Size(size)
+    , m_Region(region)
     , m_Channels(channels)
   {}
 
@@ -35,7 +36,7 @@ public:
   SamplesInMemory
   GetInMemory() const override
   {
-    return { memory.Get(), m_Channels, GetPitch() };
+    return { memory.Get() + GetOffset(0, 0), m_Channels, GetPitch() };
   }
 
   void
@@ -44,27 +45,45 @@ public:
     const std::int64_t row = region.width * m_Channels;
     for (std::int64_t y = 0; y < region.height; ++y)
     {
-      std::copy_n(memory.Get() + (region.y + y) * GetPitch() + region.x * m_Channels, row, samples + y * row);
+      std::copy_n(memory.Get() + GetOffset(region.x, region.y + y), row, samples + y * row);
     }
   }
 
-  std::uint8_t *
-  GetRow(std::int64_t y)
+  /** \param fill (worker, rows, samples) writes the samples of some rows of the region; called by all workers */
+  template <typename TFill>
+  void
+  Fill(Workers & workers, const TFill & fill)
   {
-    return memory.Get() + y * GetPitch();
+    workers.Run(
+      (m_Region.height + BandRows - 1) / BandRows,
+      [&](int worker, std::int64_t band) {
+        const std::int64_t y = m_Region.y + band * BandRows;
+        const std::int64_t height = std::min(BandRows, m_Region.y + m_Region.height - y);
+        fill(worker, Region{ m_Region.x, y, m_Region.width, height }, memory.Get() + GetOffset(m_Region.x, y));
+      },
+      [](std::int64_t) { return true; });
+    memory.FinishWriting();
   }
 
   SharedMemory memory;
 
 protected:
   const Size         m_Size;
+  const Region       m_Region;
   const std::int64_t m_Channels;
 
 private:
   std::ptrdiff_t
   GetPitch() const
   {
-    return m_Size.width * m_Channels;
+    return m_Region.width * m_Channels;
+  }
+
+  /** Of a pixel of the image from the memory's first byte; negative before the region. */
+  std::ptrdiff_t
+  GetOffset(std::int64_t x, std::int64_t y) const
+  {
+    return (y - m_Region.y) * GetPitch() + (x - m_Region.x) * m_Channels;
   }
 };
 
@@ -77,6 +96,13 @@ public:
   GetNumberOfChannels() const override
   {
     return static_cast<unsigned>(m_Channels);
+  }
+
+  void
+  Fill(Workers & workers, PixelSource & source)
+  {
+    InSharedMemory::Fill(workers,
+                         [&](int, const Region & rows, std::uint8_t * samples) { source.Read(rows, samples); });
   }
 };
 
@@ -108,6 +134,24 @@ SharedMemory::FinishWriting()
   }
 }
 
+void
+SharedMemory::Prefetch() const
+{
+  if (m_Device.cuda >= 0)
+  {
+    DeviceModule::Get().prefetch(m_Device.cuda, m_Memory, m_Bytes);
+  }
+}
+
+std::unique_ptr<PixelSource>
+SharePixels(const Device & device, PixelSource & pixels, const Region & region, Workers & workers)
+{
+  auto shared = std::make_unique<SharedPixels>(device, pixels.GetSize(), region, pixels.GetNumberOfChannels());
+  shared->Fill(workers, pixels);
+  shared->memory.Prefetch();
+  return shared;
+}
+
 struct SharedImage::Implementation
 {
   SharedPixels                pixels;
@@ -120,20 +164,16 @@ SharedImage::SharedImage(const Device &             device,
                          LabelSource &              labels,
                          Workers &                  workers)
 {
-  const Size size = pixels.GetSize();
-  m_Implementation.reset(new Implementation{ { device, size, pixels.GetNumberOfChannels() }, { device, size, 1 } });
+  const Size   size = pixels.GetSize();
+  const Region whole{ 0, 0, size.width, size.height };
+  m_Implementation.reset(
+    new Implementation{ { device, size, whole, pixels.GetNumberOfChannels() }, { device, size, whole, 1 } });
+  m_Implementation->pixels.Fill(workers, pixels);
   std::vector<TileData> data(workers.GetNumberOfThreads());
-  workers.Run((size.height + BandRows - 1) / BandRows,
-              [&](int worker, std::int64_t band) {
-                const std::int64_t y = band * BandRows;
-                const Region       rows{ 0, y, size.width, std::min(BandRows, size.height - y) };
-                pixels.Read(rows, m_Implementation->pixels.GetRow(y));
-                ReadClasses(labels, { rows, rows }, network, data[worker]);
-                std::copy(data[worker].classes.begin(), data[worker].classes.end(), m_Implementation->labels.GetRow(y));
-              },
-              [](std::int64_t) { return true; });
-  m_Implementation->pixels.memory.FinishWriting();
-  m_Implementation->labels.memory.FinishWriting();
+  m_Implementation->labels.Fill(workers, [&](int worker, const Region & rows, std::uint8_t * classes) {
+    ReadClasses(labels, { rows, rows }, network, data[worker]);
+    std::copy(data[worker].classes.begin(), data[worker].classes.end(), classes);
+  });
 }
 
 SharedImage::~SharedImage() = default;

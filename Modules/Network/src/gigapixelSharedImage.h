@@ -30,11 +30,22 @@ public:
   /** From now on it is only read: each side may keep a copy of a page. */
   void FinishWriting();
 
+  /** All of it comes to the device, which goes on meanwhile. */
+  void Prefetch() const;
+
 private:
   const Device      m_Device;
   const std::size_t m_Bytes;
   std::uint8_t *    m_Memory{ nullptr };
 };
+
+/** The pixels of a region of an image in memory that its device shares, for tiles that are computed at once: a source
+ * of the image's size, of which only the region may be read. Reads in bands of rows, by all workers.
+ * \throw what SharedMemory and the source throw */
+GigapixelNetwork_EXPORT std::unique_ptr<PixelSource> SharePixels(const Device & device,
+                                                                 PixelSource &  pixels,
+                                                                 const Region & region,
+                                                                 Workers &      workers);
 
 /** \class SharedImage
  * \brief The pixels and classes of a whole image in memory that its device shares, read once. */

@@ -221,7 +221,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
     throw std::invalid_argument("the region is not a part of the image");
   }
   const auto computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
-    if (!uniform.IsUniform(data, m_Network.channels))
+    if (data.inMemory.pixels.first || !uniform.IsUniform(data, m_Network.channels))
     {
       return compute(data, target, pitch);
     }
@@ -246,11 +246,21 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   const std::ptrdiff_t            pitch = region.width * values;
   const TileGrid                  grid(m_Network, size, m_TileSize);
   const std::vector<std::int64_t> tiles = grid.GetTilesOf(region);
+  std::unique_ptr<PixelSource>    shared;
+  if (m_Device.shared)
+  {
+    shared = SharePixels(m_Device, pixels, grid.GetInputRegion(region), m_Workers);
+  }
+  PixelSource & source = shared ? *shared : pixels;
   return m_Workers.Run(
     static_cast<std::int64_t>(tiles.size()),
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
-      ReadPixels(pixels, grid.GetTile(tiles[index]), data);
+      const Tile tile = grid.GetTile(tiles[index]);
+      if (m_Device.cuda < 0 || !PointTo(source, tile, data))
+      {
+        ReadPixels(source, tile, data);
+      }
       const Region & core = data.tile.core;
       const Region   part = Intersect(core, region);
       T *            origin = output + (part.y - region.y) * pitch + (part.x - region.x) * values;

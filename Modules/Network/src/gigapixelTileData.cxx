@@ -26,6 +26,14 @@ PadWithWhite(std::vector<std::uint8_t> & samples, std::int64_t rows, std::size_t
   std::fill(samples.begin() + rows * widerRow, samples.end(), White);
 }
 
+/** From an image's first sample to that of a region. */
+SamplesInMemory
+AdvanceTo(const Region & region, SamplesInMemory samples)
+{
+  samples.first += region.x * samples.column + region.y * samples.row;
+  return samples;
+}
+
 } // namespace
 
 void
@@ -47,19 +55,27 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
 bool
 PointTo(const PixelSource & pixels, const LabelSource & labels, const Tile & tile, TileData & data)
 {
-  const auto advance = [](SamplesInMemory samples, const Region & region) {
-    samples.first += region.x * samples.column + region.y * samples.row;
-    return samples;
-  };
-  const SamplesInMemory allPixels = pixels.GetInMemory(), allClasses = labels.GetInMemory();
-  if (!allPixels.first || !allClasses.first)
+  const SamplesInMemory classes = labels.GetInMemory();
+  if (!classes.first || !PointTo(pixels, tile, data))
+  {
+    return false;
+  }
+  data.inMemory.classes = AdvanceTo(tile.core, classes);
+  return true;
+}
+
+bool
+PointTo(const PixelSource & pixels, const Tile & tile, TileData & data)
+{
+  const SamplesInMemory all = pixels.GetInMemory();
+  if (!all.first)
   {
     return false;
   }
   const Size   size = pixels.GetSize();
   const Region real = Intersect(tile.window, { 0, 0, size.width, size.height });
   data.tile = tile;
-  data.inMemory = { advance(allPixels, tile.window), advance(allClasses, tile.core), { real.width, real.height } };
+  data.inMemory = { AdvanceTo(tile.window, all), {}, { real.width, real.height } };
   return true;
 }
 

@@ -36,6 +36,9 @@ GigapixelNetwork_EXPORT bool PointTo(const PixelSource & pixels,
                                      const Tile &        tile,
                                      TileData &          data);
 
+/** The same for pixels only. */
+GigapixelNetwork_EXPORT bool PointTo(const PixelSource & pixels, const Tile & tile, TileData & data);
+
 struct BytesInMemory
 {
   const std::uint8_t * first{ nullptr };

@@ -55,6 +55,14 @@ TileGrid::GrowToTiles(const Region & region) const
     { 0, 0, m_Image.width, m_Image.height });
 }
 
+Region
+TileGrid::GetInputRegion(const Region & region) const
+{
+  const Region tiles = GrowToTiles(region);
+  return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
+                   { 0, 0, m_Image.width, m_Image.height });
+}
+
 std::vector<std::int64_t>
 TileGrid::GetTilesOf(const Region & region) const
 {

@@ -41,6 +41,9 @@ public:
   /** The region grown to whole cores. */
   Region GrowToTiles(const Region & region) const;
 
+  /** The pixels of the image in the windows of the region's tiles. */
+  Region GetInputRegion(const Region & region) const;
+
   Size
   GetCanvas() const
   {

@@ -95,6 +95,24 @@ GetEngineBudget(const ArgumentValues &     values,
   return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, threads));
 }
 
+Strategy
+ChooseStrategy(const ArgumentValues & values, const Session & session)
+{
+  const Device      device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Strategy    strategy = FindStrategy(values.GetText("strategy"));
+  const std::string problem = strategy == Strategy::Unified ? device.GetSharingProblem() : std::string();
+  if (problem.empty())
+  {
+    if (strategy == Strategy::Unified && device.cuda < 0)
+    {
+      session.Say("unified on a CPU: its memory is one anyway; pixels are read into it first, on the same path");
+    }
+    return strategy;
+  }
+  session.Warn("gigapixel: " + problem + ": slides go through it in tiles (streamed), with the same result.");
+  return Strategy::Streamed;
+}
+
 MemoryPlan
 MakePlan(const NetworkDescription & network,
          const Size &               image,
@@ -128,10 +146,11 @@ MakePlan(const NetworkDescription & network,
 std::string
 FormatPlan(const MemoryPlan & plan)
 {
-  const std::string how = plan.tileSize == 0 ? std::string("whole image at once")
-                                             : "streamed, " + std::to_string(plan.numberOfTiles) + " tiles of " +
-                                                 std::to_string(plan.tileSize) + " x " + std::to_string(plan.tileSize) +
-                                                 ", " + std::to_string(plan.tilesInFlight) + " at a time";
+  const std::string how = plan.tileSize == 0
+                            ? std::string("whole image at once")
+                            : GetName(plan.strategy) + ", " + std::to_string(plan.numberOfTiles) + " tiles of " +
+                                std::to_string(plan.tileSize) + " x " + std::to_string(plan.tileSize) + ", " +
+                                std::to_string(plan.tilesInFlight) + " at a time";
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how + ')';
 }
 

@@ -35,6 +35,10 @@ std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              Purpose                    purpose,
                              int                        threads);
 
+/** --strategy as asked for, or streamed where --device cannot do it, which is said. What is wrong with the device is
+ * said before slides are opened. \throw what Device::Find() throws */
+Strategy ChooseStrategy(const ArgumentValues & values, const Session & session);
+
 /** The engine's plan, with what the slide takes beside it in its peak.
  * \throw std::runtime_error when it does not fit */
 MemoryPlan MakePlan(const NetworkDescription & network,

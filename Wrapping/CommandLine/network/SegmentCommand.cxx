@@ -41,6 +41,7 @@ struct Segmentation
   itk::ImageRegion<2>      region; ///< of the level
   const ArgumentValues &   values;
   const Session &          session;
+  Strategy                 strategy;
   std::shared_ptr<Ranks>   ranks; ///< that compute this slide together
   StageSeconds &           seconds;
 };
@@ -177,6 +178,7 @@ struct Pipeline
     network->SetThreshold(segmentation.values.GetNumber("threshold"));
     network->SetDevice(segmentation.values.GetText("device"));
     network->SetPrecision(segmentation.values.GetText("precision"));
+    network->SetStrategy(segmentation.strategy);
     network->SetRanks(segmentation.ranks);
     const auto size = segmentation.region.GetSize();
     network->SetMemoryLimit(static_cast<itk::SizeValueType>(
@@ -282,14 +284,15 @@ RunTask(const SlideTask &              task,
         const Model &                  model,
         const ArgumentValues &         values,
         const Session &                session,
+        Strategy                       strategy,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
   const auto         slide = OpenAtResolution(task.slide, model, values);
   const double       begin = GetCPUSeconds();
   StageSeconds       seconds;
-  const Segmentation segmentation{ task,   probability, model, slide,  GetRegion(*slide, task.slide, values),
-                                   values, session,     ranks, seconds };
+  const Segmentation segmentation{ task,   probability, model,    slide, GetRegion(*slide, task.slide, values),
+                                   values, session,     strategy, ranks, seconds };
   const auto         size = segmentation.region.GetSize();
   const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
   ranks->CheckSame(DescribeMaking(segmentation, false) + (probability.empty() ? "" : " probability"));
@@ -298,7 +301,7 @@ RunTask(const SlideTask &              task,
   const MemoryPlan plan = MakePlan(model.network,
                                    { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
                                    Purpose::Inference,
-                                   Strategy::Streamed,
+                                   strategy,
                                    values,
                                    session.GetThreads(),
                                    model.tileSize);
@@ -368,10 +371,10 @@ RunSegment(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
   }
-  const auto  names = values.GetTexts("SLIDE");
-  const auto  slides = FindSlides(names);
-  const Model model = LoadModel(values);
-  Device::Find(values.GetText("device"), values.GetText("precision")); // said before slides are opened
+  const auto             names = values.GetTexts("SLIDE");
+  const auto             slides = FindSlides(names);
+  const Model            model = LoadModel(values);
+  const auto             strategy = ChooseStrategy(values, session);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
@@ -387,15 +390,15 @@ RunSegment(const ArgumentValues & values, const Session & session)
     }
   }
   LimitTileCache(GetBudget(values));
-  return RunSharedBatch(
-    session,
-    tasks,
-    IsList(names),
-    [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
-      const auto index = static_cast<std::size_t>(&task - tasks.data());
-      return RunTask(
-        task, probabilities.empty() ? std::string() : probabilities[index].output, model, values, session, ranks, text);
-    });
+  return RunSharedBatch(session,
+                        tasks,
+                        IsList(names),
+                        [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
+                          const auto        index = static_cast<std::size_t>(&task - tasks.data());
+                          const std::string probability =
+                            probabilities.empty() ? std::string() : probabilities[index].output;
+                          return RunTask(task, probability, model, values, session, strategy, ranks, text);
+                        });
 }
 
 } // namespace gigapixel::commandline

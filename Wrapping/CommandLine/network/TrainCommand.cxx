@@ -256,22 +256,6 @@ Describe(const Outcome &        outcome,
   return json;
 }
 
-/** As asked for; streamed where the device cannot do it. What is wrong with the device is said before slides are
- * opened. */
-Strategy
-ChooseStrategy(const ArgumentValues & values, const Session & session)
-{
-  const Device      device = Device::Find(values.GetText("device"), values.GetText("precision"));
-  const Strategy    strategy = FindStrategy(values.GetText("strategy"));
-  const std::string problem = strategy == Strategy::Unified ? device.GetSharingProblem() : std::string();
-  if (problem.empty())
-  {
-    return strategy;
-  }
-  session.Warn("gigapixel: " + problem + ": slides go through it in tiles (streamed), with the same result.");
-  return Strategy::Streamed;
-}
-
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {

@@ -161,8 +161,8 @@ ComputingDevice()
   Argument argument{ "device",
                      Type::Text,
                      "NAME",
-                     "What computes: cpu; cuda or cuda:N, one of NVIDIA's GPUs; auto, a GPU if there is one. Last bits "
-                     "differ between devices." };
+                     "What computes: cpu; cuda or cuda:N, one of NVIDIA's GPUs; auto, one of those if there is one, "
+                     "else the CPU (Apple's GPUs are not used). Last bits differ between devices." };
   argument.defaultValue = "cpu";
   return argument;
 }

@@ -171,6 +171,12 @@ Segment()
         "wider than its reach (32 µm for remedios2023) is one. For two classes, without --probability."),
       ComputingDevice(),
       NumberPrecision(),
+      Choice(
+        "strategy",
+        { "streamed", "unified" },
+        "streamed",
+        "How a slide goes through the network: exact tiles (streamed), or the same tiles from memory which CPU and "
+        "GPU share (unified)."),
       Memory(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
