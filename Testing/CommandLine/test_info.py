@@ -7,6 +7,7 @@ import pathlib
 import numpy
 import openslide
 import pytest
+import tifffile
 
 from conftest import fails, run, write_slide
 
@@ -54,6 +55,15 @@ def test_implausible_resolution_is_a_warning(tmp_path):
     assert info["mpp"] is None
     assert len(info["warnings"]) == 1 and "plausible" in info["warnings"][0]
     assert "WARNING" not in run("info", slide).out
+
+
+def test_what_openslide_mutters_is_not_shown(tmp_path):
+    slide = tmp_path / "levels-out-of-order.tif"  # of Trestle's kind: GLib warns, and OpenSlide refuses it
+    with tifffile.TiffWriter(slide) as file:
+        for side in (1024, 256, 512):
+            pixels = numpy.zeros((side, side, 3), numpy.uint8)
+            file.write(pixels, tile=(128, 128), photometric="rgb", software="MedScan", description="a=b", metadata=None)
+    assert fails("info", slide).startswith(f"gigapixel: {slide}: ")
 
 
 def test_several_slides_and_a_folder_are_lists(tmp_path, synthetic):

@@ -72,10 +72,10 @@ CleanMessage(const std::string & message)
   return last == std::string::npos ? std::string() : sentence.substr(first, last - first + 1);
 }
 
-/** ITK's own libtiff, and the one that OpenSlide looks at files with, speak to the standard error. Neither is ours to
- * link, so both are found by name, where they are at all. */
+/** ITK's own libtiff, the one that OpenSlide looks at files with, and its GLib speak to the standard error. None is
+ * ours to link, so they are found by name, where they are at all. */
 void
-SilenceTIFFLibraries()
+SilenceLibraries()
 {
   using Handler = void (*)(const char *, const char *, va_list);
   for (const char * name :
@@ -86,13 +86,26 @@ SilenceTIFFLibraries()
       reinterpret_cast<Handler (*)(Handler)>(found)(nullptr);
     }
   }
+  using Log = void (*)(const char * domain, int level, const char * message, void * user);
+  if (void * const found = dlsym(RTLD_DEFAULT, "g_log_set_default_handler"))
+  {
+    reinterpret_cast<Log (*)(Log, void *)>(found)(
+      [](const char *, int level, const char * message, void *) {
+        constexpr int fatal = 1 << 2; // G_LOG_LEVEL_ERROR: GLib ends the program then
+        if ((level & fatal) != 0)
+        {
+          std::fprintf(stderr, "gigapixel: %s\n", message);
+        }
+      },
+      nullptr);
+  }
 }
 
 void
 ShowITKWarningsAsSentences()
 {
   itk::OutputWindow::SetInstance(SentenceWindow::New());
-  SilenceTIFFLibraries();
+  SilenceLibraries();
 }
 
 WarningCollector::WarningCollector()

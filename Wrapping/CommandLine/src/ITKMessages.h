@@ -14,7 +14,8 @@ namespace gigapixel::commandline
 GigapixelCommandLine_EXPORT std::string CleanMessage(const std::string & message);
 
 /** From now on warnings of ITK classes go to stderr as one sentence each, once each. libtiff, inside ITK and
- * OpenSlide, is silent: what it says names no file and asks for nothing, and its errors come as theirs. */
+ * OpenSlide, and OpenSlide's GLib are silent: what they say names no file and asks for nothing, and errors come as
+ * exceptions. */
 GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
 
 /** \class WarningCollector
