@@ -44,7 +44,7 @@ LumaFromRGB(unsigned r, unsigned g, unsigned b)
   return static_cast<unsigned char>((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
 }
 
-/** What a stream has to hold. */
+/** What a stream has to hold: the part of the tile that is inside the picture. */
 struct StoredSize
 {
   std::uint32_t width; // at least

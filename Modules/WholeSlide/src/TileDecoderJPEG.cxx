@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -128,6 +129,13 @@ StoredColorSpace(ColorModel model, const jpeg_decompress_struct & info)
   return JCS_UNKNOWN;
 }
 
+/** Output pixels that show so many stored ones. */
+JDIMENSION
+Reduce(std::uint32_t side, const StoredSize & stored)
+{
+  return (side + stored.reduction - 1) / stored.reduction;
+}
+
 /** Header and start. Returns what is wrong, or null. Owns nothing, as libjpeg may jump out of it. */
 const char *
 Start(jpeg_decompress_struct & info,
@@ -168,15 +176,22 @@ Start(jpeg_decompress_struct & info,
   info.scale_num = 1;
   info.scale_denom = stored.reduction;
   jpeg_start_decompress(&info);
+  // Beyond the picture's right edge nothing is computed, but for a few columns, as colors are smoothed across them.
+  constexpr JDIMENSION smoothed = 16;
+  JDIMENSION           left = 0;
+  JDIMENSION           width = Reduce(stored.width, stored) + smoothed;
+  if (width < info.output_width)
+  {
+    jpeg_crop_scanline(&info, &left, &width);
+  }
   return nullptr;
 }
 
 void
-ReadRows(jpeg_decompress_struct & info, const PixelSpan & out)
+ReadRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION height)
 {
-  constexpr unsigned  batch = 16;
-  const std::uint32_t height = info.output_height < out.height ? info.output_height : out.height;
-  JSAMPROW            rows[batch];
+  constexpr unsigned batch = 16;
+  JSAMPROW           rows[batch];
   while (info.output_scanline < height)
   {
     const std::uint32_t first = info.output_scanline;
@@ -190,9 +205,9 @@ ReadRows(jpeg_decompress_struct & info, const PixelSpan & out)
 }
 
 void
-ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, unsigned char * row)
+ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION height, unsigned char * row)
 {
-  while (info.output_scanline < info.output_height && info.output_scanline < out.height)
+  while (info.output_scanline < height)
   {
     unsigned char * const target = out.data + info.output_scanline * out.stride;
     jpeg_read_scanlines(&info, &row, 1);
@@ -220,9 +235,10 @@ DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan &
     jpeg_abort_decompress(&info);
     throw std::runtime_error(complaint);
   }
+  const JDIMENSION height = std::min(out.height, Reduce(stored.height, stored)); // nor below the bottom edge
   if (info.output_width <= out.width)
   {
-    ReadRows(info, out);
+    ReadRows(info, out, height);
   }
   else
   {
@@ -232,7 +248,7 @@ DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan &
       decompressor.row.reset(new unsigned char[rowSize]);
       decompressor.rowSize = rowSize;
     }
-    ReadCroppedRows(info, out, decompressor.row.get());
+    ReadCroppedRows(info, out, height, decompressor.row.get());
   }
   // The last rows are read; what follows them (end marker, padding) does not matter.
   jpeg_abort_decompress(&info);
