@@ -74,10 +74,17 @@ ChooseLabelGrid(const itk::WholeSlideImageIO & slide, std::int64_t downsample)
   return grid;
 }
 
-/** Pixels of small patches all over the level that is labeled: enough to tell what kind of slide it is. */
+/** Pixels of small patches all over the slide: enough to tell what kind of slide it is. From the coarsest stored level
+ * of a megapixel or more, so that few tiles are decoded, else from that which is labeled. */
 std::vector<unsigned char>
-SampleSlide(const itk::WholeSlideImageIO & slide, unsigned level)
+SampleSlide(const itk::WholeSlideImageIO & slide, unsigned labeledLevel)
 {
+  unsigned level = labeledLevel;
+  for (unsigned coarser = labeledLevel + 1; coarser < slide.GetNumberOfLevels(); ++coarser)
+  {
+    const auto size = slide.GetLevelSize(coarser);
+    level = size[0] * size[1] >= 1000000 ? coarser : level;
+  }
   constexpr itk::SizeValueType patches = 12;
   constexpr itk::SizeValueType side = 48;
   const unsigned               channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
@@ -186,21 +193,26 @@ LabelSlide(itk::WholeSlideImageIO *       slide,
   const auto reader = itk::ImageFileReader<ImageType>::New();
   reader->SetImageIO(slide);
   reader->SetFileName(task.slide);
-  const auto blocks = itk::BlockMeanImageFilter<ImageType>::New();
-  blocks->SetInput(reader->GetOutput());
-  blocks->SetShrinkFactor(grid.shrinkFactor);
-  blocks->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) { ranks->ReportProgress(); });
+  typename itk::ImageSource<ImageType>::Pointer pixels = reader.GetPointer();
+  if (grid.shrinkFactor > 1)
+  {
+    const auto blocks = itk::BlockMeanImageFilter<ImageType>::New();
+    blocks->SetInput(reader->GetOutput());
+    blocks->SetShrinkFactor(grid.shrinkFactor);
+    pixels = blocks.GetPointer();
+  }
+  pixels->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) { ranks->ReportProgress(); });
   const std::int64_t               gridBytes = grid.size[0] * grid.size[1] * std::int64_t{ sizeof(TPixel) };
   const bool                       shares = ranks->GetNumberOfRanks() > 1 && gridBytes <= LargestSharedGrid;
   const bool                       counts = GetTissuePreset(preset).method != TissueMethod::MeanBelow;
   const bool                       keeps = !shares && counts && gridBytes <= LargestGridInMemory;
   const double                     gridShare = shares || keeps ? 0.6 : 0;
-  typename ImageType::ConstPointer labeled = blocks->GetOutput();
+  typename ImageType::ConstPointer labeled = pixels->GetOutput();
   if (shares)
   {
-    blocks->UpdateOutputInformation();
+    pixels->UpdateOutputInformation();
     labeled =
-      GatherBands<ImageType>(blocks->GetOutput(),
+      GatherBands<ImageType>(pixels->GetOutput(),
                              static_cast<itk::SizeValueType>(std::max<std::int64_t>(1, BandRows / grid.downsample)),
                              *ranks,
                              [&](double share) {
@@ -210,8 +222,8 @@ LabelSlide(itk::WholeSlideImageIO *       slide,
   }
   else if (keeps)
   {
-    Observe(blocks, progress, 0, gridShare);
-    blocks->Update();
+    Observe(pixels, progress, 0, gridShare);
+    pixels->Update();
   }
   if (ranks->GetRank() > 0)
   {
