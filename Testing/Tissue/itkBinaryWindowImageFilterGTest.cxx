@@ -270,6 +270,62 @@ TEST(BinaryWindowImageFilter, WideWindowsEqualTheirDefinition)
   }
 }
 
+// Windows that hold the whole image, to a radius whose square no longer fits into 32 bits: a pixel of the border counts
+// for all beyond it.
+TEST(BinaryWindowImageFilter, WindowsWiderThanTheImageEqualTheirDefinition)
+{
+  for (const unsigned seed : { 11u, 12u, 13u })
+  {
+    const auto mask = MakeNoise(13, 9, 0.5, seed);
+    for (const long radius : { 11, 12, 13, 15, 40, 1000000 })
+    {
+      auto majority = itk::BinaryMajorityImageFilter<MaskType>::New();
+      auto erode = itk::BinaryDiscErodeImageFilter<MaskType>::New();
+      auto dilate = itk::BinaryDiscDilateImageFilter<MaskType>::New();
+      for (itk::BinaryWindowImageFilter<MaskType> * filter :
+           { static_cast<itk::BinaryWindowImageFilter<MaskType> *>(majority.GetPointer()),
+             static_cast<itk::BinaryWindowImageFilter<MaskType> *>(erode.GetPointer()),
+             static_cast<itk::BinaryWindowImageFilter<MaskType> *>(dilate.GetPointer()) })
+      {
+        filter->SetInput(mask);
+        filter->SetRadius(static_cast<unsigned>(radius));
+        filter->Update();
+      }
+      // How many pixels of the window's row or column have pixel i as their nearest.
+      const auto count = [radius](long center, long i, long last) {
+        const long begin = i == 0 ? center - radius : std::max(i, center - radius);
+        const long end = i == last ? center + radius : std::min(i, center + radius);
+        return std::max(0L, end - begin + 1);
+      };
+      for (long y = 0; y < 9; ++y)
+      {
+        for (long x = 0; x < 13; ++x)
+        {
+          long long foreground = 0;
+          bool      all = true;
+          bool      any = false;
+          for (long v = 0; v < 9; ++v)
+          {
+            for (long u = 0; u < 13; ++u)
+            {
+              const bool value = mask->GetPixel({ { u, v } }) != 0;
+              const bool inDisc = (u - x) * (u - x) + (v - y) * (v - y) <= radius * radius + radius;
+              foreground += value ? 1LL * count(x, u, 12) * count(y, v, 8) : 0;
+              all = all && (value || !inDisc);
+              any = any || (value && inDisc);
+            }
+          }
+          const MaskType::IndexType index{ { x, y } };
+          const long long           half = (2LL * radius + 1) * (2LL * radius + 1) / 2;
+          ASSERT_EQ(majority->GetOutput()->GetPixel(index), foreground > half ? 255 : 0) << radius << " at " << index;
+          ASSERT_EQ(erode->GetOutput()->GetPixel(index), all ? 255 : 0) << radius << " at " << index;
+          ASSERT_EQ(dilate->GetOutput()->GetPixel(index), any ? 255 : 0) << radius << " at " << index;
+        }
+      }
+    }
+  }
+}
+
 TEST(BinaryWindowImageFilter, StreamedEqualsWhole)
 {
   for (const unsigned radius : { 0, 3, 8 })

@@ -42,8 +42,12 @@ struct PixelWindow
   std::size_t height;
 };
 
+/** So that the pixels of a square of 2r+1 are a number of 64 bits. */
+constexpr std::size_t LargestWindowRadius = std::size_t{ 1 } << 30;
+
 /** Lays the window of that radius over the wanted pixels and writes 0 or 255; output rows lie outputStride bytes apart.
- * Time per pixel grows with log(radius) for Majority, with the radius for the discs (1/64 of an operation each). */
+ * Time per pixel grows with log(radius) for Majority, with the radius for the discs (1/64 of an operation each); where
+ * every window holds the whole image, it no longer grows. radius: at most LargestWindowRadius. */
 GigapixelTissue_EXPORT void ApplyWindow(BitWindow           kind,
                                         std::size_t         radius,
                                         const PixelBlock &  block,

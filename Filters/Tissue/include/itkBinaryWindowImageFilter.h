@@ -37,8 +37,8 @@ public:
 
   itkTypeMacro(BinaryWindowImageFilter, ImageToImageFilter);
 
-  /** Radius of the window in pixels; default 1. */
-  itkSetMacro(Radius, unsigned int);
+  /** Radius of the window in pixels, at most 2^30; default 1. */
+  itkSetClampMacro(Radius, unsigned int, 0, gigapixel::LargestWindowRadius);
   itkGetConstMacro(Radius, unsigned int);
 
 protected:

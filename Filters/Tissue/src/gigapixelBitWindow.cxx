@@ -413,6 +413,85 @@ MajorityRows(const Word * const * rows, std::size_t height, std::size_t words, s
   MajorityCounter(radius, words).Apply(rows, height, output);
 }
 
+/** Whether the window over any pixel holds the whole image. The block then is the image, as it reaches radius further.
+ */
+bool
+HoldsTheImage(BitWindow kind, std::size_t radius, const PixelBlock & block)
+{
+  const std::size_t width = block.width - 1;
+  const std::size_t height = block.height - 1;
+  return kind == BitWindow::Majority ? radius >= std::max(width, height)
+                                     : width * width + height * height <= radius * radius;
+}
+
+/** Majority where HoldsTheImage(): whatever the radius, all that changes from pixel to pixel is how often the image's
+ * border counts. Foreground counts 1, background -1. */
+void
+CountWholeImage(std::size_t         radius,
+                const PixelBlock &  block,
+                const PixelWindow & wanted,
+                unsigned char *     output,
+                std::size_t         outputStride)
+{
+  const auto getSign = [&](std::size_t x, std::size_t y) -> std::int64_t {
+    return block.pixels[y * block.stride + x] != 0 ? 1 : -1;
+  };
+  const std::size_t right = block.width - 1;
+  const std::size_t bottom = block.height - 1;
+  /** A row, the border's left and right pixels counted as often as the window lies over them beside x. */
+  struct Sums
+  {
+    std::int64_t row, left, right;
+  };
+  const auto addRow = [&](std::size_t y, Sums sums) {
+    for (std::size_t x = 0; x <= right; ++x)
+    {
+      sums.row += getSign(x, y);
+    }
+    return Sums{ sums.row, sums.left + getSign(0, y), sums.right + getSign(right, y) };
+  };
+  Sums all{};
+  for (std::size_t y = 0; y <= bottom; ++y)
+  {
+    all = addRow(y, all);
+  }
+  const Sums top = addRow(0, {});
+  const Sums last = addRow(bottom, {});
+  for (std::size_t j = 0; j < wanted.height; ++j)
+  {
+    const auto above = static_cast<std::int64_t>(radius - (wanted.y + j));
+    const auto below = static_cast<std::int64_t>(radius - (bottom - wanted.y - j));
+    for (std::size_t i = 0; i < wanted.width; ++i)
+    {
+      const auto before = static_cast<std::int64_t>(radius - (wanted.x + i));
+      const auto after = static_cast<std::int64_t>(radius - (right - wanted.x - i));
+      const auto sum = [&](const Sums & sums) { return sums.row + before * sums.left + after * sums.right; };
+      output[j * outputStride + i] = sum(all) + above * sum(top) + below * sum(last) > 0 ? 255 : 0;
+    }
+  }
+}
+
+/** Discs where HoldsTheImage(): one answer for all pixels. */
+void
+JoinWholeImage(BitWindow           kind,
+               const PixelBlock &  block,
+               const PixelWindow & wanted,
+               unsigned char *     output,
+               std::size_t         outputStride)
+{
+  const bool dilates = kind == BitWindow::Dilate;
+  bool       decided = false;
+  for (std::size_t y = 0; y < block.height && !decided; ++y)
+  {
+    const unsigned char * row = block.pixels + y * block.stride;
+    decided = std::any_of(row, row + block.width, [&](unsigned char pixel) { return (pixel != 0) == dilates; });
+  }
+  for (std::size_t j = 0; j < wanted.height; ++j)
+  {
+    std::fill_n(output + j * outputStride, wanted.width, decided == dilates ? 255 : 0);
+  }
+}
+
 } // namespace
 
 void
@@ -423,6 +502,12 @@ ApplyWindow(BitWindow           kind,
             unsigned char *     output,
             std::size_t         outputStride)
 {
+  if (HoldsTheImage(kind, radius, block))
+  {
+    kind == BitWindow::Majority ? CountWholeImage(radius, block, wanted, output, outputStride)
+                                : JoinWholeImage(kind, block, wanted, output, outputStride);
+    return;
+  }
   const Outside outside = kind == BitWindow::Majority
                             ? Outside::Nearest
                             : (kind == BitWindow::Erode ? Outside::Foreground : Outside::Background);
