@@ -14,6 +14,8 @@
 #include "itkStreamingImageFilter.h"
 
 #include <cmath>
+#include <functional>
+#include <limits>
 
 using namespace gigapixel_test;
 
@@ -287,6 +289,33 @@ TEST(TissueLabelImageFilter, SaysWhichPresetsThereAreAndWhichRadiusIsTooLarge)
   filter->SetInput(MakeSlide(64, 64, 85));
   filter->SetMedianRadiusInMicrometers(5000.0);
   EXPECT_THROW(filter->UpdateOutputInformation(), itk::ExceptionObject);
+}
+
+TEST(TissueLabelImageFilter, WhatIsNoNumberIsRefused)
+{
+  const auto                                            nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::function<void(LabelFilter &)>> setters{
+    [nan](LabelFilter & filter) { filter.SetMedianRadiusInMicrometers(nan); },
+    [nan](LabelFilter & filter) { filter.SetClosingRadiusInMicrometers(nan); },
+    [nan](LabelFilter & filter) { filter.SetMaximumHoleAreaInSquareMicrometers(nan); },
+    [nan](LabelFilter & filter) { filter.SetMinimumAreaInSquareMicrometers(nan); },
+    [nan](LabelFilter & filter) { filter.SetMicronsPerPixel(nan); }
+  };
+  for (const auto & set : setters)
+  {
+    auto filter = LabelFilter::New();
+    filter->SetInput(MakeSlide(64, 64, 87));
+    set(*filter);
+    try
+    {
+      filter->UpdateOutputInformation();
+      FAIL();
+    }
+    catch (const itk::ExceptionObject & error)
+    {
+      EXPECT_NE(std::string(error.what()).find("nan"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(TissueLabelImageFilter, ReportsProgressAndStopsWhenAborted)

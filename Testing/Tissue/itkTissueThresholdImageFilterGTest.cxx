@@ -318,6 +318,25 @@ TEST(TissueRule, InGrayStainIsWhatIsDarkerThanTheGlass)
   EXPECT_EQ(std::count(filter->GetOutput()->GetBufferPointer(), filter->GetOutput()->GetBufferPointer() + 400, 255), 1);
 }
 
+// From Python, methods are numbers.
+TEST(TissueThresholdImageFilter, WhatIsNoMethodIsRefused)
+{
+  auto filter = itk::TissueThresholdImageFilter<ColorType>::New();
+  for (const int number : { -1, 4 })
+  {
+    try
+    {
+      filter->SetMethod(static_cast<TissueMethod>(number));
+      FAIL() << number;
+    }
+    catch (const itk::ExceptionObject & error)
+    {
+      EXPECT_NE(std::string(error.what()).find("no method " + std::to_string(number)), std::string::npos);
+    }
+  }
+  EXPECT_EQ(filter->GetMethod(), TissueMethod::MeanBelow);
+}
+
 // The thresholds are those of the whole image, whatever region is asked for.
 TEST(TissueThresholdImageFilter, StreamedEqualsWholeForDataDrivenThresholds)
 {

@@ -52,15 +52,14 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
  * - dG - min(dR, dB) >= stain, and >= dG / 12: something absorbs green more than red or blue. Eosin (pink) and
  * hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not, however
  * dark they are;
- * - dY >= 0.58 (dG - min(dR, dB)) or >= dG - min(dR, dB) - stain, with dY the difference of the gray values (Rec. 601):
- *   as dark as its color says. JPEG mostly keeps color at half the resolution (4:2:0), so that color lies on the glass
- *   along every outline, but gray does not. What absorbs green alone has 0.587, any stain more. Color that is hardly
- *   above its threshold may come with less: pale tissue is not darker than glass is uneven;
  * - 4 dR <= 5 dG: not blue or green pen, which absorb red most. Hematoxylin may absorb red up to 5/4 of green;
- * - dB <= dG + 10 and 8 (dB - dG) <= dG + 16: not yellow or brown, nor glass with the cast of a mounting medium;
- * - not (5 dB > 4 dG and 4 dR < dG and dG >= 40): not red pen. Eosin absorbs less blue for its green, and blood more
- *   red: of the sample slides' strongly stained pixels, none has both.
- * BrownStain: the same but for the condition on dB, in place of which
+ * - dB <= dG + 20 and 8 (dB - dG) <= dG + 16: not yellow or brown, nor glass with the cast of a mounting medium. Brown
+ *   alone absorbs far more blue than green, brown on tissue hardly more;
+ * - not (1400 dB > dG (930 + dG) and 3 dR < dG and dG >= 40): not red pen, nor a red thread. Its density in blue is
+ * more than two thirds of that in green (which the first inequality says within 0.01 for any darkness on glass of 243);
+ *   that of eosin is less, and blood absorbs more red: of the pixels of tissue in the sample slides, fewer than one in
+ * a thousand has all of these. And in pictures, what is hardly darker than the glass beside tissue has its color from
+ * there: see ClearSpreadColor(). BrownStain: the same but for the condition on dB, in place of which
  * - 2 dB <= 3 dG + 2: not yellow or orange, which absorb hardly any green. Diaminobenzidine's densities are as 0.27 to
  *   0.57 to 0.78 (Ruifrok and Johnston, Anal. Quant. Cytol. Histol. 23:291, 2001), so its dB is at most 1.37 dG.
  *

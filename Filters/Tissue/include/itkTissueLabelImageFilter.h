@@ -31,7 +31,8 @@ namespace itk
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
  * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel, and nothing that fills a thousandth of the image is
- * removed for its size. SetMicronsPerPixel() overrules both.
+ * removed for its size. SetMicronsPerPixel() overrules both. A length or area that is no number (NaN), or a radius
+ * beyond 1000 label pixels, is an exception when the output's information is asked for.
  *
  * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip
  * on the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
@@ -68,8 +69,18 @@ public:
   itkSetClampMacro(MicronsPerPixel, double, 0.0, 1e6);
   itkGetConstMacro(MicronsPerPixel, double);
 
-  itkSetEnumMacro(Method, MethodType);
-  itkGetEnumMacro(Method, MethodType);
+  /** How a color says tissue; an exception, naming the number, where it is no method. */
+  void
+  SetMethod(MethodType method)
+  {
+    m_Threshold->SetMethod(method);
+    this->Modified();
+  }
+  MethodType
+  GetMethod() const
+  {
+    return m_Threshold->GetMethod();
+  }
 
   /** Half the side of the median's square. */
   itkSetClampMacro(MedianRadiusInMicrometers, double, 0.0, 1e6);
@@ -130,7 +141,6 @@ private:
   std::string  m_Preset;
   unsigned int m_ShrinkFactor{ 8 };
   double       m_MicronsPerPixel{ 0.0 };
-  MethodType   m_Method{ MethodType::MeanBelow };
   double       m_MedianRadiusInMicrometers{ 0.0 };
   double       m_ErosionRadiusInMicrometers{ 0.0 };
   double       m_DilationRadiusInMicrometers{ 0.0 };

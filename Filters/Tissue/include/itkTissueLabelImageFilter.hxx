@@ -39,7 +39,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
   {
     const gigapixel::TissuePreset & preset = gigapixel::GetTissuePreset(name);
     m_Preset = preset.name;
-    m_Method = preset.method;
+    m_Threshold->SetMethod(preset.method);
     m_MedianRadiusInMicrometers = preset.medianRadius;
     m_ErosionRadiusInMicrometers = preset.erosionRadius;
     m_DilationRadiusInMicrometers = preset.dilationRadius;
@@ -74,7 +74,11 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::MeasureLabelPixel()
   constexpr double smallest = 0.05;
   constexpr double largest = 160.0;
   const auto       spacing = this->GetInput()->GetSpacing();
-  const double     pixel =
+  if (std::isnan(m_MicronsPerPixel))
+  {
+    itkExceptionMacro("MicronsPerPixel is " << m_MicronsPerPixel << ", which is no number");
+  }
+  const double pixel =
     m_MicronsPerPixel > 0.0 ? m_MicronsPerPixel : 0.5 * (spacing[0] + spacing[1]) * micrometersPerMillimeter;
   const double label = pixel * m_ShrinkFactor;
   m_MicronsPerPixelIsKnown = m_MicronsPerPixel > 0.0 || (label >= smallest && label <= largest);
@@ -88,7 +92,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixels(double micrometers) 
   // A radius beyond this says that the resolution is wrong; it would only cost time.
   constexpr double most = 1000.0;
   const double     pixels = micrometers / m_LabelMicronsPerPixel;
-  if (pixels > most)
+  if (!(pixels <= most)) // nor if it is no number
   {
     itkExceptionMacro("A radius of " << micrometers << " um is " << pixels << " label pixels of "
                                      << m_LabelMicronsPerPixel
@@ -102,6 +106,10 @@ template <typename TInputImage, typename TOutputImage>
 SizeValueType
 TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixelArea(double squareMicrometers) const
 {
+  if (std::isnan(squareMicrometers))
+  {
+    itkExceptionMacro("An area is " << squareMicrometers << ", which is no number");
+  }
   return static_cast<SizeValueType>(
     std::llround(squareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel)));
 }
@@ -111,15 +119,14 @@ void
 TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
 {
   m_BlockMean->SetShrinkFactor(m_ShrinkFactor);
-  m_Threshold->SetMethod(m_Method);
   m_Majority->SetRadius(this->ToPixels(m_MedianRadiusInMicrometers));
   m_Erode->SetRadius(this->ToPixels(m_ErosionRadiusInMicrometers));
   m_Dilate->SetRadius(this->ToPixels(m_DilationRadiusInMicrometers));
   m_CloseDilate->SetRadius(this->ToPixels(m_ClosingRadiusInMicrometers));
   m_CloseErode->SetRadius(m_CloseDilate->GetRadius());
-  m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers > 0.0
-                               ? this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers)
-                               : NumericTraits<SizeValueType>::max());
+  m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers == 0.0
+                               ? NumericTraits<SizeValueType>::max()
+                               : this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers));
   SizeValueType smallest = this->ToPixelArea(m_MinimumAreaInSquareMicrometers);
   if (!m_MicronsPerPixelIsKnown)
   {
@@ -232,7 +239,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
   os << indent << "Preset: " << m_Preset << std::endl;
   os << indent << "ShrinkFactor: " << m_ShrinkFactor << std::endl;
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << std::endl;
-  os << indent << "Method: " << static_cast<int>(m_Method) << std::endl;
+  os << indent << "Method: " << static_cast<int>(this->GetMethod()) << std::endl;
   os << indent << "MedianRadiusInMicrometers: " << m_MedianRadiusInMicrometers << std::endl;
   os << indent << "ErosionRadiusInMicrometers: " << m_ErosionRadiusInMicrometers << std::endl;
   os << indent << "DilationRadiusInMicrometers: " << m_DilationRadiusInMicrometers << std::endl;

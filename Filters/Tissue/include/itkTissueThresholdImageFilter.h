@@ -18,6 +18,8 @@ namespace itk
  * - MeanBelow (default): the published rule, a fixed threshold of 230;
  * - Stain, BrownStain and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
  *   filter pulls the input once in strips for them and keeps them until something upstream is modified.
+ * With Stain and BrownStain, color that JPEG spread from tissue over the glass beside it is taken off again; see
+ * gigapixel::ClearSpreadColor(), for which the filter asks for two pixels more on every side.
  *
  * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
@@ -40,7 +42,8 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(TissueThresholdImageFilter, ImageToImageFilter);
 
-  itkSetEnumMacro(Method, MethodType);
+  /** An exception, naming the number, where it is no method (an integer in Python). */
+  void SetMethod(MethodType method);
   itkGetEnumMacro(Method, MethodType);
 
   /** Brings the rule up to date: counts the whole input if the method needs it and the rule is older than the input.
@@ -58,6 +61,7 @@ protected:
   TissueThresholdImageFilter();
   ~TissueThresholdImageFilter() override = default;
 
+  void GenerateInputRequestedRegion() override;
   void BeforeThreadedGenerateData() override;
   void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
   void AfterThreadedGenerateData() override;
@@ -65,6 +69,10 @@ protected:
 
 private:
   gigapixel::TissueHistogram CountWholeInput();
+  /** Whether the method looks at the pixels beside a pixel as well. */
+  bool LooksAround() const;
+  /** What of the input a region of the output needs. */
+  OutputImageRegionType GetNeededRegion(OutputImageRegionType region) const;
 
   MethodType            m_Method{ MethodType::MeanBelow };
   gigapixel::TissueRule m_Rule;

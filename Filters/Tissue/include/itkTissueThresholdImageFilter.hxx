@@ -2,6 +2,7 @@
 #ifndef itkTissueThresholdImageFilter_hxx
 #define itkTissueThresholdImageFilter_hxx
 
+#include "gigapixelSpreadColor.h"
 #include "itkStreamedInput.h"
 #include "itkTotalProgressReporter.h"
 
@@ -16,6 +17,23 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::TissueThresholdImageFilte
 {
   this->DynamicMultiThreadingOn();
   this->ThreaderUpdateProgressOff();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::SetMethod(MethodType method)
+{
+  const int number = static_cast<int>(method);
+  const int last = static_cast<int>(MethodType::BrightOnDark);
+  if (number < 0 || number > last)
+  {
+    itkExceptionMacro("There is no method " << number << "; there are 0 to " << last);
+  }
+  if (m_Method != method)
+  {
+    m_Method = method;
+    this->Modified();
+  }
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -35,6 +53,34 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::UpdateRule()
 }
 
 template <typename TInputImage, typename TOutputImage>
+bool
+TissueThresholdImageFilter<TInputImage, TOutputImage>::LooksAround() const
+{
+  return Channels == 3 && (m_Method == MethodType::Stain || m_Method == MethodType::BrownStain);
+}
+
+template <typename TInputImage, typename TOutputImage>
+auto
+TissueThresholdImageFilter<TInputImage, TOutputImage>::GetNeededRegion(OutputImageRegionType region) const
+  -> OutputImageRegionType
+{
+  if (this->LooksAround())
+  {
+    region.PadByRadius(gigapixel::SpreadReach);
+    region.Crop(this->GetInput()->GetLargestPossibleRegion());
+  }
+  return region;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueThresholdImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
+{
+  auto * input = const_cast<TInputImage *>(this->GetInput());
+  input->SetRequestedRegion(this->GetNeededRegion(this->GetOutput()->GetRequestedRegion()));
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 TissueThresholdImageFilter<TInputImage, TOutputImage>::BeforeThreadedGenerateData()
 {
@@ -42,7 +88,8 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::BeforeThreadedGenerateDat
   if (m_ProgressOfRule > 0.0f)
   {
     // The pipeline brought the requested region before the count; bring it again.
-    UpdateRegion(const_cast<TInputImage *>(this->GetInput()), this->GetOutput()->GetRequestedRegion());
+    UpdateRegion(const_cast<TInputImage *>(this->GetInput()),
+                 this->GetNeededRegion(this->GetOutput()->GetRequestedRegion()));
   }
 }
 
@@ -82,19 +129,35 @@ template <typename TInputImage, typename TOutputImage>
 void
 TissueThresholdImageFilter<TInputImage, TOutputImage>::DynamicThreadedGenerateData(const OutputImageRegionType & region)
 {
-  const TInputImage *   input = this->GetInput();
-  TOutputImage *        output = this->GetOutput();
+  const TInputImage * input = this->GetInput();
+  TOutputImage *      output = this->GetOutput();
+  const auto          getPixels = [input](const typename TInputImage::IndexType & index) {
+    return reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index));
+  };
   TotalProgressReporter progress(this, output->GetRequestedRegion().GetNumberOfPixels(), 100, 0.99f - m_ProgressOfRule);
   auto                  index = region.GetIndex();
   for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
   {
     gigapixel::ApplyTissueRule(
-      m_Rule,
-      reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index)),
-      region.GetSize(0),
-      Channels,
-      output->GetBufferPointer() + output->ComputeOffset(index));
+      m_Rule, getPixels(index), region.GetSize(0), Channels, output->GetBufferPointer() + output->ComputeOffset(index));
     progress.Completed(region.GetSize(0));
+  }
+  if (this->LooksAround())
+  {
+    const auto                   needed = this->GetNeededRegion(region);
+    const gigapixel::PixelBlock  block{ getPixels(needed.GetIndex()),
+                                       input->GetBufferedRegion().GetSize(0) * Channels,
+                                       needed.GetSize(0),
+                                       needed.GetSize(1) };
+    const gigapixel::PixelWindow window{ static_cast<std::size_t>(region.GetIndex(0) - needed.GetIndex(0)),
+                                         static_cast<std::size_t>(region.GetIndex(1) - needed.GetIndex(1)),
+                                         region.GetSize(0),
+                                         region.GetSize(1) };
+    gigapixel::ClearSpreadColor(m_Rule,
+                                block,
+                                window,
+                                output->GetBufferPointer() + output->ComputeOffset(region.GetIndex()),
+                                output->GetBufferedRegion().GetSize(0));
   }
 }
 

@@ -48,12 +48,10 @@ IsStained(const TissueRule & rule, int red, int green, int blue)
   const int  least = dr < db ? dr : db;
   const int  color = dg - least;
   const bool stained = (color >= rule.stain) & (12 * color >= dg);
-  const int  darkness = 77 * dr + 150 * dg + 29 * db;
-  const bool dark = (darkness >= 148 * color) | (darkness >= 256 * (color - rule.stain));
   const bool bluish = 4 * dr > 5 * dg;
-  const bool yellowish = BrownIsTissue ? 2 * db > 3 * dg + 2 : (db > dg + 10) | (8 * (db - dg) > dg + 16);
-  const bool redPen = (5 * db > 4 * dg) & (4 * dr < dg) & (dg >= 40);
-  return stained & dark & !bluish & !yellowish & !redPen ? 255 : 0;
+  const bool yellowish = BrownIsTissue ? 2 * db > 3 * dg + 2 : (db > dg + 20) | (8 * (db - dg) > dg + 16);
+  const bool redPen = (1400 * db > dg * (930 + dg)) & (3 * dr < dg) & (dg >= 40);
+  return stained & !bluish & !yellowish & !redPen ? 255 : 0;
 }
 
 template <bool BrownIsTissue>
