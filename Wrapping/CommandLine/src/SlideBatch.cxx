@@ -295,6 +295,24 @@ DoShare(const std::vector<SlideTask> & tasks, const SlideWork & work, Ranks & ra
   return outcomes;
 }
 
+/** What works on a slide that was dealt to it: alone, but the others of its job see its progress. */
+class AloneInJob : public Ranks
+{
+public:
+  explicit AloneInJob(std::shared_ptr<Ranks> job)
+    : m_Job(std::move(job))
+  {}
+
+  void
+  ReportProgress() override
+  {
+    m_Job->ReportProgress();
+  }
+
+private:
+  std::shared_ptr<Ranks> m_Job;
+};
+
 /** As RunBatch() says. */
 int
 DealSlides(const Session &                session,
@@ -421,9 +439,9 @@ RunSharedBatch(
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
 {
   const auto ranks = JoinRanks(Launch::Find());
-  const auto alone = std::make_shared<Ranks>();
   if (tasks.size() >= static_cast<std::size_t>(ranks->GetNumberOfRanks()))
   {
+    const auto alone = std::make_shared<AloneInJob>(ranks);
     const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
     return DealSlides(session, tasks, asList, workAlone, *ranks);
   }
@@ -460,7 +478,8 @@ RunSharedBatch(
   };
   if (ranks->GetRank() == 0)
   {
-    return DealSlides(session, tasks, asList, share, *alone);
+    Ranks alone;
+    return DealSlides(session, tasks, asList, share, alone);
   }
   std::string ignored;
   std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });
