@@ -124,8 +124,7 @@ PyramidFile::PyramidFile(const std::string & target)
     ::unlink(m_Temporary.c_str());
     Fail("cannot be created");
   }
-  constexpr std::size_t bufferSize = 1 << 18; // some fifty tiles of JPEG in one call of the system
-  std::setvbuf(m_File, nullptr, _IOFBF, bufferSize);
+  std::setvbuf(m_File, m_Buffer.data(), _IOFBF, m_Buffer.size());
 }
 
 PyramidFile::~PyramidFile()

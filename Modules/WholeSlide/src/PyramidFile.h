@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace gigapixel
 {
@@ -48,10 +49,11 @@ private:
   [[noreturn]] void Fail(const char * what) const;
   int               CreateTemporary(const std::filesystem::path & target);
 
-  std::string   m_Target;
-  std::string   m_Temporary;
-  std::FILE *   m_File{ nullptr };
-  std::uint64_t m_Size{ 0 };
+  std::string       m_Target;
+  std::string       m_Temporary;
+  std::vector<char> m_Buffer = std::vector<char>(1 << 18); // some fifty tiles of JPEG in one call of the system
+  std::FILE *       m_File{ nullptr };
+  std::uint64_t     m_Size{ 0 };
 };
 
 } // namespace gigapixel
