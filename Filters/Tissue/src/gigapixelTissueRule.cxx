@@ -96,6 +96,27 @@ GetLargest(const unsigned char * pixel, unsigned channels)
   return channels == 1 ? pixel[0] : std::max(pixel[0], std::max(pixel[1], pixel[2]));
 }
 
+template <unsigned Channels>
+void
+CountPixelsOf(const unsigned char * pixels, std::size_t count, TissueHistogram & histogram)
+{
+  constexpr int darkestGlass = 180;
+  constexpr int strongestCast = 16;
+  for (std::size_t i = 0; i < count; ++i, pixels += Channels)
+  {
+    const int low = Channels == 1 ? pixels[0] : std::min(pixels[0], std::min(pixels[1], pixels[2]));
+    const int high = GetLargest(pixels, Channels);
+    ++histogram.largest[high];
+    if (high >= darkestGlass && high - low <= strongestCast && low < 255)
+    {
+      for (unsigned channel = 0; channel < 3; ++channel)
+      {
+        ++histogram.glass[channel][pixels[channel % Channels]];
+      }
+    }
+  }
+}
+
 /** Commonest value, and how far 95 % of the larger ones lie above it. */
 struct Peak
 {
@@ -185,21 +206,7 @@ TissueHistogram::operator+=(const TissueHistogram & other)
 void
 CountPixels(const unsigned char * pixels, std::size_t count, unsigned channels, TissueHistogram & histogram)
 {
-  constexpr int darkestGlass = 180;
-  constexpr int strongestCast = 16;
-  for (std::size_t i = 0; i < count; ++i, pixels += channels)
-  {
-    const int low = channels == 1 ? pixels[0] : std::min(pixels[0], std::min(pixels[1], pixels[2]));
-    const int high = GetLargest(pixels, channels);
-    ++histogram.largest[high];
-    if (high >= darkestGlass && high - low <= strongestCast && low < 255)
-    {
-      for (unsigned channel = 0; channel < 3; ++channel)
-      {
-        ++histogram.glass[channel][pixels[channel % channels]];
-      }
-    }
-  }
+  (channels == 1 ? CountPixelsOf<1> : CountPixelsOf<3>)(pixels, count, histogram);
   histogram.pixels += count;
 }
 

@@ -5,11 +5,11 @@
     ninja gigapixel LabelStages
     compare_labels.py --bin build/bin --venv /tmp/labels [--size 16000x64000] [--rounds 3] [--json result.json]
 
-Three tables: the published chain (radius 3) on the pixels of the label grid in memory; the whole way from the slide file
+Four tables: the published chain (radius 3) on the pixels of the label grid in memory; the whole way from the slide file
 to a mask pyramid on the disk, beside reading the 1/8 level alone; the same without reduced levels in the file, beside
-decoding it at 1/8 alone. Every run is a process of its own, interleaved
-over the rounds; CPU is user and system time, the least of all rounds: of the work alone (without imports and loading)
-and of the process; memory is the process's peak. The venv is made where it does not exist.
+decoding it at 1/8 alone; and with a label for every pixel of level 0, beside decoding that. Every run is a process of
+its own, interleaved over the rounds; CPU is user and system time, the least of all rounds: of the work alone (without
+imports and loading) and of the process; memory is the process's peak. The venv is made where it does not exist.
 """
 
 import argparse
@@ -120,8 +120,8 @@ def main():
             chain[name] = [*program, word, pixels, width, height, RADIUS, masks[name]]
         in_memory = measure(chain, arguments.rounds, masks)
 
-        def label(file, preset):
-            options = ["--preset", preset, "--overwrite", "--quiet", "--threads", 1]
+        def label(file, preset, *how):
+            options = ["--preset", preset, "--overwrite", "--quiet", "--threads", 1, *how]
             return [ours, "label", file, "-o", work / "mask.tif", *options]
 
         peer = [python, HERE / "peer_label.py", "vips+opencv", slide, 3, RADIUS, work / "peer.tif"]
@@ -138,13 +138,21 @@ def main():
             "ours, robust": label(flat, "robust"),
         }
         from_single = measure(single, arguments.rounds)
+        full = {
+            "decoding level 0": [stages, "decode", slide, 1],
+            "ours, remedios2023": label(slide, "remedios2023", "--downsample", 1),
+            "ours, robust": label(slide, "robust", "--downsample", 1),
+        }
+        at_full = measure(full, arguments.rounds)
     print(file=sys.stderr)
     title = f"{arguments.size} JPEG slide to mask pyramid"
     print_table(f"{width} x {height} pixels in memory, radius {RADIUS}", in_memory, "ours", "cpu_s")
     print_table(f"{title}, from its 1/8 level", from_pyramid, "decoding the 1/8 level", "process_s")
     print_table(f"{title}, without reduced levels", from_single, "decoding at 1/8", "process_s")
+    print_table(f"{title}, a label for every pixel", at_full, "decoding level 0", "process_s")
     if arguments.json:
         tables = {"in memory": in_memory, "from a pyramid": from_pyramid, "from a single level": from_single}
+        tables["a label for every pixel"] = at_full
         arguments.json.write_text(json.dumps(tables, indent=2) + "\n")
 
 
