@@ -297,6 +297,24 @@ TEST_F(PyramidTIFFImageIOTest, FailureLeavesNothingAndKeepsWhatWasThere)
   EXPECT_EQ(CountFiles(), 1);
 }
 
+TEST_F(PyramidTIFFImageIOTest, AbortedByTheWritersObserverLeavesNothing)
+{
+  auto source = MakeSource<LabelImage>(16000, 2100); // five bands
+  {
+    const auto writer = itk::ImageFileWriter<LabelImage>::New();
+    writer->SetInput(source->GetOutput());
+    writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+    writer->SetFileName(File("aborted.pyramid.tif"));
+    writer->AddObserver(itk::ProgressEvent(), [&writer](const itk::EventObject &) {
+      writer->SetAbortGenerateData(writer->GetProgress() > 0.5F);
+    });
+    writer->Update();
+    EXPECT_LT(writer->GetProgress(), 0.9F);
+    EXPECT_FALSE(std::filesystem::exists(File("aborted.pyramid.tif")));
+  }
+  EXPECT_EQ(CountFiles(), 0);
+}
+
 TEST_F(PyramidTIFFImageIOTest, RowsOutOfOrderAreRefusedAndDiscarded)
 {
   const Raster raster = MakeRaster(300, 600, 1, LabelPattern);

@@ -51,7 +51,10 @@ namespace itk
  *
  * The file appears under its name when the last row has been written, in place of what was there; until then the data
  * is in a hidden file beside it (.NAME.PID-NUMBER.part), which is removed when writing fails, when this object is
- * destroyed or begins anew, and, should the process be killed, by the next writing of the same name.
+ * destroyed or begins anew, and, should the process be killed, by the next writing of the same name. Where an observer
+ * of itk::ImageFileWriter calls AbortGenerateDataOn(), the writer ends silently behind the band in work: there is no
+ * file then, unless it was the last band, or the only one (images below 8 MiB, inputs that cannot stream), of which
+ * ITK's writer tells its ImageIO nothing.
  *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
  * ones of unsigned char, unsigned short or float, scalar or RGB; pasting (an IO region of the writer); JPEG or WebP for
