@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// ReadSlide FILE ours|floor|itk rgb|gray|eighth THREADS: reads level 0 once and prints what it took as JSON.
+// ReadSlide FILE ours|floor|itk rgb|gray|eighth THREADS ROWS: reads level 0 once, ours in strips of so many rows of
+// tiles, and prints what it took as JSON.
 #include "itkImageFileReader.h"
 #include "itkMultiThreaderBase.h"
 #include "itkRGBPixel.h"
@@ -75,7 +76,7 @@ GetTileRows(const char * file)
 }
 
 void
-ReadWithOurs(const char * file, const std::string & what, unsigned threads)
+ReadWithOurs(const char * file, const std::string & what, unsigned threads, unsigned tileRows)
 {
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(threads);
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(threads);
@@ -93,12 +94,16 @@ ReadWithOurs(const char * file, const std::string & what, unsigned threads)
     {
       ++level;
     }
+    if (level == io->GetNumberOfLevels() + io->GetNumberOfReducedLevels())
+    {
+      throw std::runtime_error("stored as a level");
+    }
     io->SetLevel(level);
     watch.Run([&io] { io->ReadImageInformation(); });
   }
   const auto                 width = io->GetDimensions(0);
   const auto                 height = io->GetDimensions(1);
-  const itk::SizeValueType   strip = GetTileRows(file) * threads / (what == "eighth" ? 8 : 1);
+  const itk::SizeValueType   strip = GetTileRows(file) * tileRows / (what == "eighth" ? 8 : 1);
   std::vector<unsigned char> pixels(width * strip * io->GetNumberOfComponents());
   unsigned long              checksum = crc32(0, nullptr, 0);
   for (itk::SizeValueType top = 0; top < height; top += strip)
@@ -214,9 +219,9 @@ ReadWithLibJPEG(const char * file, const std::string & what)
 int
 main(int argc, char ** argv)
 {
-  if (argc != 5)
+  if (argc != 6)
   {
-    std::cerr << "Usage: ReadSlide FILE ours|floor|itk rgb|gray|eighth THREADS\n";
+    std::cerr << "Usage: ReadSlide FILE ours|floor|itk rgb|gray|eighth THREADS ROWS\n";
     return 2;
   }
   const std::string reader = argv[2];
@@ -224,7 +229,8 @@ main(int argc, char ** argv)
   {
     if (reader == "ours")
     {
-      ReadWithOurs(argv[1], argv[3], static_cast<unsigned>(std::stoul(argv[4])));
+      ReadWithOurs(argv[1], argv[3], static_cast<unsigned>(std::stoul(argv[4])),
+                   static_cast<unsigned>(std::stoul(argv[5])));
     }
     else if (reader == "itk")
     {
