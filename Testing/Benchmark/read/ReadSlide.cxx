@@ -229,8 +229,8 @@ main(int argc, char ** argv)
   {
     if (reader == "ours")
     {
-      ReadWithOurs(argv[1], argv[3], static_cast<unsigned>(std::stoul(argv[4])),
-                   static_cast<unsigned>(std::stoul(argv[5])));
+      ReadWithOurs(
+        argv[1], argv[3], static_cast<unsigned>(std::stoul(argv[4])), static_cast<unsigned>(std::stoul(argv[5])));
     }
     else if (reader == "itk")
     {
