@@ -49,19 +49,24 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
 /** The rule of one slide: a method and its numbers.
  *
  * Stain: with d the difference between the glass and the pixel (R, G, B), the pixel is tissue where all of these hold:
+ *
  * - dG - min(dR, dB) >= stain, and >= dG / 12: something absorbs green more than red or blue. Eosin (pink) and
- * hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not, however
- * dark they are;
+ *   hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not,
+ * however dark they are;
  * - 4 dR <= 5 dG: not blue or green pen, which absorb red most. Hematoxylin may absorb red up to 5/4 of green;
  * - dB <= dG + 20 and 8 (dB - dG) <= dG + 16: not yellow or brown, nor glass with the cast of a mounting medium. Brown
  *   alone absorbs far more blue than green, brown on tissue hardly more;
  * - not (1400 dB > dG (930 + dG) and 3 dR < dG and dG >= 40): not red pen, nor a red thread. Its density in blue is
- * more than two thirds of that in green (which the first inequality says within 0.01 for any darkness on glass of 243);
- *   that of eosin is less, and blood absorbs more red: of the pixels of tissue in the sample slides, fewer than one in
- * a thousand has all of these. And in pictures, what is hardly darker than the glass beside tissue has its color from
- * there: see ClearSpreadColor(). BrownStain: the same but for the condition on dB, in place of which
+ * more than two thirds of that in green, which the first inequality says, within 0.03, for dG up to 190 on glass of
+ * 243. That of eosin is less, and blood absorbs more red: of the pixels of tissue in the sample slides, at most one in
+ * a thousand has all three.
+ *
+ * BrownStain: the same, but in place of the condition on dB
+ *
  * - 2 dB <= 3 dG + 2: not yellow or orange, which absorb hardly any green. Diaminobenzidine's densities are as 0.27 to
  *   0.57 to 0.78 (Ruifrok and Johnston, Anal. Quant. Cytol. Histol. 23:291, 2001), so its dB is at most 1.37 dG.
+ *
+ * Both judge a pixel alone; ClearSpreadColor() then looks at those beside it.
  *
  * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least 2 * stain. */
 struct TissueRule

@@ -413,10 +413,9 @@ MajorityRows(const Word * const * rows, std::size_t height, std::size_t words, s
   MajorityCounter(radius, words).Apply(rows, height, output);
 }
 
-/** Whether the window over any pixel holds the whole image. The block then is the image, as it reaches radius further.
- */
+/** Whether the window over any wanted pixel holds the whole block, and so all of the image that there is to see. */
 bool
-HoldsTheImage(BitWindow kind, std::size_t radius, const PixelBlock & block)
+HoldsTheBlock(BitWindow kind, std::size_t radius, const PixelBlock & block)
 {
   const std::size_t width = block.width - 1;
   const std::size_t height = block.height - 1;
@@ -424,10 +423,10 @@ HoldsTheImage(BitWindow kind, std::size_t radius, const PixelBlock & block)
                                      : width * width + height * height <= radius * radius;
 }
 
-/** Majority where HoldsTheImage(): whatever the radius, all that changes from pixel to pixel is how often the image's
+/** Majority where HoldsTheBlock(): whatever the radius, all that changes from pixel to pixel is how often the block's
  * border counts. Foreground counts 1, background -1. */
 void
-CountWholeImage(std::size_t         radius,
+CountWholeBlock(std::size_t         radius,
                 const PixelBlock &  block,
                 const PixelWindow & wanted,
                 unsigned char *     output,
@@ -471,9 +470,9 @@ CountWholeImage(std::size_t         radius,
   }
 }
 
-/** Discs where HoldsTheImage(): one answer for all pixels. */
+/** Discs where HoldsTheBlock(): one answer for all pixels. */
 void
-JoinWholeImage(BitWindow           kind,
+JoinWholeBlock(BitWindow           kind,
                const PixelBlock &  block,
                const PixelWindow & wanted,
                unsigned char *     output,
@@ -502,10 +501,10 @@ ApplyWindow(BitWindow           kind,
             unsigned char *     output,
             std::size_t         outputStride)
 {
-  if (HoldsTheImage(kind, radius, block))
+  if (HoldsTheBlock(kind, radius, block))
   {
-    kind == BitWindow::Majority ? CountWholeImage(radius, block, wanted, output, outputStride)
-                                : JoinWholeImage(kind, block, wanted, output, outputStride);
+    kind == BitWindow::Majority ? CountWholeBlock(radius, block, wanted, output, outputStride)
+                                : JoinWholeBlock(kind, block, wanted, output, outputStride);
     return;
   }
   const Outside outside = kind == BitWindow::Majority
