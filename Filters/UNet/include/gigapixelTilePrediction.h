@@ -34,8 +34,8 @@ struct PredictionFormat
  * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
  * top to bottom, has each tile computed once.
  *
- * What is kept is the finished samples (1 byte each for labels) of one row of tiles; nothing after the last pixel of
- * the image was given. */
+ * What is kept is what was computed of one row of tiles, 1 byte per pixel for labels, a float for each probability;
+ * nothing after the last pixel of the image was given. */
 class GigapixelUNet_EXPORT TilePrediction
 {
 public:
@@ -58,8 +58,8 @@ public:
   /** The parts of the region that this rank has to ask for, from top to bottom: the region itself for rank 0. */
   std::vector<Region> GetOwnRows(const Region & region) const;
 
-  /** Pixels that Predict() would read now: those of the tiles which are not remembered, nor another rank's;
-   * width 0: none. */
+  /** Pixels that Predict() would read now: those of the tiles which are not remembered, nor another rank's, and at the
+   * image's top a few rows more; width 0: none. */
   Region GetInputRegion(const Region & region) const;
 
   /** Writes region.width * region.height * GetNumberOfSamples() samples of the format's type.

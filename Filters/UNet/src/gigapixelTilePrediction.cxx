@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -45,14 +44,12 @@ ToByte(float probability)
   return static_cast<std::uint8_t>(255.0 * static_cast<double>(std::min(1.0f, std::max(0.0f, probability))) + 0.5);
 }
 
-/** Labels as the sample type; the object of two classes is 255. */
-template <typename TSample>
-void
-ToSamples(const std::uint8_t * labels, int channels, TSample * out, std::int64_t pixels)
+/** Tiles of one row that were computed together: their labels, or their probabilities as floats. */
+struct ComputedTiles
 {
-  const int object = channels == 1 ? 255 : 1;
-  std::transform(labels, labels + pixels, out, [object](std::uint8_t l) { return static_cast<TSample>(object * l); });
-}
+  Region                    region;
+  std::vector<std::uint8_t> bytes;
+};
 
 } // namespace
 
@@ -77,9 +74,8 @@ struct TilePrediction::Implementation
     , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
     , pixelBytes(static_cast<std::size_t>(samples) *
                  (format.sample == PredictionFormat::Sample::Float ? sizeof(float) : 1))
+    , computedBytes(format.content == PredictionFormat::Content::Label ? 1 : channels * sizeof(float))
   {}
-
-  using Bytes = std::vector<std::uint8_t>;
 
   TileRange
   TilesOf(const Region & region) const
@@ -103,7 +99,10 @@ struct TilePrediction::Implementation
   bool
   IsKnown(std::int64_t column, std::int64_t row) const
   {
-    return row == knownRow && known.count(column) != 0;
+    const std::int64_t x = column * tileSize;
+    return row == knownRow && std::any_of(known.begin(), known.end(), [x](const ComputedTiles & tiles) {
+             return tiles.region.x <= x && x < tiles.region.x + tiles.region.width;
+           });
   }
 
   int
@@ -112,19 +111,19 @@ struct TilePrediction::Implementation
     return static_cast<int>(row % ranks->GetNumberOfRanks());
   }
 
-  void SendRow(const TileRange & tiles);
+  void BeginRow(std::int64_t row);
+
+  ComputedTiles MakeTiles(const TileRange & tiles);
 
   void ReceiveRow(const TileRange & tiles);
 
   bool ComputeRow(PixelSource & image, const TileRange & tiles, const std::function<bool(double)> & progress);
 
-  void Store(const TileRange & tiles, const Region & region);
+  bool Compute(PixelSource & image, ComputedTiles & tiles, const std::function<bool(double)> & progress);
 
-  bool Compute(PixelSource & image, const Region & region, const std::function<bool(double)> & progress);
+  void Convert(const std::uint8_t * from, std::int64_t pixels, std::uint8_t * out) const;
 
-  void Convert(std::int64_t pixel, std::uint8_t * out, std::int64_t pixels) const;
-
-  void CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const;
+  void CopyTo(const Region & region, std::uint8_t * out) const;
 
   PredictionFormat format;
   Size             size;
@@ -137,161 +136,151 @@ struct TilePrediction::Implementation
   int          channels;
   unsigned     inputChannels;
   int          samples;
-  std::size_t  pixelBytes;
-  std::int64_t computed{ 0 };
+  std::size_t  pixelBytes;    ///< of the output
+  std::size_t  computedBytes; ///< of a pixel of ComputedTiles
+  std::int64_t computed{ 0 }; ///< tiles
 
-  std::map<std::int64_t, Bytes> known; ///< finished tiles of one row, by column
-  std::int64_t                  knownRow{ -1 };
-  // Of the tiles that are being computed, one or the other; kept, since to get it anew costs.
-  std::vector<float>        probabilities;
-  std::vector<std::uint8_t> labels;
+  std::vector<ComputedTiles> known; ///< of one row
+  std::int64_t               knownRow{ -1 };
+  std::vector<std::uint8_t>  idle; ///< memory of an earlier row: to get it anew costs
 };
 
-/** Computes what is not known of a row's tiles, a few at a time so that their float probabilities stay few. */
+void
+TilePrediction::Implementation::BeginRow(std::int64_t row)
+{
+  if (row == knownRow)
+  {
+    return;
+  }
+  if (!known.empty())
+  {
+    idle = std::move(known.front().bytes);
+  }
+  known.clear();
+  knownRow = row;
+}
+
+ComputedTiles
+TilePrediction::Implementation::MakeTiles(const TileRange & tiles)
+{
+  ComputedTiles result{ this->RegionOf(tiles), std::move(idle) };
+  const auto    bytes = static_cast<std::size_t>(result.region.width * result.region.height) * computedBytes;
+  if (bytes > result.bytes.capacity())
+  {
+    result.bytes = std::vector<std::uint8_t>(); // else a vector that grows has both, the old memory and the new one
+  }
+  result.bytes.resize(bytes);
+  return result;
+}
+
+/** Computes what is not known of a row's tiles. */
 bool
 TilePrediction::Implementation::ComputeRow(PixelSource &                       image,
                                            const TileRange &                   tiles,
                                            const std::function<bool(double)> & progress)
 {
   const std::int64_t row = tiles.firstRow;
-  if (row != knownRow)
+  this->BeginRow(row);
+  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
   {
-    known.clear();
-    knownRow = row;
-  }
-  const std::int64_t most = 2 * threads; // twice, so that a thread that is done early finds another one
-  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn;)
-  {
-    if (this->IsKnown(column, row))
-    {
-      ++column;
-      continue;
-    }
-    std::int64_t end = column + 1;
-    while (end < tiles.endColumn && end < column + most && !this->IsKnown(end, row))
+    std::int64_t end = column;
+    while (end < tiles.endColumn && !this->IsKnown(end, row))
     {
       ++end;
     }
-    const TileRange batch{ column, end, row, row + 1 };
-    const Region    region = this->RegionOf(batch);
-    const double    all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
-    const auto      report = [&](double fraction) {
+    if (end == column)
+    {
+      continue;
+    }
+    const double all = static_cast<double>(tiles.endColumn - tiles.firstColumn);
+    const auto   report = [&](double fraction) {
+      ranks->ReportProgress();
       const double done =
         static_cast<double>(column - tiles.firstColumn) + fraction * static_cast<double>(end - column);
       return progress(done / all);
     };
-    ranks->ReportProgress();
-    if (!this->Compute(image, region, report))
+    ComputedTiles together = this->MakeTiles({ column, end, row, row + 1 });
+    if (!this->Compute(image, together, report))
     {
       return false;
     }
-    this->Store(batch, region);
+    known.push_back(std::move(together));
     computed += end - column;
     column = end;
-    if (!progress(static_cast<double>(column - tiles.firstColumn) / all))
-    {
-      return false;
-    }
   }
   return true;
 }
 
 bool
 TilePrediction::Implementation::Compute(PixelSource &                       image,
-                                        const Region &                      region,
+                                        ComputedTiles &                     tiles,
                                         const std::function<bool(double)> & progress)
 {
-  const auto pixels = static_cast<std::size_t>(region.width * region.height);
-  if (format.content == PredictionFormat::Content::Label)
-  {
-    labels.resize(std::max(labels.size(), pixels));
-    return predictor.PredictLabels(image, region, format.threshold, labels.data(), progress);
-  }
-  probabilities.resize(std::max(probabilities.size(), pixels * channels));
-  return predictor.Predict(image, region, probabilities.data(), progress);
+  return format.content == PredictionFormat::Content::Label
+           ? predictor.PredictLabels(image, tiles.region, format.threshold, tiles.bytes.data(), progress)
+           : predictor.Predict(image, tiles.region, reinterpret_cast<float *>(tiles.bytes.data()), progress);
 }
 
+/** What was computed becomes samples of the output. */
 void
-TilePrediction::Implementation::Store(const TileRange & tiles, const Region & region)
-{
-  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
-  {
-    const Region tile = this->RegionOf(TileRange{ column, column + 1, tiles.firstRow, tiles.endRow });
-    Bytes        bytes(static_cast<std::size_t>(tile.width * tile.height) * pixelBytes);
-    for (std::int64_t y = 0; y < tile.height; ++y)
-    {
-      const std::int64_t pixel = y * region.width + tile.x - region.x;
-      this->Convert(pixel, bytes.data() + static_cast<std::size_t>(y * tile.width) * pixelBytes, tile.width);
-    }
-    known[column] = std::move(bytes);
-  }
-}
-
-/** \param pixel the first, among those that were computed */
-void
-TilePrediction::Implementation::Convert(std::int64_t pixel, std::uint8_t * out, std::int64_t pixels) const
+TilePrediction::Implementation::Convert(const std::uint8_t * from, std::int64_t pixels, std::uint8_t * out) const
 {
   const bool asFloat = format.sample == PredictionFormat::Sample::Float;
-  if (format.content == PredictionFormat::Content::Label)
-  {
-    const std::uint8_t * from = labels.data() + pixel;
-    return asFloat ? ToSamples(from, channels, reinterpret_cast<float *>(out), pixels)
-                   : ToSamples(from, channels, out, pixels);
-  }
-  const float * from = probabilities.data() + pixel * channels;
-  if (asFloat)
+  if (format.content == PredictionFormat::Content::Probability && asFloat)
   {
     std::memcpy(out, from, static_cast<std::size_t>(pixels) * pixelBytes);
-    return;
   }
-  std::transform(from, from + pixels * channels, out, ToByte);
-}
-
-void
-TilePrediction::Implementation::SendRow(const TileRange & tiles)
-{
-  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
+  else if (format.content == PredictionFormat::Content::Probability)
   {
-    ranks->Send(0, known[column].data(), known[column].size());
+    const auto * probabilities = reinterpret_cast<const float *>(from);
+    std::transform(probabilities, probabilities + pixels * channels, out, ToByte);
+  }
+  else if (asFloat)
+  {
+    const float object = channels == 1 ? 255.0f : 1.0f;
+    std::transform(
+      from, from + pixels, reinterpret_cast<float *>(out), [object](std::uint8_t l) { return object * l; });
+  }
+  else if (channels == 1)
+  {
+    // The object, 1, becomes 255.
+    std::transform(from, from + pixels, out, [](std::uint8_t l) { return static_cast<std::uint8_t>(-l); });
+  }
+  else
+  {
+    std::memcpy(out, from, static_cast<std::size_t>(pixels));
   }
 }
 
 void
 TilePrediction::Implementation::ReceiveRow(const TileRange & tiles)
 {
-  if (tiles.firstRow == knownRow)
+  if (tiles.firstRow != knownRow)
   {
-    return;
-  }
-  known.clear();
-  knownRow = tiles.firstRow;
-  for (std::int64_t column = tiles.firstColumn; column < tiles.endColumn; ++column)
-  {
-    const Region tile = this->RegionOf(TileRange{ column, column + 1, tiles.firstRow, tiles.endRow });
-    Bytes &      bytes = known[column];
-    bytes.resize(static_cast<std::size_t>(tile.width * tile.height) * pixelBytes);
-    ranks->Receive(this->GetRankOf(tiles.firstRow), bytes.data(), bytes.size());
+    this->BeginRow(tiles.firstRow);
+    known.push_back(this->MakeTiles(tiles));
+    ranks->Receive(this->GetRankOf(tiles.firstRow), known.back().bytes.data(), known.back().bytes.size());
   }
 }
 
-/** Copies a row of tiles' part of the region to its place. */
+/** Copies the region's part of what is known to its place. */
 void
-TilePrediction::Implementation::CopyTo(const Region & region, std::int64_t row, std::uint8_t * out) const
+TilePrediction::Implementation::CopyTo(const Region & region, std::uint8_t * out) const
 {
-  for (const auto & [column, bytes] : known)
+  for (const ComputedTiles & tiles : known)
   {
-    const Region       tile = this->RegionOf(TileRange{ column, column + 1, row, row + 1 });
-    const std::int64_t left = std::max(tile.x, region.x);
-    const std::int64_t right = std::min(tile.x + tile.width, region.x + region.width);
-    const std::int64_t top = std::max(tile.y, region.y);
-    const std::int64_t bottom = std::min(tile.y + tile.height, region.y + region.height);
+    const Region &     have = tiles.region;
+    const std::int64_t left = std::max(have.x, region.x);
+    const std::int64_t right = std::min(have.x + have.width, region.x + region.width);
+    const std::int64_t top = std::max(have.y, region.y);
+    const std::int64_t bottom = std::min(have.y + have.height, region.y + region.height);
     for (std::int64_t y = top; left < right && y < bottom; ++y)
     {
-      const std::int64_t from = (y - tile.y) * tile.width + left - tile.x;
+      const std::int64_t from = (y - have.y) * have.width + left - have.x;
       const std::int64_t to = (y - region.y) * region.width + left - region.x;
-      std::memcpy(out + static_cast<std::size_t>(to) * pixelBytes,
-                  bytes.data() + static_cast<std::size_t>(from) * pixelBytes,
-                  static_cast<std::size_t>(right - left) * pixelBytes);
+      this->Convert(tiles.bytes.data() + static_cast<std::size_t>(from) * computedBytes,
+                    right - left,
+                    out + static_cast<std::size_t>(to) * pixelBytes);
     }
   }
 }
@@ -359,7 +348,14 @@ TilePrediction::GetInputRegion(const Region & region) const
   {
     return Region{};
   }
-  return self.predictor.GetInputRegion(self.RegionOf(missing), self.size);
+  Region input = self.predictor.GetInputRegion(self.RegionOf(missing), self.size);
+  if (input.y == 0)
+  {
+    // As high as those that have a halo above, too: ITK's reader copies what it holds to a greater buffer when a later
+    // region does not fit, and has both meanwhile.
+    input.height = std::min(self.size.height, input.height + self.predictor.GetModel().network.GetHalo());
+  }
+  return input;
 }
 
 bool
@@ -390,9 +386,11 @@ TilePrediction::Predict(PixelSource &                       image,
     }
     else if (self.ranks->GetRank() > 0)
     {
-      self.SendRow(inRow);
+      // It asks for a row once, so that all of it was computed together.
+      const std::vector<std::uint8_t> & bytes = self.known.front().bytes;
+      self.ranks->Send(0, bytes.data(), bytes.size());
     }
-    self.CopyTo(region, row, static_cast<std::uint8_t *>(samples));
+    self.CopyTo(region, static_cast<std::uint8_t *>(samples));
   }
   if (region.x + region.width == self.size.width && region.y + region.height == self.size.height)
   {
@@ -404,8 +402,8 @@ TilePrediction::Predict(PixelSource &                       image,
 void
 TilePrediction::Clear()
 {
-  m_Implementation->known.clear();
-  m_Implementation->knownRow = -1;
+  m_Implementation->BeginRow(-1);
+  m_Implementation->idle = std::vector<std::uint8_t>();
 }
 
 std::int64_t

@@ -186,7 +186,8 @@ struct Pipeline
                       segmentation.model.network,
                       { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
                       Purpose::Inference,
-                      segmentation.session.GetThreads())));
+                      Strategy::Streamed,
+                      segmentation.model.tileSize)));
     // Its own progress runs anew for each strip: it is only listened to so that it can be stopped.
     network->AddObserver(itk::ProgressEvent(), [this](const itk::EventObject &) {
       if (IsInterruptionRequested())
@@ -197,6 +198,9 @@ struct Pipeline
     region->SetInput(network->GetOutput());
     region->SetDirectionCollapseToSubmatrix();
     region->SetExtractionRegion(segmentation.region);
+    // Which copies what it takes.
+    const auto all = segmentation.slide->GetLevelSize(segmentation.slide->GetLevel());
+    output = size[0] == all[0] && size[1] == all[1] ? network->GetOutput() : region->GetOutput();
   }
   Pipeline(const Pipeline &) = delete;
   Pipeline & operator=(const Pipeline &) = delete;
@@ -204,6 +208,7 @@ struct Pipeline
   typename ReaderType::Pointer  reader{ ReaderType::New() };
   typename NetworkType::Pointer network{ NetworkType::New() };
   typename RegionType::Pointer  region{ RegionType::New() };
+  TOutputImage *                output{ nullptr }; ///< of the segmentation's region
 };
 
 /** What a rank does that writes nothing: rank 0 gets its rows. */
@@ -229,11 +234,11 @@ WriteLabel(const Segmentation & segmentation, Progress & progress)
   io->SetMadeBy(DescribeMaking(segmentation, false));
   if (!segmentation.values.Has("fill-holes"))
   {
-    return WritePyramid(pipeline.region->GetOutput(), segmentation.task.output, io, progress);
+    return WritePyramid(pipeline.output, segmentation.task.output, io, progress);
   }
   // It takes the whole mask before it gives the first row: computing is nearly all of the work.
   const auto fill = itk::BinaryHoleFillImageFilter<MaskType>::New();
-  fill->SetInput(pipeline.region->GetOutput());
+  fill->SetInput(pipeline.output);
   Observe(fill, progress, 0, 0.9);
   WritePyramid(fill->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
 }
@@ -258,7 +263,7 @@ Segment(const Segmentation & segmentation)
   else
   {
     const Pipeline<TPixel, ProbabilityType> pipeline(segmentation);
-    WriteLabelAndProbability(pipeline.region->GetOutput(),
+    WriteLabelAndProbability(pipeline.output,
                              segmentation.values.GetNumber("threshold"),
                              { segmentation.task.output, DescribeMaking(segmentation, false) },
                              { segmentation.probability, DescribeMaking(segmentation, true) },
@@ -389,7 +394,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
       throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
     }
   }
-  LimitTileCache(GetBudget(values));
+  BoundMemory(GetBudget(values));
   return RunSharedBatch(session,
                         tasks,
                         IsList(names),
