@@ -111,6 +111,7 @@ main(int argc, char ** argv)
     std::cerr << "MeasureStep train|whole|predict|label WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
     return 2;
   }
+  ReturnFreedMemory();
   const std::string  what = argv[1];
   const Size         size{ std::atoll(argv[2]), std::atoll(argv[3]) };
   const std::int64_t budget = std::atoll(argv[4]) << 20;

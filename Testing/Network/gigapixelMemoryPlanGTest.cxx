@@ -107,9 +107,7 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
 }
 
-// The budget is kept, and the estimate is near: never below the measurement by more than 10 %, nor above by more than
-// 30
-// %.
+// The budget is kept, and the estimate is within 10 % of the peak.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
   for (const char * arguments :
@@ -120,7 +118,7 @@ TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
     EXPECT_GT(m.peak, 0);
     EXPECT_LE(m.peak, budget * MiB) << arguments;
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
-    EXPECT_GE(1.3 * m.peak, m.plan) << arguments;
+    EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
   }
 }
 

@@ -249,7 +249,8 @@ TEST(GigapixelUNetTrainer, AbortInsideAStepStopsWithinATile)
   trainer->AddTrainingSample(pixels, itk::GigapixelImageSource(a.mask.GetPointer()));
   trainer->SetNumberOfWorkUnits(1);
   EXPECT_THROW(trainer->Update(), itk::ProcessAborted);
-  EXPECT_LT(aborting->m_Reads, 10);
+  // The worker may be eight tiles ahead, each of which is read in up to two bands.
+  EXPECT_LT(aborting->m_Reads, 2 * (3 + 8));
 }
 
 TEST(GigapixelUNetTrainer, RunFolderGivesModelsForTheFilter)

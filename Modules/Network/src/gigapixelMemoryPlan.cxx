@@ -13,6 +13,9 @@
 #include <stdexcept>
 
 #include <unistd.h>
+#ifdef __GLIBC__
+#  include <malloc.h>
+#endif
 
 namespace gigapixel
 {
@@ -21,17 +24,11 @@ namespace
 
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
-// Measured on x86-64 (Testing/Network/MeasureStep), rounded up: what is resident before the first tile grows by 20 MiB
-// with each tile of 2048 in flight in training.
-constexpr std::int64_t StartBytes = 4 * MiB;   ///< the process' first allocations
-constexpr std::int64_t WorkerBytes = 1 * MiB;  ///< stack, strips of the kernels and results of one worker
-constexpr std::int64_t GraphBytes = 132 * MiB; ///< LibTorch 1.13: its libraries and what it holds beside the maps
-
-// Blocks below 32 MiB stay with the process when they are freed (glibc's M_MMAP_THRESHOLD_MAX), so that a graph of
-// small maps leaves gaps: measured, 32 MiB and 0.7 times the maps from 512 x 512 to 2048 x 2048, nothing from 4096 x
-// 2048 on.
-constexpr std::int64_t KeptBlockBytes = 32 * MiB;
-constexpr double       KeptShare = 0.7;
+// Measured on x86-64 (Testing/Network/MeasureStep).
+constexpr std::int64_t StartBytes = 2 * MiB;   ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = MiB / 4;  ///< stack and strips of the kernels of one worker
+constexpr std::int64_t GraphBytes = 140 * MiB; ///< LibTorch 1.13: its libraries and what it holds beside the maps
+constexpr std::int64_t BandRows = 256;         ///< that a picture is turned by at a time
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
 constexpr double OperationsPerSecond = 42e9;
@@ -186,17 +183,18 @@ public:
   MemoryPlan
   Stream(Strategy strategy, std::int64_t tileSize, int threads, std::int64_t budget) const
   {
-    const bool         unified = strategy == Strategy::Unified, training = m_Purpose == Purpose::Training;
-    const std::int64_t image = unified && training ? (m_Network.channels + 1) * m_Image.width * m_Image.height : 0;
     const TileGrid     grid(m_Network, m_Image, tileSize);
-    const std::int64_t tile =
-      GetTileBytes(grid, tileSize) + (unified && !training ? GetSharedBytes(grid, tileSize) : 0);
+    const std::int64_t image = strategy == Strategy::Unified ? GetSharedBytes(tileSize) : 0;
+    const std::int64_t tile = GetTileBytes(grid, tileSize);
     const std::int64_t fitting = std::max<std::int64_t>(1, (budget - m_Base - image) / tile);
     MemoryPlan         plan;
     plan.strategy = strategy;
     plan.tileSize = tileSize;
     plan.numberOfTiles = grid.GetNumberOfTiles();
-    plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, plan.numberOfTiles, fitting }));
+    // Inference goes row by row.
+    const std::int64_t together =
+      m_Purpose == Purpose::Training ? plan.numberOfTiles : (m_Image.width + tileSize - 1) / tileSize;
+    plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, together, fitting }));
     plan.peakBytes = m_Base + image + plan.tilesInFlight * tile;
     plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() / OperationsPerSecond;
@@ -211,10 +209,7 @@ public:
     plan.strategy = Strategy::Whole;
     plan.numberOfTiles = 1;
     const double pixels = static_cast<double>(canvas.width) * static_cast<double>(canvas.height);
-    const double maps = GetWholeBytesPerPixel(m_Network) * pixels;
-    const bool   kept = 4 * m_Network.channels * pixels < KeptBlockBytes;
-    plan.peakBytes =
-      m_Base + GraphBytes + static_cast<std::int64_t>(kept ? (1 + KeptShare) * maps + KeptBlockBytes : maps);
+    plan.peakBytes = m_Base + GraphBytes + static_cast<std::int64_t>(GetWholeBytesPerPixel(m_Network) * pixels);
     plan.coreSeconds = GetOperations() / OperationsPerSecondWhole;
     return plan;
   }
@@ -227,13 +222,22 @@ private:
            static_cast<double>(m_Image.height);
   }
 
-  /** Of the greatest window. */
+  /** Side of the greatest window: the second tile has a halo before and behind it, if there is a third one. */
+  std::int64_t
+  GetWindowSide(std::int64_t canvas, std::int64_t tileSize) const
+  {
+    const std::int64_t halo = m_Network.GetHalo();
+    const std::int64_t first = std::min(tileSize + halo, canvas);
+    const std::int64_t second = std::min(2 * tileSize + halo, canvas) - (tileSize - halo);
+    return std::max(first, second);
+  }
+
+  /** The greatest one. */
   Size
   GetWindow(const TileGrid & grid, std::int64_t tileSize) const
   {
-    const std::int64_t side = tileSize + 2 * m_Network.GetHalo();
-    const Size         canvas = grid.GetCanvas();
-    return { std::min(side, canvas.width), std::min(side, canvas.height) };
+    const Size canvas = grid.GetCanvas();
+    return { GetWindowSide(canvas.width, tileSize), GetWindowSide(canvas.height, tileSize) };
   }
 
   double
@@ -246,16 +250,24 @@ private:
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    const double       pixels = GetTilePixels(grid, tileSize);
+    const auto window =
+      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
+    if (m_Purpose == Purpose::Inference)
+    {
+      return WorkerBytes + window;
+    }
     const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
-    return WorkerBytes + gradients + static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * pixels);
+    return WorkerBytes + window + gradients +
+           BandRows * std::min(tileSize, grid.GetCanvas().width) * m_Network.channels;
   }
 
-  /** Of inference from shared memory: two tiles' pixels for each one that is computed (TilePrediction). */
+  /** Pixels and classes of the image; in inference the pixels of a row of tiles (TilePrediction). */
   std::int64_t
-  GetSharedBytes(const TileGrid & grid, std::int64_t tileSize) const
+  GetSharedBytes(std::int64_t tileSize) const
   {
-    return 2 * m_Network.channels * static_cast<std::int64_t>(GetTilePixels(grid, tileSize));
+    return m_Purpose == Purpose::Training
+             ? (m_Network.channels + 1) * m_Image.width * m_Image.height
+             : m_Network.channels * m_Image.width * std::min(m_Image.height, tileSize + 2 * m_Network.GetHalo());
   }
 
   std::int64_t
@@ -303,6 +315,15 @@ std::string
 GetName(Strategy strategy)
 {
   return StrategyNames[static_cast<int>(strategy)];
+}
+
+void
+ReturnFreedMemory()
+{
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(MiB));
+#endif
 }
 
 MemoryPlan

@@ -37,6 +37,13 @@ Orientation::GetSourceRegion(const Region & region) const
   return source;
 }
 
+std::int64_t
+Orientation::GetRowsToMultiple(std::int64_t y, std::int64_t side) const
+{
+  const bool mirrored = m_Exchange ? m_MirrorX : m_MirrorY;
+  return mirrored ? (GetSize().height - y - 1) % side + 1 : side - y % side;
+}
+
 namespace
 {
 
@@ -154,6 +161,7 @@ namespace
 {
 
 /** Reads a region in bands of rows, so that what is laid anew stays in the processor's caches and takes little memory.
+ * They lie as most slides' tiles do, which are then decoded whole and need not be kept.
  * \param read (region of the source, samples) */
 template <typename TRead>
 void
@@ -165,11 +173,13 @@ ReadInBands(const Orientation & orientation,
 {
   constexpr std::int64_t    Rows = 256;
   std::vector<std::uint8_t> buffer(region.width * std::min(Rows, region.height) * channels);
-  for (std::int64_t y = 0; y < region.height; y += Rows)
+  for (std::int64_t y = 0; y < region.height;)
   {
-    const Region band{ region.x, region.y + y, region.width, std::min(Rows, region.height - y) };
+    const std::int64_t rows = std::min(orientation.GetRowsToMultiple(region.y + y, Rows), region.height - y);
+    const Region       band{ region.x, region.y + y, region.width, rows };
     read(orientation.GetSourceRegion(band), buffer.data());
     orientation.Lay(band, channels, buffer.data(), samples + y * region.width * channels);
+    y += rows;
   }
 }
 

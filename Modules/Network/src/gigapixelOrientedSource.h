@@ -25,6 +25,9 @@ public:
   /** Where a region of the laid picture lies in the source. */
   Region GetSourceRegion(const Region & region) const;
 
+  /** Rows of the laid picture, from y on, until they reach a multiple of `side` in the source. */
+  std::int64_t GetRowsToMultiple(std::int64_t y, std::int64_t side) const;
+
   /** \param source samples of GetSourceRegion(region), channels interleaved
    * \param laid samples of the region */
   void Lay(const Region & region, unsigned channels, const std::uint8_t * source, std::uint8_t * laid) const;

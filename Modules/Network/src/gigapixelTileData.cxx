@@ -44,7 +44,12 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
   const std::int64_t channels = source.GetNumberOfChannels();
   const Region       real = Intersect(tile.window, { 0, 0, size.width, size.height });
   data.tile = tile;
-  data.pixels.resize(tile.window.width * tile.window.height * channels);
+  const auto samples = static_cast<std::size_t>(tile.window.width * tile.window.height * channels);
+  if (samples > data.pixels.capacity())
+  {
+    data.pixels = std::vector<std::uint8_t>(); // else a vector that grows holds both, and takes twice as much
+  }
+  data.pixels.resize(samples);
   source.Read(real, data.pixels.data());
   if (real.width != tile.window.width || real.height != tile.window.height)
   {

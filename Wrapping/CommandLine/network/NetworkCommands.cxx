@@ -46,41 +46,73 @@ GetBudget(const ArgumentValues & values)
 }
 
 void
-LimitTileCache(std::int64_t budget)
+BoundMemory(std::int64_t budget)
 {
   if (budget > 0)
   {
     const auto part = static_cast<std::size_t>(budget / 16);
     itk::WholeSlideImageIO::SetTileCacheLimit(std::min(itk::WholeSlideImageIO::GetTileCacheLimit(), part));
   }
+  ReturnFreedMemory();
 }
 
 namespace
 {
+constexpr std::int64_t SlideTile = 256;     ///< of most slides, and of the pyramids that are written
+constexpr std::int64_t BandBytes = 8 << 20; ///< that a pyramid's writer asks for at a time: so many rows of tiles
+
+/** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
+ * of the mask, too, in training; of the slide none where its pixels are kept in files, which are filled by whole tiles.
+ */
+std::int64_t
+GetDecodedBytes(const ArgumentValues &     values,
+                const NetworkDescription & network,
+                const Size &               image,
+                Purpose                    purpose,
+                Strategy                   strategy,
+                std::int64_t               tileSize)
+{
+  const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
+  const bool         training = purpose == Purpose::Training;
+  const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
+  const std::int64_t mask = training ? image.width * image.height / 64 : 0;
+  const bool         tiled = !training || strategy == Strategy::Automatic || strategy == Strategy::Streamed;
+  const bool         kept = training && values.GetCommand().Find("cache") && values.GetText("cache") != "none";
+  return std::min(static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit()),
+                  (kept || !tiled ? 0 : 2 * SlideTile * seams * network.channels) + mask);
+}
+
+/** On the way from a slide to the masks: rows of pixels and of results. */
+std::int64_t
+GetStripBytes(const ArgumentValues &     values,
+              const NetworkDescription & network,
+              const Size &               image,
+              std::int64_t               tileSize)
+{
+  const bool         probability = values.GetCommand().Find("probability") && values.Has("probability");
+  const std::int64_t row = image.width * std::min(image.height, SlideTile);
+  const std::int64_t band =
+    probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
+  const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
+  const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + 2 * network.GetHalo());
+  const std::int64_t pixels = image.width * pixelRows * network.channels;
+  const std::int64_t results = image.width * std::min(image.height, tileSize);
+  // The writer holds a row of tiles of each level.
+  return pixels + (probability ? 4 * (results + band) + 2 * (band + 2 * row) : results + band + 2 * row);
+}
+
+/** What the reader and, in segmentation, the rows on their way take beside the network. */
 std::int64_t
 GetSlideBytes(const ArgumentValues &     values,
               const NetworkDescription & network,
               const Size &               image,
               Purpose                    purpose,
-              int                        threads)
+              Strategy                   strategy,
+              std::int64_t               tileSize)
 {
-  constexpr std::int64_t tileSize = 2048;
-  constexpr std::int64_t bandRows = 1024; // of the pyramid's writer, all levels
-  const auto             cache = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
-  const std::int64_t     held = std::min(cache, image.width * image.height * network.channels);
-  const std::int64_t     halo = network.GetHalo();
-  // With what lies unused between decoded tiles: measured, more where threads read in several places at once.
-  const bool         kept = values.GetCommand().Find("cache") && values.GetText("cache") != "none";
-  const std::int64_t decoded = held + (purpose == Purpose::Training && !kept ? held / 2 : held / 10);
-  if (purpose == Purpose::Training)
-  {
-    const std::int64_t band = 256 * (tileSize + 2 * halo) * (network.channels + 1); // of a slide that is turned
-    return decoded + threads * band;
-  }
-  const std::int64_t pixels = image.width * std::min(image.height, tileSize + 2 * halo) * network.channels;
-  const std::int64_t computed = std::min(image.width, 2 * threads * tileSize) * std::min(image.height, tileSize);
-  const std::int64_t results = image.width * std::min(image.height, tileSize);
-  return decoded + pixels + computed + results + image.width * std::min(image.height, bandRows);
+  const std::int64_t side = tileSize > 0 ? tileSize : 2048;
+  return GetDecodedBytes(values, network, image, purpose, strategy, side) +
+         (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side) : 0);
 }
 } // namespace
 
@@ -89,10 +121,13 @@ GetEngineBudget(const ArgumentValues &     values,
                 const NetworkDescription & network,
                 const Size &               image,
                 Purpose                    purpose,
-                int                        threads)
+                Strategy                   strategy,
+                std::int64_t               tileSize)
 {
   const std::int64_t budget = GetBudget(values);
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, threads));
+  return budget == 0
+           ? 0
+           : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, strategy, tileSize));
 }
 
 Strategy
@@ -122,14 +157,14 @@ MakePlan(const NetworkDescription & network,
          int                        threads,
          std::int64_t               tileSize)
 {
-  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, threads);
+  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, strategy, tileSize);
   try
   {
     MemoryPlan plan = MemoryPlan::Make(network,
                                        image,
                                        purpose,
                                        strategy,
-                                       GetEngineBudget(values, network, image, purpose, threads),
+                                       GetEngineBudget(values, network, image, purpose, strategy, tileSize),
                                        threads,
                                        tileSize,
                                        FindPrecision(values.GetText("precision")));

@@ -24,16 +24,17 @@ void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
 /** --memory in bytes; without it what this process holds and what is free. 0: not known. */
 std::int64_t GetBudget(const ArgumentValues & values);
 
-/** Leaves decoded tiles at most a part of the budget. */
-void LimitTileCache(std::int64_t budget);
+/** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. */
+void BoundMemory(std::int64_t budget);
 
 /** What of the budget is left for the engine: the slide takes the rest on its way, as decoded tiles and, for inference,
- * as rows of tiles of pixels and of results. 0: not known. Call LimitTileCache() first. */
+ * as rows of tiles of pixels and of results. 0: not known. Call BoundMemory() first. */
 std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              const NetworkDescription & network,
                              const Size &               image,
                              Purpose                    purpose,
-                             int                        threads);
+                             Strategy                   strategy,
+                             std::int64_t               tileSize);
 
 /** --strategy as asked for, or streamed where --device cannot do it, which is said. What is wrong with the device is
  * said before slides are opened. \throw what Device::Find() throws */

@@ -108,7 +108,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
     throw UsageError("plan needs a SLIDE, or --size WxH.");
   }
   const auto network = NetworkDescription::Load(values.GetText("network"));
-  LimitTileCache(GetBudget(values));
+  BoundMemory(GetBudget(values));
   JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfParameters();

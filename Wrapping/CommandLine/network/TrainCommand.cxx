@@ -272,15 +272,11 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     MakeRunFolder(values.GetText("output"));
   }
-  LimitTileCache(GetBudget(values));
+  BoundMemory(GetBudget(values));
   const auto       network = NetworkDescription::Load(values.GetText("network"));
-  const MemoryPlan plan = MakePlan(network,
-                                   workload.largest,
-                                   Purpose::Training,
-                                   strategy,
-                                   values,
-                                   session.GetThreads(),
-                                   values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
+  const auto       tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
+  const MemoryPlan plan =
+    MakePlan(network, workload.largest, Purpose::Training, strategy, values, session.GetThreads(), tileSize);
   session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
               " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
               std::to_string(workload.largest.height) + "; " + FormatPlan(plan));
@@ -289,7 +285,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   Configure(*trainer, values);
   trainer->SetStrategy(strategy);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(
-    GetEngineBudget(values, network, workload.largest, Purpose::Training, session.GetThreads())));
+    GetEngineBudget(values, network, workload.largest, Purpose::Training, strategy, tileSize)));
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   Train(*trainer, workload, values, session);
