@@ -107,16 +107,23 @@ TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
 }
 
-// The budget is kept, and the estimate is within 10 % of the peak.
+// Fewer tiles in flight than threads, since there is no room for more. That the estimate is near is tested below: of
+// several workers one may come too late for any tile on a busy machine.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
-  for (const char * arguments :
-       { "train 8192 8192 300 2", "train 8192 8192 220 4", "predict 8192 2048 400 2", "label 8192 2048 400 2" })
+  const Measurement m = Measure("train 8192 8192 60 4");
+  EXPECT_GT(m.peak, 0);
+  EXPECT_LE(m.peak, 60 * MiB);
+  EXPECT_LT(m.tilesInFlight, 4);
+}
+
+// Within 10 % of the peak.
+TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
+{
+  for (const char * arguments : { "train 8192 4096 0 1", "predict 8192 2048 0 1", "label 8192 2048 0 1" })
   {
-    const Measurement  m = Measure(arguments);
-    const std::int64_t budget = std::stoll(std::string(arguments).substr(std::string(arguments).find_last_of(' ') - 3));
-    EXPECT_GT(m.peak, 0);
-    EXPECT_LE(m.peak, budget * MiB) << arguments;
+    const Measurement m = Measure(arguments);
+    EXPECT_EQ(m.tilesInFlight, 1) << arguments;
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
     EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
   }
