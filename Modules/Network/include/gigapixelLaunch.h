@@ -44,8 +44,14 @@ struct Launch
       { "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID" },
       { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID" }
     };
+    // Where srun speaks PMI (--mpi=pmi2), a rank's place on its host is told by SLURM's variables alone.
+    const bool srunSpeaksPMI = GetText("MPI_LOCALNRANKS").empty() && !GetText("SLURM_STEP_NUM_TASKS").empty();
     for (const Launcher & launcher : launchers)
     {
+      if (srunSpeaksPMI && std::string(launcher.ranks) == "PMI_SIZE")
+      {
+        continue;
+      }
       Launch launch;
       launch.ranks = GetNumber(launcher.ranks, 1);
       if (launch.ranks > 1)
