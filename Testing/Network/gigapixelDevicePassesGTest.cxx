@@ -480,3 +480,19 @@ TEST(DevicePasses, ComputesNoDouble)
   EXPECT_THROW(MakeDevicePasses(NetworkDescription::Load("remedios2023"), HostDevice(), Precision::Double),
                std::invalid_argument);
 }
+
+TEST(DeviceBuffer, HoldsNothingAfterThereWasNotEnoughMemory)
+{
+  struct SmallDevice : HostDevice
+  {
+    void *
+    Allocate(std::size_t bytes)
+    {
+      return bytes > 8 ? throw std::runtime_error("there is not enough memory") : HostDevice::Allocate(bytes);
+    }
+  } device;
+  DeviceBuffer<SmallDevice> buffer(device);
+  EXPECT_NE(buffer.Take(8), nullptr);
+  EXPECT_THROW(buffer.Take(9), std::runtime_error);
+  EXPECT_NE(buffer.Take(8), nullptr);
+}

@@ -39,6 +39,7 @@ public:
       if (m_Memory)
       {
         m_Device->Free(std::exchange(m_Memory, nullptr));
+        m_Bytes = 0; // if there is not enough memory for more
       }
       m_Memory = m_Device->Allocate(bytes);
       m_Bytes = bytes;
