@@ -173,6 +173,8 @@ def fail_in_ranks(processes):
     "variables, sentence",
     [
         ({"WORLD_SIZE": "two"}, 'WORLD_SIZE is "two", which is no number'),
+        ({"WORLD_SIZE": "2x"}, 'WORLD_SIZE is "2x", which is no number'),
+        ({"WORLD_SIZE": "0"}, "WORLD_SIZE has to be 1 or more, not 0"),
         ({"RANK": ""}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
         ({"RANK": "2"}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
         ({"LOCAL_WORLD_SIZE": "1"}, "set the environment variable MASTER_ADDR"),

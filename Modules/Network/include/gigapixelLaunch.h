@@ -3,7 +3,6 @@
 #define gigapixelLaunch_h
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -54,6 +53,11 @@ struct Launch
       }
       Launch launch;
       launch.ranks = GetNumber(launcher.ranks, 1);
+      if (launch.ranks < 1)
+      {
+        throw std::invalid_argument(std::string("the environment variable ") + launcher.ranks +
+                                    " has to be 1 or more, not 0");
+      }
       if (launch.ranks > 1)
       {
         launch.rank = GetNumber(launcher.rank, -1);
@@ -72,8 +76,9 @@ struct Launch
     return Launch{};
   }
 
-  /** The number that the environment variable begins with: SLURM writes "4(x2)" for two hosts with four tasks each.
-   * \throw std::invalid_argument it begins with none */
+  /** The number that the environment variable is, or its first one where SLURM writes a list: "4(x2),3" for two hosts
+   * with four tasks each and one with three.
+   * \throw std::invalid_argument it is none */
   static int
   GetNumber(const char * variable, int otherwise)
   {
@@ -82,7 +87,9 @@ struct Launch
     {
       return otherwise;
     }
-    if (!std::isdigit(static_cast<unsigned char>(text[0])) || text.size() > 9)
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const bool        ends = digits == text.size() || text[digits] == '(' || text[digits] == ',';
+    if (digits < 1 || digits > 9 || !ends)
     {
       throw std::invalid_argument(std::string("the environment variable ") + variable + " is \"" + text +
                                   "\", which is no number");

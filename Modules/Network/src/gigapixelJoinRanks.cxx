@@ -16,8 +16,9 @@ JoinRanks(const Launch & launch)
     return std::make_shared<Ranks>();
   }
   using JoinFunction = Ranks * (*)(const Launch *);
-  // What goes wrong is said by our own sentences; LibTorch reads this when it is loaded.
-  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  // What goes wrong is said by our own sentences. When loaded, PyPI's LibTorch reads the first, Debian's the second.
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
+  setenv("GLOG_minloglevel", "3", 0);
   void * join = nullptr;
   try
   {

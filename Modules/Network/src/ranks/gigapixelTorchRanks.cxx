@@ -84,9 +84,10 @@ OpenStore(const Launch & launch)
   {
     const std::string place = launch.host + ", port " + std::to_string(launch.port);
     const std::string what = GetFirstLine(error);
-    throw std::runtime_error(
-      launch.rank == 0 ? "rank 0 cannot listen at " + place + " (" + what + "): choose another MASTER_PORT"
-                       : "rank 0 does not answer at " + place + " (" + what + "): check MASTER_ADDR and MASTER_PORT");
+    throw std::runtime_error(launch.rank == 0 ? "rank 0 cannot listen at " + place + " (" + what +
+                                                  "): choose another MASTER_PORT, and let only one process have RANK 0"
+                                              : "rank 0 does not answer at " + place + " (" + what +
+                                                  "): check MASTER_ADDR and MASTER_PORT");
   }
 }
 
