@@ -163,7 +163,7 @@ GetDeviceSumBytes(const NetworkDescription & network, std::int64_t windowHeight)
 std::string
 InMegabytes(std::int64_t bytes)
 {
-  return std::to_string((bytes + MiB - 1) / MiB) + " MiB";
+  return std::to_string((bytes + MiB - 1) / MiB) + " MB";
 }
 
 constexpr const char * StrategyNames[] = { "automatic", "whole", "streamed", "unified" }; // in the order of Strategy
