@@ -3,14 +3,15 @@
 """Compares a training step of our engine with PyTorch's: same pixels, same weights, interleaved.
 
     ninja EngineStep
-    compare_engines.py --ours bin/EngineStep --venv /tmp/engines [--sizes 2048 4096 8192] [--json result.json]
+    compare_engines.py --ours bin/EngineStep --venv /tmp/engines [--sizes 4096 8192 16384] [--json result.json]
 
 The venv is made with PyTorch from PyPI where it does not exist yet (5.4 GB with its CUDA libraries; --python takes a
 Python that has PyTorch and NumPy instead, and lightstream with lightning, if that is to run). Every engine computes the
 gradient of the mean binary cross-entropy of the network remedios2023 over the whole image; times are the least of all
 rounds, without loading and without Adam; memory is the peak resident memory of the process beside the image and its
 labels, which all hold in memory; gradients are compared with PyTorch's in double, ||g - ref|| / ||ref||, where memory
-allows that. lightstream can do a part of it only: torch_step.py says which, and `encoder` is eager PyTorch on the same.
+allows that. What does not fit into the free memory, by its bytes per pixel at the size before, is left out and said.
+lightstream can do a part of it only: torch_step.py says which, and `encoder` is eager PyTorch on the same.
 """
 
 import argparse
@@ -35,12 +36,18 @@ LAYERS = [(256, 1, 6, 64), (16, 6, 6, 256), (16, 6, 9, 1024), (9, 9, 9, 1024), (
 LAYERS += [(64, 6, 1, 64)]
 PRODUCTS = [area * inputs * outputs / pixels for area, inputs, outputs, pixels in LAYERS]
 FLOPS_PER_PIXEL = 2 * (3 * sum(PRODUCTS) - PRODUCTS[0])
+LONGEST_SECONDS = 240  # of one process
+ONCE_ABOVE = 8192  # side of the image from which on one step is measured, once
+
 BYTES_PER_PIXEL = 3  # pixels for the forward pass and for the first layer's gradient, and the label
 
 
 def run(command):
     """The JSON that a command prints last, or its error."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"error": f"took longer than {LONGEST_SECONDS} s"}
     if done.returncode != 0:
         lines = (done.stderr.strip() or f"ended with {done.returncode}").splitlines()
         return {"error": next((line for line in reversed(lines) if "Error" in line), lines[-1])[:200]}
@@ -94,6 +101,22 @@ def find_truths(side, names, command, folder):
     return truths
 
 
+def leave_out_large(side, commands, smaller):
+    """The commands that fit into the free memory by what their engines took per pixel for a smaller image, and the
+    errors of those that do not, or failed there."""
+    fitting, errors = {}, {}
+    for name, command in commands.items():
+        before = smaller.get(name, {})
+        needed = before.get("bytes_per_pixel", 0) * side**2 + before.get("bytes_before", 0)
+        if "error" in before:
+            errors[name] = {"error": before["error"]}
+        elif needed > 0.9 * free_bytes():
+            errors[name] = {"error": f"does not fit: {needed / 2**30:.0f} GiB by its bytes per pixel"}
+        else:
+            fitting[name] = command
+    return fitting, errors
+
+
 def compare(side, commands, truths, rounds, folder):
     """Least times and highest peak of each engine over the rounds, and how its gradient differs from the reference."""
     results, gradients = {}, {}
@@ -122,15 +145,18 @@ def compare(side, commands, truths, rounds, folder):
     return results
 
 
-def measure_size(side, options, torch_step):
+def measure_size(side, options, torch_step, smaller):
+    """\param smaller: the results for a smaller image"""
+    rounds, repeats = (options.rounds, options.repeats) if side <= ONCE_ABOVE else (1, 1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run([str(options.ours), "data", str(side), name], check=True)
-        arguments = [side, folder, options.threads, options.repeats]
+        arguments = [side, folder, options.threads, repeats]
         commands = {"ours": [options.ours, "step", *arguments]}
         commands.update({kind: [*torch_step, kind, *arguments] for kind in options.engines})
+        commands, errors = leave_out_large(side, commands, smaller)
         truths = find_truths(side, commands, lambda kind: [*torch_step, kind, side, folder, options.threads, 1], folder)
-        return compare(side, commands, truths, options.rounds, folder)
+        return {**compare(side, commands, truths, rounds, folder), **errors}
 
 
 def print_table(report):
@@ -161,7 +187,7 @@ def main():
     python = parser.add_mutually_exclusive_group(required=True)
     python.add_argument("--venv", type=Path, help="folder of a venv with PyTorch; made where it does not exist")
     python.add_argument("--python", type=Path, help="a Python that has PyTorch")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[2048, 4096, 8192], help="sides of the image in pixels")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 8192, 16384], help="sides of the image in pixels")
     engines = ["eager", "compile", "encoder", "lightstream"]
     parser.add_argument("--engines", nargs="+", choices=engines, default=engines, help="beside ours")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -172,11 +198,12 @@ def main():
     interpreter = options.python or make_venv(options.venv)
     torch_step = [interpreter, Path(__file__).with_name("torch_step.py")]
     report = {"machine": describe_machine(), "threads": options.threads, "peak": {}, "sizes": {}, "fraction_of_peak": {}}
-    for side in options.sizes:
+    smaller = {}
+    for side in sorted(options.sizes):
         # Beside each size, since what others do on the machine changes.
         for name, rate in run([*torch_step, "peak", "-", "-", options.threads, "-"]).items():
             report["peak"][name] = max(report["peak"].get(name, rate), rate)
-        report["sizes"][side] = measure_size(side, options, torch_step)
+        smaller = report["sizes"][side] = measure_size(side, options, torch_step, smaller)
     for side, results in report["sizes"].items():
         if "error" not in results["ours"] and "flops_per_cpu_second" in report["peak"]:
             rate = side**2 / results["ours"]["cpu_seconds"]

@@ -7,7 +7,8 @@
 Slides and masks are made in the folder where they are not there yet, and kept. Sizes, networks (the preset, and one of
 RGB with twice its channels), budgets with numbers of threads, and strategies: streamed with the pixels decoded, with the
 cache being filled and being full; unified; whole where the image has at most 4 megapixels; segmentation with labels and with
-probabilities. Ends with 1 if an estimate is further than --tolerance from its peak, or a peak above its budget. Two minutes.
+probabilities. Ends with 1 if an estimate is further than --tolerance from its peak, or a peak above its budget. About two
+minutes of CPU time.
 """
 
 import argparse
