@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import time
 
@@ -313,3 +314,24 @@ def test_threads_keep_to_the_cores_of_their_rank(prefix, variables, expected, ta
         assert cores[0][0] | cores[1][0] == CORES
     if prefix:
         assert cores[0][0] == cores[1][0] == {max(CORES)}
+
+
+@pytest.mark.parametrize("interrupted", [0, 1])
+@pytest.mark.parametrize("command", [["label"], ["segment", "--model", "tissue"]], ids=["label", "segment"])
+def test_an_interruption_of_one_rank_stops_all(command, interrupted, tall_slide, tmp_path, network):
+    """It comes while two of three ranks wait for the last one."""
+    job = {"WORLD_SIZE": "3", "MASTER_PORT": str(random.randrange(29600, 39999))}
+    arguments = [*command, tall_slide, "-o", tmp_path / "mask.tif", "--quiet"]
+    processes = start_ranks([0, 1], arguments, **job)
+    try:
+        for process in processes:
+            wait_for_cores(process)
+        processes[interrupted].send_signal(signal.SIGINT)
+        processes += start_ranks([2], arguments, **job)
+        outputs = [process.communicate(timeout=200) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [130] * 3, outputs
+    assert outputs == [("", "gigapixel: Interrupted.\n")] * 3
+    assert list(tmp_path.iterdir()) == []

@@ -229,6 +229,10 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateData()
   {
     throw; // from an observer, or from the pipeline
   }
+  catch (const gigapixel::Ranks::Stopped &)
+  {
+    throw; // no error, and for the caller to tell from one
+  }
   catch (const std::exception & error)
   {
     itkExceptionMacro(<< error.what());

@@ -112,6 +112,11 @@ public:
 
   struct Stopped : std::exception
   {
+    const char *
+    what() const noexcept override
+    {
+      return "another rank was told to stop";
+    }
   };
 };
 

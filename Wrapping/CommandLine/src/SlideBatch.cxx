@@ -273,18 +273,23 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, bool asLi
   }
 }
 
-/** The rank's share of the slides, whose progress shows the others that it is alive. */
+/** What makes progress meanwhile shows the other ranks of the job that this one is alive. */
+class Witness
+{
+public:
+  explicit Witness(std::shared_ptr<Ranks> job)
+  {
+    Progress::SetWitness([job = std::move(job)] { job->ReportProgress(); });
+  }
+  ~Witness() { Progress::SetWitness({}); }
+  Witness(const Witness &) = delete;
+  Witness & operator=(const Witness &) = delete;
+};
+
+/** The rank's share of the slides. */
 std::vector<Outcome>
 DoShare(const std::vector<SlideTask> & tasks, const SlideWork & work, Ranks & ranks)
 {
-  struct Witness
-  {
-    explicit Witness(Ranks & ranks)
-    {
-      Progress::SetWitness([&ranks] { ranks.ReportProgress(); });
-    }
-    ~Witness() { Progress::SetWitness({}); }
-  } witness(ranks);
   std::vector<Outcome> outcomes;
   for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
   {
@@ -428,7 +433,9 @@ RunBatch(const Session &                                                        
          bool                                                                                 asList,
          const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
 {
-  return DealSlides(session, tasks, asList, work, *JoinRanks(Launch::Find()));
+  const auto    ranks = JoinRanks(Launch::Find());
+  const Witness witness(ranks);
+  return DealSlides(session, tasks, asList, work, *ranks);
 }
 
 int
@@ -438,7 +445,8 @@ RunSharedBatch(
   bool                           asList,
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
 {
-  const auto ranks = JoinRanks(Launch::Find());
+  const auto    ranks = JoinRanks(Launch::Find());
+  const Witness witness(ranks);
   if (tasks.size() >= static_cast<std::size_t>(ranks->GetNumberOfRanks()))
   {
     const auto alone = std::make_shared<AloneInJob>(ranks);
@@ -466,24 +474,28 @@ RunSharedBatch(
     catch (...)
     {
       ended = true;
-      if (IsInterruptionRequested())
-      {
-        ranks->Stop();
-        throw Interrupted();
-      }
+      ThrowIfInterrupted();
       const std::string failure = DescribeFailure();
       ranks->Fail(failure);
       throw std::runtime_error(failure);
     }
   };
-  if (ranks->GetRank() == 0)
+  try
   {
-    Ranks alone;
-    return DealSlides(session, tasks, asList, share, alone);
+    if (ranks->GetRank() == 0)
+    {
+      Ranks alone;
+      return DealSlides(session, tasks, asList, share, alone);
+    }
+    std::string ignored;
+    std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });
+    return Success;
   }
-  std::string ignored;
-  std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });
-  return Success;
+  catch (const Interrupted &)
+  {
+    ranks->Stop();
+    throw;
+  }
 }
 
 } // namespace gigapixel::commandline
