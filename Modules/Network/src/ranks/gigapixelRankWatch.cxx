@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRankWatch.h"
 
+#include "gigapixelJoinGuard.h"
 #include "gigapixelRanks.h"
 
 #include <algorithm>
@@ -52,7 +53,8 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
   {
     throw std::invalid_argument("the environment variable GIGAPIXEL_RANK_TIMEOUT has to be 1 second or more");
   }
-  std::string missing;
+  const JoinGuard guard(launch, joinLimit + StoreLimit);
+  std::string     missing;
   try
   {
     missing = Meet(host, joinLimit);
@@ -99,6 +101,10 @@ RankWatch::Meet(const std::string & host, std::chrono::seconds joinLimit)
     }
     const std::string text = GetText(GetHostKey(rank));
     const auto        blank = text.find(' ');
+    if (blank == std::string::npos)
+    {
+      throw std::runtime_error("what answers in place of rank 0 is another program: check MASTER_ADDR and MASTER_PORT");
+    }
     m_Hosts[rank] = text.substr(blank + 1);
     if (text.substr(0, blank) != number)
     {

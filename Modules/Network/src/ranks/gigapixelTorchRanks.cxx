@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelJoinGuard.h"
 #include "gigapixelRankWatch.h"
 
 #include "gigapixelRanks.h"
@@ -71,6 +72,7 @@ GetFirstLine(const std::exception & error)
 c10::intrusive_ptr<c10d::TCPStore>
 OpenStore(const Launch & launch)
 {
+  const JoinGuard       guard(launch, JoinLimit);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(launch.port);
   options.isServer = launch.rank == 0;
