@@ -240,3 +240,11 @@ def test_torch_is_not_loaded(command, tmp_path, synthetic):
     assert "libtiff" in finished.stderr
     for library in ("libtorch", "libc10", "GigapixelNetwork"):
         assert library not in finished.stderr
+
+
+def test_a_mask_may_be_coarser_than_any_slide(tmp_path, synthetic):
+    mask = tmp_path / "coarse.tif"
+    run("label", synthetic[0], "-o", mask, "--downsample", 64)
+    info = run("info", mask, "--json").json
+    assert info["warnings"] == [] and info["mpp"] == pytest.approx(32.0, rel=1e-6)
+    assert run("evaluate", mask, mask, "--json").json["iou"] == 1.0

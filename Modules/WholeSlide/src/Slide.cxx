@@ -134,7 +134,7 @@ Slide::Prefetch(unsigned, std::uint64_t, std::uint64_t) const
 {}
 
 void
-Slide::SetMicronsPerPixel(double x, double y)
+Slide::SetMicronsPerPixel(double x, double y, bool isOwn)
 {
   constexpr double finest = 0.05;
   constexpr double coarsest = 20.0;
@@ -142,7 +142,7 @@ Slide::SetMicronsPerPixel(double x, double y)
   {
     return;
   }
-  if (std::min(x, y) < finest || std::max(x, y) > coarsest)
+  if (!isOwn && (std::min(x, y) < finest || std::max(x, y) > coarsest))
   {
     std::ostringstream sentence;
     sentence << m_Path << ": its resolution of " << x << " x " << y

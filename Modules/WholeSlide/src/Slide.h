@@ -220,8 +220,9 @@ protected:
   /** Adds reduced levels where the levels leave gaps. After SetDownsamples(), before associated images are added. */
   void AddReducedLevels();
 
-  /** Sets the resolution, or a warning where it is implausible (design: outside 0.05 to 20 micrometers per pixel). */
-  void SetMicronsPerPixel(double x, double y);
+  /** Sets the resolution, or a warning where it is implausible (design: outside 0.05 to 20 micrometers per pixel). That
+   * of our own pyramids is what somebody asked for, plausible or not. */
+  void SetMicronsPerPixel(double x, double y, bool isOwn = false);
 
   /** From openslide.background-color, RRGGBB; white without it. */
   void SetBackground();

@@ -142,9 +142,10 @@ TIFFSlide::FillProperties()
     m_Properties.emplace("openslide.mpp-x", ToText(x));
     m_Properties.emplace("openslide.mpp-y", ToText(y));
   }
-  SetMicronsPerPixel(x, y);
   PyramidDescription own;
-  if (PyramidDescription::Parse(base.GetText(TIFFTag::ImageDescription), own))
+  const bool         isOwn = PyramidDescription::Parse(xml, own);
+  SetMicronsPerPixel(x, y, isOwn);
+  if (isOwn)
   {
     m_Origin = own.origin;
     m_Properties.insert(own.properties.begin(), own.properties.end());
