@@ -100,3 +100,10 @@ def test_aperio_against_openslide(tmp_path):
     )
     assert "exists already" in fails("info", slide, "--associated", "macro", "-o", target)
     assert "macro" in fails("info", slide, "--associated", "nothing", "-o", tmp_path / "x.png")
+
+
+def test_a_folder_of_a_dicom_series_is_one_slide():
+    folder = real_slide("dicom/cmu-1-small-region")
+    files = sorted(folder.iterdir(), key=lambda file: file.stat().st_size)
+    assert len(files) == 3, "the slide, its label, its macro picture"
+    assert [pathlib.Path(info["slide"]) for info in run("info", folder, "--json").json] == files[-1:]

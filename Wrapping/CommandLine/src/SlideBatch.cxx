@@ -5,14 +5,18 @@
 #include "NetworkModule.h"
 #include "OutputCheck.h"
 
+#include "itkMetaDataObject.h"
 #include "itkTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <new>
 #include <set>
 
@@ -59,6 +63,53 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
+/** \return what the files of one DICOM slide have in common; empty: the file is a slide by itself, or damaged */
+std::string
+GetSeries(const std::string & file)
+{
+  std::array<char, 132> start{};
+  if (!std::ifstream(file, std::ios::binary).read(start.data(), start.size()) ||
+      std::string(start.end() - 4, start.end()) != "DICM")
+  {
+    return {};
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  std::string series;
+  try
+  {
+    io->ReadImageInformation();
+    itk::ExposeMetaData(io->GetMetaDataDictionary(), "dicom.SeriesInstanceUID", series);
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return {};
+  }
+  return series;
+}
+
+/** Any file of a DICOM series opens the whole slide: the largest, which is its finest level, stands for all. */
+std::vector<std::string>
+KeepOneOfEachSeries(const std::vector<std::string> & files)
+{
+  std::vector<std::string>           slides;
+  std::map<std::string, std::size_t> places;
+  for (const std::string & file : files)
+  {
+    const std::string series = GetSeries(file);
+    const auto [place, isNew] = places.emplace(series, slides.size());
+    if (series.empty() || isNew)
+    {
+      slides.push_back(file);
+    }
+    else if (fs::file_size(file) > fs::file_size(slides[place->second]))
+    {
+      slides[place->second] = file;
+    }
+  }
+  return slides;
+}
+
 /** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
  * over. A TIFF that ITK reads is another program's picture that merely lies there. */
 bool
@@ -95,7 +146,7 @@ FindSlidesInFolder(const std::string & folder)
     throw std::runtime_error("The folder " + folder + " holds no slides.");
   }
   std::sort(slides.begin(), slides.end());
-  return slides;
+  return KeepOneOfEachSeries(slides);
 }
 
 bool
