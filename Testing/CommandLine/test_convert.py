@@ -177,6 +177,8 @@ def test_labels_stay_labels(tmp_path):
         assert numpy.array_equal(levels_by_tifffile(tmp_path / "out.tif")[level], expected)
         assert numpy.array_equal(levels_by_tifffile(tmp_path / "bits.tif")[level] > 0, expected > 0)
         assert numpy.array_equal(levels_by_openslide(tmp_path / "bits.tif")[level][..., 0], expected)
+    run("convert", slide, tmp_path / "small.tif", "--bilevel")
+    assert tifffile.TiffFile(tmp_path / "small.tif").pages[0].bitspersample == 1, "copied as bytes"
     # Bits that are copied stay bits.
     result = run("convert", tmp_path / "bits.tif", tmp_path / "again.tif", "--json").json
     assert result["copiedLevels"] == 2 and tiles(tmp_path / "again.tif", 1) == tiles(tmp_path / "bits.tif", 1)
@@ -273,6 +275,7 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path, synthetic):
     gray = write_slide(tmp_path / "gray.tif", texture(300, 300, 1)[..., 0])
     assert "invent labels" in fails("convert", gray, out, "--overwrite", "--compression", "jpeg", "--content", "labels")
     assert "one bit" in fails("convert", gray, tmp_path / "bits.tif", "--compression", "lzw", "--bilevel")
+    assert "one bit" in fails("convert", slide, tmp_path / "bits.tif", "--bilevel")
     assert not list(tmp_path.glob(".*"))
 
 

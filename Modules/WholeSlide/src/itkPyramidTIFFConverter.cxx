@@ -110,7 +110,7 @@ PyramidTIFFConverter::GetRegionOfLevel(unsigned int level) const
     {
       itkExceptionMacro("the region " << m_Region[0] << ',' << m_Region[1] << ',' << m_Region[2] << ',' << m_Region[3]
                                       << " is not inside " << m_Slide->GetFileName() << ", which has " << base[0]
-                                      << " x " << base[1] << " pixels; choose one that is");
+                                      << " x " << base[1] << " pixels; choose one that is.");
     }
     const auto stretch = ScaleStretch(begin, size, m_Slide->GetLevelDownsample(level), all[axis]);
     region[axis] = stretch[0];

@@ -33,7 +33,7 @@ Info()
     "info",
     "what a slide file holds",
     "Shows format, decoder, pyramid levels, resolution, physical size, associated images and warnings of slides.",
-    { Slides("Slide files, or folders of slides."),
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       SlideResolution(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
@@ -53,9 +53,9 @@ Label()
     "label",
     "a tissue mask, without any training",
     "Finds the tissue of slides by thresholds and morphology and writes it as a mask pyramid: 255 tissue, 0 "
-    "background. "
-    "Sizes are rounded up; a block at the border averages its real pixels.",
-    { Slides("Slide files, or folders of slides."),
+    "background. Slides are to have 8 bit, gray or RGB. Sizes are rounded up; a block at the border averages its real "
+    "pixels.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(Output("OUT",
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
@@ -142,7 +142,7 @@ Segment()
     "slides with a trained network",
     "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes).",
-    { Slides("Slide files, or folders of slides."),
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(InputFile("model",
                          "NAME|RUN|FILE",
                          "model",
@@ -289,10 +289,11 @@ Convert()
     "convert",
     "any slide to a pyramid that everybody opens",
     "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
-    "are, without loss and without decoding them, where the slide is a tiled TIFF of a codec that all readers know; "
-    "levels that it lacks are computed. Resolution, objective power, vendor, color profile and classes are kept; the "
-    "label and macro pictures and what the file says of patient, operator and date are left out.",
-    { Slides("Slide files, or folders of slides."),
+    "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; "
+    "levels that it lacks are computed. Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
+    "objective power, vendor, color profile and classes are kept; the label and macro pictures and what the file says "
+    "of patient, operator and date are left out.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(out),
       Level(),
       LevelResolution(),
@@ -302,7 +303,8 @@ Convert()
              { "copy", "jpeg", "webp", "deflate", "lzw", "zstd" },
              "copy",
              "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
-             "others. Another: all tiles are decoded and compressed so; deflate, lzw and zstd lose nothing more."),
+             "others. Another: all tiles are decoded and compressed so; deflate, lzw and zstd lose nothing more. "
+             "OpenSlide opens no WebP."),
       Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
       Choice(
         "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
@@ -319,7 +321,7 @@ Convert()
         "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
         "colors (Rec. 601)."),
       tileSize,
-      Switch("bilevel", "One bit a pixel, for masks of 0 and 255."),
+      Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
       Switch("keep-label",
              "Keep label, macro and thumbnail pictures and the vendor's own properties. They may name the patient."),
       Overwrite() },

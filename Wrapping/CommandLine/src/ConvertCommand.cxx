@@ -129,8 +129,8 @@ std::string
 Format(const nlohmann::ordered_json & json)
 {
   std::string text = json["pyramid"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
-                     ", " + json["levels"].dump() + " levels, " + json["decoder"].get<std::string>() + ", " +
-                     FormatBytes(json["fileBytes"].get<double>());
+                     ", " + json["levels"].dump() + (json["levels"] == 1 ? " level, " : " levels, ") +
+                     json["decoder"].get<std::string>() + ", " + FormatBytes(json["fileBytes"].get<double>());
   if (json["copiedTiles"].is_number() && json["copiedTiles"].get<std::int64_t>() > 0)
   {
     text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
@@ -147,7 +147,7 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   const auto io = MakeImageIO(*slide, values);
   converter->SetSlide(slide);
   converter->SetImageIO(io);
-  converter->SetCopyTiles(values.GetText("compression") == "copy");
+  converter->SetCopyTiles(values.GetText("compression") == "copy" && !values.Has("bilevel"));
   converter->SetKeepLabel(values.Has("keep-label"));
   if (values.Has("region"))
   {

@@ -134,7 +134,7 @@ FormatLevels(const JSON & levels)
   return text;
 }
 
-/** "RGB", or how many channels of what, and their names. */
+/** "RGB", "gray", or how many channels of what, and their names. */
 std::string
 FormatSamples(const JSON & info)
 {
@@ -143,7 +143,7 @@ FormatSamples(const JSON & info)
   {
     return "RGB";
   }
-  std::string text = info["channels"].dump() + " channel(s)";
+  std::string text = info["channels"] == 1 ? "gray" : info["channels"].dump() + " channels";
   text += isByte ? "" : " of " + info["sampleType"].get<std::string>();
   std::string names;
   for (const JSON & name : info["channelNames"])

@@ -46,7 +46,8 @@ OpenPicture(const std::string & file, const ArgumentValues & values)
   const unsigned channels = slide->GetNumberOfComponents();
   if (slide->GetComponentType() != itk::IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
   {
-    throw std::runtime_error(file + " has " + std::to_string(channels) + " channel(s) of " +
+    throw std::runtime_error(file + " has " + std::to_string(channels) +
+                             (channels == 1 ? " channel of " : " channels of ") +
                              itk::ImageIOBase::GetComponentTypeAsString(slide->GetComponentType()) +
                              "; convert it to 8-bit gray or RGB first.");
   }
