@@ -4,6 +4,7 @@
 
 #include "itkPyramidTIFFConverter.h"
 
+#include <filesystem>
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -36,4 +37,39 @@ TEST(PyramidTIFFConverter, MakesOfJPEG2000WhatOpenSlideOpens)
                                                                      openslide_close);
   ASSERT_NE(opened, nullptr);
   EXPECT_EQ(openslide_get_error(opened.get()), nullptr);
+}
+
+// Its pixels of 16 bit once went where those of 8 have room.
+TEST(PyramidTIFFConverter, RefusesToKeepAnImageThatIsNoPicture)
+{
+  PyramidOptions options;
+  options.levels = 1;
+  const std::string path = TemporaryFile("label16.tif");
+  WritePyramid(path, options);
+  TIFF * const file = TIFFOpen(path.c_str(), "a");
+  TIFFSetField(file, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
+  TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, "label");
+  TIFFSetField(file, TIFFTAG_IMAGEWIDTH, 300);
+  TIFFSetField(file, TIFFTAG_IMAGELENGTH, 1);
+  TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, 16);
+  TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, 3);
+  TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+  TIFFSetField(file, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  std::vector<std::uint16_t> row(300 * 3, 7);
+  ASSERT_EQ(TIFFWriteScanline(file, row.data(), 0, 0), 1);
+  TIFFClose(file);
+  const auto slide = OpenSlideFile(path);
+  ASSERT_EQ(slide->GetAssociatedImageNames(), std::vector<std::string>{ "label" });
+  const auto out = itk::PyramidTIFFImageIO::New();
+  out->SetFileName(TemporaryFile("label16.pyramid.tif"));
+  const auto converter = itk::PyramidTIFFConverter::New();
+  converter->SetSlide(slide);
+  converter->SetImageIO(out);
+  converter->KeepLabelOn();
+  EXPECT_NE(GetFailure([&] { converter->Update(); }).find("its image 'label' has 3 channel(s) of 16 bit"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(out->GetFileName()));
+  converter->KeepLabelOff();
+  converter->Update();
+  EXPECT_TRUE(std::filesystem::exists(out->GetFileName()));
 }

@@ -106,15 +106,16 @@ protected:
 private:
   using CopiedLevels = std::vector<std::unique_ptr<const gigapixel::CopiedLevel>>;
 
-  CopiedLevels               FindCopiedLevels() const;
-  void                       PrepareContent(const gigapixel::CopiedLevel * first);
-  void                       PrepareImageIO(const RegionType & region);
-  void                       Convert();
-  void                       CopyLevels(const CopiedLevels & copied);
-  void                       CopyAssociatedImages();
-  void                       WriteRows(unsigned int level, const RegionType & region);
-  WholeSlideImageIO::Pointer OpenSlide() const;
-  void                       Advance(double pixels);
+  CopiedLevels                            FindCopiedLevels() const;
+  void                                    PrepareContent(const gigapixel::CopiedLevel * first);
+  void                                    PrepareImageIO(const RegionType & region);
+  void                                    Convert();
+  void                                    CopyLevels(const CopiedLevels & copied);
+  std::vector<WholeSlideImageIO::Pointer> OpenAssociatedImages() const;
+  void                                    CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers);
+  void                                    WriteRows(unsigned int level, const RegionType & region);
+  WholeSlideImageIO::Pointer              OpenSlide() const;
+  void                                    Advance(double pixels);
 
   WholeSlideImageIO::ConstPointer m_Slide;
   PyramidTIFFImageIO::Pointer     m_ImageIO;

@@ -264,6 +264,7 @@ PyramidTIFFConverter::Convert()
       m_Slide->GetLevelDownsample(first + static_cast<unsigned int>(i)) / m_Slide->GetLevelDownsample(first);
     m_PixelsToDo += CopyingShare * static_cast<double>(pages[i].width) * static_cast<double>(pages[i].height);
   }
+  const auto pictures = m_KeepLabel ? OpenAssociatedImages() : std::vector<WholeSlideImageIO::Pointer>();
   const auto properties =
     m_KeepLabel ? GetVendorProperties(m_Slide->GetMetaDataDictionary()) : std::map<std::string, std::string>();
   m_ImageIO->Begin(pages, properties);
@@ -275,10 +276,7 @@ PyramidTIFFConverter::Convert()
   {
     WriteRows(fed, fedRegion);
   }
-  if (m_KeepLabel)
-  {
-    CopyAssociatedImages();
-  }
+  CopyAssociatedImages(pictures);
   m_ImageIO->m_Writer->Finish();
   m_ImageIO->m_Writer.reset();
 }
@@ -338,14 +336,31 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
   }
 }
 
-void
-PyramidTIFFConverter::CopyAssociatedImages()
+std::vector<WholeSlideImageIO::Pointer>
+PyramidTIFFConverter::OpenAssociatedImages() const
 {
+  std::vector<WholeSlideImageIO::Pointer> readers;
   for (const std::string & name : m_Slide->GetAssociatedImageNames())
   {
-    const auto reader = OpenSlide();
-    reader->SetAssociatedImage(name);
-    reader->ReadImageInformation();
+    readers.push_back(OpenSlide());
+    readers.back()->SetAssociatedImage(name);
+    readers.back()->ReadImageInformation();
+    const auto channels = readers.back()->GetNumberOfComponents();
+    if (readers.back()->GetComponentType() != IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
+    {
+      itkExceptionMacro(<< m_Slide->GetFileName() << ": its image '" << name << "' has " << channels
+                        << " channel(s) of " << 8 * readers.back()->GetComponentSize()
+                        << " bit, where a pyramid keeps gray or RGB of 8 bit; leave label and other images out");
+    }
+  }
+  return readers;
+}
+
+void
+PyramidTIFFConverter::CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers)
+{
+  for (const auto & reader : readers)
+  {
     const SizeValueType       width = reader->GetDimensions(0);
     const SizeValueType       height = reader->GetDimensions(1);
     const std::size_t         channels = reader->GetNumberOfComponents();
@@ -356,7 +371,7 @@ PyramidTIFFConverter::CopyAssociatedImages()
     {
       rgb[i] = pixels[i / 3 * channels + (channels == 3 ? i % 3 : 0)];
     }
-    m_ImageIO->m_Writer->AddPicture(name, width, height, rgb.data());
+    m_ImageIO->m_Writer->AddPicture(reader->GetAssociatedImage(), width, height, rgb.data());
   }
 }
 
