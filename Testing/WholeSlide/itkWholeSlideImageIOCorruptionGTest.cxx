@@ -188,3 +188,33 @@ TEST(Damaged, BrokenTileOfOpenSlideFailsAloneAndEachTime)
 }
 
 } // namespace
+
+/** Hamamatsu's TIFF with one page of 16 x 16 pixels, whose JPEG image is `jpeg`. */
+void
+WriteHamamatsu(const std::string & path, const std::string & jpeg)
+{
+  struct
+  {
+    std::uint16_t tag, type;
+    std::uint32_t count, value;
+  } const entries[] = { { 256, 4, 1, 16 },  { 257, 4, 1, 16 },
+                        { 259, 4, 1, 7 },   { 273, 4, 1, 256 },
+                        { 277, 4, 1, 3 },   { 279, 4, 1, static_cast<std::uint32_t>(jpeg.size()) },
+                        { 65420, 4, 1, 1 }, { 65421, 11, 1, 0x41a00000 } }; // a lens of 20 times
+  const std::uint16_t count = std::size(entries);
+  std::string         file("II\x2a\0\x0c\0\0\0\0\0\0\0", 12);
+  file.append(reinterpret_cast<const char *>(&count), 2);
+  file.append(reinterpret_cast<const char *>(entries), sizeof(entries));
+  file.resize(256); // no next page, high halves of zero
+  file += jpeg;
+  WriteAll(path, { file.begin(), file.end() });
+}
+
+// The size of the image is written into its header, which ends before it here.
+TEST(Damaged, JPEGHeaderOfHamamatsuThatEndsInTheSize)
+{
+  const std::string path = TemporaryFile("short-header.ndpi");
+  WriteHamamatsu(path, std::string("\xff\xd8\xff\xc0\0\2\xff\xda\0\0\0\0\0\x11", 14) + std::string(64, '\0'));
+  const std::string sentence = GetFailure([&] { OpenSlideFile(path); });
+  EXPECT_NE(sentence.find("short-header.ndpi: it cannot be opened"), std::string::npos) << sentence;
+}

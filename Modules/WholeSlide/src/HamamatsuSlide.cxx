@@ -143,7 +143,7 @@ HamamatsuSlide::ReadHeader(const TIFFPage & page, Source & source) const
     }
   }
   source.header.resize(std::min(at, source.header.size()));
-  if (source.sizeAt == 0 || blockWidth == 0 || blockHeight == 0)
+  if (source.sizeAt == 0 || source.sizeAt + 4 > source.header.size() || blockWidth == 0 || blockHeight == 0)
   {
     throw std::runtime_error("the header of a JPEG image is damaged");
   }
