@@ -62,7 +62,13 @@ MakeTile(const Kind & kind, unsigned level, unsigned page, unsigned left, unsign
 }
 
 void
-WritePage(TIFF * file, const Kind & kind, unsigned level, unsigned page, unsigned width, unsigned height)
+WritePage(TIFF *       file,
+          const Kind & kind,
+          unsigned     level,
+          unsigned     page,
+          unsigned     width,
+          unsigned     height,
+          bool         leaveOutFirst = false)
 {
   TIFFSetField(file, TIFFTAG_SUBFILETYPE, level == 0 ? 0 : FILETYPE_REDUCEDIMAGE);
   TIFFSetField(file, TIFFTAG_IMAGEWIDTH, width);
@@ -85,7 +91,7 @@ WritePage(TIFF * file, const Kind & kind, unsigned level, unsigned page, unsigne
   {
     for (unsigned top = 0; top < height; top += 64)
     {
-      for (unsigned left = 0; left < width; left += 64)
+      for (unsigned left = leaveOutFirst && top == 0 ? 64 : 0; left < width; left += 64)
       {
         auto tile =
           MakeTile(kind, level, page, left, top, isSeparate ? plane : 0, isSeparate ? plane + 1 : kind.samples);
@@ -194,14 +200,16 @@ INSTANTIATE_TEST_SUITE_P(
                   Kind{ "FloatBigEndian", 32, 2, COMPRESSION_LZW, 1, PLANARCONFIG_CONTIG, true }),
   [](const testing::TestParamInfo<Kind> & info) { return std::string(info.param.name); });
 
-TEST(Samples, ChannelsOfOMETIFFAreOnePageEachWithTheirLevelsAsChildren)
+/** Three channels of 150 x 110 pixels, named by dyes, and their levels at 1/2. Of the second level, the first tile of
+ * the first `leftOut` channels is not stored. */
+std::string
+WriteChannels(const Kind & kind, unsigned leftOut)
 {
-  const Kind         kind{ "", 16, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false };
-  const std::string  path = TemporaryFile("channels.ome.tif");
+  std::string        path = TemporaryFile(std::string("channels-") + kind.name + ".ome.tif");
   TIFF * const       file = TIFFOpen(path.c_str(), "w");
   const char * const xml =
     "<?xml version=\"1.0\"?><OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\">"
-    "<Pixels ID=\"Pixels:0\" Type=\"uint16\" SizeX=\"150\" SizeY=\"110\" SizeC=\"3\" SizeZ=\"1\" SizeT=\"1\" "
+    "<Pixels ID=\"Pixels:0\" SizeX=\"150\" SizeY=\"110\" SizeC=\"3\" SizeZ=\"1\" SizeT=\"1\" "
     "PhysicalSizeX=\"0.325\" PhysicalSizeY=\"0.325\"><Channel ID=\"a\" Name=\"DAPI\"/><Channel ID=\"b\" "
     "Name=\"FITC\"/><Channel ID=\"c\" Name=\"Cy5\"/></Pixels></Image></OME>";
   for (unsigned channel = 0; channel < 3; ++channel)
@@ -213,30 +221,57 @@ TEST(Samples, ChannelsOfOMETIFFAreOnePageEachWithTheirLevelsAsChildren)
       TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, xml);
     }
     WritePage(file, kind, 0, channel, 150, 110); // libtiff puts the next page into its list of children
-    WritePage(file, kind, 1, channel, 75, 55);
+    WritePage(file, kind, 1, channel, 75, 55, channel < leftOut);
   }
   TIFFClose(file);
-  const auto io = OpenSlideFile(path);
-  EXPECT_TRUE(io->CanReadFile(path.c_str()));
-  ASSERT_EQ(io->GetNumberOfLevels(), 2u);
-  EXPECT_EQ(io->GetComponentType(), itk::IOComponentEnum::USHORT);
-  EXPECT_EQ(io->GetPixelType(), itk::IOPixelEnum::VECTOR);
-  EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), 0.325);
-  std::string names;
-  itk::ExposeMetaData<std::string>(io->GetMetaDataDictionary(), "gigapixel.channel-names", names);
-  EXPECT_EQ(names, "DAPI\nFITC\nCy5");
-  for (unsigned level = 0; level < 2; ++level)
+  return path;
+}
+
+/** Of 8 bit, three channels could be taken for red, green and blue. */
+TEST(Samples, ChannelsOfOMETIFFAreOnePageEachWithTheirLevelsAsChildren)
+{
+  for (const Kind & kind : { Kind{ "16", 16, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false },
+                             Kind{ "8", 8, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false } })
   {
-    unsigned   components = 0;
-    const auto samples = ReadSamples(path, level, components);
-    ASSERT_EQ(components, 3u);
-    const unsigned width = 150u >> level;
-    for (std::size_t i = 0; i < samples.size(); ++i)
+    SCOPED_TRACE(kind.name);
+    const std::string path = WriteChannels(kind, 0);
+    const auto        io = OpenSlideFile(path);
+    EXPECT_TRUE(io->CanReadFile(path.c_str()));
+    ASSERT_EQ(io->GetNumberOfLevels(), 2u);
+    EXPECT_EQ(io->GetComponentType(), kind.bits == 8 ? itk::IOComponentEnum::UCHAR : itk::IOComponentEnum::USHORT);
+    EXPECT_EQ(io->GetPixelType(), itk::IOPixelEnum::VECTOR);
+    EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), 0.325);
+    std::string names;
+    itk::ExposeMetaData<std::string>(io->GetMetaDataDictionary(), "gigapixel.channel-names", names);
+    EXPECT_EQ(names, "DAPI\nFITC\nCy5");
+    for (unsigned level = 0; level < 2; ++level)
     {
-      const auto pixel = static_cast<unsigned>(i / 3);
-      ASSERT_EQ(samples[i], GetSample(level, static_cast<unsigned>(i % 3), pixel % width, pixel / width, 0)) << i;
+      unsigned   components = 0;
+      const auto samples = ReadSamples(path, level, components);
+      ASSERT_EQ(components, 3u);
+      const unsigned width = 150u >> level;
+      for (std::size_t i = 0; i < samples.size(); ++i)
+      {
+        const auto   pixel = static_cast<unsigned>(i / 3);
+        const double stored = GetSample(level, static_cast<unsigned>(i % 3), pixel % width, pixel / width, 0);
+        ASSERT_EQ(samples[i], GetStored(kind, stored)) << i;
+      }
     }
   }
+}
+
+TEST(Samples, TilesMissingInOneChannelLeaveTheOthers)
+{
+  const Kind        kind{ "sparse", 8, 1, COMPRESSION_ADOBE_DEFLATE, 1, PLANARCONFIG_CONTIG, false };
+  const std::string path = WriteChannels(kind, 1);
+  unsigned          components = 0;
+  const auto        samples = ReadSamples(path, 1, components);
+  ASSERT_EQ(components, 3u);
+  EXPECT_EQ(samples[3], 0.0);
+  EXPECT_EQ(samples[4], GetStored(kind, GetSample(1, 1, 1, 0, 0)));
+  EXPECT_EQ(samples[5], GetStored(kind, GetSample(1, 2, 1, 0, 0)));
+  std::vector<unsigned char> scanned(75 * 55);
+  EXPECT_TRUE(OpenSlideFile(path)->ReadScanned(1, 0, 0, 75, 55, scanned.data()));
 }
 
 } // namespace

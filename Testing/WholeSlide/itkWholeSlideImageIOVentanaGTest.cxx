@@ -42,7 +42,7 @@ MakeEncodeInfo(const Stitching & stitching)
 
 /** The picture of the glass, then three levels of 20, 10 and 5 times; `xml` of the first of them. */
 std::string
-WriteVentana(const std::string & name, std::uint32_t width, const std::string & xml)
+WriteVentana(const std::string & name, std::uint32_t width, const std::string & xml, bool separatePlanes = false)
 {
   PyramidOptions macro;
   macro.width = 64;
@@ -58,8 +58,9 @@ WriteVentana(const std::string & name, std::uint32_t width, const std::string & 
   options.width = width;
   options.height = 768;
   options.levels = 1;
-  options.compression = COMPRESSION_JPEG;
-  options.photometric = PHOTOMETRIC_YCBCR;
+  options.compression = separatePlanes ? COMPRESSION_NONE : COMPRESSION_JPEG;
+  options.photometric = separatePlanes ? PHOTOMETRIC_RGB : PHOTOMETRIC_YCBCR;
+  options.planes = separatePlanes ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG;
   options.xml = xml;
   for (const char * const description : { "level=0 mag=20", "level=1 mag=10", "level=2 mag=5" })
   {
@@ -91,11 +92,11 @@ CountDifferences(openslide_t * slide, int level, const Picture & ours)
 
 /** Of a file whose tiles are to be decoded directly. */
 void
-CompareWithOpenSlide(const std::string & path)
+CompareWithOpenSlide(const std::string & path, const std::string & decoder = "tiles (JPEG)")
 {
   const auto io = OpenSlideFile(path);
   EXPECT_EQ(io->GetVendor(), "ventana");
-  EXPECT_EQ(io->GetDecoder(), "tiles (JPEG)");
+  EXPECT_EQ(io->GetDecoder(), decoder);
   EXPECT_TRUE(io->CanReadFile(path.c_str()));
   EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), 0.465);
   EXPECT_EQ(io->GetAssociatedImageNames(), std::vector<std::string>{ "macro" });
@@ -127,6 +128,12 @@ TEST(WholeSlideImageIOVentana, TilesSideBySideAreAsOpenSlideReadsThem)
 TEST(WholeSlideImageIOVentana, TIFFIsAsOpenSlideReadsIt)
 {
   CompareWithOpenSlide(WriteVentana("ventana.tif", 1000, ""));
+}
+
+TEST(WholeSlideImageIOVentana, SeparatePlanesAreAsOpenSlideReadsThem)
+{
+  CompareWithOpenSlide(WriteVentana("ventana-planes.bif", 1024, MakeEncodeInfo({}), true), "tiles (uncompressed)");
+  CompareWithOpenSlide(WriteVentana("ventana-planes.tif", 1000, "", true), "tiles (uncompressed)");
 }
 
 TEST(WholeSlideImageIOVentana, OthersAreReadThroughOpenSlide)

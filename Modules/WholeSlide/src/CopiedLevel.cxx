@@ -125,7 +125,7 @@ CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
     for (std::uint64_t column = 0; column < found->m_Page.GetTilesAcross(); ++column)
     {
       const std::uint64_t tile = (y / page.pieceHeight + row) * tilesAcross + x / page.pieceWidth + column;
-      if (found->m_Pieces.sizes[tile] == 0 || found->m_Pieces.offsets[tile] == 0)
+      if (!found->m_Pieces.Has(tile))
       {
         return nullptr;
       }

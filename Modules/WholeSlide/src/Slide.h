@@ -64,6 +64,7 @@ struct SlidePlane
   std::uint32_t tileHeight = 0;
   unsigned      channels = 3; // what is stored, hence what is read unless gray is asked for
   SampleType    sample = SampleType::UInt8;
+  bool          hasDyes = false;  // channels show one dye each, and are no colors, even if they are three
   bool          hasAlpha = false; // pixels say one by one whether they were scanned
   double        downsample = 1.0; // of a level
   std::string   name;             // of an associated image
@@ -74,7 +75,7 @@ struct SlidePlane
   bool
   IsPicture() const
   {
-    return sample == SampleType::UInt8 && (channels == 1 || channels == 3);
+    return sample == SampleType::UInt8 && (channels == 1 || channels == 3) && !hasDyes;
   }
   unsigned
   GetSampleBytes() const

@@ -49,6 +49,26 @@ IsPlainVendor(const std::string & vendor)
   return vendor.empty() || vendor == "generic-tiff" || vendor == "aperio";
 }
 
+/** The first of what keeps the levels' pages, those of further channels among them, from being decoded. */
+TIFFObstacle
+FindObstacleOfLevels(const TIFFLayout & layout)
+{
+  for (std::size_t level = 0; level < layout.GetLevels().size(); ++level)
+  {
+    std::vector<std::size_t> pages = layout.GetFurtherChannels(level);
+    pages.insert(pages.begin(), layout.GetLevels()[level]);
+    for (const std::size_t page : pages)
+    {
+      TIFFObstacle obstacle = FindObstacle(layout.GetPage(page));
+      if (!obstacle.what.empty())
+      {
+        return obstacle;
+      }
+    }
+  }
+  return {};
+}
+
 std::unique_ptr<const Slide>
 OpenTIFF(const std::string & path)
 {
@@ -82,15 +102,7 @@ OpenTIFF(const std::string & path)
   {
     throw std::runtime_error(damage);
   }
-  TIFFObstacle obstacle;
-  for (const std::size_t level : layout->GetLevels())
-  {
-    obstacle = FindObstacle(layout->GetPage(level));
-    if (!obstacle.what.empty())
-    {
-      break;
-    }
-  }
+  const TIFFObstacle obstacle = FindObstacleOfLevels(*layout);
   if (obstacle.what.empty())
   {
     try

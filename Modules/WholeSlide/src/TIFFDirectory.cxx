@@ -385,7 +385,10 @@ TIFFPage::ReadPieces() const
   {
     throw std::runtime_error("a page lacks the positions of some of its tiles");
   }
-  return { m_File.ReadIntegers(*offsets, pieceLimit), m_File.ReadIntegers(*sizes, pieceLimit) };
+  Pieces pieces{ m_File.ReadIntegers(*offsets, pieceLimit), m_File.ReadIntegers(*sizes, pieceLimit) };
+  pieces.offsets.resize(across * down * planes);
+  pieces.sizes.resize(across * down * planes);
+  return pieces;
 }
 
 } // namespace gigapixel

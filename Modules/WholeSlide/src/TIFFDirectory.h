@@ -182,6 +182,12 @@ public:
   {
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> sizes;
+
+    bool
+    Has(std::uint64_t piece) const
+    {
+      return sizes[piece] != 0 && offsets[piece] != 0;
+    }
   };
   Pieces ReadPieces() const;
 

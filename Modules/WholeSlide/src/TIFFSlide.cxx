@@ -106,6 +106,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
     {
       m_Sources.back().furtherChannels.push_back(MakeSource(further));
       ++m_Planes.back().channels;
+      m_Planes.back().hasDyes = true;
     }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
@@ -183,6 +184,7 @@ TIFFSlide::SetStatedSizes()
   {
     SlidePlane &           plane = m_Planes[level];
     const std::uint64_t    storedAcross = plane.GetTilesAcross();
+    const std::uint64_t    storedTiles = storedAcross * plane.GetTilesDown();
     const TIFFPage::Pieces stored = std::move(m_Sources[level].pieces);
     TIFFPage::Pieces       pieces;
     const auto             getNumber = [&](const char * word) {
@@ -205,11 +207,16 @@ TIFFSlide::SetStatedSizes()
     }
     plane.width = static_cast<std::uint64_t>(width);
     plane.height = static_cast<std::uint64_t>(height);
-    for (std::uint64_t tile = 0; tile < plane.GetTilesAcross() * plane.GetTilesDown(); ++tile)
+    const TIFFPage &    page = *m_Sources[level].page;
+    const std::uint64_t storedPieces = storedTiles * (page.separatePlanes ? page.samples : 1);
+    for (std::uint64_t first = 0; first < storedPieces; first += storedTiles)
     {
-      const std::uint64_t at = tile / plane.GetTilesAcross() * storedAcross + tile % plane.GetTilesAcross();
-      pieces.offsets.push_back(stored.offsets[at]);
-      pieces.sizes.push_back(stored.sizes[at]);
+      for (std::uint64_t tile = 0; tile < plane.GetTilesAcross() * plane.GetTilesDown(); ++tile)
+      {
+        const std::uint64_t at = first + tile / plane.GetTilesAcross() * storedAcross + tile % plane.GetTilesAcross();
+        pieces.offsets.push_back(stored.offsets[at]);
+        pieces.sizes.push_back(stored.sizes[at]);
+      }
     }
     m_Sources[level].pieces = std::move(pieces);
   }
@@ -218,8 +225,9 @@ TIFFSlide::SetStatedSizes()
 bool
 TIFFSlide::HasTile(unsigned plane, std::uint64_t tile) const
 {
-  const TIFFPage::Pieces & pieces = m_Sources[plane].pieces;
-  return pieces.sizes[tile] != 0 && pieces.offsets[tile] != 0;
+  const Source & source = m_Sources[plane];
+  const auto     has = [tile](const Source & of) { return of.pieces.Has(tile); };
+  return has(source) || std::any_of(source.furtherChannels.begin(), source.furtherChannels.end(), has);
 }
 
 ByteSpan
@@ -337,7 +345,7 @@ TIFFSlide::DecodeStored(const Source & source, std::uint64_t tile, StoredSize st
     for (unsigned plane = 0; plane < planes; ++plane, channel += samples)
     {
       const std::uint64_t piece = tile + plane * tiles;
-      if (of->pieces.sizes[piece] == 0)
+      if (!of->pieces.Has(piece))
       {
         std::memset(raw.data, 0, raw.stride * raw.height);
       }
