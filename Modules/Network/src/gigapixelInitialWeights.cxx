@@ -123,13 +123,14 @@ MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const
 }
 
 void
-CountClasses(LabelSource & labels, std::vector<std::int64_t> & counts)
+CountClasses(LabelSource & labels, std::vector<std::int64_t> & counts, const std::function<void()> & report)
 {
   constexpr std::int64_t    Block = 64, Blocks = 16;
   const Size                size = labels.GetSize();
   std::vector<std::uint8_t> classes;
   for (std::int64_t row = 0; row < Blocks; ++row)
   {
+    report();
     for (std::int64_t column = 0; column < Blocks; ++column)
     {
       // Block k of 16 stands in the middle of the k-th sixteenth; small images give overlapping blocks.

@@ -4,6 +4,8 @@
 
 #include "gigapixelNetworkDescription.h"
 
+#include <functional>
+
 namespace gigapixel
 {
 
@@ -27,8 +29,11 @@ GigapixelNetwork_EXPORT std::vector<double> MakeInitialWeights(const NetworkDesc
                                                                std::uint64_t               seed,
                                                                const std::vector<double> & shares);
 
-/** Pixels of each class, counted in blocks on a grid over the labels: enough for the shares, at little cost. */
-GigapixelNetwork_EXPORT void CountClasses(LabelSource & labels, std::vector<std::int64_t> & counts);
+/** Pixels of each class, counted in blocks on a grid over the labels: enough for the shares, at little cost.
+ * \param report is called before each row of blocks */
+GigapixelNetwork_EXPORT void CountClasses(LabelSource &                 labels,
+                                          std::vector<std::int64_t> &   counts,
+                                          const std::function<void()> & report);
 
 } // namespace gigapixel
 

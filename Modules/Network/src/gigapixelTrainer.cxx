@@ -206,8 +206,7 @@ Trainer::Implementation::CountAllClasses()
   std::vector<std::int64_t> counts(network.GetNumberOfClasses());
   for (std::size_t i = rank; i < training.size(); i += number)
   {
-    CountClasses(*training[i].labels, counts);
-    ranks->ReportProgress();
+    CountClasses(*training[i].labels, counts, [this] { ranks->ReportProgress(); });
   }
   const std::size_t         bytes = counts.size() * sizeof(counts[0]);
   std::vector<std::int64_t> others(counts.size());

@@ -248,7 +248,7 @@ LabelSlide(itk::WholeSlideImageIO *       slide,
 
 /** Pixels of the mask that are not 0, counted in what was written. */
 std::int64_t
-CountObjectPixels(const itk::WholeSlideImageIO & mask)
+CountObjectPixels(const itk::WholeSlideImageIO & mask, Ranks & ranks)
 {
   constexpr itk::SizeValueType rows = 256;
   const auto                   size = mask.GetLevelSize(0);
@@ -256,6 +256,8 @@ CountObjectPixels(const itk::WholeSlideImageIO & mask)
   std::int64_t                 count = 0;
   for (itk::SizeValueType y = 0; y < size[1]; y += rows)
   {
+    ThrowIfInterrupted();
+    ranks.ReportProgress();
     const itk::SizeValueType band = std::min(rows, size[1] - y);
     mask.ReadRegion(0, 0, y, size[0], band, 1, pixels.data());
     const auto end = pixels.begin() + static_cast<std::ptrdiff_t>(size[0] * band);
@@ -270,7 +272,8 @@ Describe(const SlideTask &              task,
          const LabelGrid &              grid,
          const std::string &            preset,
          const ArgumentValues &         values,
-         bool                           wasThere)
+         bool                           wasThere,
+         Ranks &                        ranks)
 {
   const auto mask = itk::WholeSlideImageIO::New();
   mask->SetFileName(task.output);
@@ -279,7 +282,7 @@ Describe(const SlideTask &              task,
   const double resolution =
     GetLevelZeroResolution(slide) * (values.Has("full-resolution") ? 1.0 : static_cast<double>(grid.downsample));
   const double           pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
-  const auto             tissue = static_cast<double>(CountObjectPixels(*mask));
+  const auto             tissue = static_cast<double>(CountObjectPixels(*mask, ranks));
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["preset"] = preset;
   json["downsample"] = grid.downsample;
@@ -345,7 +348,7 @@ RunTask(const SlideTask &              task,
   {
     return {};
   }
-  auto json = Describe(task, *slide, grid, preset, values, wasThere);
+  auto json = Describe(task, *slide, grid, preset, values, wasThere, *ranks);
   text += Format(json);
   return json;
 }
