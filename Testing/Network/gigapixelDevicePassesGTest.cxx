@@ -343,14 +343,14 @@ TEST(DevicePasses, TilesInSharedMemoryAreThoseThatAreCopied)
   ProceduralPixels         source(size, 3, 3);
   ProceduralLabels         labels(size, 3, 3, true);
   Workers                  workers(1);
-  SharedImage              image(Device{}, network, source, labels, workers);
+  const auto               image = SharedImage::Read(Device{}, network, source, labels, workers, [] { return true; });
   const auto               passes = MakeDevicePasses(network, HostDevice(), Precision::Float);
   const LossTerms          terms = MakeLossTerms(network);
   passes->SetParameters(MakeInitialWeights(network, 1, { 0.3, 0.3, 0.4 }));
   for (int i = 0; i < Orientation::Number; ++i)
   {
-    OrientedPixelSource pixels(image.GetPixels(), i);
-    OrientedLabelSource classes(image.GetLabels(), i);
+    OrientedPixelSource pixels(image->GetPixels(), i);
+    OrientedLabelSource classes(image->GetLabels(), i);
     const TileGrid      grid(network, pixels.GetSize(), 128);
     const Tile          tile = grid.GetTile(grid.GetNumberOfTiles() - 1); // beyond which the canvas goes on
     TileData            copied, inPlace;

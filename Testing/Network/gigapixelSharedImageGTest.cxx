@@ -25,7 +25,16 @@ protected:
   ProceduralPixels pixels{ size, 3, 3 };
   ProceduralLabels labels{ size, 3, 2, true };
   Workers          workers{ 2 };
-  SharedImage      image{ Device{}, network, pixels, labels, workers };
+
+  std::unique_ptr<SharedImage>
+  Read(
+    LabelSource &                 classes,
+    const std::function<bool()> & goesOn = [] { return true; })
+  {
+    return SharedImage::Read(Device{}, network, pixels, classes, workers, goesOn);
+  }
+
+  std::unique_ptr<SharedImage> image{ Read(labels) };
 };
 
 /** A class that the network does not have. */
@@ -73,14 +82,14 @@ CollectAll(const TSource & source, std::int64_t channels)
 
 TEST_F(SharedImageTest, HoldsTheSources)
 {
-  EXPECT_EQ(ReadAll(image.GetPixels(), 3), ReadAll(pixels, 3));
+  EXPECT_EQ(ReadAll(image->GetPixels(), 3), ReadAll(pixels, 3));
   std::vector<std::uint8_t> classes = ReadAll(labels, 1);
   std::replace(classes.begin(), classes.end(), std::uint8_t{ 1 }, std::uint8_t{ LabelSource::Ignored });
-  EXPECT_EQ(ReadAll(image.GetLabels(), 1), classes);
+  EXPECT_EQ(ReadAll(image->GetLabels(), 1), classes);
 
   const Region              part{ 17, 250, 90, 33 };
   std::vector<std::uint8_t> found(part.width * part.height * 3), wanted(found.size());
-  image.GetPixels().Read(part, found.data());
+  image->GetPixels().Read(part, found.data());
   pixels.Read(part, wanted.data());
   EXPECT_EQ(found, wanted);
 }
@@ -89,8 +98,8 @@ TEST_F(SharedImageTest, LiesInMemoryInEveryOrientation)
 {
   for (int i = 0; i < Orientation::Number; ++i)
   {
-    OrientedPixelSource turned(image.GetPixels(), i);
-    OrientedLabelSource turnedLabels(image.GetLabels(), i);
+    OrientedPixelSource turned(image->GetPixels(), i);
+    OrientedLabelSource turnedLabels(image->GetLabels(), i);
     EXPECT_EQ(CollectAll(turned, 3), ReadAll(turned, 3)) << i;
     EXPECT_EQ(CollectAll(turnedLabels, 1), ReadAll(turnedLabels, 1)) << i;
     EXPECT_EQ(OrientedPixelSource(pixels, i).GetInMemory().first, nullptr);
@@ -100,9 +109,20 @@ TEST_F(SharedImageTest, LiesInMemoryInEveryOrientation)
 TEST_F(SharedImageTest, RefusesOtherClasses)
 {
   network.ignoredLabel = LabelSource::Ignored;
-  EXPECT_NO_THROW(SharedImage(Device{}, network, pixels, labels, workers));
+  EXPECT_NO_THROW(Read(labels));
   Sevens sevens(size, 3);
-  EXPECT_THROW(SharedImage(Device{}, network, pixels, sevens, workers), LabelError);
+  EXPECT_THROW(Read(sevens), LabelError);
+}
+
+// Bands of 256 rows: three of the pixels, three of the labels.
+TEST_F(SharedImageTest, StopsAtAnyBand)
+{
+  for (int last = 1; last <= 7; ++last)
+  {
+    int bands = 0;
+    EXPECT_EQ(Read(labels, [&] { return ++bands < last; }) != nullptr, last == 7) << last;
+    EXPECT_EQ(bands, std::min(last, 6));
+  }
 }
 
 // A source of the image's size, of which a region is there: in memory and by reading.
@@ -126,11 +146,11 @@ TEST_F(SharedImageTest, HoldsARegion)
 // All bytes of this row of tiles and the next one, and no others, whichever way the rows run.
 TEST_F(SharedImageTest, RowsOfTilesComeBeforeTheyAreNeeded)
 {
-  const std::uint8_t * const begin = image.GetPixels().GetInMemory().first;
+  const std::uint8_t * const begin = image->GetPixels().GetInMemory().first;
   const TileGrid             grid(network, size, 128);
   for (const int i : { 0, 1, 2, 3 })
   {
-    const OrientedPixelSource turned(image.GetPixels(), i);
+    const OrientedPixelSource turned(image->GetPixels(), i);
     const Tile                tile = grid.GetTile(3); // the second row's first
     ASSERT_EQ(tile.core.x, 0);
     const BytesInMemory bytes = GetComingRows(turned, tile, 128);
@@ -140,5 +160,5 @@ TEST_F(SharedImageTest, RowsOfTilesComeBeforeTheyAreNeeded)
     EXPECT_EQ(bytes.size, static_cast<std::size_t>((end - first) * size.width * 3)) << i;
     EXPECT_EQ(GetComingRows(turned, grid.GetTile(4), 128).size, 0u);
   }
-  EXPECT_EQ(GetComingRows(OrientedPixelSource(image.GetPixels(), 4), grid.GetTile(3), 128).size, 0u);
+  EXPECT_EQ(GetComingRows(OrientedPixelSource(image->GetPixels(), 4), grid.GetTile(3), 128).size, 0u);
 }

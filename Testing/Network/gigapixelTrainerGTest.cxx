@@ -311,6 +311,27 @@ TEST(Trainer, UnifiedIsStreamed)
   }
 }
 
+// Before the first tile: the classes of three samples are counted in 16 rows of blocks each, then the first band is
+// read.
+TEST(Trainer, ReportsAndStopsWhileItReadsAnImage)
+{
+  struct CountingRanks : Ranks
+  {
+    int reports{ 0 };
+    void
+    ReportProgress() override
+    {
+      ++reports;
+    }
+  };
+  const auto      ranks = std::make_shared<CountingRanks>();
+  TrainingOptions options = MakeOptions();
+  options.strategy = Strategy::Unified;
+  options.ranks = ranks;
+  EXPECT_FALSE(MakeTrainer(options, "")->Run([](const TrainingProgress &) { return false; }));
+  EXPECT_EQ(ranks->reports, 3 * 16 + 1);
+}
+
 TEST(Trainer, StopsEarlyAndLowersTheLearningRate)
 {
   TrainingOptions options = MakeOptions();

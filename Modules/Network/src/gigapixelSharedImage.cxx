@@ -49,20 +49,23 @@ public:
     }
   }
 
-  /** \param fill (worker, rows, samples) writes the samples of some rows of the region; called by all workers */
+  /** \param fill (worker, rows, samples) writes the samples of some rows of the region; called by all workers
+   * \param goesOn is called after each such band; false stops
+   * \return false if it was stopped */
   template <typename TFill>
-  void
-  Fill(Workers & workers, const TFill & fill)
+  bool
+  Fill(Workers & workers, const TFill & fill, const std::function<bool()> & goesOn)
   {
-    workers.Run(
+    const bool filled = workers.Run(
       (m_Region.height + BandRows - 1) / BandRows,
       [&](int worker, std::int64_t band) {
         const std::int64_t y = m_Region.y + band * BandRows;
         const std::int64_t height = std::min(BandRows, m_Region.y + m_Region.height - y);
         fill(worker, Region{ m_Region.x, y, m_Region.width, height }, memory.Get() + GetOffset(m_Region.x, y));
       },
-      [](std::int64_t) { return true; });
+      [&](std::int64_t) { return goesOn(); });
     memory.FinishWriting();
+    return filled;
   }
 
   SharedMemory memory;
@@ -98,11 +101,11 @@ public:
     return static_cast<unsigned>(m_Channels);
   }
 
-  void
-  Fill(Workers & workers, PixelSource & source)
+  bool
+  Fill(Workers & workers, PixelSource & source, const std::function<bool()> & goesOn)
   {
-    InSharedMemory::Fill(workers,
-                         [&](int, const Region & rows, std::uint8_t * samples) { source.Read(rows, samples); });
+    const auto read = [&](int, const Region & rows, std::uint8_t * samples) { source.Read(rows, samples); };
+    return InSharedMemory::Fill(workers, read, goesOn);
   }
 };
 
@@ -147,7 +150,7 @@ std::unique_ptr<PixelSource>
 SharePixels(const Device & device, PixelSource & pixels, const Region & region, Workers & workers)
 {
   auto shared = std::make_unique<SharedPixels>(device, pixels.GetSize(), region, pixels.GetNumberOfChannels());
-  shared->Fill(workers, pixels);
+  shared->Fill(workers, pixels, [] { return true; });
   shared->memory.Prefetch();
   return shared;
 }
@@ -158,23 +161,33 @@ struct SharedImage::Implementation
   InSharedMemory<LabelSource> labels;
 };
 
-SharedImage::SharedImage(const Device &             device,
-                         const NetworkDescription & network,
-                         PixelSource &              pixels,
-                         LabelSource &              labels,
-                         Workers &                  workers)
+std::unique_ptr<SharedImage>
+SharedImage::Read(const Device &                device,
+                  const NetworkDescription &    network,
+                  PixelSource &                 pixels,
+                  LabelSource &                 labels,
+                  Workers &                     workers,
+                  const std::function<bool()> & goesOn)
 {
-  const Size   size = pixels.GetSize();
-  const Region whole{ 0, 0, size.width, size.height };
-  m_Implementation.reset(
+  const Size                      size = pixels.GetSize();
+  const Region                    whole{ 0, 0, size.width, size.height };
+  std::unique_ptr<Implementation> image(
     new Implementation{ { device, size, whole, pixels.GetNumberOfChannels() }, { device, size, whole, 1 } });
-  m_Implementation->pixels.Fill(workers, pixels);
   std::vector<TileData> data(workers.GetNumberOfThreads());
-  m_Implementation->labels.Fill(workers, [&](int worker, const Region & rows, std::uint8_t * classes) {
+  const auto            readClasses = [&](int worker, const Region & rows, std::uint8_t * classes) {
     ReadClasses(labels, { rows, rows }, network, data[worker]);
     std::copy(data[worker].classes.begin(), data[worker].classes.end(), classes);
-  });
+  };
+  if (!image->pixels.Fill(workers, pixels, goesOn) || !image->labels.Fill(workers, readClasses, goesOn))
+  {
+    return nullptr;
+  }
+  return std::unique_ptr<SharedImage>(new SharedImage(std::move(image)));
 }
+
+SharedImage::SharedImage(std::unique_ptr<Implementation> implementation)
+  : m_Implementation(std::move(implementation))
+{}
 
 SharedImage::~SharedImage() = default;
 

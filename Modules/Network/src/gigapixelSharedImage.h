@@ -6,6 +6,9 @@
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelWorkers.h"
 
+#include <functional>
+#include <memory>
+
 namespace gigapixel
 {
 
@@ -53,12 +56,15 @@ class GigapixelNetwork_EXPORT SharedImage
 {
 public:
   /** Reads in bands of rows, by all workers. The network's ignored label becomes LabelSource::Ignored.
+   * \param goesOn is called after each band by the calling thread; false stops
+   * \return null if it was stopped
    * \throw LabelError for a class that is none of the network's; what the sources throw */
-  SharedImage(const Device &             device,
-              const NetworkDescription & network,
-              PixelSource &              pixels,
-              LabelSource &              labels,
-              Workers &                  workers);
+  static std::unique_ptr<SharedImage> Read(const Device &                device,
+                                           const NetworkDescription &    network,
+                                           PixelSource &                 pixels,
+                                           LabelSource &                 labels,
+                                           Workers &                     workers,
+                                           const std::function<bool()> & goesOn);
   ~SharedImage();
 
   PixelSource & GetPixels();
@@ -67,6 +73,8 @@ public:
 
 private:
   struct Implementation;
+  explicit SharedImage(std::unique_ptr<Implementation> implementation);
+
   std::unique_ptr<Implementation> m_Implementation;
 };
 

@@ -65,10 +65,10 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
 {}
 
 std::unique_ptr<SharedImage>
-StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels)
+StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn)
 {
   CheckPixels(pixels);
-  return std::make_unique<SharedImage>(m_Device, m_Network, pixels, labels, m_Workers);
+  return SharedImage::Read(m_Device, m_Network, pixels, labels, m_Workers, goesOn);
 }
 
 void

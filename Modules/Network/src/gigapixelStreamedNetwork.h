@@ -39,8 +39,8 @@ public:
     return m_Network;
   }
 
-  /** The image in memory that the device shares. */
-  std::unique_ptr<SharedImage> Share(PixelSource & pixels, LabelSource & labels);
+  /** The image in memory that the device shares; null if it was stopped, see SharedImage::Read(). */
+  std::unique_ptr<SharedImage> Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn);
 
   /** Sums over the image's pixels. A team of several ranks computes it together: all of them call this, and the last
    * one (see GetLastRank()) has the sum. */

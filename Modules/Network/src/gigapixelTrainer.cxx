@@ -335,7 +335,14 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
   if (plan.strategy == Strategy::Unified && sharedOf != &sample)
   {
     shared.reset(); // before there is another one
-    shared = streamed->Share(*sample.pixels, *sample.labels);
+    shared = streamed->Share(*sample.pixels, *sample.labels, [this] {
+      ranks->ReportProgress();
+      return Report(0);
+    });
+    if (!shared)
+    {
+      return false;
+    }
     sharedOf = &sample;
   }
   Random              random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
