@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -78,15 +79,16 @@ constexpr int Host = -1;
 inline void *
 AllocateManaged(int number, std::size_t bytes, int home)
 {
-  void * memory = nullptr;
+  void * allocated = nullptr;
   Check(cudaSetDevice(number), "it cannot be used");
-  Check(cudaMallocManaged(&memory, bytes), "there is not enough memory to share");
+  Check(cudaMallocManaged(&allocated, bytes), "there is not enough memory to share");
+  std::unique_ptr<void, decltype(&cudaFree)> memory(allocated, cudaFree);
   if (CanShare(number))
   {
-    Check(cudaMemAdvise(memory, bytes, cudaMemAdviseSetPreferredLocation, GetLocation(home)), "placing memory");
-    Check(cudaMemAdvise(memory, bytes, cudaMemAdviseSetAccessedBy, GetLocation(number)), "mapping memory");
+    Check(cudaMemAdvise(allocated, bytes, cudaMemAdviseSetPreferredLocation, GetLocation(home)), "placing memory");
+    Check(cudaMemAdvise(allocated, bytes, cudaMemAdviseSetAccessedBy, GetLocation(number)), "mapping memory");
   }
-  return memory;
+  return memory.release();
 }
 
 } // namespace gigapixel
