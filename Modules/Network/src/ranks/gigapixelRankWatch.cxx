@@ -129,6 +129,10 @@ RankWatch::~RankWatch()
       thread->join();
     }
   }
+  if (m_End == Failed + DescribeDeath(0))
+  {
+    return; // its store would keep this process for another DeathLimit
+  }
   try
   {
     const auto end = Clock::now() + (m_End.empty() ? LeaveLimit : LeaveLimit / 3);
@@ -141,7 +145,7 @@ RankWatch::~RankWatch()
   }
   catch (const std::exception &)
   {
-    // Rank 0 is gone: nobody is left to be told.
+    // Rank 0 has gone just now: nobody is left to be told.
   }
 }
 
@@ -240,6 +244,12 @@ RankWatch::Name(int rank) const
 }
 
 std::string
+RankWatch::DescribeDeath(int rank) const
+{
+  return Name(rank) + " died, or its host does not answer any more";
+}
+
+std::string
 RankWatch::GetText(const std::string & key)
 {
   const std::vector<std::uint8_t> bytes = m_Store->get(key);
@@ -279,7 +289,7 @@ RankWatch::Run()
     }
     catch (const std::exception &)
     {
-      end = Failed + Name(0) + " died, or its host does not answer any more";
+      end = Failed + DescribeDeath(0);
     }
   }
   TakeEnd(end);
@@ -294,7 +304,7 @@ RankWatch::GuardRun()
   {
     if (Clock::now() - m_LastBeat > StoreLimit)
     {
-      std::fprintf(stderr, "gigapixel: %s died, or its host does not answer any more\n", Name(0).c_str());
+      std::fprintf(stderr, "gigapixel: %s\n", DescribeDeath(0).c_str());
       _exit(EXIT_FAILURE);
     }
   }
@@ -325,7 +335,7 @@ RankWatch::LookAtOthers()
     }
     if (now - sign.since > DeathLimit)
     {
-      End("failed", Name(rank) + " died, or its host does not answer any more");
+      End("failed", DescribeDeath(rank));
     }
     else if (sign.since - sign.progressSince > m_HangLimit)
     {

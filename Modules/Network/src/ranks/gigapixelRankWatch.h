@@ -67,6 +67,7 @@ private:
   std::string GetText(const std::string & key);
   void        SetText(const std::string & key, const std::string & text);
   std::string Name(int rank) const;
+  std::string DescribeDeath(int rank) const;
   void        TakeEnd(const std::string & end);
   void        ThrowIfEnded();
 
