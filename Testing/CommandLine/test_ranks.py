@@ -179,6 +179,7 @@ def fail_in_ranks(processes):
         ({"RANK": ""}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
         ({"RANK": "2"}, "WORLD_SIZE is 2, so RANK has to be 0 to 1"),
         ({"LOCAL_WORLD_SIZE": "1"}, "set the environment variable MASTER_ADDR"),
+        ({"MASTER_ADDR": "node..0"}, 'the host of rank 0, "node..0", is not known here: check MASTER_ADDR'),
         ({"MASTER_PORT": "99999"}, "MASTER_PORT has to be 1 to 65535, not 99999"),
         ({"GIGAPIXEL_BINDING": "cores"}, "only \"none\" means something"),
         ({"GIGAPIXEL_RANK_TIMEOUT": "soon"}, 'GIGAPIXEL_RANK_TIMEOUT is "soon", which is no number'),

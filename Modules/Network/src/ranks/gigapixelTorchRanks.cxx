@@ -98,21 +98,21 @@ class TorchRanks : public Ranks
 public:
   explicit TorchRanks(const Launch & launch)
     : m_Launch(launch)
+    , m_Address(FindOwnAddress(launch))
     , m_Store(OpenStore(launch))
     , m_Watch(m_Store, launch, GetHostName(), JoinLimit)
   {
     const auto options = c10d::ProcessGroupGloo::Options::create(JoinLimit);
-    const auto address = FindOwnAddress(launch);
     options->threads = 1;
     try
     {
-      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
+      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(m_Address));
       m_Group = c10::make_intrusive<c10d::ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>("gloo", m_Store), launch.rank, launch.ranks, options);
     }
     catch (const std::exception & error)
     {
-      throw std::runtime_error("the ranks have met, but " + address + " and the others cannot be connected (" +
+      throw std::runtime_error("the ranks have met, but " + m_Address + " and the others cannot be connected (" +
                                GetFirstLine(error) + "): one of them ended, or a firewall lies between them");
     }
     m_Watch.Start();
@@ -191,6 +191,7 @@ private:
   }
 
   Launch                                     m_Launch;
+  std::string                                m_Address; ///< of this host; found before the store, which waits long
   c10::intrusive_ptr<c10d::TCPStore>         m_Store;
   RankWatch                                  m_Watch;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> m_Group;
