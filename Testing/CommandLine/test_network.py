@@ -46,7 +46,7 @@ def test_plan():
     plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
     rows = {(row["purpose"], row["strategy"]): row for row in plan["plans"]}
-    assert len(rows) == 6
+    assert len(rows) == 5 and ("inference", "whole") not in rows
     streamed = rows["training", "streamed"]
     assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
     assert 0 < rows["inference", "streamed"]["seconds"] < streamed["seconds"] < rows["training", "whole"].get("seconds", 1e9)
@@ -114,6 +114,8 @@ def test_segment_from_shared_memory_writes_the_same_mask(trained, cohort, tmp_pa
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):
+    for command in (["segment", cohort.parent / "a.tif", "--model", trained[0]], ["train", "--cohort", cohort]):
+        assert '"gpu": auto, cpu, cuda' in run(*command, "-o", tmp_path / "none.tif", "--device", "gpu", code=2).err
     sentence = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
     assert "Apple" in sentence and "--device cpu" in sentence
     if "none" not in run("doctor", "--json").json["network"]["gpu"]:

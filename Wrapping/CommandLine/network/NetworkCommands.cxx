@@ -130,10 +130,26 @@ GetEngineBudget(const ArgumentValues &     values,
            : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, strategy, tileSize));
 }
 
+namespace
+{
+Device
+FindDevice(const ArgumentValues & values)
+{
+  try
+  {
+    return Device::Find(values.GetText("device"), values.GetText("precision"));
+  }
+  catch (const std::invalid_argument & noSuchName)
+  {
+    throw UsageError("--device: " + std::string(noSuchName.what()));
+  }
+}
+} // namespace
+
 Strategy
 ChooseStrategy(const ArgumentValues & values, const Session & session)
 {
-  const Device      device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Device      device = FindDevice(values);
   const Strategy    strategy = FindStrategy(values.GetText("strategy"));
   const std::string problem = strategy == Strategy::Unified ? device.GetSharingProblem() : std::string();
   if (problem.empty())

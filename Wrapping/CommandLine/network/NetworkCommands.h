@@ -37,7 +37,7 @@ std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              std::int64_t               tileSize);
 
 /** --strategy as asked for, or streamed where --device cannot do it, which is said. What is wrong with the device is
- * said before slides are opened. \throw what Device::Find() throws */
+ * said before slides are opened. \throw UsageError no such device; what Device::Find() throws */
 Strategy ChooseStrategy(const ArgumentValues & values, const Session & session);
 
 /** The engine's plan, with what the slide takes beside it in its peak.

@@ -122,7 +122,10 @@ RunPlan(const ArgumentValues & values, const Session & session)
   {
     for (const Strategy strategy : { Strategy::Streamed, Strategy::Unified, Strategy::Whole })
     {
-      json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
+      if (purpose == Purpose::Training || strategy != Strategy::Whole) // which segment does not have
+      {
+        json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
+      }
     }
   }
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
