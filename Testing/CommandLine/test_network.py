@@ -95,6 +95,10 @@ def test_precision_and_strategy_are_chosen(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
     run(*options, tmp_path / "unified", "--strategy", "unified")
     assert (tmp_path / "unified" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--strategy", "unified", "--epochs", 1)
+    run(*options, tmp_path / "other", "--strategy", "streamed", "--resume")
+    assert (tmp_path / "other" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    assert "another strategy" in fails(*options, tmp_path / "other", "--strategy", "whole", "--resume")
     losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
     assert len(losses) == 2
     assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
