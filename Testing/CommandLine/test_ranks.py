@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import time
 
@@ -221,6 +222,27 @@ def test_ranks_that_contradict_each_other_are_refused(places, sentence, tall_sli
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        bytes(4096),
+        pytest.param(b"", marks=pytest.mark.skipif(not os.environ.get("GIGAPIXEL_TEST_ALL"), reason="waits for a minute")),
+    ],
+    ids=["others' bytes", "silence"],
+)
+def test_another_program_in_place_of_rank_0_is_told(answer, tall_slide, tmp_path, network):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        arguments = ["label", tall_slide, "-o", tmp_path / "mask.tif"]
+        (process,) = start_ranks([1], arguments, WORLD_SIZE="2", MASTER_PORT=port)
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(answer)
+            (sentence,) = fail_in_ranks([process])
+    assert "check MASTER_ADDR and MASTER_PORT" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", [["label", "--downsample"], ["segment", "--model", "tissue", "--threshold"]])
 def test_ranks_with_other_options_are_refused(command, tall_slide, tmp_path, network):
     values = ["4", "8"] if command[0] == "label" else ["0.4", "0.5"]
@@ -229,6 +251,15 @@ def test_ranks_with_other_options_are_refused(command, tall_slide, tmp_path, net
     for sentence in fail_in_ranks(processes):
         assert "rank 1" in sentence and "others than those of rank 0" in sentence
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dealt_slides_with_other_options_are_refused(slides, tmp_path, network):
+    processes = start_ranks(
+        range(2), lambda rank: ["label", slides, "-o", tmp_path / "masks/", "--downsample", 4 + rank], WORLD_SIZE="2"
+    )
+    for sentence in fail_in_ranks(processes):
+        assert "the files or options of rank 1 are others than those of rank 0" in sentence
+    assert list((tmp_path / "masks").iterdir()) == []
 
 
 def test_a_slide_that_only_one_rank_can_read_is_named(tall_slide, tmp_path, network):

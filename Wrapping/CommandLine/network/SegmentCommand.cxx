@@ -395,7 +395,8 @@ RunSegment(const ArgumentValues & values, const Session & session)
     }
   }
   BoundMemory(GetBudget(values));
-  return RunSharedBatch(session,
+  return RunSharedBatch(values,
+                        session,
                         tasks,
                         IsList(names),
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <locale>
+#include <set>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -190,6 +191,26 @@ ArgumentValues::CheckCompleteness() const
       }
     }
   }
+}
+
+std::string
+ArgumentValues::Describe() const
+{
+  static const std::set<std::string> without{ "threads", "memory", "device", "strategy", "quiet", "json" };
+  std::string                        text;
+  for (const auto & [name, words] : m_Given)
+  {
+    if (without.count(name) == 0)
+    {
+      text += name;
+      for (const std::string & word : words)
+      {
+        text += '\0' + word;
+      }
+      text += '\n';
+    }
+  }
+  return text;
 }
 
 const Argument &

@@ -201,7 +201,7 @@ RunConvert(const ArgumentValues & values, const Session & session)
     slides = LeaveOutOutputs(slides, output);
   }
   const auto tasks = AssignOutputs(slides, output, "OUT");
-  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
     return RunTask(task, values, session, text);
   });
 }

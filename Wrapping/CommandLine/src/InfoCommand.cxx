@@ -253,7 +253,7 @@ RunInfo(const ArgumentValues & values, const Session & session)
     }
     SaveAssociatedImage(tasks.front().slide, values);
   }
-  return RunBatch(session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
     JSON info = DescribeSlide(task.slide, values);
     text += FormatInfo(info);
     return info;

@@ -359,7 +359,8 @@ RunLabel(const ArgumentValues & values, const Session & session)
 {
   const auto names = values.GetTexts("SLIDE");
   const auto tasks = AssignOutputs(FindSlides(names), values.GetText("output"), "--output");
-  return RunSharedBatch(session,
+  return RunSharedBatch(values,
+                        session,
                         tasks,
                         IsList(names),
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {

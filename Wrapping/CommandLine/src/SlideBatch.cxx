@@ -371,7 +371,8 @@ private:
 
 /** As RunBatch() says. */
 int
-DealSlides(const Session &                session,
+DealSlides(const ArgumentValues &         values,
+           const Session &                session,
            const std::vector<SlideTask> & tasks,
            bool                           asList,
            const SlideWork &              work,
@@ -379,12 +380,17 @@ DealSlides(const Session &                session,
 {
   try
   {
-    std::string list;
+    std::string list = values.Describe();
     for (const SlideTask & task : tasks)
     {
       list += task.slide + '\n' + task.output + '\n';
     }
     ranks.CheckSame(list);
+    bool agreed = true; // nobody writes anything before all have
+    for (int rank = 1; rank < ranks.GetNumberOfRanks(); ++rank)
+    {
+      ranks.Broadcast(rank, &agreed, sizeof(agreed));
+    }
     const auto outcomes = Gather(DoShare(tasks, work, ranks), tasks.size(), ranks);
     bool       failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.empty(); });
@@ -479,18 +485,20 @@ AssignOutputs(const std::vector<std::string> & slides, const std::string & outpu
 }
 
 int
-RunBatch(const Session &                                                                      session,
+RunBatch(const ArgumentValues &                                                               values,
+         const Session &                                                                      session,
          const std::vector<SlideTask> &                                                       tasks,
          bool                                                                                 asList,
          const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
 {
   const auto    ranks = JoinRanks(Launch::Find());
   const Witness witness(ranks);
-  return DealSlides(session, tasks, asList, work, *ranks);
+  return DealSlides(values, session, tasks, asList, work, *ranks);
 }
 
 int
 RunSharedBatch(
+  const ArgumentValues &         values,
   const Session &                session,
   const std::vector<SlideTask> & tasks,
   bool                           asList,
@@ -502,7 +510,7 @@ RunSharedBatch(
   {
     const auto alone = std::make_shared<AloneInJob>(ranks);
     const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
-    return DealSlides(session, tasks, asList, workAlone, *ranks);
+    return DealSlides(values, session, tasks, asList, workAlone, *ranks);
   }
   bool       ended = false;
   const auto share = [&](const SlideTask & task, std::string & text) {
@@ -536,7 +544,7 @@ RunSharedBatch(
     if (ranks->GetRank() == 0)
     {
       Ranks alone;
-      return DealSlides(session, tasks, asList, share, alone);
+      return DealSlides(values, session, tasks, asList, share, alone);
     }
     std::string ignored;
     std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

@@ -46,6 +46,7 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vect
  * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
  * the text for people to its second argument */
 GigapixelCommandLine_EXPORT int RunBatch(
+  const ArgumentValues &                                                               values,
   const Session &                                                                      session,
   const std::vector<SlideTask> &                                                       tasks,
   bool                                                                                 asList,
@@ -54,6 +55,7 @@ GigapixelCommandLine_EXPORT int RunBatch(
 /** As RunBatch(), but where there are fewer slides than ranks, all ranks do the work for each slide together: what goes
  * wrong in one of them then ends the job, and rank 0 prints the results. */
 GigapixelCommandLine_EXPORT int RunSharedBatch(
+  const ArgumentValues &         values,
   const Session &                session,
   const std::vector<SlideTask> & tasks,
   bool                           asList,
