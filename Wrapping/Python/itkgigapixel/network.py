@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from typing import Optional, Sequence
 
 import itk
@@ -28,8 +29,11 @@ def train(
     class_weights: Sequence[float] = (),
     augment: bool = True,
     seed: int = 1,
-    memory: int = 0,
+    memory: int | str = 0,
     cache: Path = "",
+    strategy: str = "streamed",
+    device: str = "cpu",
+    precision: str = "fp32",
     resume: bool = False,
     progress: bool = False,
 ):
@@ -49,14 +53,20 @@ def train(
     :param class_weights: of the loss, one per class; (): what the network says
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
-    :param memory: peak bytes of the process, 0: no limit; changes no result as long as a tile of 2048 pixels fits
+    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
+        a tile of 2048 pixels fits
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
+    :param strategy: "streamed", exact tiles; "unified", the same from memory that CPU and GPU share; "whole", images as a
+        whole by PyTorch, for comparison
+    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
+    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises TypeError: a sample that is no such pair
-    :raises ValueError: both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers
-    :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*
+    :raises ValueError: both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or
+        *strategy* that is none
+    :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*; a device that is not there
     """
     if level and mpp:
         raise ValueError(f"Slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)")
@@ -73,8 +83,11 @@ def train(
     trainer.SetClassWeights(class_weights)
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
-    trainer.SetMemoryLimit(memory)
+    trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetCacheFolder(file_name(cache))
+    trainer.SetStrategy(strategy)
+    trainer.SetDevice(device)
+    trainer.SetPrecision(precision)
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides))
@@ -93,6 +106,15 @@ def train(
             trainer.AddObserver(itk.IterationEvent(), tell)
         trainer.Update()
     return trainer.GetBestModel()
+
+
+def _bytes(memory: int | str) -> int:
+    if not isinstance(memory, str):
+        return memory
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)i?B?", memory.strip(), re.IGNORECASE)
+    if not amount:
+        raise ValueError(f'memory is a number of bytes or a text like "2G" or "512M", not "{memory}"')
+    return int(float(amount[1]) * 1024 ** "_KMGT".index(amount[2].upper() or "_"))
 
 
 def _add(trainer, split: str, sample) -> None:
@@ -123,7 +145,10 @@ def segment(
     probability: bool = False,
     threshold: float = 0.5,
     mpp: Optional[float] = None,
-    memory: int = 0,
+    memory: int | str = 0,
+    strategy: str = "streamed",
+    device: str = "cpu",
+    precision: str = "fp32",
     progress: bool = False,
 ):
     """Segments a slide with a trained network, streamed, at the resolution that the network was trained at.
@@ -136,12 +161,16 @@ def segment(
         gives their numbers, and no probabilities here
     :param threshold: the object is where its probability is at least this, 0 to 1
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
-    :param memory: peak bytes of the process, 0: no limit; never changes a result
+    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; never changes a result
+    :param strategy: "streamed", or "unified", the same from memory that CPU and GPU share
+    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
+    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
     :raises ValueError: a *threshold* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
-        write
-    :raises RuntimeError: what cannot be read or written; a slide that is not as fine as the model wants it
+        write; a *memory* or *strategy* that is none
+    :raises RuntimeError: what cannot be read or written; a slide that is not as fine as the model wants it; a device that is
+        not there
     """
     if not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
@@ -159,7 +188,10 @@ def segment(
     network = itk.GigapixelUNetImageFilter[image, image].New(Input=reader.GetOutput())
     network.SetModel(model)
     network.SetThreshold(threshold)
-    network.SetMemoryLimit(memory)
+    network.SetMemoryLimit(_bytes(memory))
+    network.SetStrategy(strategy)
+    network.SetDevice(device)
+    network.SetPrecision(precision)
     if probability:
         network.SetOutputMode("probability")
     if output is None:

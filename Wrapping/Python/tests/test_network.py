@@ -308,6 +308,23 @@ def test_threshold_is_a_probability(drawn):
         gp.segment(drawn[0], "tissue", threshold=50)
 
 
+@pytest.mark.parametrize(
+    "choice, error, words",
+    [
+        ({"memory": "2 slides"}, ValueError, '"2G" or "512M", not "2 slides"'),
+        ({"memory": "100K"}, RuntimeError, "memory"),
+        ({"strategy": "patches"}, ValueError, "whole, streamed, unified"),
+        ({"device": "cuda"}, RuntimeError, "cuda"),
+        ({"precision": "fp8"}, RuntimeError, "fp8"),
+    ],
+)
+def test_choices_that_are_none(drawn, choice, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        gp.train([drawn], epochs=1, **choice)
+    with pytest.raises(error, match=re.escape(words)):
+        gp.segment(drawn[0], "tissue", **choice)
+
+
 def test_a_slides_resolution_chooses_the_level(drawn, tmp_path):
     """Where only the user knows the resolution, the model's level is found by it: 0.25 um at level 0, 0.5 at level 1."""
     level_zero = gp.Slide(drawn[0])
@@ -328,4 +345,5 @@ def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
     mask = gp.Slide(path)
     assert mask.levels[0][:2] == (3000, 2000) and mask.mpp == pytest.approx(0.5)
-    assert np.array_equal(mask.read(gray=True), itk.array_from_image(gp.segment(drawn[0], tmp_path / "run")))
+    again = gp.segment(drawn[0], tmp_path / "run", memory="1.5G", strategy="unified")
+    assert np.array_equal(mask.read(gray=True), itk.array_from_image(again))
