@@ -154,3 +154,16 @@ TEST(WholeSlideImageIOVentana, OthersAreReadThroughOpenSlide)
     EXPECT_EQ(size[1], static_cast<itk::SizeValueType>(height));
   }
 }
+
+TEST(WholeSlideImageIOVentana, XMLWhoseTagsDoNotEndIsReadOnce)
+{
+  // Read anew from each tag to the end of the text, these 4 MB would be 200 GB.
+  std::string xml = "<EncodeInfo Ver=\"2\"><ImageInfo Pos-X=\"0\" Pos-Y=\"0\" OriginX=\"0\" OriginY=\"0\" ";
+  for (int i = 0; i < 100000; ++i)
+  {
+    xml += "<TileJointInfo  OverlapX=\"0\" OverlapY=\"0\"";
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(WriteVentana("ventana-endless.bif", 512, xml));
+  EXPECT_THROW(io->ReadImageInformation(), itk::ExceptionObject);
+}

@@ -49,6 +49,14 @@ GetUsualName(const TIFFPage & page)
   return {};
 }
 
+/** The start tag at `at`, up to where it ends or, in damaged XML, the next one begins: never all that follows, which
+ * for each of many tags would take hours. */
+std::string
+GetXMLTag(const std::string & xml, std::size_t at)
+{
+  return xml.substr(at, xml.find_first_of("<>", at + 1) - at);
+}
+
 bool
 HasColorChannels(const TIFFPage & page)
 {
@@ -89,7 +97,7 @@ HasTilesSideBySide(const TIFFPage & page)
   }
   for (std::size_t at = xml.find(joint); at != std::string::npos; at = xml.find(joint, at + 1))
   {
-    const std::string element = xml.substr(at, xml.find('>', at) - at);
+    const std::string element = GetXMLTag(xml, at);
     if (!isZero(element, "OverlapX") || !isZero(element, "OverlapY"))
     {
       return false;
@@ -244,6 +252,10 @@ TIFFLayout::ReadChildren(std::size_t page)
   {
     for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
     {
+      if (m_Pages.size() >= 2 * pageLimit)
+      {
+        throw std::runtime_error("it has too many pages"); // a few bytes may name the same children again and again
+      }
       std::uint64_t ignored = 0;
       m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, child, ignored));
       m_Pages.back()->subfileType |= 1;
@@ -266,7 +278,7 @@ TIFFLayout::SortOutChannels()
   const std::string image = xml.substr(pixels, xml.find("</Pixels>", pixels) - pixels);
   for (std::size_t at = image.find("<Channel "); at != std::string::npos; at = image.find("<Channel ", at + 1))
   {
-    m_ChannelNames.push_back(GetXMLAttribute(image.substr(at, image.find('>', at) - at), "Name"));
+    m_ChannelNames.push_back(GetXMLAttribute(GetXMLTag(image, at), "Name"));
   }
   const TIFFPage &  base = *m_Pages.front();
   const std::size_t channels = m_ChannelNames.size();

@@ -158,7 +158,13 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
 {
   Source           source = MakeSource(number);
   const TIFFPage & page = *source.page;
-  SlidePlane       plane;
+  // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
+  m_TableEntries += source.pieces.offsets.size() + source.pieces.sizes.size();
+  if (m_TableEntries > m_Layout->GetFile().GetFile().GetSize())
+  {
+    throw std::runtime_error("the tables of tiles of its pages overlap");
+  }
+  SlidePlane plane;
   plane.width = page.width;
   plane.height = page.height;
   plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);

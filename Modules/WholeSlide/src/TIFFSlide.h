@@ -75,6 +75,7 @@ private:
   std::unique_ptr<const TIFFLayout> m_Layout;
   std::vector<Source>               m_Sources; // one per plane; those of reduced levels are empty
   bool                              m_HoldsLabels{ false };
+  std::uint64_t                     m_TableEntries = 0; // of all planes
 };
 
 } // namespace gigapixel
