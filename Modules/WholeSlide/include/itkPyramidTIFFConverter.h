@@ -87,7 +87,7 @@ public:
   itkGetConstMacro(CopyTiles, bool);
   itkBooleanMacro(CopyTiles);
 
-  /** Default off. */
+  /** Default off. On, an image beside the slide that is not gray or RGB of 8 bit is refused. */
   itkSetMacro(KeepLabel, bool);
   itkGetConstMacro(KeepLabel, bool);
   itkBooleanMacro(KeepLabel);
