@@ -237,7 +237,7 @@ PyramidTIFFImageIO::RefuseUnsuitableCompressor() const
   if (m_Bilevel && !(labels && m_NumberOfComponents == 1 && m_ComponentType == IOComponentEnum::UCHAR))
   {
     itkExceptionMacro("cannot write " << m_FileName << ": one bit a pixel is for labels of one component of unsigned"
-                                      << " char; take BilevelOff()");
+                                      << " char; take BilevelOff(), or leave --bilevel out");
   }
 }
 

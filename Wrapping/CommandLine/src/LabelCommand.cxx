@@ -304,6 +304,7 @@ Format(const nlohmann::ordered_json & json)
   {
     text += ", " + FormatNumber(json["tissueMm2"].get<double>(), 2) + " mm2";
   }
+  text += ", preset " + json["preset"].get<std::string>();
   return text + (json["skipped"].get<bool>() ? " (was there already)\n" : "\n");
 }
 
