@@ -14,10 +14,19 @@ import pytest
 from conftest import PROGRAM, fails, run
 
 
+def free_port():
+    """Below the ports that connections are given, so that none of them has it a moment later."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+
+
 def start_ranks(ranks, arguments, prefix=(), **variables):
     """One process for each number in `ranks`, of as many ranks as WORLD_SIZE says. `arguments`: of all, or a function of
     the number."""
-    environment = {**os.environ, "MASTER_PORT": str(random.randrange(29600, 39999)), **variables}
+    environment = {**os.environ, "MASTER_PORT": str(free_port()), **variables}
     return [
         subprocess.Popen(
             [*prefix, PROGRAM, *map(str, arguments(rank) if callable(arguments) else arguments)],
@@ -189,7 +198,7 @@ def fail_in_ranks(processes):
 )
 def test_wrong_environment_is_refused(variables, sentence, tall_slide, tmp_path, network):
     environment = {**os.environ, "WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
-    environment["MASTER_PORT"] = str(random.randrange(29600, 39999))
+    environment["MASTER_PORT"] = str(free_port())
     said = fails("label", tall_slide, "-o", tmp_path / "mask.tif", env={**environment, **variables})
     assert sentence in said
     assert list(tmp_path.iterdir()) == []
@@ -204,7 +213,7 @@ def test_wrong_environment_is_refused(variables, sentence, tall_slide, tmp_path,
     ids=["other number", "same rank"],
 )
 def test_ranks_that_contradict_each_other_are_refused(places, sentence, tall_slide, tmp_path, network):
-    port = str(random.randrange(29600, 39999))
+    port = str(free_port())
     processes = [
         start_ranks([rank], ["label", tall_slide, "-o", tmp_path / "mask.tif"], WORLD_SIZE=str(ranks), MASTER_PORT=port)[0]
         for rank, ranks in places
@@ -352,7 +361,7 @@ def test_threads_keep_to_the_cores_of_their_rank(prefix, variables, expected, ta
 @pytest.mark.parametrize("command", [["label"], ["segment", "--model", "tissue"]], ids=["label", "segment"])
 def test_an_interruption_of_one_rank_stops_all(command, interrupted, tall_slide, tmp_path, network):
     """It comes while two of three ranks wait for the last one."""
-    job = {"WORLD_SIZE": "3", "MASTER_PORT": str(random.randrange(29600, 39999))}
+    job = {"WORLD_SIZE": "3", "MASTER_PORT": str(free_port())}
     arguments = [*command, tall_slide, "-o", tmp_path / "mask.tif", "--quiet"]
     processes = start_ranks([0, 1], arguments, **job)
     try:

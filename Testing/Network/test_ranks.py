@@ -6,6 +6,7 @@ import random
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -34,9 +35,18 @@ def run_alone(folder, epochs, images_per_step, *more):
     return read(folder)
 
 
+def free_port():
+    """Below the ports that connections are given, so that none of them has it a moment later."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+
+
 def start(ranks, arguments, port=None, host="127.0.0.1", prefixes=None, **variables):
     """The processes of a job, with the variables that torchrun sets."""
-    port = port or random.randrange(29600, 39999)
+    port = port or free_port()
     processes = []
     for rank in range(ranks):
         environment = {
@@ -148,7 +158,7 @@ def test_a_half_given_environment_is_refused():
 def test_mpirun(ranks, reference, tmp_path):
     images_per_step, files = reference
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
-    environment = {**CLEAN, "MASTER_PORT": str(random.randrange(29600, 39999))}
+    environment = {**CLEAN, "MASTER_PORT": str(free_port())}
     done = subprocess.run(
         [*command, PROGRAM, tmp_path / "run", "3", str(images_per_step)], env=environment, capture_output=True, text=True
     )
