@@ -32,6 +32,18 @@ GigapixelCommandLine_EXPORT void InstallInterruptionHandlers();
 
 GigapixelCommandLine_EXPORT bool IsInterruptionRequested();
 
+/** \class EndAtInterruption
+ * \brief While it lives, SIGINT and SIGTERM end the process at once: for waiting that asks nobody, with nothing begun.
+ */
+class GigapixelCommandLine_EXPORT EndAtInterruption
+{
+public:
+  EndAtInterruption();
+  ~EndAtInterruption();
+  EndAtInterruption(const EndAtInterruption &) = delete;
+  EndAtInterruption & operator=(const EndAtInterruption &) = delete;
+};
+
 /** \throw Interrupted if the user asked to stop. */
 GigapixelCommandLine_EXPORT void ThrowIfInterrupted();
 

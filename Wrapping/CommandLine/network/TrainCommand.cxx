@@ -312,7 +312,10 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 int
 RunTrain(const ArgumentValues & values, const Session & session)
 {
-  const auto ranks = JoinRanks(Launch::Find());
+  const auto ranks = [] {
+    const EndAtInterruption guard;
+    return JoinRanks(Launch::Find());
+  }();
   try
   {
     RunTrainOn(ranks, values, session);

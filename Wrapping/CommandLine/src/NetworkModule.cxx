@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkModule.h"
 
+#include "gigapixelSession.h"
+
 #include <dlfcn.h>
 #include <filesystem>
 #include <stdexcept>
@@ -54,6 +56,7 @@ JoinRanks(const Launch & launch)
   auto ranks = std::make_shared<Ranks>();
   if (launch.ranks > 1)
   {
+    const EndAtInterruption guard;
     using JoinFunction = void (*)(const Launch *, std::shared_ptr<Ranks> *);
     reinterpret_cast<JoinFunction>(FindSymbol("GigapixelJoinCommand"))(&launch, &ranks);
   }

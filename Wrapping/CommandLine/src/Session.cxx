@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelProgram.h"
 #include "gigapixelSession.h"
 
 #include <csignal>
@@ -11,15 +12,23 @@
 #include <thread>
 #include <utility>
 
+#include <unistd.h>
+
 namespace gigapixel::commandline
 {
 namespace
 {
 volatile std::sig_atomic_t interruptionRequested = 0;
+volatile std::sig_atomic_t endsAtOnce = 0;
 
 extern "C" void
 RequestInterruption(int signal)
 {
+  if (endsAtOnce)
+  {
+    static const char sentence[] = "gigapixel: Interrupted.\n";
+    _exit(write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0 ? Failure : WasInterrupted);
+  }
   interruptionRequested = 1;
   // Whoever asks twice means it.
   std::signal(signal, SIG_DFL);
@@ -90,6 +99,16 @@ bool
 IsInterruptionRequested()
 {
   return interruptionRequested != 0;
+}
+
+EndAtInterruption::EndAtInterruption()
+{
+  endsAtOnce = 1;
+}
+
+EndAtInterruption::~EndAtInterruption()
+{
+  endsAtOnce = 0;
 }
 
 void
