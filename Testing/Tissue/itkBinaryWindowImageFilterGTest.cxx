@@ -37,6 +37,28 @@ MakeMasks(const Size & size)
            MakeBlobs(size.width, size.height, 4) };
 }
 
+template <typename TFilter>
+MaskType::Pointer
+Apply(const MaskType::Pointer & mask, unsigned radius)
+{
+  auto filter = TFilter::New();
+  filter->SetInput(mask);
+  filter->SetRadius(radius);
+  filter->Update();
+  return filter->GetOutput();
+}
+
+/** What the three filters make of a mask. */
+struct Windows
+{
+  Windows(const MaskType::Pointer & mask, unsigned radius)
+    : majority(Apply<itk::BinaryMajorityImageFilter<MaskType>>(mask, radius))
+    , eroded(Apply<itk::BinaryDiscErodeImageFilter<MaskType>>(mask, radius))
+    , dilated(Apply<itk::BinaryDiscDilateImageFilter<MaskType>>(mask, radius))
+  {}
+  MaskType::Pointer majority, eroded, dilated;
+};
+
 /** Compares with a reference made by make(mask, radius) on all sizes, masks and radii. */
 template <typename TFilter, typename TMake>
 void
@@ -48,12 +70,8 @@ CompareWith(TMake make, const std::vector<unsigned> & radii)
     {
       for (const unsigned radius : radii)
       {
-        auto filter = TFilter::New();
-        filter->SetInput(mask);
-        filter->SetRadius(radius);
-        filter->Update();
         const auto reference = make(mask, radius);
-        ExpectEqual<MaskType>(filter->GetOutput(),
+        ExpectEqual<MaskType>(Apply<TFilter>(mask, radius),
                               reference,
                               std::to_string(size.width) + " x " + std::to_string(size.height) + ", radius " +
                                 std::to_string(radius));
@@ -227,18 +245,7 @@ TEST(BinaryWindowImageFilter, WideWindowsEqualTheirDefinition)
   const auto mask = MakeBlobs(150, 70, 8);
   for (const int radius : { 31, 32, 63, 64, 65, 90 })
   {
-    auto majority = itk::BinaryMajorityImageFilter<MaskType>::New();
-    auto erode = itk::BinaryDiscErodeImageFilter<MaskType>::New();
-    auto dilate = itk::BinaryDiscDilateImageFilter<MaskType>::New();
-    for (itk::BinaryWindowImageFilter<MaskType> * filter :
-         { static_cast<itk::BinaryWindowImageFilter<MaskType> *>(majority.GetPointer()),
-           static_cast<itk::BinaryWindowImageFilter<MaskType> *>(erode.GetPointer()),
-           static_cast<itk::BinaryWindowImageFilter<MaskType> *>(dilate.GetPointer()) })
-    {
-      filter->SetInput(mask);
-      filter->SetRadius(radius);
-      filter->Update();
-    }
+    const Windows windows(mask, radius);
     for (int sample = 0; sample < 60; ++sample)
     {
       const int x = (sample * 37) % 150;
@@ -263,9 +270,9 @@ TEST(BinaryWindowImageFilter, WideWindowsEqualTheirDefinition)
       }
       const MaskType::IndexType index{ { x, y } };
       const int                 half = (2 * radius + 1) * (2 * radius + 1) / 2;
-      ASSERT_EQ(majority->GetOutput()->GetPixel(index), foreground > half ? 255 : 0) << radius << " at " << index;
-      ASSERT_EQ(erode->GetOutput()->GetPixel(index), all ? 255 : 0) << radius << " at " << index;
-      ASSERT_EQ(dilate->GetOutput()->GetPixel(index), any ? 255 : 0) << radius << " at " << index;
+      ASSERT_EQ(windows.majority->GetPixel(index), foreground > half ? 255 : 0) << radius << " at " << index;
+      ASSERT_EQ(windows.eroded->GetPixel(index), all ? 255 : 0) << radius << " at " << index;
+      ASSERT_EQ(windows.dilated->GetPixel(index), any ? 255 : 0) << radius << " at " << index;
     }
   }
 }
@@ -279,18 +286,7 @@ TEST(BinaryWindowImageFilter, WindowsWiderThanTheImageEqualTheirDefinition)
     const auto mask = MakeNoise(13, 9, 0.5, seed);
     for (const long radius : { 11, 12, 13, 15, 40, 1000000 })
     {
-      auto majority = itk::BinaryMajorityImageFilter<MaskType>::New();
-      auto erode = itk::BinaryDiscErodeImageFilter<MaskType>::New();
-      auto dilate = itk::BinaryDiscDilateImageFilter<MaskType>::New();
-      for (itk::BinaryWindowImageFilter<MaskType> * filter :
-           { static_cast<itk::BinaryWindowImageFilter<MaskType> *>(majority.GetPointer()),
-             static_cast<itk::BinaryWindowImageFilter<MaskType> *>(erode.GetPointer()),
-             static_cast<itk::BinaryWindowImageFilter<MaskType> *>(dilate.GetPointer()) })
-      {
-        filter->SetInput(mask);
-        filter->SetRadius(static_cast<unsigned>(radius));
-        filter->Update();
-      }
+      const Windows windows(mask, static_cast<unsigned>(radius));
       // How many pixels of the window's row or column have pixel i as their nearest.
       const auto count = [radius](long center, long i, long last) {
         const long begin = i == 0 ? center - radius : std::max(i, center - radius);
@@ -317,9 +313,9 @@ TEST(BinaryWindowImageFilter, WindowsWiderThanTheImageEqualTheirDefinition)
           }
           const MaskType::IndexType index{ { x, y } };
           const long long           half = (2LL * radius + 1) * (2LL * radius + 1) / 2;
-          ASSERT_EQ(majority->GetOutput()->GetPixel(index), foreground > half ? 255 : 0) << radius << " at " << index;
-          ASSERT_EQ(erode->GetOutput()->GetPixel(index), all ? 255 : 0) << radius << " at " << index;
-          ASSERT_EQ(dilate->GetOutput()->GetPixel(index), any ? 255 : 0) << radius << " at " << index;
+          ASSERT_EQ(windows.majority->GetPixel(index), foreground > half ? 255 : 0) << radius << " at " << index;
+          ASSERT_EQ(windows.eroded->GetPixel(index), all ? 255 : 0) << radius << " at " << index;
+          ASSERT_EQ(windows.dilated->GetPixel(index), any ? 255 : 0) << radius << " at " << index;
         }
       }
     }

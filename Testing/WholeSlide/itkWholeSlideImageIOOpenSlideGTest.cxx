@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Slides that only OpenSlide knows, here Trestle's TIFF made with libtiff, against OpenSlide asked for the whole level:
 // whatever region, from any number of threads. Exact.
+#include "OpenSlideTesting.h"
 #include "ReaderTesting.h"
 
 #include <atomic>
@@ -30,28 +31,6 @@ WriteTrestle(const std::string & name)
   std::string path = TemporaryFile(name);
   WritePyramid(path, options);
   return path;
-}
-
-/** A level as OpenSlide gives it in one piece. */
-Picture
-ReadWithOpenSlide(const std::string & path, int level)
-{
-  const std::unique_ptr<openslide_t, void (*)(openslide_t *)> slide(openslide_open(path.c_str()), openslide_close);
-  std::int64_t                                                width = 0;
-  std::int64_t                                                height = 0;
-  openslide_get_level_dimensions(slide.get(), level, &width, &height);
-  std::vector<std::uint32_t> argb(static_cast<std::size_t>(width * height));
-  openslide_read_region(slide.get(), argb.data(), 0, 0, level, width, height);
-  EXPECT_EQ(openslide_get_error(slide.get()), nullptr);
-  Picture picture{ static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), 3, {} };
-  for (const std::uint32_t pixel : argb)
-  {
-    for (const unsigned shift : { 16u, 8u, 0u })
-    {
-      picture.pixels.push_back(static_cast<unsigned char>(pixel >> shift));
-    }
-  }
-  return picture;
 }
 
 std::size_t
