@@ -60,5 +60,5 @@ def cohort(slide, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory):
-    """36 megapixels: long enough at work to be stopped."""
-    return synthesize(tmp_path_factory.mktemp("large"), "6000x6000")
+    """144 megapixels: long enough at work to be stopped."""
+    return synthesize(tmp_path_factory.mktemp("large"), "12000x12000")

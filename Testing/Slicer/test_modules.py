@@ -170,7 +170,7 @@ def test_train(cohort, tmp_path):
 def test_progress_rises(large, tmp_path):
     told = run("TissueLabel", slide=large[0], downsample=1, outputSegmentation=tmp_path / "out.seg.nrrd").stdout
     steps = [float(step) for step in re.findall("<filter-progress>(.*)</filter-progress>", told)]
-    assert len(steps) > 2 and steps == sorted(steps) and steps[-1] == 1
+    assert len(steps) > 10 and steps == sorted(steps) and steps[-1] == 1  # one for each strip of tiles
     assert told.startswith("<filter-start>") and "<filter-end>" in told
 
 

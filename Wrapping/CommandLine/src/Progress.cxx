@@ -86,10 +86,12 @@ Progress::Update(double fraction, const std::string & note)
   }
   const auto   now = Clock::now();
   const double since = Seconds(now - m_LastShown);
-  // A terminal is written to a few times a second. A log gets a line for ten percent if those took some time, and a
-  // sign of life each minute from work that takes hours.
-  const bool due =
-    m_Terminal || m_Listener ? since >= 0.1 : (fraction - m_LastFraction >= 0.1 && since >= 2) || since >= 60;
+  const double done = fraction - m_LastFraction;
+  // A program that listens hears every percent, or a sign of life each second. A terminal is written to a few times a
+  // second. A log gets a line for ten percent if those took some time, and a sign of life each minute.
+  const bool due = m_Listener   ? done >= 0.01 || since >= 1
+                   : m_Terminal ? since >= 0.1
+                                : (done >= 0.1 && since >= 2) || since >= 60;
   if (!due)
   {
     return;
