@@ -164,9 +164,22 @@ public:
   void
   ComputeLogits()
   {
-    ForEachChannelBlock(inputChannels, [&](int channel, auto channels) HWY_ATTR {
-      ForEachRowBlock(m_Rows,
-                      [&](int row, auto rows) HWY_ATTR { this->LogitsOfBlock<rows(), channels()>(row, channel); });
+    float * const logits = m_Logits.get();
+    const int     pitch = m_Pitch;
+    ForEachLogit([=](int row, int x, FloatVector v) HWY_ATTR { hn::Store(v, Floats(), logits + row * pitch + x); });
+  }
+
+  /** For one output channel, in the place of the classes: the object where the logit is at least the threshold, else 0.
+   * The logits themselves are not stored. */
+  void
+  ComputeLabels(float threshold, std::uint8_t object)
+  {
+    std::uint8_t * const labels = m_Classes.get();
+    const int            pitch = m_Pitch;
+    ForEachLogit([=](int row, int x, FloatVector v) HWY_ATTR {
+      const auto isObject = hn::RebindMask(Ints(), hn::Ge(v, hn::Set(Floats(), threshold)));
+      const auto label = hn::IfThenElseZero(isObject, hn::Set(Ints(), object));
+      hn::StoreU(hn::DemoteTo(Bytes(), label), Bytes(), labels + row * pitch + x);
     });
   }
 
@@ -279,18 +292,36 @@ private:
   // Vector stores may alias anything, so the loops below keep sizes and pointers in locals: as members they would be
   // loaded again after every store.
 
+  /** \param take (row, x, logits) gets each vector of logits once */
+  template <typename F>
+  HWY_INLINE void
+  ForEachLogit(const F & take)
+  {
+    float * const logits = m_Logits.get();
+    const int     pitch = m_Pitch;
+    const auto keep = [=](int row, int x, FloatVector v) HWY_ATTR { hn::Store(v, Floats(), logits + row * pitch + x); };
+    ForEachChannelBlock(inputChannels, [&](int channel, auto channels) HWY_ATTR {
+      const bool last = channel + channels() == inputChannels;
+      ForEachRowBlock(m_Rows, [&](int row, auto rows) HWY_ATTR {
+        last ? this->LogitsOfBlock<rows(), channels()>(row, channel, take)
+             : this->LogitsOfBlock<rows(), channels()>(row, channel, keep);
+      });
+    });
+  }
+
   /** logits[row][x] = bias + sum over channels of weight[row][channel][x] * spread[channel][x]. The weights of the
-   * block stay in registers: a pixel costs one load per channel and one store per row. */
-  template <int Rows, int Channels>
+   * block stay in registers: a pixel costs one load per channel and what is done with the sums.
+   * \param take (row, x, sums) */
+  template <int Rows, int Channels, typename F>
   void
-  LogitsOfBlock(int row, int channel)
+  LogitsOfBlock(int row, int channel, const F & take)
   {
     const Floats  d;
     const int     period = m_Period;
     const int     pixels = m_Pixels;
     const int     pitch = m_Pitch;
     const float * spread = m_Spread.get() + channel * pitch;
-    float *       logits = m_Logits.get() + row * pitch;
+    const float * logits = m_Logits.get() + row * pitch;
     const float * packed = GetWeights(m_Weights, row, channel);
     const int     rowOfWeights = inputChannels * period;
     const float * bias = m_Bias.get() + row;
@@ -321,7 +352,7 @@ private:
         }
         for (int r = 0; r < Rows; ++r)
         {
-          hn::Store(sums[r], d, logits + r * pitch + x);
+          take(row + r, x, sums[r]);
         }
       }
     }

@@ -126,17 +126,12 @@ Probabilities(const MapView<const float> & map,
   });
 }
 
+/** Writes the labels that stand in the place of the classes. */
 void
-FindStripLabels(LogitStrip &       strip,
-                const CoreRegion & core,
-                float              threshold,
-                std::uint8_t       object,
-                std::uint8_t *     labels,
-                std::ptrdiff_t     pitch)
+StoreLabels(LogitStrip & strip, const CoreRegion & core, std::uint8_t * labels, std::ptrdiff_t pitch)
 {
   for (int row = 0; row < strip.stride; ++row)
   {
-    FindLabels(strip, row, threshold, object);
     strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
       std::memcpy(labels + y * pitch + x, strip.GetClasses(row) + from, count);
     });
@@ -154,8 +149,16 @@ Labels(const MapView<const float> & map,
 {
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
-    strip.ComputeLogits();
-    FindStripLabels(strip, core, threshold, object, labels, pitch);
+    if (strip.outputChannels == 1)
+    {
+      strip.ComputeLabels(threshold, object);
+    }
+    else
+    {
+      strip.ComputeLogits();
+      FindLabels(strip, threshold, object);
+    }
+    StoreLabels(strip, core, labels, pitch);
   });
 }
 
@@ -172,7 +175,8 @@ Score(const MapView<const float> & map,
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
-    FindStripLabels(strip, core, 0.0f, 1, labels, truth.pitch);
+    FindLabels(strip, 0.0f, 1);
+    StoreLabels(strip, core, labels, truth.pitch);
     strip.LoadTruth(truth.classes, truth.pitch, core);
     if (terms.IsDice())
     {

@@ -431,21 +431,24 @@ AddDiceSums(LogitStrip & strip, LossSum & total)
 
 /** Logits to labels, in the place of the classes. */
 void
-FindLabels(LogitStrip & strip, int row, float threshold, std::uint8_t object)
+FindLabels(LogitStrip & strip, float threshold, std::uint8_t object)
 {
   const Floats d;
-  for (int x = 0; x < strip.GetPixels(); x += Lanes)
+  for (int row = 0; row < strip.stride; ++row)
   {
-    auto greatest = hn::Load(d, strip.GetLogits(0, row) + x);
-    auto label = hn::IfThenElseZero(hn::RebindMask(Ints(), hn::Ge(greatest, hn::Set(d, threshold))),
-                                    hn::Set(Ints(), strip.outputChannels == 1 ? object : 0));
-    for (int c = 1; c < strip.outputChannels; ++c)
+    for (int x = 0; x < strip.GetPixels(); x += Lanes)
     {
-      const auto value = hn::Load(d, strip.GetLogits(c, row) + x);
-      label = hn::IfThenElse(hn::RebindMask(Ints(), hn::Gt(value, greatest)), hn::Set(Ints(), c), label);
-      greatest = hn::Max(greatest, value);
+      auto greatest = hn::Load(d, strip.GetLogits(0, row) + x);
+      auto label = hn::IfThenElseZero(hn::RebindMask(Ints(), hn::Ge(greatest, hn::Set(d, threshold))),
+                                      hn::Set(Ints(), strip.outputChannels == 1 ? object : 0));
+      for (int c = 1; c < strip.outputChannels; ++c)
+      {
+        const auto value = hn::Load(d, strip.GetLogits(c, row) + x);
+        label = hn::IfThenElse(hn::RebindMask(Ints(), hn::Gt(value, greatest)), hn::Set(Ints(), c), label);
+        greatest = hn::Max(greatest, value);
+      }
+      hn::StoreU(hn::DemoteTo(Bytes(), label), Bytes(), strip.GetClasses(row) + x);
     }
-    hn::StoreU(hn::DemoteTo(Bytes(), label), Bytes(), strip.GetClasses(row) + x);
   }
 }
 
