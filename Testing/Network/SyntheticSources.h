@@ -112,6 +112,60 @@ private:
   bool          m_IgnoreSome;
 };
 
+/** A source of which some rows were read before, as a filter gets them from its pipeline. */
+class RowsInMemoryOf : public PixelSource
+{
+public:
+  explicit RowsInMemoryOf(PixelSource & source)
+    : m_Source(source)
+  {}
+
+  /** \param rows as wide as the image; only of these Read() and FindRows() give something from now on */
+  void
+  Fill(const Region & rows)
+  {
+    m_First = rows.y;
+    m_Samples = std::vector<std::uint8_t>(); // else a vector that grows has both, the old memory and the new one
+    m_Samples.resize(rows.width * rows.height * GetNumberOfChannels());
+    m_Source.Read(rows, m_Samples.data());
+  }
+
+  Size
+  GetSize() const override
+  {
+    return m_Source.GetSize();
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Source.GetNumberOfChannels();
+  }
+
+  RowsInMemory
+  FindRows(const Region & region) const override
+  {
+    const std::ptrdiff_t channels = GetNumberOfChannels(), pitch = GetSize().width * channels;
+    return { m_Samples.data() + (region.y - m_First) * pitch + region.x * channels, pitch };
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    const RowsInMemory   rows = FindRows(region);
+    const std::ptrdiff_t width = region.width * static_cast<std::ptrdiff_t>(GetNumberOfChannels());
+    for (std::int64_t y = 0; y < region.height; ++y, samples += width)
+    {
+      std::copy_n(rows.first + y * rows.pitch, width, samples);
+    }
+  }
+
+private:
+  PixelSource &             m_Source;
+  std::vector<std::uint8_t> m_Samples;
+  std::int64_t              m_First{ 0 };
+};
+
 /** A slide of any size without memory and nearly without computation: 1024 x 1024 pixels repeated. */
 template <typename TSource>
 class Repeated : public TSource

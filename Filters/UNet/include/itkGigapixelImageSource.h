@@ -33,6 +33,8 @@ public:
 
   void Read(const gigapixel::Region & region, std::uint8_t * samples) override;
 
+  gigapixel::RowsInMemory FindRows(const gigapixel::Region & region) const override;
+
 private:
   const unsigned char * m_Buffer;
   gigapixel::Region     m_Buffered;

@@ -55,6 +55,12 @@ public:
     m_Image->Read(Shifted(region, m_Part), samples);
   }
 
+  RowsInMemory
+  FindRows(const Region & region) const override
+  {
+    return m_Image->FindRows(Shifted(region, m_Part));
+  }
+
 private:
   std::shared_ptr<PixelSource> m_Image;
   Region                       m_Part;

@@ -67,7 +67,7 @@ public:
   {
     if (!m_Source)
     {
-      this->Copy(region, samples);
+      this->GetBuffered().Read(region, samples);
       return;
     }
     const std::lock_guard<std::mutex> lock(PipelineMutex());
@@ -75,16 +75,22 @@ public:
     const Size<2> size{ { static_cast<SizeValueType>(region.width), static_cast<SizeValueType>(region.height) } };
     m_Image->SetRequestedRegion(ImageRegion<2>(index, size));
     m_Image->Update();
-    this->Copy(region, samples);
+    this->GetBuffered().Read(region, samples);
+  }
+
+  gigapixel::RowsInMemory
+  FindRows(const gigapixel::Region & region) const override
+  {
+    return m_Source ? gigapixel::RowsInMemory{} : this->GetBuffered().FindRows(region);
   }
 
 private:
-  void
-  Copy(const gigapixel::Region & region, std::uint8_t * samples)
+  GigapixelBufferSource
+  GetBuffered() const
   {
-    GigapixelBufferSource buffer(
-      m_Buffer(), RegionFromFirstPixel(m_Image->GetBufferedRegion(), m_Whole.GetIndex()), this->GetSize(), m_Channels);
-    buffer.Read(region, samples);
+    return {
+      m_Buffer(), RegionFromFirstPixel(m_Image->GetBufferedRegion(), m_Whole.GetIndex()), this->GetSize(), m_Channels
+    };
   }
 
   ImageBase<2>::Pointer                  m_Image;
@@ -140,8 +146,8 @@ GigapixelBufferSource::GetNumberOfChannels() const
   return m_Channels;
 }
 
-void
-GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * samples)
+gigapixel::RowsInMemory
+GigapixelBufferSource::FindRows(const gigapixel::Region & region) const
 {
   const gigapixel::Region & have = m_Buffered;
   if (region.x < have.x || region.y < have.y || region.x + region.width > have.x + have.width ||
@@ -149,13 +155,19 @@ GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * sam
   {
     throw std::out_of_range("pixels outside the buffered region of an image were asked for");
   }
-  const auto           rowBytes = static_cast<std::size_t>(region.width) * m_Channels;
-  const auto           stride = static_cast<std::size_t>(have.width) * m_Channels;
-  const std::uint8_t * row = m_Buffer + static_cast<std::size_t>(region.y - have.y) * stride +
-                             static_cast<std::size_t>(region.x - have.x) * m_Channels;
-  for (std::int64_t y = 0; y < region.height; ++y, row += stride, samples += rowBytes)
+  const std::ptrdiff_t channels = m_Channels;
+  const std::ptrdiff_t pitch = have.width * channels;
+  return { m_Buffer + (region.y - have.y) * pitch + (region.x - have.x) * channels, pitch };
+}
+
+void
+GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * samples)
+{
+  const gigapixel::RowsInMemory rows = this->FindRows(region);
+  const auto                    rowBytes = static_cast<std::size_t>(region.width) * m_Channels;
+  for (std::int64_t y = 0; y < region.height; ++y, samples += rowBytes)
   {
-    std::memcpy(samples, row, rowBytes);
+    std::memcpy(samples, rows.first + y * rows.pitch, rowBytes);
   }
 }
 

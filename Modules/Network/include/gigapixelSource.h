@@ -34,6 +34,13 @@ struct SamplesInMemory
   std::ptrdiff_t       row{ 0 };
 };
 
+/** Rows of samples in memory, like those that PixelSource::Read() writes; without an address: nothing is there. */
+struct RowsInMemory
+{
+  const std::uint8_t * first{ nullptr };
+  std::ptrdiff_t       pitch{ 0 }; ///< bytes from row to row
+};
+
 /** \class PixelSource
  * \brief Where the engine's pixels come from: any image that can give a rectangle of itself.
  *
@@ -51,6 +58,14 @@ public:
 
   /** Writes region.width * region.height * channels samples. The region lies inside the image. */
   virtual void Read(const Region & region, std::uint8_t * samples) = 0;
+
+  /** The region's samples where the source itself has them, so that the CPU need not copy them; they stay as long as
+   * the source does. Default: nowhere. */
+  virtual RowsInMemory
+  FindRows(const Region &) const
+  {
+    return {};
+  }
 
   /** Where a device may read the samples itself. Default: nowhere. */
   virtual SamplesInMemory

@@ -142,23 +142,25 @@ private:
   GetPixels(const TileData & data) const
   {
     const Region & window = data.tile.window;
-    return { data.pixels.data(), window.width,    window.height, window.width * m_Network.channels,
-             m_Network.channels, m_Network.invert };
+    return { data.rows.first, window.width, window.height, data.rows.pitch, m_Network.channels, m_Network.invert };
   }
 
   Map
   MakeInput(TileData & data) const
   {
-    const Region &       window = data.tile.window;
-    const int            channels = m_Network.channels;
-    const Map            input = data.maps.Take(channels, window.height, window.width);
-    const std::uint8_t * sample = data.pixels.data();
-    for (std::int64_t i = 0; i < input.channelStride; ++i)
+    const Region & window = data.tile.window;
+    const int      channels = m_Network.channels;
+    const Map      input = data.maps.Take(channels, window.height, window.width);
+    for (std::int64_t y = 0; y < window.height; ++y)
     {
-      for (int c = 0; c < channels; ++c, ++sample)
+      const std::uint8_t * sample = data.rows.first + y * data.rows.pitch;
+      for (std::int64_t x = 0; x < window.width; ++x)
       {
-        input.values[c * input.channelStride + i] =
-          static_cast<float>(m_Network.invert ? 255 - *sample : *sample) / 255.0f;
+        for (int c = 0; c < channels; ++c, ++sample)
+        {
+          input.values[c * input.channelStride + y * input.rowStride + x] =
+            static_cast<float>(m_Network.invert ? 255 - *sample : *sample) / 255.0f;
+        }
       }
     }
     return input;

@@ -101,13 +101,14 @@ GetOperationsPerPixel(const NetworkDescription & network, Purpose purpose)
   return purpose == Purpose::Training ? 3 * all - first : all;
 }
 
+/** \param copied pixels that are read where they lie need none */
 double
-GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose)
+GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose, bool copied)
 {
   const MapBytes maps = GetMapBytes(network, true);
   // Pixels and classes; all maps, and where the widest layer is, its gradients and those of the skip; without a
   // backward pass, the maps around the widest layer and of the skip.
-  const double samples = network.channels + (purpose == Purpose::Training ? 1.0 : 0.0);
+  const double samples = (copied ? network.channels : 0.0) + (purpose == Purpose::Training ? 1.0 : 0.0);
   return samples + (purpose == Purpose::Training ? maps.sum + 2 * maps.greatest : 2 * maps.greatest);
 }
 
@@ -250,8 +251,12 @@ private:
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
+    // A filter's pixels are in memory; they are copied where tiles reach beyond the image.
+    const Size canvas = grid.GetCanvas();
+    const bool copied =
+      m_Purpose == Purpose::Training || canvas.width > m_Image.width || canvas.height > m_Image.height;
     const auto window =
-      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
+      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose, copied) * GetTilePixels(grid, tileSize));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;

@@ -216,6 +216,12 @@ OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
   });
 }
 
+RowsInMemory
+OrientedPixelSource::FindRows(const Region & region) const
+{
+  return m_Index == 0 ? m_Source.FindRows(region) : RowsInMemory{};
+}
+
 SamplesInMemory
 OrientedPixelSource::GetInMemory() const
 {

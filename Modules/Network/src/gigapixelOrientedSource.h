@@ -53,6 +53,8 @@ public:
 
   void Read(const Region & region, std::uint8_t * samples) override;
 
+  RowsInMemory FindRows(const Region & region) const override;
+
   SamplesInMemory GetInMemory() const override;
 
 private:

@@ -71,6 +71,12 @@ public:
   SharedMemory memory;
 
 protected:
+  RowsInMemory
+  GetRows(const Region & region) const
+  {
+    return { memory.Get() + GetOffset(region.x, region.y), GetPitch() };
+  }
+
   const Size         m_Size;
   const Region       m_Region;
   const std::int64_t m_Channels;
@@ -99,6 +105,12 @@ public:
   GetNumberOfChannels() const override
   {
     return static_cast<unsigned>(m_Channels);
+  }
+
+  RowsInMemory
+  FindRows(const Region & region) const override
+  {
+    return GetRows(region);
   }
 
   bool

@@ -129,7 +129,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
         }
         return Measure(m_NetworkTime, [&] { compute(data, result); });
       }
-      Measure(m_PixelTime, [&] { ReadPixels(pixels, tile, data); });
+      Measure(m_PixelTime,
+              [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
       Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
       Measure(m_NetworkTime, [&] { uniform.Compute(data, m_Network.channels, result, compute); });
     },
@@ -257,7 +258,11 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       const Tile tile = grid.GetTile(tiles[index]);
-      if (m_Device.cuda < 0 || !PointTo(source, tile, data))
+      if (m_Device.cuda < 0)
+      {
+        FindPixels(source, tile, data);
+      }
+      else if (!PointTo(source, tile, data))
       {
         ReadPixels(source, tile, data);
       }

@@ -55,6 +55,22 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
   {
     PadWithWhite(data.pixels, real.height, real.width * channels, tile.window.width * channels);
   }
+  data.rows = { data.pixels.data(), tile.window.width * channels };
+}
+
+void
+FindPixels(PixelSource & source, const Tile & tile, TileData & data)
+{
+  const Size     size = source.GetSize();
+  const Region & window = tile.window;
+  const bool     inside = window.x + window.width <= size.width && window.y + window.height <= size.height;
+  data.rows = inside ? source.FindRows(window) : RowsInMemory{};
+  if (!data.rows.first)
+  {
+    return ReadPixels(source, tile, data);
+  }
+  data.tile = tile;
+  data.inMemory = {};
 }
 
 bool

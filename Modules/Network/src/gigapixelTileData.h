@@ -16,6 +16,7 @@ struct TileData
 {
   Tile                      tile;
   std::vector<std::uint8_t> pixels;  ///< of the window, channels interleaved; white beyond the image
+  RowsInMemory              rows;    ///< the window's pixels, for the CPU: those above, or where their source has them
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
 
@@ -29,6 +30,9 @@ struct TileData
 };
 
 GigapixelNetwork_EXPORT void ReadPixels(PixelSource & source, const Tile & tile, TileData & data);
+
+/** For the CPU: leaves the pixels where the source has them, if the whole window lies there; else reads them. */
+GigapixelNetwork_EXPORT void FindPixels(PixelSource & source, const Tile & tile, TileData & data);
 
 /** For a GPU, from sources that lie in memory that it shares. \return false, and nothing done, if they do not */
 GigapixelNetwork_EXPORT bool PointTo(const PixelSource & pixels,

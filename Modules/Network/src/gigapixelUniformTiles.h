@@ -4,6 +4,7 @@
 
 #include "gigapixelTileData.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -54,7 +55,10 @@ public:
   static bool
   IsUniform(const TileData & data, int channels)
   {
-    return IsUniform(data.pixels, channels) && (data.classes.empty() || IsUniform(data.classes, 1));
+    const Region & window = data.tile.window;
+    const auto     classes = static_cast<std::int64_t>(data.classes.size());
+    return IsUniform(data.rows, window.width, window.height, channels) &&
+           (classes == 0 || IsUniform({ data.classes.data(), 0 }, classes, 1, 1));
   }
 
   /** For other weights. */
@@ -71,11 +75,25 @@ private:
   /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
   static constexpr std::size_t MostResults = 32;
 
-  /** Every sample is that of the pixel before. Differing ones are found at once nearly everywhere. */
+  /** Every sample is that of the pixel before, or of the first one. Rows from all over the tile are looked at first, so
+   * that a tile with anything on it is told at once from one that has nothing. */
   static bool
-  IsUniform(const std::vector<std::uint8_t> & samples, std::size_t channels)
+  IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, std::int64_t channels)
   {
-    return std::memcmp(samples.data(), samples.data() + channels, samples.size() - channels) == 0;
+    constexpr std::int64_t Step = 64;
+    for (std::int64_t first = 0; first < std::min(Step, height); ++first)
+    {
+      for (std::int64_t y = first; y < height; y += Step)
+      {
+        const std::uint8_t * row = rows.first + y * rows.pitch;
+        if (std::memcmp(row, rows.first, channels) != 0 ||
+            std::memcmp(row, row + channels, (width - 1) * channels) != 0)
+        {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   static Key
@@ -83,7 +101,7 @@ private:
   {
     const Region &            core = data.tile.core;
     const Region &            window = data.tile.window;
-    std::vector<std::uint8_t> values(data.pixels.begin(), data.pixels.begin() + channels);
+    std::vector<std::uint8_t> values(data.rows.first, data.rows.first + channels);
     values.insert(values.end(), data.classes.begin(), data.classes.begin() + (data.classes.empty() ? 0 : 1));
     return { values, { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height } };
   }

@@ -138,17 +138,20 @@ private:
   at::Tensor
   MakeInput(const TileData & data) const
   {
-    const Region &       window = data.tile.window;
-    const int            channels = m_Network.channels;
-    at::Tensor           input = at::empty({ 1, channels, window.height, window.width }, at::TensorOptions(Type));
-    const std::int64_t   pixels = window.width * window.height;
-    const std::uint8_t * sample = data.pixels.data();
-    T *                  values = input.template data_ptr<T>();
-    for (std::int64_t i = 0; i < pixels; ++i)
+    const Region &     window = data.tile.window;
+    const int          channels = m_Network.channels;
+    at::Tensor         input = at::empty({ 1, channels, window.height, window.width }, at::TensorOptions(Type));
+    const std::int64_t pixels = window.width * window.height;
+    T *                values = input.template data_ptr<T>();
+    for (std::int64_t y = 0; y < window.height; ++y)
     {
-      for (int c = 0; c < channels; ++c, ++sample)
+      const std::uint8_t * sample = data.rows.first + y * data.rows.pitch;
+      for (std::int64_t x = 0; x < window.width; ++x)
       {
-        values[c * pixels + i] = T(m_Network.invert ? 255 - *sample : *sample) / 255;
+        for (int c = 0; c < channels; ++c, ++sample)
+        {
+          values[c * pixels + y * window.width + x] = T(m_Network.invert ? 255 - *sample : *sample) / 255;
+        }
       }
     }
     return input;
