@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -165,6 +166,16 @@ def test_train(cohort, tmp_path):
     assert results["epochsDone"] == "2" and len(history) == 3
     assert float(results["lastLoss"]) == pytest.approx(float(history[2].split(",")[1]), rel=1e-5)
     assert "epoch 2/2" in told.stdout and told.stderr == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_the_help(name, tmp_path):
+    """It fails for want of its files only."""
+    text = subprocess.run([module(name), "--help"], capture_output=True, text=True, check=True).stdout
+    example = shlex.split(text.split("Example:")[1])
+    assert example[0] == name
+    result = subprocess.run([module(name), *example[1:]], capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 1 and re.search(r"There is no file|cannot be opened|No such file", result.stderr), result
 
 
 def test_progress_rises(large, tmp_path):

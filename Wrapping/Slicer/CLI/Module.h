@@ -45,6 +45,7 @@ struct Module
   std::vector<ModuleArgument>  arguments;
   std::vector<ModuleResult>    results;
   commandline::CommandFunction function;
+  std::string                  example{}; ///< arguments of a useful call, for the help
 
   /** The module's arguments, for parsing and help. */
   Command GetCommand() const;

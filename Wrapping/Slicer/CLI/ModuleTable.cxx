@@ -150,6 +150,7 @@ Module
 SlideInfo()
 {
   Module module = OverCommand("SlideInfo", "Slide Info", "info", RunSlideInfo);
+  module.example = "--slide slide.svs --thumbnail slide.png";
   RenameOutput(module, "picture");
   const Argument thumbnail = commandline::OutputFile(
     "thumbnail", "FILE", "picture", "Write a picture (.png) of the whole slide, its longer side at most 512 pixels.");
@@ -180,7 +181,8 @@ SlideRegion()
     "",
     {},
     {},
-    RunSlideRegion
+    RunSlideRegion,
+    "--slide slide.svs --region 20480,10240,4096,4096 --level 0 --volume region.nrrd"
   };
   Argument region{ "region", ArgumentType::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
   Argument maximum = commandline::Integer("max-side",
@@ -215,6 +217,7 @@ Module
 TissueLabel()
 {
   Module module = OverCommand("TissueLabel", "Tissue Label", "label", RunTissueLabel);
+  module.example = "--slide slide.svs --outputSegmentation slide.seg.nrrd";
   AddSegmentation(module);
   return module;
 }
@@ -223,6 +226,7 @@ Module
 Train()
 {
   Module module = OverCommand("GigapixelUNetTrain", "Gigapixel U-Net Train", "train", RunTrain);
+  module.example = "--cohort cohort.csv --run run --epochs 20";
   RenameOutput(module, "run");
   module.results = { { "epochsDone", "integer", "Epochs done", "epochs" },
                      { "lastLoss", "double", "Loss of the last epoch", "loss" },
@@ -239,7 +243,8 @@ Train()
 Module
 Segment()
 {
-  Module     module = OverCommand("GigapixelUNetSegment", "Gigapixel U-Net Segment", "segment", RunSegment);
+  Module module = OverCommand("GigapixelUNetSegment", "Gigapixel U-Net Segment", "segment", RunSegment);
+  module.example = "--slide slide.svs --outputSegmentation slide.seg.nrrd";
   Argument & model = Find(module, "model");
   model.required = false;
   model.defaultValue = "tissue";
@@ -255,7 +260,7 @@ Segment()
 Command
 Module::GetCommand() const
 {
-  Command command{ name, title, description, {}, { name + " --slide slide.svs" }, false };
+  Command command{ name, title, description, {}, { name + " " + example }, false };
   for (const ModuleArgument & each : arguments)
   {
     command.arguments.push_back(each.argument);
