@@ -1,0 +1,339 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTrainingRun.h"
+#include "gigapixelOrientedSource.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelRandom.h"
+#include "gigapixelWholeNetwork.h"
+
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+
+/** Calls work(), and says to which sample wrong labels belong. */
+template <typename TWork>
+bool
+NameSampleInErrors(const Sample & sample, const TWork & work)
+{
+  try
+  {
+    return work();
+  }
+  catch (const LabelError & error)
+  {
+    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
+  }
+}
+
+} // namespace
+
+bool
+Trainer::Implementation::IsFinished() const
+{
+  return state.epoch >= options.epochs ||
+         (options.earlyStopping > 0 && state.epochsWithoutBetter >= options.earlyStopping);
+}
+
+/** Of an epoch. */
+int
+Trainer::Implementation::GetNumberOfSteps() const
+{
+  const int images = static_cast<int>(training.size());
+  return (images + options.imagesPerStep - 1) / options.imagesPerStep;
+}
+
+/** A new order for each epoch, by the shuffle of Fisher and Yates. */
+std::vector<std::size_t>
+Trainer::Implementation::GetOrder() const
+{
+  std::vector<std::size_t> order(training.size());
+  std::iota(order.begin(), order.end(), 0);
+  Random random(options.seed, Random::Purpose::Order, state.epoch);
+  for (std::size_t i = order.size(); i > 1; --i)
+  {
+    std::swap(order[i - 1], order[random.Below(i)]);
+  }
+  return order;
+}
+
+bool
+Trainer::Implementation::Report(double fraction)
+{
+  progress.fractionOfStep = fraction;
+  progress.seconds = streamed->GetSeconds();
+  return !observer || observer(progress);
+}
+
+/** Sums over several images that are worked on at the same time: each rank computes its part, and rank 0 gets the
+ * sums.
+ * \param compute (number of the image, its team, sum) does this rank's part of an image
+ * \return false if it was stopped */
+template <typename TSum, typename TCompute>
+bool
+Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
+                                  std::vector<TSum> &                 sums,
+                                  const TCompute &                    compute)
+{
+  const int number = static_cast<int>(images.size());
+  sums.assign(number, TSum{});
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    if (team.ContainsThis() && !NameSampleInErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
+    {
+      return false;
+    }
+  }
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    const int      last = streamed->GetLastRank(*images[i]->pixels, team);
+    if (last != 0 && ranks->GetRank() == last)
+    {
+      RankTeam::Send(*ranks, 0, sums[i], network);
+    }
+    else if (last != 0 && ranks->GetRank() == 0)
+    {
+      RankTeam::Receive(*ranks, last, sums[i], network);
+    }
+  }
+  return true;
+}
+
+/** \param number of the step's image among all that the run takes */
+bool
+Trainer::Implementation::ComputeGradient(const Sample &   sample,
+                                         std::int64_t     number,
+                                         const RankTeam & team,
+                                         LossGradient &   sum)
+{
+  progress.sample = sample.name;
+  if (plan.strategy == Strategy::Unified && sharedOf != &sample)
+  {
+    shared.reset(); // before there is another one
+    shared = streamed->Share(*sample.pixels, *sample.labels, [this] {
+      ranks->ReportProgress();
+      return Report(0);
+    });
+    if (!shared)
+    {
+      return false;
+    }
+    sharedOf = &sample;
+  }
+  Random              random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
+  const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
+  OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
+  OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
+  if (plan.strategy == Strategy::Whole)
+  {
+    sum = ComputeWholeGradient(
+      network, state.parameters, pixels, labels, options.device, GetNumberOfThreads(options.threads));
+    return true;
+  }
+  // The step is done only after the update: its last tile is not reported on its own.
+  return streamed->ComputeGradient(
+    pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
+}
+
+/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
+LossGradient
+Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images)
+{
+  LossGradient mean;
+  mean.gradient.resize(state.parameters.size());
+  for (std::size_t i = 0; i < sums.size(); ++i)
+  {
+    if (sums[i].weight == 0)
+    {
+      throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
+    }
+    const double weight = sums[i].weight * static_cast<double>(sums.size());
+    const double loss = sums[i].loss / weight;
+    if (!std::isfinite(loss))
+    {
+      throw std::runtime_error("the loss of sample \"" + images[i]->name +
+                               "\" is no finite number any more: begin again with a smaller learning rate");
+    }
+    mean.loss += loss;
+    for (std::size_t j = 0; j < mean.gradient.size(); ++j)
+    {
+      mean.gradient[j] += sums[i].gradient[j] / weight;
+    }
+  }
+  return mean;
+}
+
+bool
+Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
+{
+  const std::size_t           first = static_cast<std::size_t>(state.step) * options.imagesPerStep;
+  const std::size_t           end = std::min(order.size(), first + options.imagesPerStep);
+  std::vector<const Sample *> images;
+  for (std::size_t i = first; i < end; ++i)
+  {
+    images.push_back(&training[order[i]]);
+  }
+  progress.step = state.step + 1;
+  progress.loss = NaN;
+  if (plan.strategy != Strategy::Whole)
+  {
+    streamed->SetParameters(state.parameters);
+  }
+  std::vector<LossGradient> sums;
+  const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
+  if (!ShareOut(images, sums, [&](int i, const RankTeam & team, LossGradient & sum) {
+        return ComputeGradient(*images[i], number + i, team, sum);
+      }))
+  {
+    return false;
+  }
+  LossGradient mean;
+  mean.gradient.resize(state.parameters.size());
+  if (ranks->GetRank() == 0)
+  {
+    mean = Average(sums, images);
+  }
+  ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
+  ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
+  state.adam.Step(state.learningRate, mean.gradient, state.parameters);
+  state.lossSum += mean.loss * static_cast<double>(images.size());
+  ++state.step;
+  Save();
+  progress.loss = mean.loss;
+  return Report(1);
+}
+
+bool
+Trainer::Implementation::Validate(double & loss, Score & total)
+{
+  streamed->SetParameters(state.parameters);
+  std::vector<const Sample *> images;
+  for (const Sample & sample : validation)
+  {
+    images.push_back(&sample);
+  }
+  std::vector<Score> scores;
+  progress.validating = true;
+  const bool done = ShareOut(images, scores, [&](int i, const RankTeam & team, Score & score) {
+    progress.sample = images[i]->name;
+    return streamed->ComputeScore(
+      *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
+  });
+  progress.validating = false;
+  loss = 0;
+  for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
+  {
+    if (scores[i].weight == 0)
+    {
+      throw std::runtime_error("validation sample \"" + images[i]->name +
+                               "\" has no pixel that takes part in the loss");
+    }
+    // Every image weighs the same, as it does in training.
+    loss += scores[i].GetMeanLoss() / static_cast<double>(validation.size());
+    total.Add(scores[i]);
+  }
+  return done;
+}
+
+bool
+Trainer::Implementation::FinishEpoch()
+{
+  EpochRecord record{
+    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, state.learningRate
+  };
+  if (!validation.empty())
+  {
+    Score total;
+    if (!Validate(record.validationLoss, total))
+    {
+      return false;
+    }
+    record.validationDice = total.GetDice();
+    ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
+    ranks->Broadcast(0, &record.validationDice, sizeof(record.validationDice));
+  }
+  const bool better = validation.empty() || record.validationLoss < state.bestLoss;
+  if (better && !validation.empty())
+  {
+    state.bestLoss = record.validationLoss;
+  }
+  state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
+  state.learningRate *= better ? 1 : options.learningRateDecay;
+  state.history.push_back(record);
+  ++state.epoch;
+  state.step = 0;
+  state.lossSum = 0;
+  if (better)
+  {
+    best = MakeModel();
+  }
+  if (folder)
+  {
+    // The checkpoint last: a run that is killed before it does this end of the epoch again.
+    if (better)
+    {
+      best.Save(folder->GetBestFile());
+    }
+    WriteFileAtomically(folder->GetHistoryFile(), state.ToCSV());
+  }
+  Save();
+  progress.epochDone = true;
+  progress.loss = record.trainingLoss;
+  progress.validationLoss = record.validationLoss;
+  progress.validationDice = record.validationDice;
+  return Report(1);
+}
+
+Model
+Trainer::Implementation::MakeModel() const
+{
+  return { network, ToParameters(network, state.parameters), micronsPerPixel, plan.tileSize };
+}
+
+void
+Trainer::Implementation::Save()
+{
+  last = MakeModel();
+  if (folder)
+  {
+    state.ToFile(last, settings).Save(folder->GetLastFile());
+  }
+}
+
+bool
+Trainer::Implementation::Run()
+{
+  Prepare();
+  progress = TrainingProgress{};
+  progress.stepsPerEpoch = GetNumberOfSteps();
+  progress.validationLoss = state.history.empty() ? NaN : state.history.back().validationLoss;
+  progress.validationDice = state.history.empty() ? NaN : state.history.back().validationDice;
+  while (!IsFinished())
+  {
+    progress.epoch = state.epoch + 1;
+    progress.epochDone = false;
+    progress.learningRate = state.learningRate;
+    const std::vector<std::size_t> order = GetOrder();
+    while (state.step < GetNumberOfSteps())
+    {
+      if (!RunStep(order))
+      {
+        return false;
+      }
+    }
+    if (!FinishEpoch())
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,72 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTrainingRun_h
+#define gigapixelTrainingRun_h
+
+#include "gigapixelRankTeam.h"
+#include "gigapixelRunFolder.h"
+#include "gigapixelSharedImage.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelTrainer.h"
+#include "gigapixelTrainingState.h"
+
+namespace gigapixel
+{
+
+/** \class Trainer::Implementation
+ * \brief What a Trainer was given, and its run. gigapixelTrainingStart.cxx has how a run is planned, begun and resumed,
+ * gigapixelTrainingRun.cxx its steps and epochs. */
+struct Trainer::Implementation
+{
+  NetworkDescription     network;
+  TrainingOptions        options;
+  std::shared_ptr<Ranks> ranks{ std::make_shared<Ranks>() };
+  std::string            folderPath;
+  std::vector<Sample>    training;
+  std::vector<Sample>    validation;
+  double                 micronsPerPixel{ 0 };
+  Model                  best;
+  Model                  last;
+
+  // While Run() is on.
+  std::unique_ptr<RunFolder>       folder;
+  std::unique_ptr<StreamedNetwork> streamed;
+  std::unique_ptr<SharedImage>     shared; ///< of the last sample that was computed
+  const Sample *                   sharedOf{ nullptr };
+  MemoryPlan                       plan;
+  int                              run{ 1 }; ///< tiles that go to one rank in a row
+  std::string                      settings;
+  TrainingState                    state;
+  TrainingProgress                 progress;
+  Observer                         observer;
+
+  bool Run();
+
+private:
+  void        MakePlan();
+  void        Prepare();
+  void        AgreeOnPlan();
+  void        Begin();
+  void        Resume(const SafeTensors & checkpoint, const std::string & file);
+  bool        IsFinished() const;
+  int         GetNumberOfSteps() const;
+  std::string ShareText(std::string text);
+
+  std::vector<std::int64_t> CountAllClasses();
+
+  std::vector<std::size_t> GetOrder() const;
+  bool                     RunStep(const std::vector<std::size_t> & order);
+  LossGradient             Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images);
+  bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
+  bool Validate(double & loss, Score & total);
+
+  template <typename TSum, typename TCompute>
+  bool  ShareOut(const std::vector<const Sample *> & images, std::vector<TSum> & sums, const TCompute & compute);
+  bool  FinishEpoch();
+  void  Save();
+  Model MakeModel() const;
+  bool  Report(double fraction);
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,177 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelInitialWeights.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelTrainingRun.h"
+#include "gigapixelTrainingSettings.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+std::int64_t
+CountPixels(const Sample & sample)
+{
+  const Size size = sample.pixels->GetSize();
+  return size.width * size.height;
+}
+
+} // namespace
+
+void
+Trainer::Implementation::MakePlan()
+{
+  std::vector<Sample> all = training;
+  all.insert(all.end(), validation.begin(), validation.end());
+  const auto largest = std::max_element(
+    all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
+  plan = MemoryPlan::Make(network,
+                          largest->pixels->GetSize(),
+                          Purpose::Training,
+                          options.strategy,
+                          options.memory,
+                          options.threads,
+                          options.tileSize,
+                          options.device.precision);
+  if (plan.strategy == Strategy::Whole)
+  {
+    // Validation and the model's later use stream in any case.
+    const MemoryPlan tiles = MemoryPlan::Make(network,
+                                              largest->pixels->GetSize(),
+                                              Purpose::Inference,
+                                              Strategy::Streamed,
+                                              options.memory,
+                                              options.threads,
+                                              options.tileSize);
+    plan.tileSize = tiles.tileSize;
+    plan.tilesInFlight = tiles.tilesInFlight;
+  }
+}
+
+void
+Trainer::Implementation::Prepare()
+{
+  CheckTraining(network, options, training, validation);
+  bool resume = false;
+  if (!folderPath.empty() && ranks->GetRank() == 0)
+  {
+    folder = std::make_unique<RunFolder>(folderPath, options.resume);
+    resume = options.resume && folder->HoldsCheckpoint();
+  }
+  // Only rank 0 needs to see the folder.
+  const std::string kept = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
+  const std::string file = folderPath + "/last.safetensors";
+  SafeTensors       checkpoint;
+  if (!kept.empty())
+  {
+    // What the plan chose when the run began stays, whatever the budget is now.
+    checkpoint = SafeTensors::Parse(kept, file);
+    if (options.strategy == Strategy::Automatic)
+    {
+      const std::string quoted = GetSetting(checkpoint, file, "strategy");
+      options.strategy = quoted.size() > 2 ? FindStrategy(quoted.substr(1, quoted.size() - 2)) : Strategy::Streamed;
+    }
+    options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
+  }
+  AgreeOnPlan();
+  options.device.shared = plan.strategy == Strategy::Unified;
+  const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
+  if (!problem.empty())
+  {
+    throw std::runtime_error(problem + ": choose the strategy streamed, whose result is the same");
+  }
+  streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight, options.device);
+  kept.empty() ? Begin() : Resume(checkpoint, file);
+}
+
+/** That of rank 0 for all. */
+std::string
+Trainer::Implementation::ShareText(std::string text)
+{
+  ranks->Broadcast(text);
+  return text;
+}
+
+/** Rank 0 plans, and the others do as it does, each within its own budget. */
+void
+Trainer::Implementation::AgreeOnPlan()
+{
+  std::int64_t agreed[3] = {};
+  if (ranks->GetRank() == 0)
+  {
+    MakePlan();
+    agreed[0] = static_cast<std::int64_t>(plan.strategy);
+    agreed[1] = plan.tileSize;
+    agreed[2] = plan.tilesInFlight;
+  }
+  ranks->Broadcast(0, agreed, sizeof(agreed));
+  if (ranks->GetRank() != 0)
+  {
+    options.strategy = static_cast<Strategy>(agreed[0]);
+    options.tileSize = agreed[1];
+    MakePlan();
+  }
+  run = static_cast<int>(agreed[2]);
+  settings = DescribeTraining(network, options, plan, micronsPerPixel, training, validation);
+  // How long to train is no setting of the run: --resume may ask for more.
+  ranks->CheckSame(settings + std::to_string(options.epochs) + ' ' + std::to_string(options.earlyStopping));
+}
+
+/** Each rank counts a part of the images. */
+std::vector<std::int64_t>
+Trainer::Implementation::CountAllClasses()
+{
+  const int                 rank = ranks->GetRank(), number = ranks->GetNumberOfRanks();
+  std::vector<std::int64_t> counts(network.GetNumberOfClasses());
+  for (std::size_t i = rank; i < training.size(); i += number)
+  {
+    CountClasses(*training[i].labels, counts, [this] { ranks->ReportProgress(); });
+  }
+  const std::size_t         bytes = counts.size() * sizeof(counts[0]);
+  std::vector<std::int64_t> others(counts.size());
+  if (rank > 0)
+  {
+    ranks->Receive(rank - 1, others.data(), bytes);
+  }
+  std::transform(counts.begin(), counts.end(), others.begin(), counts.begin(), std::plus<>());
+  if (rank + 1 < number)
+  {
+    ranks->Send(rank + 1, counts.data(), bytes);
+  }
+  ranks->Broadcast(number - 1, counts.data(), bytes);
+  return counts;
+}
+
+void
+Trainer::Implementation::Begin()
+{
+  const auto          counts = CountAllClasses();
+  const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
+  std::vector<double> shares(counts.size());
+  std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
+  state = TrainingState{};
+  state.parameters = MakeInitialWeights(network, options.seed, shares);
+  state.adam.firstMoment.resize(state.parameters.size());
+  state.adam.secondMoment.resize(state.parameters.size());
+  state.learningRate = options.learningRate;
+  last = best = MakeModel();
+}
+
+void
+Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::string & file)
+{
+  CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
+  state = TrainingState::FromFile(checkpoint, file);
+  last = best = MakeModel();
+  if (!state.history.empty())
+  {
+    const std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
+    best = ToModel(SafeTensors::Parse(content, folderPath + "/best.safetensors"), folderPath);
+  }
+}
+
+} // namespace gigapixel
