@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <thread>
 
 #include <unistd.h>
 
@@ -97,8 +98,12 @@ GetStripBytes(const ArgumentValues &     values,
   const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + 2 * network.GetHalo());
   const std::int64_t pixels = image.width * pixelRows * network.channels;
   const std::int64_t results = image.width * std::min(image.height, tileSize);
-  // The writer holds a row of tiles of each level.
-  return pixels + (probability ? 4 * (results + band) + 2 * (band + 2 * row) : results + band + 2 * row);
+  // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.
+  const auto         asked = static_cast<unsigned>(values.GetInteger("threads"));
+  const std::int64_t threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+  const std::int64_t writers = 4 * std::min(threads * SlideTile * SlideTile, image.width * image.height);
+  return pixels +
+         (probability ? 4 * (results + band + writers) + 2 * (band + 2 * row) : results + band + writers + 2 * row);
 }
 
 /** What the reader and, in segmentation, the rows on their way take beside the network. */
