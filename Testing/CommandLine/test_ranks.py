@@ -372,3 +372,22 @@ def test_an_interruption_ends_waiting_for_the_others(command, tall_slide, tmp_pa
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == ("", "gigapixel: Interrupted.\n")
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("interrupted", [0, 1])
+def test_an_interruption_of_one_rank_ends_the_training_of_all(interrupted, slides, tmp_path, network):
+    cohort = tmp_path / "cohort.csv"
+    cohort.write_text(f"slide,mask,split\n{slides}/0.tif,{slides}/truth/0.pyramid.tif,train\n")
+    options = ["train", "--cohort", cohort, "-o", tmp_path / "run"]
+    processes = start_ranks([0, 1], [*options, "--epochs", 100000], WORLD_SIZE="2")
+    history = tmp_path / "run" / "history.csv"
+    while not history.exists():
+        assert processes[0].poll() is None, processes[0].communicate()
+        time.sleep(0.01)
+    processes[interrupted].send_signal(signal.SIGINT)
+    outputs = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [130, 130], outputs
+    done = len(history.read_text().splitlines()) - 1
+    run_ranks(2, *options, "--epochs", done + 1, "--resume")
+    run("train", "--cohort", cohort, "-o", tmp_path / "alone", "--epochs", done + 1)
+    assert (tmp_path / "run" / "best.safetensors").read_bytes() == (tmp_path / "alone" / "best.safetensors").read_bytes()
