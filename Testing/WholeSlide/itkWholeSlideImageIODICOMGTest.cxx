@@ -305,6 +305,27 @@ TEST(DICOM, DamagedFilesEndInASentence)
 }
 
 /** The same tiles as the SVS's; its streams are marked as RGB, where DICOM's words say YCbCr. */
+// A small file could otherwise ask for gigabytes.
+TEST(DICOM, MoreTilesThanASlideHasAreRefused)
+{
+  const std::string path = MakeFolder("vast") + "slide.dcm";
+  Options           options;
+  options.sparse = true;
+  WriteDICOM(path, MakePicture(200, 150, 3, 3), options);
+  std::ifstream file(path, std::ios::binary);
+  std::string   bytes{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+  for (const std::uint32_t tag : { 0x00480006u, 0x00480007u })
+  {
+    const std::size_t at = bytes.find(Tag(tag) + "UL" + Little(4, 2));
+    ASSERT_NE(at, std::string::npos);
+    bytes.replace(at + 8, 4, Little(1 << 20, 4));
+  }
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+    .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  EXPECT_NE(GetFailure([&path] { OpenSlideFile(path); }).find("the size of one of its images is damaged"),
+            std::string::npos);
+}
+
 TEST(DICOM, ARealSlideIsTheOneThatItWasMadeOf)
 {
   GIGAPIXEL_REAL_SLIDE(svs, "slides/cmu-1-small-region.svs");

@@ -144,8 +144,9 @@ DICOMSlide::AddPlane(const std::vector<const DICOMFile *> & parts, const std::st
   const std::string   syntax = file.GetText(DICOMTag::TransferSyntax);
   plane.channels = samples == 1 ? 1 : 3;
   constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 28;
+  constexpr std::uint64_t tilesLimit = std::uint64_t{ 1 } << 24; // a terapixel; a sparse file has no bytes for each
   if (plane.width == 0 || plane.height == 0 || plane.tileWidth == 0 || plane.tileHeight == 0 ||
-      plane.width > sideLimit || plane.height > sideLimit || plane.GetTilesAcross() > sideLimit / plane.GetTilesDown())
+      plane.width > sideLimit || plane.height > sideLimit || plane.GetTilesAcross() > tilesLimit / plane.GetTilesDown())
   {
     throw std::runtime_error("the size of one of its images is damaged");
   }
