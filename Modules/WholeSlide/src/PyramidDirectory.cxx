@@ -2,8 +2,10 @@
 #include "PyramidDirectory.h"
 #include "PyramidTileCompressor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -116,13 +118,21 @@ public:
     Add(tag, Type::Long, 1, Bytes().Put(static_cast<std::uint32_t>(value)));
   }
 
-  /** Offsets and byte counts: 64 bit in BigTIFF. */
+  /** Offsets and byte counts: 64 bit in BigTIFF.
+   * \throw std::runtime_error when one is beyond the 4 GiB of a classic TIFF: tiles that were copied may be larger than
+   * what they hold */
   void
   AddPositions(std::uint16_t tag, const std::vector<std::uint64_t> & values)
   {
-    m_Big
-      ? Add(tag, Type::Long8, values.size(), Bytes().PutAll(values))
-      : Add(tag, Type::Long, values.size(), Bytes().PutAll(std::vector<std::uint32_t>(values.begin(), values.end())));
+    if (m_Big)
+    {
+      return Add(tag, Type::Long8, values.size(), Bytes().PutAll(values));
+    }
+    if (std::any_of(values.begin(), values.end(), [](std::uint64_t value) { return value > 0xffffffff; }))
+    {
+      throw std::runtime_error("its compressed tiles are larger than their pixels and need more than 4 GiB");
+    }
+    Add(tag, Type::Long, values.size(), Bytes().PutAll(std::vector<std::uint32_t>(values.begin(), values.end())));
   }
 
   void
