@@ -8,13 +8,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -108,7 +113,10 @@ protected:
     std::vector<std::string> files;
     for (const auto & entry : std::filesystem::directory_iterator(folder.path + "/cache"))
     {
-      files.push_back(entry.path().string());
+      if (entry.path().extension() == ".pixels")
+      {
+        files.push_back(entry.path().string());
+      }
     }
     return files;
   }
@@ -241,6 +249,18 @@ TEST_P(Cache, RemovesWhatWasUsedLongestAgo)
   ExpectSamePixels(*third, truth);
 }
 
+// As a training holds that of its run folder.
+TEST_P(Cache, WaitsForNoLockOfItsFolder)
+{
+  PixelCache cache = Open();
+  const int  held = open((folder.path + "/cache").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  auto kept = std::async(std::launch::async, [&] { return cache.Keep(MakeImage(), "slide"); });
+  EXPECT_EQ(kept.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  close(held);
+  kept.wait();
+}
+
 // A limit of file sizes stands in for a full disk: writing fails in the same way.
 TEST_P(Cache, DecodesWhenTheDiskIsFull)
 {
@@ -283,6 +303,7 @@ TEST(PixelCache, OneColorTakesNoSpace)
     Uniform image;
     ExpectSamePixels(*cache.Keep(std::make_shared<Uniform>(), "glass"), image);
   }
+  std::filesystem::remove(folder.path + "/pixels.lock");
   const auto  file = std::filesystem::directory_iterator(folder.path)->path();
   struct stat status
   {

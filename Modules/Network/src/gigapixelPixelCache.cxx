@@ -136,23 +136,24 @@ private:
   std::atomic<bool>                  m_Full{ false };
 };
 
-/** Keeps other processes from making or removing files of the folder. */
+/** Keeps other processes from making or removing files of the cache. The lock is on a file that nothing else uses: what
+ * others do with the folder, as a training that runs in it, is not waited for. */
 class FolderLock
 {
 public:
   explicit FolderLock(const std::string & folder)
-    : m_Folder(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+    : m_File(open((fs::path(folder) / "pixels.lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600))
   {
-    flock(m_Folder, LOCK_EX);
+    flock(m_File, LOCK_EX);
   }
 
-  ~FolderLock() { close(m_Folder); }
+  ~FolderLock() { close(m_File); }
 
   FolderLock(const FolderLock &) = delete;
   FolderLock & operator=(const FolderLock &) = delete;
 
 private:
-  const int m_Folder;
+  const int m_File;
 };
 
 struct KeptFile
