@@ -249,6 +249,19 @@ TEST_P(Cache, RemovesWhatWasUsedLongestAgo)
   ExpectSamePixels(*third, truth);
 }
 
+TEST_P(Cache, DecodesWhatAnotherProgramHasEmptied)
+{
+  ProceduralPixels truth(Image, 1, GetParam());
+  PixelCache       cache = Open();
+  const auto       kept = cache.Keep(MakeImage(), "slide");
+  ExpectSamePixels(*kept, truth);
+  const std::string file = ListFiles().at(0);
+  const auto        bytes = std::filesystem::file_size(file);
+  std::filesystem::resize_file(file, 0);
+  std::filesystem::resize_file(file, bytes);
+  ExpectSamePixels(*kept, truth);
+}
+
 // As a training holds that of its run folder.
 TEST_P(Cache, WaitsForNoLockOfItsFolder)
 {

@@ -62,6 +62,12 @@ MakeUniformEntry(std::uint32_t color, std::int64_t block)
 }
 
 /** Memory of the calling thread for a block. */
+bool
+IsUniform(std::uint64_t entry, std::int64_t block)
+{
+  return entry == MakeUniformEntry(static_cast<std::uint32_t>(entry >> 32), block);
+}
+
 std::vector<std::uint8_t> &
 GetBuffer()
 {
@@ -190,9 +196,9 @@ bool
 PixelFile::Check(std::int64_t block) const
 {
   const std::uint64_t entry = ReadEntry(block);
-  if ((entry & KindMask) == Uniform)
+  if (IsUniform(entry, block))
   {
-    return entry == MakeUniformEntry(static_cast<std::uint32_t>(entry >> 32), block);
+    return true;
   }
   if ((entry & KindMask) != Stored)
   {
@@ -244,7 +250,7 @@ PixelFile::Read(std::int64_t block, const Region & part, std::uint8_t * samples,
 {
   const Region        region = GetRegion(block);
   const std::uint64_t entry = ReadEntry(block);
-  if ((entry & KindMask) == Uniform)
+  if (IsUniform(entry, block))
   {
     const auto color = static_cast<std::uint32_t>(entry >> 32);
     for (std::int64_t y = 0; y < part.height; ++y)
@@ -255,6 +261,10 @@ PixelFile::Read(std::int64_t block, const Region & part, std::uint8_t * samples,
       }
     }
     return true;
+  }
+  if ((entry & KindMask) != Stored)
+  {
+    return false;
   }
   std::vector<std::uint8_t> & buffer = GetBuffer();
   const std::int64_t          stripRow = StripColumns * m_Channels;
@@ -278,7 +288,8 @@ PixelFile::Read(std::int64_t block, const Region & part, std::uint8_t * samples,
     }
     x += columns;
   }
-  return true;
+  // Another program may have emptied the file meanwhile, and what was read is zeros then.
+  return ReadEntry(block) == entry;
 }
 
 } // namespace gigapixel

@@ -50,7 +50,7 @@ public:
   /** Copies a part of a block that Check() or Write() has found or made right.
    * \param part within GetRegion(block)
    * \param pitch samples from row to row
-   * \return false when the disk fails */
+   * \return false when the disk fails or the block is not there any more */
   bool Read(std::int64_t block, const Region & part, std::uint8_t * samples, std::int64_t pitch) const;
 
 private:
