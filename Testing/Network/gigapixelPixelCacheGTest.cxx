@@ -188,7 +188,7 @@ TEST_P(Cache, DecodesAgainWhatIsDamaged)
   ExpectSamePixels(*Open().Keep(MakeImage(), "slide"), truth);
   const std::string  file = ListFiles().at(0);
   const std::int64_t bytes = PixelFile::GetBytes(Image, GetParam());
-  for (const std::int64_t place : { std::int64_t{ 5 }, std::int64_t{ 4096 }, bytes / 2, bytes / 3 })
+  for (const std::int64_t place : { std::int64_t{ 30 }, std::int64_t{ 4096 }, bytes / 2, bytes / 3 })
   {
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
     stream.seekg(place);
@@ -247,6 +247,74 @@ TEST_P(Cache, RemovesWhatWasUsedLongestAgo)
   EXPECT_NE(cache.Keep(image, "fourth"), image);
   EXPECT_FALSE(std::filesystem::exists(firstFile));
   ExpectSamePixels(*third, truth);
+}
+
+// Anything else that is named like its files counts nothing and stays.
+TEST_P(Cache, RemovesOnlyItsOwnFiles)
+{
+  const std::int64_t bytes = PixelFile::GetBytes(Image, GetParam());
+  PixelCache         cache = Open(bytes);
+  cache.Keep(MakeImage(), "first");
+  const std::string              first = ListFiles().at(0);
+  const std::string              start = folder.path + "/cache/";
+  const std::string              digits(32, 'a');
+  const std::vector<std::string> others{
+    start + "copy.pixels", start + "photo.pixels", start + digits + ".pixels", start + digits + "a.pixels"
+  };
+  std::filesystem::copy_file(first, others[0]);
+  std::filesystem::copy_file(first, others[3]);
+  std::ofstream(others[1]) << "a user's";
+  std::ofstream(others[2]) << "another user's";
+  const auto second = cache.Keep(MakeImage(), "second");
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_FALSE(std::filesystem::exists(first));
+  for (const std::string & other : others)
+  {
+    EXPECT_TRUE(std::filesystem::exists(other)) << other;
+  }
+}
+
+TEST_P(Cache, DecodesWhereItsFileCannotBeUsed)
+{
+  Open().Keep(MakeImage(), "slide");
+  const std::string file = ListFiles().at(0);
+  const std::string victim = folder.path + "/victim";
+  const auto        expectDecoded = [&](const char * what) {
+    const auto image = MakeImage();
+    EXPECT_EQ(Open().Keep(image, "slide"), image) << what;
+    ASSERT_EQ(warnings.size(), 1) << what;
+    EXPECT_NE(warnings[0].find(file), std::string::npos) << warnings[0];
+    warnings.clear();
+    std::filesystem::remove(file);
+  };
+  std::filesystem::remove(file);
+  std::ofstream(victim) << "a user's";
+  std::filesystem::create_symlink(victim, file);
+  expectDecoded("a link");
+  std::filesystem::create_hard_link(victim, file);
+  expectDecoded("another file");
+  EXPECT_EQ(ReadAll(victim), "a user's");
+  std::filesystem::create_directory(file);
+  expectDecoded("a folder");
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  expectDecoded("a pipe");
+  const int other = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  flock(other, LOCK_EX);
+  expectDecoded("a file that another program has locked");
+  close(other);
+  if (geteuid() != 0) // who may open everything
+  {
+    close(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0));
+    expectDecoded("a file without permissions, as another user's");
+  }
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit low{ 8192, before.rlim_max };
+  const auto   handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &low);
+  expectDecoded("a limit of file sizes");
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
 }
 
 TEST_P(Cache, DecodesWhatAnotherProgramHasEmptied)

@@ -22,8 +22,9 @@ namespace gigapixel
  * resident memory.
  *
  * When a new image would exceed the limit, the files that were used longest ago go, but none that is in use by any
- * process; an image that does not fit then is decoded each time. So it is when the disk is full. Files count with what
- * they will have when they are complete. */
+ * process; an image that does not fit then is decoded each time. So it is when the disk is full, or when a file cannot
+ * be used. Files count with what they will have when they are complete. Other files of the folder do not count, and
+ * stay as they are. */
 class GigapixelNetwork_EXPORT PixelCache
 {
 public:

@@ -7,9 +7,11 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
+#include <iomanip>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -25,6 +27,9 @@ namespace
 {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t      NameDigits = 32;
+constexpr std::string_view Extension = ".pixels";
 
 class KeptPixels : public PixelSource
 {
@@ -164,6 +169,15 @@ struct KeptFile
   timespec     used;
 };
 
+/** As MakeName() makes it. */
+bool
+IsName(const std::string & name)
+{
+  return name.size() == NameDigits + Extension.size() && name.find_first_not_of("0123456789abcdef") == NameDigits &&
+         name.compare(NameDigits, Extension.size(), Extension) == 0;
+}
+
+/** The cache's own, for they may be removed: users keep other files in the folder. */
 std::vector<KeptFile>
 ListFiles(const std::string & folder)
 {
@@ -173,7 +187,8 @@ ListFiles(const std::string & folder)
     struct stat status
     {
     };
-    if (entry.path().extension() == ".pixels" && stat(entry.path().c_str(), &status) == 0)
+    if (IsName(entry.path().filename().string()) && PixelFile::IsAt(entry.path().string()) &&
+        stat(entry.path().c_str(), &status) == 0)
     {
       files.push_back(
         { entry.path().string(), status.st_size, 512 * std::int64_t{ status.st_blocks }, status.st_mtim });
@@ -189,7 +204,7 @@ ListFiles(const std::string & folder)
 bool
 Remove(const std::string & path)
 {
-  const int  file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int  file = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   const bool removed = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && unlink(path.c_str()) == 0;
   close(file);
   return removed;
@@ -222,7 +237,7 @@ MakeName(const std::string & identity)
     second = (second ^ static_cast<unsigned char>(c)) * 0x9e3779b97f4a7c15ull;
   }
   std::ostringstream name;
-  name << std::hex << first << second << ".pixels";
+  name << std::hex << std::setfill('0') << std::setw(16) << first << std::setw(16) << second << Extension;
   return name.str();
 }
 
@@ -253,14 +268,21 @@ PixelCache::Keep(std::shared_ptr<PixelSource> image, const std::string & identit
   {
     return there;
   }
-  const FolderLock lock(m_Folder);
-  if (!MakeRoom(path, PixelFile::GetBytes(image->GetSize(), image->GetNumberOfChannels())))
+  try
   {
-    return image;
+    const FolderLock lock(m_Folder);
+    if (MakeRoom(path, PixelFile::GetBytes(image->GetSize(), image->GetNumberOfChannels())))
+    {
+      const auto pixels = std::make_shared<KeptPixels>(image, path, identity, m_Warning);
+      kept = pixels;
+      return pixels;
+    }
   }
-  const auto pixels = std::make_shared<KeptPixels>(std::move(image), path, identity, m_Warning);
-  kept = pixels;
-  return pixels;
+  catch (const std::runtime_error & error)
+  {
+    m_Warning(std::string(error.what()) + ": a slide is decoded each time");
+  }
+  return image;
 }
 
 bool

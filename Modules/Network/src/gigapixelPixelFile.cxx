@@ -21,6 +21,7 @@ namespace
 constexpr std::int64_t BlockSide = PixelFile::BlockSide;
 constexpr std::int64_t StripColumns = 128;
 constexpr std::int64_t Page = 4096;
+constexpr char         Magic[] = "ITKGigapixel pixels ";
 
 // An entry of the table. 0: the block is not there.
 constexpr std::uint64_t KindMask = 3;
@@ -61,13 +62,13 @@ MakeUniformEntry(std::uint32_t color, std::int64_t block)
   return (std::uint64_t{ color } << 32) | (check & ~KindMask) | Uniform;
 }
 
-/** Memory of the calling thread for a block. */
 bool
 IsUniform(std::uint64_t entry, std::int64_t block)
 {
   return entry == MakeUniformEntry(static_cast<std::uint32_t>(entry >> 32), block);
 }
 
+/** Memory of the calling thread for a block. */
 std::vector<std::uint8_t> &
 GetBuffer()
 {
@@ -108,6 +109,13 @@ WriteFully(int file, const void * bytes, std::int64_t count, std::int64_t offset
   }
 }
 
+bool
+HoldsPixels(int file)
+{
+  char found[sizeof(Magic) - 1];
+  return ReadFully(file, found, sizeof(found), 0) && std::memcmp(found, Magic, sizeof(found)) == 0;
+}
+
 std::int64_t
 CountBlocks(std::int64_t side)
 {
@@ -129,40 +137,63 @@ PixelFile::PixelFile(const std::string & path, const std::string & identity, Siz
   , m_Columns(CountBlocks(image.width))
   , m_Rows(CountBlocks(image.height))
 {
-  std::string head = "ITKGigapixel pixels 1\n" + std::to_string(image.width) + " x " + std::to_string(image.height) +
+  std::string head = std::string(Magic) + "1\n" + std::to_string(image.width) + " x " + std::to_string(image.height) +
                      " x " + std::to_string(channels) + '\n' + identity + '\n';
   head.resize(Page);
   std::string found(Page, '\0');
-  m_File = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  const bool locked = m_File >= 0 && flock(m_File, LOCK_SH) == 0;
-  try
-  {
-    if (!locked)
+  // Neither a link nor a pipe of that name is followed or waited for.
+  m_File = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+  const auto require = [](bool done) {
+    if (!done)
     {
       throw std::system_error(errno, std::generic_category());
     }
+  };
+  try
+  {
+    struct stat status
+    {
+    };
+    require(m_File >= 0 && fstat(m_File, &status) == 0);
+    if (!S_ISREG(status.st_mode) || (status.st_size > 0 && !HoldsPixels(m_File)))
+    {
+      throw std::runtime_error("it is not of the cache");
+    }
+    require(flock(m_File, LOCK_SH | LOCK_NB) == 0);
     ReadFully(m_File, found.data(), Page, 0);
     if (found != head)
     {
-      // New, or of another image or version: its table is empty.
-      if (ftruncate(m_File, 0) != 0 || ftruncate(m_File, GetBytes(image, channels)) != 0)
-      {
-        throw std::system_error(errno, std::generic_category());
-      }
+      // New, or of another image or version: its table is empty. The head is on the disk before the file grows, so that
+      // it is known again after a crash.
+      require(ftruncate(m_File, 0) == 0);
       WriteFully(m_File, head.data(), Page, 0);
+      fsync(m_File);
     }
+    require(ftruncate(m_File, GetBytes(image, channels)) == 0);
     futimens(m_File, nullptr); // used just now
   }
-  catch (const std::system_error & error)
+  catch (const std::runtime_error & error)
   {
     close(m_File);
-    throw std::runtime_error(path + " cannot be made: " + error.code().message());
+    throw std::runtime_error(path + " cannot be used (" + error.what() + ')');
   }
 }
 
 PixelFile::~PixelFile()
 {
   close(m_File);
+}
+
+bool
+PixelFile::IsAt(const std::string & path)
+{
+  const int   file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat status
+  {
+  };
+  const bool is = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && HoldsPixels(file);
+  close(file);
+  return is;
 }
 
 std::int64_t

@@ -22,11 +22,15 @@ public:
   static constexpr std::int64_t BlockSide = 512;
 
   /** Opens the file, or makes it. Others cannot remove it from the cache until it is closed.
-   * \throw std::runtime_error when it cannot be made or written */
+   * \throw std::runtime_error when it cannot be made or written, or when another file has its name: that stays as it is
+   */
   PixelFile(const std::string & path, const std::string & identity, Size image, unsigned channels);
   ~PixelFile();
   PixelFile(const PixelFile &) = delete;
   PixelFile & operator=(const PixelFile &) = delete;
+
+  /** Whether it is such a file, of any image and version; a link is none. */
+  static bool IsAt(const std::string & path);
 
   /** Of the complete file. */
   static std::int64_t GetBytes(Size image, unsigned channels);
