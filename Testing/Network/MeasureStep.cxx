@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// MeasureStep train|whole|predict|label WIDTH HEIGHT BUDGET_IN_MIB THREADS
+// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS
 // One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
 // beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
 #include "SyntheticSources.h"
@@ -81,16 +81,19 @@ struct Callers
   double       cpuSeconds{ 0 }; ///< to get the pixels
 };
 
-/** By rows of tiles, as a streaming filter asks. \return what was not the engine's */
+/** By rows of tiles, as a streaming filter asks.
+ * \param inPlace else from a source that has to be read
+ * \return what was not the engine's */
 Callers
-Predict(Size size, int threads, bool labels)
+Predict(Size size, int threads, bool labels, bool inPlace)
 {
   Model model;
   model.network = NetworkDescription::Load("remedios2023");
   model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
   Predictor                  predictor(model, threads);
   Repeated<ProceduralPixels> slide(size);
-  RowsInMemoryOf             pixels(slide);
+  RowsInMemoryOf             strips(slide);
+  PixelSource &              pixels = inPlace ? static_cast<PixelSource &>(strips) : slide;
   const std::int64_t         rows = std::min(model.tileSize, size.height);
   std::vector<float>         probabilities(labels ? 0 : size.width * rows);
   std::vector<std::uint8_t>  found(labels ? size.width * rows : 0);
@@ -99,11 +102,14 @@ Predict(Size size, int threads, bool labels)
   for (std::int64_t y = 0; y < size.height; y += rows)
   {
     const Region region{ 0, y, size.width, std::min(rows, size.height - y) };
-    const Region strip = predictor.GetInputRegion(region, size);
-    const double begin = GetCPUSeconds();
-    pixels.Fill(strip);
-    callers.cpuSeconds += GetCPUSeconds() - begin;
-    stripRows = std::max(stripRows, strip.height);
+    if (inPlace)
+    {
+      const Region strip = predictor.GetInputRegion(region, size);
+      const double begin = GetCPUSeconds();
+      strips.Fill(strip);
+      callers.cpuSeconds += GetCPUSeconds() - begin;
+      stripRows = std::max(stripRows, strip.height);
+    }
     if (labels)
     {
       predictor.PredictLabels(pixels, region, 0.5, found.data());
@@ -124,7 +130,7 @@ main(int argc, char ** argv)
 {
   if (argc != 6)
   {
-    std::cerr << "MeasureStep train|whole|predict|label WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
+    std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
     return 2;
   }
   ReturnFreedMemory();
@@ -132,20 +138,24 @@ main(int argc, char ** argv)
   const Size         size{ std::atoll(argv[2]), std::atoll(argv[3]) };
   const std::int64_t budget = std::atoll(argv[4]) << 20;
   const int          threads = std::atoi(argv[5]);
-  const bool         inference = what == "predict" || what == "label";
+  const bool         inPlace = what == "predict" || what == "label";
+  const bool         inference = inPlace || what == "label-copies";
   const MemoryPlan   plan = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
                                            size,
                                            inference ? Purpose::Inference : Purpose::Training,
                                            what == "whole" ? Strategy::Whole : Strategy::Streamed,
                                            budget,
-                                           threads);
+                                           threads,
+                                           0,
+                                           Precision::Float,
+                                           inPlace);
   const auto         begin = std::chrono::steady_clock::now();
   const double       beginCPU = GetCPUSeconds();
   int                runningThreads = 0;
   Callers            callers;
   if (inference)
   {
-    callers = Predict(size, plan.tilesInFlight, what == "label");
+    callers = Predict(size, plan.tilesInFlight, what != "predict", inPlace);
   }
   else
   {

@@ -120,10 +120,26 @@ TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 // Within 10 % of the peak.
 TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
 {
-  for (const char * arguments : { "train 8192 4096 0 1", "predict 8192 2048 0 1", "label 8192 2048 0 1" })
+  for (const char * arguments : { "train 8192 4096 0 1",
+                                  "predict 8192 2048 0 1",
+                                  "label 8192 2048 0 1",
+                                  "label 8190 2048 0 1",
+                                  "label-copies 8192 2048 0 1" })
   {
     const Measurement m = Measure(arguments);
     EXPECT_EQ(m.tilesInFlight, 1) << arguments;
+    EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
+    EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
+  }
+}
+
+// Of the tiles in flight only the last one of a row is copied: it reaches beyond the image.
+TEST(MemoryPlan, EstimateOfTilesInPlaceIsNear)
+{
+  for (const char * arguments : { "label 16380 2048 0 4", "label-copies 16384 2048 0 4" })
+  {
+    const Measurement m = Measure(arguments);
+    EXPECT_EQ(m.tilesInFlight, 4) << arguments;
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
     EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
   }

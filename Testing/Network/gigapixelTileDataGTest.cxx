@@ -83,21 +83,23 @@ TEST_P(TileDataInPlace, HasTheBitsOfCopies)
 {
   const auto [channels, fused, path] = GetParam();
   const NetworkDescription network = MakeNetwork(channels, fused);
-  const Size               size{ 1030, 768 };
-  const Region             all{ 0, 0, size.width, size.height };
-  ProceduralPixels         slide(size, 5, channels);
-  ProceduralLabels         labels(size, 5);
-  RowsInMemoryOf           pixels(slide);
-  pixels.Fill(all);
-  StreamedNetwork streamed(network, 256, 2, {}, path);
-  streamed.SetParameters(MakeInitialWeights(network, 3, { 0.6, 0.4 }));
-  std::vector<float> copied(size.width * size.height), inPlace(copied.size());
-  LossGradient       copiedSum, sum;
-  ASSERT_TRUE(streamed.Predict(slide, all, copied.data()) && streamed.Predict(pixels, all, inPlace.data()));
-  ASSERT_TRUE(streamed.ComputeGradient(slide, labels, copiedSum) && streamed.ComputeGradient(pixels, labels, sum));
-  EXPECT_EQ(inPlace, copied);
-  EXPECT_EQ(sum.loss, copiedSum.loss);
-  EXPECT_EQ(sum.gradient, copiedSum.gradient);
+  for (const Size size : { Size{ 1030, 768 }, Size{ 1024, 768 }, Size{ 32, 32 } }) // the last end with the memory
+  {
+    const Region     all{ 0, 0, size.width, size.height };
+    ProceduralPixels slide(size, 5, channels);
+    ProceduralLabels labels(size, 5);
+    RowsInMemoryOf   pixels(slide);
+    pixels.Fill(all);
+    StreamedNetwork streamed(network, 256, 2, {}, path);
+    streamed.SetParameters(MakeInitialWeights(network, 3, { 0.6, 0.4 }));
+    std::vector<float> copied(size.width * size.height), inPlace(copied.size());
+    LossGradient       copiedSum, sum;
+    ASSERT_TRUE(streamed.Predict(slide, all, copied.data()) && streamed.Predict(pixels, all, inPlace.data()));
+    ASSERT_TRUE(streamed.ComputeGradient(slide, labels, copiedSum) && streamed.ComputeGradient(pixels, labels, sum));
+    EXPECT_EQ(inPlace, copied);
+    EXPECT_EQ(sum.loss, copiedSum.loss);
+    EXPECT_EQ(sum.gradient, copiedSum.gradient);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels,

@@ -160,3 +160,31 @@ TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
   EXPECT_LE(computed, mixed + 18);
   EXPECT_LT(computed, grid.GetNumberOfTiles());
 }
+
+// Any pixel that differs counts, and nothing between the rows does.
+TEST(UniformTiles, OnePixelOfAnotherColorIsSeen)
+{
+  for (const std::int64_t channels : { 1, 3 })
+  {
+    for (const Size size : { Size{ 1, 1 }, Size{ 2, 5 }, Size{ 70, 64 }, Size{ 70, 65 }, Size{ 3, 200 } })
+    {
+      const std::int64_t        pitch = size.width * channels + 5;
+      std::vector<std::uint8_t> samples(size.height * pitch, 77);
+      for (std::int64_t y = 0; y < size.height; ++y)
+      {
+        std::fill_n(samples.begin() + y * pitch, size.width * channels, std::uint8_t{ 250 });
+      }
+      TileData data;
+      data.tile = { { 0, 0, size.width, size.height }, { 0, 0, size.width, size.height } };
+      data.rows = { samples.data(), pitch };
+      EXPECT_TRUE(UniformTiles<int>::IsUniform(data, static_cast<int>(channels)));
+      for (std::int64_t i = 0; size.width * size.height > 1 && i < size.width * size.height * channels; ++i)
+      {
+        std::uint8_t & sample = samples[i / (size.width * channels) * pitch + i % (size.width * channels)];
+        sample = 251;
+        ASSERT_FALSE(UniformTiles<int>::IsUniform(data, static_cast<int>(channels))) << i;
+        sample = 250;
+      }
+    }
+  }
+}

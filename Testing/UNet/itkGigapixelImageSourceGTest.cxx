@@ -4,6 +4,7 @@
 #include "itkGigapixelImageSource.h"
 
 #include "UNetTestImages.h"
+#include "gigapixelRegionSource.h"
 #include "itkCastImageFilter.h"
 #include "itkMetaImageIO.h"
 #include "itkShiftScaleImageFilter.h"
@@ -65,6 +66,21 @@ ExpectSameFromThreads(PixelSource &         source,
   EXPECT_EQ(wrong, 0);
 }
 
+/** A region's rows where the source has them, and as Read() gives them. */
+void
+ExpectRows(PixelSource & source, const Region & region)
+{
+  const RowsInMemory rows = source.FindRows(region);
+  ASSERT_NE(rows.first, nullptr);
+  const std::int64_t        width = region.width * source.GetNumberOfChannels();
+  std::vector<std::uint8_t> samples(width * region.height);
+  source.Read(region, samples.data());
+  for (std::int64_t y = 0; y < region.height; ++y)
+  {
+    EXPECT_EQ(std::memcmp(rows.first + y * rows.pitch, samples.data() + y * width, width), 0) << y;
+  }
+}
+
 template <typename TImage>
 const unsigned char *
 Samples(const TImage & image)
@@ -94,6 +110,23 @@ TEST(GigapixelImageSource, ReadsImagesInMemory)
   const auto five = itk::GigapixelImageSource(vectors.GetPointer()).pixels;
   EXPECT_EQ(five->GetNumberOfChannels(), 5u);
   ExpectSameFromThreads(*five, vectors->GetBufferPointer(), 20, 30);
+}
+
+TEST(GigapixelImageSource, RowsOfAnImageInMemoryAreWhereTheyLie)
+{
+  const auto color = NoiseImage<ColorImage>(50, 60);
+  const auto source = itk::GigapixelImageSource(color.GetPointer(), "color").pixels;
+  ExpectRows(*source, { 7, 9, 43, 51 });
+  ExpectRows(*MakeRegionSource(source, { 10, 20, 30, 40 }), { 5, 6, 25, 34 });
+
+  // Of a pipeline nothing stays where it is.
+  const auto cast = itk::CastImageFilter<GrayImage, GrayImage>::New();
+  cast->SetInput(NoiseImage(50, 60));
+  EXPECT_EQ(itk::GigapixelImageSource(cast->GetOutput()).pixels->FindRows({ 0, 0, 1, 1 }).first, nullptr);
+
+  itk::GigapixelBufferSource buffered(Samples(*color), { 100, 200, 50, 60 }, { 1000, 1000 }, 3);
+  EXPECT_EQ(buffered.FindRows({ 107, 209, 10, 10 }).first, Samples(*color) + 3 * (9 * 50 + 7));
+  EXPECT_THROW(buffered.FindRows({ 107, 209, 44, 10 }), std::out_of_range);
 }
 
 TEST(GigapixelImageSource, GridIsWhereTheFirstPixelLies)

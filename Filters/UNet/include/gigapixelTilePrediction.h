@@ -41,11 +41,13 @@ class GigapixelUNet_EXPORT TilePrediction
 public:
   /** Rows of tiles are dealt to the ranks, if there are several: each one computes its own (see GetOwnRows()), and rank
    * 0, which asks for all of the image from top to bottom, gets those of the others.
+   * \param image,imageChannels of what Predict() gets
    * \param threads 0: as many as the machine has cores
    * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit */
   TilePrediction(const Model &            model,
                  const PredictionFormat & format,
                  Size                     image,
+                 unsigned                 imageChannels,
                  int                      threads,
                  std::int64_t             memory,
                  Device                   device = {},

@@ -135,6 +135,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
     m_Prediction = std::make_unique<gigapixel::TilePrediction>(*m_Model,
                                                                this->GetFormat(),
                                                                grid.size,
+                                                               input->GetNumberOfComponentsPerPixel(),
                                                                static_cast<int>(threads),
                                                                static_cast<std::int64_t>(m_MemoryLimit),
                                                                this->FindDevice(),

@@ -25,15 +25,15 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const Model & model, Size image, int threads, std::int64_t memory, Strategy strategy)
+ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::int64_t memory, Strategy strategy)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
   {
     return wanted;
   }
-  const MemoryPlan plan =
-    MemoryPlan::Make(model.network, image, Purpose::Inference, strategy, memory, wanted, model.tileSize);
+  const MemoryPlan plan = MemoryPlan::Make(
+    model.network, image, Purpose::Inference, strategy, memory, wanted, model.tileSize, Precision::Float, inPlace);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -58,6 +58,7 @@ struct TilePrediction::Implementation
   Implementation(const Model &            model,
                  const PredictionFormat & f,
                  Size                     image,
+                 unsigned                 imageChannels,
                  int                      numberOfThreads,
                  std::int64_t             memory,
                  Device                   device,
@@ -65,8 +66,12 @@ struct TilePrediction::Implementation
     : format(f)
     , size(image)
     , tileSize(model.tileSize)
-    , threads(
-        ThreadsWithin(model, image, numberOfThreads, memory, device.shared ? Strategy::Unified : Strategy::Streamed))
+    , threads(ThreadsWithin(model,
+                            image,
+                            static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
+                            numberOfThreads,
+                            memory,
+                            device.shared ? Strategy::Unified : Strategy::Streamed))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
     , predictor(model, threads, device)
     , channels(predictor.GetNumberOfOutputChannels())
@@ -288,11 +293,13 @@ TilePrediction::Implementation::CopyTo(const Region & region, std::uint8_t * out
 TilePrediction::TilePrediction(const Model &            model,
                                const PredictionFormat & format,
                                Size                     image,
+                               unsigned                 imageChannels,
                                int                      threads,
                                std::int64_t             memory,
                                Device                   device,
                                std::shared_ptr<Ranks>   ranks)
-  : m_Implementation(std::make_unique<Implementation>(model, format, image, threads, memory, device, std::move(ranks)))
+  : m_Implementation(
+      std::make_unique<Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks)))
 {}
 
 TilePrediction::~TilePrediction() = default;

@@ -56,6 +56,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048, or smaller where the budget forces it
    * \param precision how a GPU stores maps; the CPU takes the same for all of them
+   * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles which
+   * reach beyond the image copy theirs
    * \throw std::runtime_error when even one tile does not fit, with the least budget that would do. */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
@@ -64,7 +66,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
                          std::int64_t               budget,
                          int                        threads,
                          std::int64_t               tileSize = 0,
-                         Precision                  precision = Precision::Float);
+                         Precision                  precision = Precision::Float,
+                         bool                       inPlace = false);
 };
 
 } // namespace gigapixel

@@ -101,15 +101,14 @@ GetOperationsPerPixel(const NetworkDescription & network, Purpose purpose)
   return purpose == Purpose::Training ? 3 * all - first : all;
 }
 
-/** \param copied pixels that are read where they lie need none */
+/** Without a copy of the pixels. */
 double
-GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose, bool copied)
+GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose)
 {
   const MapBytes maps = GetMapBytes(network, true);
-  // Pixels and classes; all maps, and where the widest layer is, its gradients and those of the skip; without a
-  // backward pass, the maps around the widest layer and of the skip.
-  const double samples = (copied ? network.channels : 0.0) + (purpose == Purpose::Training ? 1.0 : 0.0);
-  return samples + (purpose == Purpose::Training ? maps.sum + 2 * maps.greatest : 2 * maps.greatest);
+  // Classes; all maps, and where the widest layer is, its gradients and those of the skip; without a backward pass, the
+  // maps around the widest layer and of the skip.
+  return purpose == Purpose::Training ? 1 + maps.sum + 2 * maps.greatest : 2 * maps.greatest;
 }
 
 double
@@ -172,11 +171,12 @@ constexpr const char * StrategyNames[] = { "automatic", "whole", "streamed", "un
 class Planner
 {
 public:
-  Planner(const NetworkDescription & network, Size image, Purpose purpose, Precision precision)
+  Planner(const NetworkDescription & network, Size image, Purpose purpose, Precision precision, bool inPlace)
     : m_Network(network)
     , m_Image(image)
     , m_Purpose(purpose)
     , m_Precision(precision)
+    , m_InPlace(inPlace)
     , m_Base(GetResidentBytes() + StartBytes)
   {}
 
@@ -187,8 +187,12 @@ public:
     const TileGrid     grid(m_Network, m_Image, tileSize);
     const std::int64_t image = strategy == Strategy::Unified ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t fitting = std::max<std::int64_t>(1, (budget - m_Base - image) / tile);
-    MemoryPlan         plan;
+    const std::int64_t copy = static_cast<std::int64_t>(m_Network.channels * GetTilePixels(grid, tileSize));
+    const std::int64_t copies = GetMostCopies(grid, threads);
+    const std::int64_t left = budget - m_Base - image;
+    const std::int64_t fitting =
+      std::max<std::int64_t>(1, copies > 1 ? left / (tile + copy) : (left - copies * copy) / tile);
+    MemoryPlan plan;
     plan.strategy = strategy;
     plan.tileSize = tileSize;
     plan.numberOfTiles = grid.GetNumberOfTiles();
@@ -196,7 +200,8 @@ public:
     const std::int64_t together =
       m_Purpose == Purpose::Training ? plan.numberOfTiles : (m_Image.width + tileSize - 1) / tileSize;
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, together, fitting }));
-    plan.peakBytes = m_Base + image + plan.tilesInFlight * tile;
+    plan.peakBytes =
+      m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
     plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() / OperationsPerSecond;
     return plan;
@@ -251,12 +256,8 @@ private:
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    // A filter's pixels are in memory; they are copied where tiles reach beyond the image.
-    const Size canvas = grid.GetCanvas();
-    const bool copied =
-      m_Purpose == Purpose::Training || canvas.width > m_Image.width || canvas.height > m_Image.height;
     const auto window =
-      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose, copied) * GetTilePixels(grid, tileSize));
+      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;
@@ -264,6 +265,16 @@ private:
     const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
     return WorkerBytes + window + gradients +
            BandRows * std::min(tileSize, grid.GetCanvas().width) * m_Network.channels;
+  }
+
+  /** Of the tiles in flight, how many may hold a copy of their pixels: all, or those that reach beyond the image, of
+   * which a row of tiles has one and the last row nothing else. */
+  std::int64_t
+  GetMostCopies(const TileGrid & grid, std::int64_t tiles) const
+  {
+    const Size canvas = grid.GetCanvas();
+    const bool all = !m_InPlace || m_Purpose == Purpose::Training || canvas.height > m_Image.height;
+    return all ? tiles : canvas.width > m_Image.width ? 1 : 0;
   }
 
   /** Pixels and classes of the image; in inference the pixels of a row of tiles (TilePrediction). */
@@ -290,6 +301,7 @@ private:
   const Size                 m_Image;
   const Purpose              m_Purpose;
   const Precision            m_Precision;
+  const bool                 m_InPlace;
   const std::int64_t         m_Base;
 };
 
@@ -339,9 +351,10 @@ MemoryPlan::Make(const NetworkDescription & network,
                  std::int64_t               budget,
                  int                        threads,
                  std::int64_t               tileSize,
-                 Precision                  precision)
+                 Precision                  precision,
+                 bool                       inPlace)
 {
-  const Planner      planner(network, image, purpose, precision);
+  const Planner      planner(network, image, purpose, precision, inPlace);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   if (strategy == Strategy::Whole || (strategy == Strategy::Automatic && precision == Precision::Float))
   {

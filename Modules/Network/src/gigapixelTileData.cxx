@@ -69,6 +69,7 @@ FindPixels(PixelSource & source, const Tile & tile, TileData & data)
   {
     return ReadPixels(source, tile, data);
   }
+  data.pixels = std::vector<std::uint8_t>(); // of an earlier tile
   data.tile = tile;
   data.inMemory = {};
 }
@@ -96,6 +97,7 @@ PointTo(const PixelSource & pixels, const Tile & tile, TileData & data)
   const Size   size = pixels.GetSize();
   const Region real = Intersect(tile.window, { 0, 0, size.width, size.height });
   data.tile = tile;
+  data.rows = {};
   data.inMemory = { AdvanceTo(tile.window, all), {}, { real.width, real.height } };
   return true;
 }

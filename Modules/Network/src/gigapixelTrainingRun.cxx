@@ -5,7 +5,9 @@
 #include "gigapixelRandom.h"
 #include "gigapixelWholeNetwork.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 

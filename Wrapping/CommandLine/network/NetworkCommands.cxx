@@ -188,7 +188,8 @@ MakePlan(const NetworkDescription & network,
                                        GetEngineBudget(values, network, image, purpose, strategy, tileSize),
                                        threads,
                                        tileSize,
-                                       FindPrecision(values.GetText("precision")));
+                                       FindPrecision(values.GetText("precision")),
+                                       true); // slides are decoded to the network's channels
     plan.peakBytes += slide;
     return plan;
   }
