@@ -170,6 +170,20 @@ TEST(MaskLabelSource, PixelsOutsideTheMaskAreIgnored)
   EXPECT_EQ(std::count(classes.begin(), classes.end(), LabelSource::Ignored), 100 * 100 - 96 * 96);
 }
 
+TEST(MaskLabelSource, TheIgnoredLabelTakesNoPart)
+{
+  const auto         mask = RandomMask(8, 1, 1, 0, 0);
+  const std::uint8_t values[] = { 0, 1, 2, 3, 7, 255, 0, 1 };
+  std::copy_n(values, 8, mask->GetBufferPointer());
+  MaskLabelSource four(Source(mask), PixelGrid(8, 1), "slide", 4, {}, 7);
+  EXPECT_EQ(ReadAll(four), (std::vector<std::uint8_t>{ 0, 1, 2, 3, 255, 255, 0, 1 }));
+  MaskLabelSource unknown(Source(mask), PixelGrid(8, 1), "slide", 4);
+  EXPECT_THROW(ReadAll(unknown), std::runtime_error);
+  std::fill_n(mask->GetBufferPointer() + 2, 3, 128);
+  MaskLabelSource two(Source(mask), PixelGrid(8, 1), "slide", 2, {}, 128);
+  EXPECT_EQ(ReadAll(two), (std::vector<std::uint8_t>{ 0, 1, 255, 255, 255, 1, 0, 1 }));
+}
+
 TEST(MaskLabelSource, SpacingsNearlyIntegerAreIntegers)
 {
   // A resolution tag keeps six digits or so; over a wide slide that must not move the mask.

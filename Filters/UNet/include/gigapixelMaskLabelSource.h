@@ -21,7 +21,8 @@ namespace gigapixel
  *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes.
  *
  * Values: for two classes 0 is background, 1 and 255 are the object; for more, a value is the class and 255 is Ignored.
- * Every other value is an error of Read() (std::runtime_error), since it means that the mask is not one.
+ * The ignored label is Ignored. Every other value is an error of Read() (std::runtime_error), since it means that the
+ * mask is not one.
  *
  * One table of mask indices per axis is all that is kept: 4 bytes per row and column. */
 class GigapixelUNet_EXPORT MaskLabelSource : public LabelSource
@@ -31,13 +32,15 @@ public:
    * \param pixels grid of the image that the labels are for
    * \param pixelsName of that image, for messages
    * \param scanned what was not scanned of that image is Ignored; empty: all of it counts
+   * \param ignoredLabel value that is no class and takes no part; 255: none but what is said above
    * \throw std::runtime_error when the rectangles that image and mask cover differ by more than a pixel of the coarser
    * grid and by more than 1 % of the image's side, or their directions differ. */
   MaskLabelSource(PhysicalImage       mask,
                   const Grid &        pixels,
                   const std::string & pixelsName,
                   int                 classes,
-                  ScannedFunction     scanned = {});
+                  ScannedFunction     scanned = {},
+                  int                 ignoredLabel = Ignored);
 
   Size GetSize() const override;
 
@@ -49,6 +52,7 @@ private:
   PhysicalImage             m_Mask;
   Size                      m_Size;
   int                       m_Classes;
+  int                       m_IgnoredLabel;
   ScannedFunction           m_Scanned;
   std::vector<std::int32_t> m_Columns; ///< mask column of each column of pixels; -1: outside the mask
   std::vector<std::int32_t> m_Rows;

@@ -225,7 +225,7 @@ MaskRange(const std::vector<std::int32_t> & table, std::int64_t begin, std::int6
 
 /** Turns mask values into classes. */
 void
-ToClasses(std::vector<std::uint8_t> & values, int classes, const std::string & name)
+ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, const std::string & name)
 {
   std::array<bool, 256>         valid{};
   std::array<std::uint8_t, 256> table{};
@@ -236,6 +236,12 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, const std::string & n
   }
   valid[255] = true;
   table[255] = classes == 2 ? 1 : LabelSource::Ignored;
+  const bool ignoresAnother = ignored != LabelSource::Ignored;
+  if (ignoresAnother)
+  {
+    valid[static_cast<std::size_t>(ignored)] = true;
+    table[static_cast<std::size_t>(ignored)] = LabelSource::Ignored;
+  }
   for (std::uint8_t & value : values)
   {
     if (!valid[value])
@@ -244,7 +250,8 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, const std::string & n
         "the mask " + name + " has the value " + std::to_string(value) + "; for " + std::to_string(classes) +
         " classes it may have " +
         (classes == 2 ? "0 and 1, or 0 and 255" : "0 to " + std::to_string(classes - 1) + ", and 255 for unknown") +
-        ": convert it");
+        (ignoresAnother ? ", and " + std::to_string(ignored) + ", the ignored label" : "") +
+        ": convert it, or name the value that is to be ignored");
     }
     value = table[value];
   }
@@ -256,10 +263,12 @@ MaskLabelSource::MaskLabelSource(PhysicalImage       mask,
                                  const Grid &        pixels,
                                  const std::string & pixelsName,
                                  int                 classes,
-                                 ScannedFunction     scanned)
+                                 ScannedFunction     scanned,
+                                 int                 ignoredLabel)
   : m_Mask(std::move(mask))
   , m_Size(pixels.size)
   , m_Classes(classes)
+  , m_IgnoredLabel(ignoredLabel)
   , m_Scanned(std::move(scanned))
 {
   const unsigned channels = m_Mask.pixels->GetNumberOfChannels();
@@ -322,7 +331,7 @@ MaskLabelSource::ReadBand(const Region & region, std::uint8_t * classes)
   const Region              needed{ columns[0], rows[0], columns[1] - columns[0], rows[1] - rows[0] };
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(needed.width * needed.height));
   m_Mask.pixels->Read(needed, mask.data());
-  ToClasses(mask, m_Classes, m_Mask.name);
+  ToClasses(mask, m_Classes, m_IgnoredLabel, m_Mask.name);
 
   const auto width = static_cast<std::size_t>(region.width);
   for (std::int64_t y = 0; y < region.height; ++y)

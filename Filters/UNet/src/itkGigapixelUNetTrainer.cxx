@@ -96,7 +96,8 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
                                                                pixels.name,
                                                                network.GetNumberOfClasses(),
                                                                network.ignoreUnscanned ? pixels.scanned
-                                                                                       : gigapixel::ScannedFunction());
+                                                                                       : gigapixel::ScannedFunction(),
+                                                               network.ignoredLabel);
   if (region.width > 0)
   {
     try

@@ -99,7 +99,13 @@ Train()
              "What is minimized: what the network's file says, cross-entropy (binary or softmax), or Dice of the whole "
              "slide, which takes two passes over it."),
       classWeights,
-      Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part, nor do those with 255."),
+      Integer("ignored-label",
+              "",
+              0,
+              255,
+              "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
+              "are more than two "
+              "classes (of two it is the object)."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
       Number("learning-rate-decay",
