@@ -120,6 +120,9 @@ TEST(Model, RefusesDamagedFiles)
   }
   Write(path, std::string("\x89PNG\r\n\x1a\n") + std::string(100, 'x'));
   EXPECT_NE(GetRefusal(path).find("no safetensors"), std::string::npos);
+  std::filesystem::resize_file(path, std::uintmax_t{ 1 } << 40); // a slide by mistake: it is not read to its end
+  EXPECT_NE(GetRefusal(path).find("no safetensors"), std::string::npos);
+  EXPECT_THROW(MakeModel(131072).Save(path), std::invalid_argument);
   const auto change = [&](const std::string & from, const std::string & to) {
     std::string changed = content;
     changed.replace(changed.find(from), from.size(), to);

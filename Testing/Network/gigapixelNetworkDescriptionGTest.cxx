@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 using namespace gigapixel;
@@ -89,7 +90,11 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect(loss, "\"class weights\": 2", "must be a list of numbers");
   expect(loss, "\"ignored label\": 1", "2 to 255");
   expect("\"name\": \"L2\"", "\"name\": \"L1\"", "two layers are named \"L1\"");
+  expect("\"name\": \"L2\"", "\"name\": \"training\"", "use another one");
   expect("{", "[", "no JSON");
+  const std::string nested = std::string(100000, '[') + std::string(100000, ']');
+  expect("\"kernel\": 16", "\"kernel\": " + nested, "nested deeper");
+  expect("\"name\": \"remedios2023\"", "\"name\": " + nested, "nested deeper");
   EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
 }
 
@@ -126,6 +131,8 @@ TEST(NetworkDescription, NamesTheFile)
   }
   std::ofstream(file) << Change("remedios2023", "mine");
   EXPECT_EQ(NetworkDescription::Load(file).name, "mine");
+  std::filesystem::resize_file(file, std::uintmax_t{ 1 } << 32); // a slide by mistake; no memory is taken for it
+  EXPECT_THROW(NetworkDescription::Load(file), std::invalid_argument);
 }
 
 // Closed form: a chain of n convolutions of kernel 3 sees n pixels to each side.

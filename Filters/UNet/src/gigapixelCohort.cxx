@@ -285,6 +285,11 @@ ReadText(const std::string & fileName)
   {
     throw std::runtime_error(fileName + ": it is not a file; a table (CSV) is wanted here");
   }
+  constexpr std::uintmax_t maximumBytes = 64 << 20; // half a million slides; a slide is not read to its end
+  if (fs::file_size(fileName, error) > maximumBytes && !error)
+  {
+    throw std::runtime_error(fileName + ": it is larger than a cohort can be; a table (CSV) is wanted here");
+  }
   std::ifstream stream(fileName, std::ios::binary);
   std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
   if (!stream)

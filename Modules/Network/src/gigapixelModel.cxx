@@ -87,6 +87,9 @@ CheckParameter(const Model & model, const std::string & name, const std::vector<
   }
 }
 
+/** As much as a command may ask for. */
+constexpr std::int64_t MaximumTileSize = 65536;
+
 } // namespace
 
 void
@@ -102,6 +105,11 @@ CheckParameters(const Model & model)
     throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
   }
   const int stride = model.network.GetStride();
+  if (model.tileSize > MaximumTileSize)
+  {
+    throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) + " is above " +
+                                std::to_string(MaximumTileSize));
+  }
   if (model.tileSize < stride || model.tileSize % stride != 0)
   {
     throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) +

@@ -152,6 +152,10 @@ CheckShape(const Layer & layer, const std::string & where)
   {
     Refuse(where + ": a layer's name must not be empty nor hold a dot, slash, quote or space");
   }
+  if (layer.name == "training")
+  {
+    Refuse(where + ": model files keep what a training needs under this name; use another one");
+  }
   if (layer.inputChannels < 1 || layer.outputChannels < 1 || layer.kernel < 1 || layer.stride < 1 ||
       layer.inputChannels > 4096 || layer.outputChannels > 4096 || layer.kernel > 256 || layer.stride > 256)
   {
@@ -340,7 +344,10 @@ NetworkDescription::FromJSON(const std::string & text)
   Json               json;
   try
   {
-    json = Json::parse(text);
+    // Values that are refused are shown: to print deeply nested ones takes a stack frame for each level.
+    json = Json::parse(text, [](int depth, Json::parse_event_t, const Json &) {
+      return depth <= 16 ? true : throw std::invalid_argument("it is nested deeper than a network's description is");
+    });
   }
   catch (const Json::exception & error)
   {
@@ -388,6 +395,7 @@ NetworkDescription::SetLoss(const std::string & lossName)
 NetworkDescription
 NetworkDescription::Load(const std::string & nameOrFile)
 {
+  constexpr std::uintmax_t MaximumBytes = 16 << 20; // another file than a description is not read to its end
   for (const Preset & preset : GetEmbeddedPresets())
   {
     if (preset.name == nameOrFile)
@@ -399,6 +407,10 @@ NetworkDescription::Load(const std::string & nameOrFile)
   std::error_code   ignored;
   if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
   {
+    if (std::filesystem::file_size(nameOrFile, ignored) > MaximumBytes)
+    {
+      Refuse("network file \"" + nameOrFile + "\" has more bytes than a network's description can have");
+    }
     content << std::ifstream(nameOrFile).rdbuf();
   }
   if (content.str().empty())

@@ -68,6 +68,22 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
   return tensor;
 }
 
+/** \param head the first bytes of a file of `size` bytes \return length of its header */
+std::uint64_t
+CheckHead(const std::string & head, std::uint64_t size, const std::string & path)
+{
+  std::uint64_t length = 0;
+  for (int i = 7; i >= 0 && size >= 8; --i)
+  {
+    length = length << 8 | static_cast<unsigned char>(head[i]);
+  }
+  if (size < 10 || length > size - 8 || head[8] != '{')
+  {
+    Refuse(path, "is no safetensors file, or a truncated one");
+  }
+  return length;
+}
+
 } // namespace
 
 std::string
@@ -91,23 +107,24 @@ ReadFile(const std::string & path)
 SafeTensors
 SafeTensors::Load(const std::string & path)
 {
+  // Before all of it is read: a slide that is given for a model has gigabytes.
+  std::error_code error;
+  const auto      size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
+  if (size > 0)
+  {
+    std::string head(9, '\0');
+    std::ifstream(path, std::ios::binary).read(&head[0], static_cast<std::streamsize>(head.size()));
+    CheckHead(head, size, path);
+  }
   return Parse(ReadFile(path), path);
 }
 
 SafeTensors
 SafeTensors::Parse(const std::string & content, const std::string & path)
 {
-  std::uint64_t length = 0;
-  for (int i = 7; i >= 0 && content.size() >= 8; --i)
-  {
-    length = length << 8 | static_cast<unsigned char>(content[i]);
-  }
-  if (content.size() < 10 || length > content.size() - 8 || content[8] != '{')
-  {
-    Refuse(path, "is no safetensors file, or a truncated one");
-  }
-  SafeTensors       file;
-  const std::string data = content.substr(8 + length);
+  const std::uint64_t length = CheckHead(content, content.size(), path);
+  SafeTensors         file;
+  const std::string   data = content.substr(8 + length);
   try
   {
     const nlohmann::json header = nlohmann::json::parse(content.substr(8, length));
