@@ -100,6 +100,15 @@ TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, least - 4 * MiB, 2), std::runtime_error);
 }
 
+TEST(MemoryPlan, TimeCountsTheHalos)
+{
+  const Size   image{ 16000, 64000 };
+  const double large = Make(image, Strategy::Streamed, 0, 1, 2048).coreSeconds;
+  const double small = Make(image, Strategy::Streamed, 0, 1, 128).coreSeconds;
+  // A window of 128 + 2 * 64 for a tile of 128, of 2048 + 2 * 64 for one of 2048, less what the image's edges cut off.
+  EXPECT_NEAR(small / large, 4 / (2176.0 * 2176 / 2048 / 2048), 0.04);
+}
+
 TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
 {
   EXPECT_EQ(Make({ 1000, 1000 }, Strategy::Automatic, 1024 * MiB, 1).strategy, Strategy::Whole);

@@ -5,6 +5,8 @@
 #include "gigapixelDevice.h"
 #include "gigapixelNetworkDescription.h"
 
+#include <stdexcept>
+
 namespace gigapixel
 {
 
@@ -38,6 +40,17 @@ enum class Purpose
  * them. Does nothing where the C library is not glibc. */
 GigapixelNetwork_EXPORT void ReturnFreedMemory();
 
+/** A budget in which not even one tile fits. */
+struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
+{
+  MemoryLimitError(const std::string & message, std::int64_t leastBytes)
+    : std::runtime_error(message)
+    , least(leastBytes)
+  {}
+
+  std::int64_t least; ///< bytes that would do
+};
+
 /** \class MemoryPlan
  * \brief What a strategy will take, before it starts. Bytes are resident memory of the whole process: what it
  * holds when the plan is made, and what the strategy adds. */
@@ -56,9 +69,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048, or smaller where the budget forces it
    * \param precision how a GPU stores maps; the CPU takes the same for all of them
-   * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles which
-   * reach beyond the image copy theirs
-   * \throw std::runtime_error when even one tile does not fit, with the least budget that would do. */
+   * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles
+   * which reach beyond the image copy theirs \throw MemoryLimitError when even one tile does not fit */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
                          Purpose                    purpose,

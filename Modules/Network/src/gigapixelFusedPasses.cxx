@@ -93,19 +93,27 @@ public:
     {
       return GetLogitMap(maps, data).TakeScore(terms, sum);
     }
+    // In bands of whole rows of the map: the labels of a tile would take as much memory as its pixels.
+    const kernels::CoreRegion core = GetCore(data);
+    const std::int64_t        bandRows = 32 * m_Network.layers.back().stride;
     LossSum                   loss; // its pixels are counted below
-    std::vector<std::uint8_t> labels(data.classes.size());
-    kernels::ScorePixels(
-      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetTruth(data), terms, labels.data(), loss);
-    loss.pixels = 0;
-    sum.LossSum::Add(loss);
-    for (std::size_t i = 0; i < labels.size(); ++i)
+    std::vector<std::uint8_t> labels(std::min(bandRows, core.height) * core.width);
+    for (std::int64_t y = 0; y < core.height; y += bandRows)
     {
-      if (TakesPart(data.classes[i], m_Network.GetNumberOfOutputChannels()))
+      const kernels::CoreRegion  band{ core.x, core.y + y, core.width, std::min(bandRows, core.height - y) };
+      const std::uint8_t * const classes = data.classes.data() + y * core.width;
+      kernels::ScorePixels(
+        ToConst(maps.outputs[m_End - 1]), GetLogits(), band, { classes, core.width }, terms, labels.data(), loss);
+      for (std::int64_t i = 0; i < band.width * band.height; ++i)
       {
-        sum.Count(data.classes[i], labels[i]);
+        if (TakesPart(classes[i], m_Network.GetNumberOfOutputChannels()))
+        {
+          sum.Count(classes[i], labels[i]);
+        }
       }
     }
+    loss.pixels = 0;
+    sum.LossSum::Add(loss);
   }
 
   void

@@ -29,9 +29,10 @@ constexpr std::int64_t StartBytes = 2 * MiB;   ///< the process' first allocatio
 constexpr std::int64_t WorkerBytes = MiB / 4;  ///< stack and strips of the kernels of one worker
 constexpr std::int64_t GraphBytes = 140 * MiB; ///< LibTorch 1.13: its libraries and what it holds beside the maps
 constexpr std::int64_t BandRows = 256;         ///< that a picture is turned by at a time
+constexpr std::int64_t WeightBytes = 80;       ///< of training, for each weight: Adam's moments, models, their files
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
-constexpr double OperationsPerSecond = 42e9;
+constexpr double OperationsPerSecond = 47e9;       // those of the halos counted
 constexpr double OperationsPerSecondWhole = 2.5e9; ///< LibTorch's, mostly in the layers at full resolution
 
 constexpr std::int64_t DefaultTileSize = 2048;
@@ -177,7 +178,8 @@ public:
     , m_Purpose(purpose)
     , m_Precision(precision)
     , m_InPlace(inPlace)
-    , m_Base(GetResidentBytes() + StartBytes)
+    , m_Base(GetResidentBytes() + StartBytes +
+             (purpose == Purpose::Training ? WeightBytes * network.GetNumberOfParameters() : 0))
   {}
 
   /** \param strategy Streamed or Unified */
@@ -203,7 +205,7 @@ public:
     plan.peakBytes =
       m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
     plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
-    plan.coreSeconds = GetOperations() / OperationsPerSecond;
+    plan.coreSeconds = GetOperations() * GetComputedPart(tileSize) / OperationsPerSecond;
     return plan;
   }
 
@@ -226,6 +228,17 @@ private:
   {
     return GetOperationsPerPixel(m_Network, m_Purpose) * static_cast<double>(m_Image.width) *
            static_cast<double>(m_Image.height);
+  }
+
+  /** Pixels that tiles compute, halos included, over those of the image. */
+  double
+  GetComputedPart(std::int64_t tileSize) const
+  {
+    const auto along = [this, tileSize](std::int64_t side) {
+      const std::int64_t seams = (side - 1) / tileSize;
+      return 1 + 2.0 * static_cast<double>(seams * m_Network.GetHalo()) / static_cast<double>(side);
+    };
+    return along(m_Image.width) * along(m_Image.height);
   }
 
   /** Side of the greatest window: the second tile has a halo before and behind it, if there is a third one. */
@@ -308,11 +321,12 @@ private:
 [[noreturn]] void
 Refuse(const MemoryPlan & least, std::int64_t budget)
 {
-  throw std::runtime_error("the memory limit of " + InMegabytes(budget) + " is too small: at least " +
+  throw MemoryLimitError("the memory limit of " + InMegabytes(budget) + " is too small: at least " +
                            InMegabytes(least.peakBytes) + " are needed" +
                            (least.strategy == Strategy::Whole     ? " for the whole image in one piece"
                             : least.strategy == Strategy::Unified ? " for the whole image in memory"
-                                                                  : ""));
+                                                                  : ""),
+                         least.peakBytes);
 }
 
 } // namespace

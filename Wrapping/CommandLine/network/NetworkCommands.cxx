@@ -193,10 +193,14 @@ MakePlan(const NetworkDescription & network,
     plan.peakBytes += slide;
     return plan;
   }
-  catch (const std::runtime_error & refusal)
+  catch (const MemoryLimitError & refusal)
   {
-    throw std::runtime_error(std::string(refusal.what()) + " for the network, beside " +
-                             FormatBytes(static_cast<double>(slide)) + " for the slide on its way");
+    const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
+    const std::int64_t budget = GetBudget(values);
+    throw std::runtime_error((budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
+                                         : "this machine has too little memory: at least ") +
+                             format(refusal.least + slide) + " are needed, " + format(refusal.least) +
+                             " for the network and " + format(slide) + " for the slide on its way");
   }
 }
 

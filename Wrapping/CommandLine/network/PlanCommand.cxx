@@ -32,8 +32,9 @@ DescribePlan(const NetworkDescription & network,
   const std::int64_t budget = GetBudget(values);
   try
   {
+    const int          threads = std::max(1, session.GetThreads());
     const std::int64_t tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
-    const MemoryPlan   plan = MakePlan(network, image, purpose, strategy, values, session.GetThreads(), tileSize);
+    const MemoryPlan   plan = MakePlan(network, image, purpose, strategy, values, threads, tileSize);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
     row["tileSize"] = plan.tileSize;
     row["tiles"] = plan.numberOfTiles;
@@ -42,7 +43,7 @@ DescribePlan(const NetworkDescription & network,
     row["deviceBytes"] = plan.deviceBytes;
     const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
     row["seconds"] =
-      (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::max(1, session.GetThreads());
+      (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::clamp(plan.tilesInFlight, 1, threads);
   }
   catch (const std::runtime_error & refusal)
   {
