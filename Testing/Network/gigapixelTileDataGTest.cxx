@@ -106,4 +106,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels,
                          TileDataInPlace,
                          testing::Combine(testing::Values(1, 3),
                                           testing::Bool(),
-                                          testing::Values(Path::Fused, Path::Stock)));
+                                          testing::Values(Path::Fused, Path::Stock)),
+                         [](const auto & info) {
+                           const auto [channels, fused, path] = info.param;
+                           return (channels == 1 ? std::string("Gray") : std::string("RGB")) +
+                                  (fused ? "" : "BehindAnotherLayer") + (path == Path::Fused ? "Fused" : "Stock");
+                         });
