@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels,
                                           testing::Bool(),
                                           testing::Values(Path::Fused, Path::Stock)),
                          [](const auto & info) {
-                           const auto [channels, fused, path] = info.param;
-                           return (channels == 1 ? std::string("Gray") : std::string("RGB")) +
-                                  (fused ? "" : "BehindAnotherLayer") + (path == Path::Fused ? "Fused" : "Stock");
+                           return std::string(std::get<0>(info.param) == 1 ? "Gray" : "RGB") +
+                                  (std::get<1>(info.param) ? "" : "BehindAnotherLayer") +
+                                  (std::get<2>(info.param) == Path::Fused ? "Fused" : "Stock");
                          });

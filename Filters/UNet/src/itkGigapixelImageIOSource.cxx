@@ -148,7 +148,10 @@ private:
       const ImageIOBase::Pointer io = m_Make();
       if (io.IsNull())
       {
-        throw Failure(m_Name, "no ImageIO reads it");
+        throw Failure(
+          m_Name,
+          "no ImageIO reads it (it is damaged, or of another format); a tiled TIFF of 8 bit can be read, as "
+          "gigapixel label and rasterize write masks, and convert slides");
       }
       io->ReadImageInformation();
       io->SetUseStreamedReading(true);
