@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -60,17 +61,30 @@ ExpectSameFiles(const std::string & a, const std::string & b)
 }
 
 std::string
-GetRefusal(const TrainingOptions & options, const std::string & folder)
+GetRefusal(const TrainingOptions & options, const std::string & folder, const Trainer::Observer & observer = {})
 {
   try
   {
-    MakeTrainer(options, folder)->Run();
+    MakeTrainer(options, folder)->Run(observer);
   }
   catch (const std::exception & error)
   {
     return error.what();
   }
   return "";
+}
+
+/** That comes before anything is computed. */
+std::string
+GetRefusalAtOnce(const TrainingOptions & options, const std::string & folder)
+{
+  return GetRefusal(options, folder, [](const TrainingProgress &) { return false; });
+}
+
+bool
+StopAfterStep(const TrainingProgress & progress)
+{
+  return progress.fractionOfStep < 1;
 }
 
 } // namespace
@@ -215,6 +229,49 @@ TEST(Trainer, RefusesTwoRunsInOneFolder)
     return false;
   });
   EXPECT_NE(refusal.find("in use by another training run"), std::string::npos) << refusal;
+}
+
+TEST(Trainer, KeepsAHistoryOfSomebodyElse)
+{
+  const TemporaryFolder folder("history");
+  TrainingOptions       options = MakeOptions();
+  std::ofstream(folder.path + "/history.csv") << "my own";
+  for (const bool resume : { false, true })
+  {
+    options.resume = resume;
+    const std::string refusal = GetRefusalAtOnce(options, folder.path);
+    EXPECT_NE(refusal.find("already holds a history.csv but no training run"), std::string::npos) << refusal;
+    EXPECT_EQ(ReadAll(folder.path + "/history.csv"), "my own");
+  }
+}
+
+TEST(Trainer, RefusesAtOnceAFolderThatItCannotWriteTo)
+{
+  const TemporaryFolder folder("obstacle");
+  TrainingOptions       options = MakeOptions();
+  EXPECT_EQ(GetRefusal(options, folder.path, StopAfterStep), "");
+  std::filesystem::create_directory(folder.path + "/best.safetensors");
+  options.resume = true;
+  std::string refusal = GetRefusalAtOnce(options, folder.path);
+  EXPECT_NE(refusal.find("holds best.safetensors, which is no regular file"), std::string::npos) << refusal;
+  const std::string system = "/proc/self/task"; // nobody can make files here, not even root
+  if (std::filesystem::exists(system))
+  {
+    refusal = GetRefusalAtOnce(options, system);
+    EXPECT_NE(refusal.find("run folder \"" + system + "\" cannot be written: "), std::string::npos) << refusal;
+  }
+}
+
+TEST(Trainer, LeavesNoFolderWithoutAStep)
+{
+  const TemporaryFolder parent("nothing");
+  const std::string     folder = parent.path + "/run";
+  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), folder), "");
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), parent.path), "");
+  EXPECT_TRUE(std::filesystem::exists(parent.path)); // it was there before
+  EXPECT_EQ(GetRefusal(MakeOptions(), folder, StopAfterStep), "");
+  EXPECT_TRUE(std::filesystem::exists(folder + "/last.safetensors"));
 }
 
 TEST(Trainer, GoesOnWithMoreEpochs)

@@ -17,37 +17,77 @@ RunFolder::RunFolder(const std::string & path, bool resume)
   : m_Path(path)
 {
   std::error_code error;
+  m_IsNew = !std::filesystem::exists(path, error);
   std::filesystem::create_directories(path, error);
   m_Descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (m_Descriptor < 0)
   {
     throw std::runtime_error("run folder \"" + path + "\" cannot be made or opened: " + std::strerror(errno));
   }
-  std::string refused;
-  // The lock is on the folder itself and ends with the process, however that ends.
-  if (flock(m_Descriptor, LOCK_EX | LOCK_NB) != 0)
+  const std::string obstacle = FindObstacle(resume);
+  if (!obstacle.empty())
   {
-    refused = errno == EWOULDBLOCK ? "is in use by another training run that is still going on"
-                                   : std::string("cannot be locked: ") + std::strerror(errno);
-  }
-  else if (!resume && HoldsRun())
-  {
-    refused = "already holds a training run: resume it, or choose another folder";
-  }
-  else if (resume && HoldsRun() && !HoldsCheckpoint())
-  {
-    refused = "holds best.safetensors but no last.safetensors to go on from: choose another folder";
-  }
-  if (!refused.empty())
-  {
-    close(m_Descriptor);
-    throw std::runtime_error("run folder \"" + path + "\" " + refused);
+    Leave();
+    throw std::runtime_error("run folder \"" + path + "\" " + obstacle);
   }
   RemoveUnfinishedFiles();
 }
 
 RunFolder::~RunFolder()
 {
+  Leave();
+}
+
+/** Why no run can be kept here: said before a first step, or a first epoch, is computed in vain. Else empty. */
+std::string
+RunFolder::FindObstacle(bool resume) const
+{
+  // The lock is on the folder itself and ends with the process, however that ends.
+  if (flock(m_Descriptor, LOCK_EX | LOCK_NB) != 0)
+  {
+    return errno == EWOULDBLOCK ? "is in use by another training run that is still going on"
+                                : std::string("cannot be locked: ") + std::strerror(errno);
+  }
+  const std::string probe = GetLastFile() + ".part-" + std::to_string(getpid());
+  const int         file = open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0)
+  {
+    return std::string("cannot be written: ") + std::strerror(errno);
+  }
+  close(file);
+  unlink(probe.c_str());
+  for (const std::filesystem::path path : { GetLastFile(), GetBestFile(), GetHistoryFile() })
+  {
+    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    {
+      return "holds " + path.filename().string() + ", which is no regular file: choose another folder";
+    }
+  }
+  if (!resume && HoldsRun())
+  {
+    return "already holds a training run: resume it, or choose another folder";
+  }
+  if (resume && HoldsRun() && !HoldsCheckpoint())
+  {
+    return "holds best.safetensors but no last.safetensors to go on from: choose another folder";
+  }
+  // A run keeps its checkpoint before its history: this one is somebody else's.
+  if (!HoldsRun() && std::filesystem::exists(GetHistoryFile()))
+  {
+    return "already holds a history.csv but no training run, which would overwrite it: choose another folder";
+  }
+  return {};
+}
+
+void
+RunFolder::Leave() const
+{
+  // A run that ends before its first step leaves nothing: rmdir() takes an empty folder only, and another run that was
+  // quicker to lock it keeps it.
+  if (m_IsNew && flock(m_Descriptor, LOCK_EX | LOCK_NB) == 0)
+  {
+    rmdir(m_Path.c_str());
+  }
   close(m_Descriptor);
 }
 

@@ -12,8 +12,10 @@ namespace gigapixel
 class RunFolder
 {
 public:
-  /** Makes the folder if it is missing. \param resume else a folder that holds a run is refused
-   * \throw std::runtime_error when another process trains there, or the folder holds a run */
+  /** Makes the folder if it is missing; it goes with the object if nothing came into it.
+   * \param resume else a folder that holds a run is refused
+   * \throw std::runtime_error when another process trains there, the folder holds a run or a file that a run would
+   * overwrite, or nothing can be written there */
   RunFolder(const std::string & path, bool resume);
   ~RunFolder();
   RunFolder(const RunFolder &) = delete;
@@ -49,9 +51,12 @@ public:
   }
 
 private:
-  void RemoveUnfinishedFiles() const;
+  std::string FindObstacle(bool resume) const;
+  void        RemoveUnfinishedFiles() const;
+  void        Leave() const;
 
   std::string m_Path;
+  bool        m_IsNew{ false };
   int         m_Descriptor{ -1 };
 };
 

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -191,19 +190,6 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
   return text;
 }
 
-std::string
-MakeRunFolder(const std::string & folder)
-{
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder))
-  {
-    throw std::runtime_error("The run folder " + folder + " cannot be made" +
-                             (error ? ": " + error.message() : std::string()) + '.');
-  }
-  return folder;
-}
-
 /** Trains with a line of progress and a line for each epoch. */
 void
 Train(itk::GigapixelUNetTrainer & trainer,
@@ -267,11 +253,6 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
     session.Warn("gigapixel: " + warning);
   }
   const Workload workload = MeasureCohort(cohort, values);
-  const bool     keepsRun = ranks->GetRank() == 0;
-  if (keepsRun)
-  {
-    MakeRunFolder(values.GetText("output"));
-  }
   BoundMemory(GetBudget(values));
   const auto       network = NetworkDescription::Load(values.GetText("network"));
   const auto       tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
@@ -289,9 +270,9 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   Train(*trainer, workload, values, session);
-  if (!keepsRun)
+  if (ranks->GetRank() > 0)
   {
-    return;
+    return; // rank 0 alone keeps the run
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
