@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -86,6 +87,48 @@ StopAfterStep(const TrainingProgress & progress)
 {
   return progress.fractionOfStep < 1;
 }
+
+/** A checkpoint's header and its arrays, to damage them. */
+struct Checkpoint
+{
+  explicit Checkpoint(const std::string & content)
+  {
+    std::uint64_t size = 0;
+    std::memcpy(&size, content.data(), sizeof(size));
+    header = content.substr(sizeof(size), size);
+    data = content.substr(sizeof(size) + size);
+  }
+
+  /** \param value in the place of a number of the state */
+  void
+  SetNumber(const std::string & name, const std::string & value)
+  {
+    const std::string key = "\\\"" + name + "\\\":";
+    const std::size_t begin = header.find(key) + key.size();
+    header.replace(begin, header.find_first_of(",}", begin) - begin, value);
+  }
+
+  /** \param value in the place of the array's first one */
+  void
+  SetFirst(const std::string & array, double value)
+  {
+    const std::string key = "\"data_offsets\":[";
+    const std::size_t place = header.find(key, header.find("\"" + array + "\"")) + key.size();
+    std::memcpy(data.data() + std::stoul(header.substr(place)), &value, sizeof(value));
+  }
+
+  void
+  Save(const std::string & path) const
+  {
+    const std::uint64_t size = header.size();
+    std::ofstream       file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char *>(&size), sizeof(size));
+    file << header << data;
+  }
+
+  std::string header;
+  std::string data;
+};
 
 } // namespace
 
@@ -272,6 +315,56 @@ TEST(Trainer, LeavesNoFolderWithoutAStep)
   EXPECT_TRUE(std::filesystem::exists(parent.path)); // it was there before
   EXPECT_EQ(GetRefusal(MakeOptions(), folder, StopAfterStep), "");
   EXPECT_TRUE(std::filesystem::exists(folder + "/last.safetensors"));
+}
+
+TEST(Trainer, RefusesAStateThatNoRunHas)
+{
+  const TemporaryFolder folder("state");
+  TrainingOptions       options = MakeOptions();
+  EXPECT_EQ(GetRefusal(options, folder.path, StopAfterStep), "");
+  options.resume = true;
+  EXPECT_EQ(GetRefusalAtOnce(options, folder.path), "");
+  const std::string last = folder.path + "/last.safetensors";
+  const Checkpoint  good(ReadAll(last));
+  const auto        expectRefusal = [&](const Checkpoint & damaged, const std::string & what) {
+    damaged.Save(last);
+    const std::string refusal = GetRefusalAtOnce(options, folder.path);
+    EXPECT_EQ(refusal.rfind("checkpoint \"" + last + "\" has a damaged state (", 0), 0u) << what << ": " << refusal;
+    EXPECT_NE(refusal.find("begin anew in another folder"), std::string::npos) << what << ": " << refusal;
+  };
+  const std::pair<const char *, const char *> numbers[]{
+    { "step", "4" },           { "step", "1000000000" },
+    { "step", "2147483648" },  { "step", "-1" },
+    { "step", "0" },           { "epoch", "1" },
+    { "epoch", "2147483648" }, { "epoch", "1.5" },
+    { "epoch", "0.0" },        { "epoch", "null" },
+    { "adam_steps", "0" },     { "adam_steps", "1000000000" },
+    { "adam_steps", "-1" },    { "adam_steps", "9223372036854775808" },
+    { "loss_sum", "-1" },      { "loss_sum", "null" },
+    { "loss_sum", "1e999" },   { "learning_rate", "-1" },
+    { "learning_rate", "1" },  { "learning_rate", "NaN" },
+    { "best_loss", "-1" },     { "epochs_without_better", "1" },
+    { "history", "[[1" },
+  };
+  for (const auto & [name, value] : numbers)
+  {
+    Checkpoint damaged = good;
+    damaged.SetNumber(name, value);
+    expectRefusal(damaged, std::string(name) + " = " + value);
+  }
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  for (const auto & [array, value] : { std::pair<const char *, double>{ "training.adam.first_moment", nan },
+                                       { "training.adam.first_moment", -infinity },
+                                       { "training.adam.second_moment", infinity },
+                                       { "training.adam.second_moment", -1 } })
+  {
+    Checkpoint damaged = good;
+    damaged.SetFirst(array, value);
+    expectRefusal(damaged, std::string(array) + " = " + std::to_string(value));
+  }
+  good.Save(last);
+  EXPECT_EQ(GetRefusal(options, folder.path), "");
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
 }
 
 TEST(Trainer, GoesOnWithMoreEpochs)

@@ -166,6 +166,7 @@ Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::strin
 {
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
   state = TrainingState::FromFile(checkpoint, file);
+  state.Check(GetNumberOfSteps(), options.learningRate, file);
   last = best = MakeModel();
   if (!state.history.empty())
   {

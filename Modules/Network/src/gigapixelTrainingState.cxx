@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <sstream>
@@ -28,11 +29,43 @@ RefuseState(const std::string & path, const std::string & reason)
   throw std::runtime_error("checkpoint \"" + path + "\" " + reason);
 }
 
+/** For what no run writes. */
+[[noreturn]] void
+RefuseDamage(const std::string & path, const std::string & damage)
+{
+  RefuseState(path, "has a damaged state (" + damage + "): begin anew in another folder");
+}
+
+/** Taken strictly: get() would cut 1.5 down to 1, and wrap what is too large. */
+template <typename TCount>
+TCount
+ToCount(const Json & value, const std::string & name, const std::string & path)
+{
+  if (!value.is_number_unsigned() ||
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<TCount>::max()))
+  {
+    RefuseDamage(path, name + " is " + value.dump().substr(0, 50));
+  }
+  return value.get<TCount>();
+}
+
+double
+ToNumber(const Json & value, const std::string & name, double least, const std::string & path)
+{
+  if (!value.is_number() || value.get<double>() < least)
+  {
+    RefuseDamage(path, name + " is " + value.dump().substr(0, 50));
+  }
+  return value.get<double>();
+}
+
+constexpr double LeastLoss = -1e-6; ///< next to nothing may be rounded to below 0
+
 /** JSON knows neither NaN nor infinity: both stand as null. */
 double
-ToDouble(const Json & value, double ifNull)
+ToLoss(const Json & value, const std::string & name, const std::string & path, double ifNull)
 {
-  return value.is_null() ? ifNull : value.get<double>();
+  return value.is_null() ? ifNull : ToNumber(value, name, LeastLoss, path);
 }
 
 Json
@@ -41,8 +74,9 @@ ToJson(double value)
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+/** \param least a value that is below it, or no finite number, would make all weights NaN at the next step */
 std::vector<double>
-GetMoment(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size)
+GetMoment(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size, double least)
 {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end() || found->second.type != "F64" || found->second.bytes.size() != size * sizeof(double))
@@ -51,6 +85,10 @@ GetMoment(const SafeTensors & file, const std::string & path, const std::string 
   }
   std::vector<double> moment(size);
   std::memcpy(moment.data(), found->second.bytes.data(), size * sizeof(double));
+  if (!std::all_of(moment.begin(), moment.end(), [&](double m) { return std::isfinite(m) && m >= least; }))
+  {
+    RefuseDamage(path, "\"" + name + "\" holds a value that no moment has");
+  }
   return moment;
 }
 
@@ -112,29 +150,64 @@ TrainingState::FromFile(const SafeTensors & file, const std::string & path)
     const Json   json = Json::parse(GetText(file, path, StateKey));
     const double nan = std::numeric_limits<double>::quiet_NaN();
     state.parameters = ToArray(ToModel(file, path));
-    state.adam.firstMoment = GetMoment(file, path, FirstMomentKey, state.parameters.size());
-    state.adam.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size());
-    json.at("epoch").get_to(state.epoch);
-    json.at("step").get_to(state.step);
-    json.at("adam_steps").get_to(state.adam.steps);
-    json.at("loss_sum").get_to(state.lossSum);
-    json.at("learning_rate").get_to(state.learningRate);
-    state.bestLoss = ToDouble(json.at("best_loss"), std::numeric_limits<double>::infinity());
-    json.at("epochs_without_better").get_to(state.epochsWithoutBetter);
+    state.adam.firstMoment =
+      GetMoment(file, path, FirstMomentKey, state.parameters.size(), std::numeric_limits<double>::lowest());
+    state.adam.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size(), 0);
+    const auto count = [&](const char * name) { return ToCount<int>(json.at(name), name, path); };
+    state.epoch = count("epoch");
+    state.step = count("step");
+    state.adam.steps = ToCount<std::int64_t>(json.at("adam_steps"), "adam_steps", path);
+    state.lossSum = ToNumber(json.at("loss_sum"), "loss_sum", LeastLoss, path);
+    state.learningRate = ToNumber(json.at("learning_rate"), "learning_rate", 0, path);
+    state.bestLoss = ToLoss(json.at("best_loss"), "best_loss", path, std::numeric_limits<double>::infinity());
+    state.epochsWithoutBetter = count("epochs_without_better");
     for (const Json & record : json.at("history"))
     {
-      state.history.push_back({ record.at(0).get<int>(),
-                                ToDouble(record.at(1), nan),
-                                ToDouble(record.at(2), nan),
-                                ToDouble(record.at(3), nan),
-                                record.at(4).get<double>() });
+      state.history.push_back({ ToCount<int>(record.at(0), "an epoch of the history", path),
+                                ToLoss(record.at(1), "a loss of the history", path, nan),
+                                ToLoss(record.at(2), "a validation loss of the history", path, nan),
+                                ToLoss(record.at(3), "a Dice of the history", path, nan),
+                                ToNumber(record.at(4), "a learning rate of the history", 0, path) });
     }
   }
   catch (const Json::exception & error)
   {
-    RefuseState(path, std::string("has a damaged state: ") + error.what());
+    RefuseDamage(path, error.what());
   }
   return state;
+}
+
+void
+TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const
+{
+  const std::int64_t steps = std::int64_t{ epoch } * stepsPerEpoch + step;
+  if (step > stepsPerEpoch)
+  {
+    RefuseDamage(path, "step " + std::to_string(step) + " of an epoch of " + std::to_string(stepsPerEpoch));
+  }
+  if (adam.steps != steps)
+  {
+    RefuseDamage(path, "adam_steps is " + std::to_string(adam.steps) + " after " + std::to_string(steps) + " steps");
+  }
+  if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
+  {
+    RefuseDamage(path,
+                 "epoch " + std::to_string(epoch) + " with a history of " + std::to_string(history.size()) +
+                   " epochs and " + std::to_string(epochsWithoutBetter) + " without a better one");
+  }
+  for (int i = 0; i < epoch; ++i)
+  {
+    if (history[i].epoch != i + 1)
+    {
+      RefuseDamage(path,
+                   "its history has epoch " + std::to_string(history[i].epoch) + " in the place of " +
+                     std::to_string(i + 1));
+    }
+  }
+  if (learningRate > firstLearningRate)
+  {
+    RefuseDamage(path, "a learning rate above the one that the run began with");
+  }
 }
 
 std::string

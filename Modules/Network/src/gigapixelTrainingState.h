@@ -38,8 +38,12 @@ struct TrainingState
    * \param settings text that decides over the bits of the run, see CheckSettings() */
   SafeTensors ToFile(const Model & model, const std::string & settings) const;
 
-  /** \param path for messages */
+  /** \param path for messages
+   * \throw std::runtime_error names what is missing, or what no run can have written */
   static TrainingState FromFile(const SafeTensors & file, const std::string & path);
+
+  /** \throw std::runtime_error when the counters do not fit each other, or not the run */
+  void Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const;
 
   std::string ToCSV() const;
 };
