@@ -367,6 +367,30 @@ TEST(Trainer, RefusesAStateThatNoRunHas)
   ExpectSameFiles(folder.path, GetUninterrupted().path);
 }
 
+TEST(Trainer, TellsNamesApartThatAreNotUTF8)
+{
+  const TemporaryFolder folder("names");
+  const auto            run = [&](const std::string & name, bool resume) -> std::string {
+    TrainingOptions options = MakeOptions();
+    options.resume = resume;
+    Trainer trainer(NetworkDescription::Load("remedios2023"), options, folder.path);
+    trainer.AddTrainingSample(MakeSample(name, { 128, 96 }, 1));
+    try
+    {
+      trainer.Run(StopAfterStep);
+    }
+    catch (const std::exception & error)
+    {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(run("M\xfcller", false), "");
+  EXPECT_NE(run("M\xf6ller", true).find("another training samples"), std::string::npos);
+  EXPECT_NE(run("M\xef\xbf\xbdller", true).find("another training samples"), std::string::npos); // U+FFFD
+  EXPECT_EQ(run("M\xfcller", true), "");
+}
+
 TEST(Trainer, GoesOnWithMoreEpochs)
 {
   const TemporaryFolder folder("more");

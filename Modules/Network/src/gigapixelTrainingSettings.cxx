@@ -17,6 +17,18 @@ Describe(Size size)
   return std::to_string(size.width) + " x " + std::to_string(size.height);
 }
 
+/** A file's name need not be UTF-8, which JSON must be. Such a one is kept as its bytes, so that different names stay
+ * different. */
+nlohmann::ordered_json
+ToJson(const std::string & name)
+{
+  using Json = nlohmann::ordered_json;
+  const Json json = name;
+  const auto dump = [&](Json::error_handler_t handler) { return json.dump(-1, ' ', false, handler); };
+  const bool isText = dump(Json::error_handler_t::ignore) == dump(Json::error_handler_t::replace);
+  return isText ? json : Json(std::vector<unsigned char>(name.begin(), name.end()));
+}
+
 nlohmann::ordered_json
 ToJson(const std::vector<Sample> & samples)
 {
@@ -24,7 +36,7 @@ ToJson(const std::vector<Sample> & samples)
   for (const Sample & sample : samples)
   {
     const Size size = sample.pixels->GetSize();
-    list.push_back({ sample.name, size.width, size.height });
+    list.push_back({ ToJson(sample.name), size.width, size.height });
   }
   return list;
 }
