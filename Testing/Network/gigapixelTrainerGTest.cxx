@@ -391,6 +391,41 @@ TEST(Trainer, TellsNamesApartThatAreNotUTF8)
   EXPECT_EQ(run("M\xfcller", true), "");
 }
 
+TEST(Trainer, RefusesWrongValidationLabelsAtOnce)
+{
+  const Size         size{ 128, 96 };
+  const auto         pixels = std::make_shared<ProceduralPixels>(size, 1);
+  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  const auto         getRefusal = [&]() -> std::string {
+    struct Sevens : ProceduralLabels
+    {
+      using ProceduralLabels::ProceduralLabels;
+      void
+      Read(const Region & region, std::uint8_t * classes) override
+      {
+        std::fill_n(classes, region.width * region.height, std::uint8_t{ 7 });
+      }
+    };
+    Trainer trainer(network, MakeOptions(), "");
+    trainer.AddTrainingSample(MakeSample("good", size, 1));
+    trainer.AddValidationSample({ "sevens", pixels, std::make_shared<Sevens>(size, 1) });
+    try
+    {
+      trainer.Run([](const TrainingProgress &) { return false; });
+    }
+    catch (const std::exception & error)
+    {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(getRefusal(),
+            "sample \"sevens\": the labels hold the class 7, but the network tells only the classes 0 to "
+            "1 apart");
+  network.ignoredLabel = 7;
+  EXPECT_EQ(getRefusal(), "");
+}
+
 TEST(Trainer, GoesOnWithMoreEpochs)
 {
   const TemporaryFolder folder("more");
@@ -485,7 +520,7 @@ TEST(Trainer, UnifiedIsStreamed)
   }
 }
 
-// Before the first tile: the classes of three samples are counted in 16 rows of blocks each, then the first band is
+// Before the first tile: the classes of five samples are counted in 16 rows of blocks each, then the first band is
 // read.
 TEST(Trainer, ReportsAndStopsWhileItReadsAnImage)
 {
@@ -503,7 +538,7 @@ TEST(Trainer, ReportsAndStopsWhileItReadsAnImage)
   options.strategy = Strategy::Unified;
   options.ranks = ranks;
   EXPECT_FALSE(MakeTrainer(options, "")->Run([](const TrainingProgress &) { return false; }));
-  EXPECT_EQ(ranks->reports, 3 * 16 + 1);
+  EXPECT_EQ(ranks->reports, 5 * 16 + 1);
 }
 
 TEST(Trainer, StopsEarlyAndLowersTheLearningRate)

@@ -116,6 +116,21 @@ CheckTraining(const NetworkDescription &  network,
   }
 }
 
+void
+CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, const NetworkDescription & network)
+{
+  const int classes = network.GetNumberOfClasses();
+  for (int label = static_cast<int>(counts.size()) - 1; label >= classes; --label)
+  {
+    if (counts[label] > 0 && label != LabelSource::Ignored && label != network.ignoredLabel)
+    {
+      throw std::runtime_error("sample \"" + sample.name + "\": the labels hold the class " + std::to_string(label) +
+                               ", but the network tells only the classes 0 to " + std::to_string(classes - 1) +
+                               " apart");
+    }
+  }
+}
+
 std::string
 DescribeTraining(const NetworkDescription &  network,
                  const TrainingOptions &     options,

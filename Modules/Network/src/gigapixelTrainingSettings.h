@@ -15,6 +15,10 @@ void CheckTraining(const NetworkDescription &  network,
                    const std::vector<Sample> & training,
                    const std::vector<Sample> & validation);
 
+/** \param counts pixels of each label, those that no class has among them
+ * \throw std::runtime_error names the sample and the label that is none of the network's classes */
+void CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, const NetworkDescription & network);
+
 /** All that decides over the bits of a run, as a JSON object: what CheckSettings() compares. */
 std::string DescribeTraining(const NetworkDescription &  network,
                              const TrainingOptions &     options,

@@ -121,15 +121,24 @@ Trainer::Implementation::AgreeOnPlan()
   ranks->CheckSame(settings + std::to_string(options.epochs) + ' ' + std::to_string(options.earlyStopping));
 }
 
-/** Each rank counts a part of the images. */
+/** Of the training samples. Each rank counts a part of the images; those of validation only so that wrong classes are
+ * said before an epoch is computed. */
 std::vector<std::int64_t>
 Trainer::Implementation::CountAllClasses()
 {
   const int                 rank = ranks->GetRank(), number = ranks->GetNumberOfRanks();
   std::vector<std::int64_t> counts(network.GetNumberOfClasses());
-  for (std::size_t i = rank; i < training.size(); i += number)
+  for (std::size_t i = rank; i < training.size() + validation.size(); i += number)
   {
-    CountClasses(*training[i].labels, counts, [this] { ranks->ReportProgress(); });
+    const bool                isTraining = i < training.size();
+    const Sample &            sample = isTraining ? training[i] : validation[i - training.size()];
+    std::vector<std::int64_t> labels(LabelSource::Ignored + 1); // whatever a mask may hold
+    CountClasses(*sample.labels, labels, [this] { ranks->ReportProgress(); });
+    CheckLabels(sample, labels, network);
+    for (std::size_t c = 0; isTraining && c < counts.size(); ++c)
+    {
+      counts[c] += labels[c];
+    }
   }
   const std::size_t         bytes = counts.size() * sizeof(counts[0]);
   std::vector<std::int64_t> others(counts.size());
