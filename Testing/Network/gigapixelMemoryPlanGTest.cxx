@@ -142,15 +142,14 @@ TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
   }
 }
 
-// Of the tiles in flight only the last one of a row is copied: it reaches beyond the image.
-TEST(MemoryPlan, EstimateOfTilesInPlaceIsNear)
+// Of several workers one may come too late for any tile on a busy machine: the estimate is no lower bound then.
+TEST(MemoryPlan, EstimateOfSeveralTilesIsNotTooLow)
 {
   for (const char * arguments : { "label 16380 2048 0 4", "label-copies 16384 2048 0 4" })
   {
     const Measurement m = Measure(arguments);
     EXPECT_EQ(m.tilesInFlight, 4) << arguments;
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
-    EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
   }
 }
 
