@@ -59,9 +59,9 @@ public:
   /** Writes region.width * region.height * channels samples. The region lies inside the image. */
   virtual void Read(const Region & region, std::uint8_t * samples) = 0;
 
-  /** The region's samples where the source itself has them, so that the CPU need not copy them. Called as Read() is, and
-   * for the same regions; may throw as it does. What is returned may be read as long as the source lives and its pixels
-   * stay. Default: nowhere. */
+  /** The region's samples where the source itself has them, so that the CPU need not copy them. Called as Read() is,
+   * and for the same regions; may throw as it does. What is returned may be read as long as the source lives and its
+   * pixels stay. Default: nowhere. */
   virtual RowsInMemory
   FindRows(const Region &) const
   {

@@ -15,8 +15,8 @@ namespace gigapixel
 struct TileData
 {
   Tile                      tile;
-  std::vector<std::uint8_t> pixels;  ///< of the window if they were copied: channels interleaved, white beyond the image
-  RowsInMemory              rows;    ///< the window's pixels, for the CPU: those above, or where their source has them
+  std::vector<std::uint8_t> pixels; ///< of the window if they were copied: channels interleaved, white beyond the image
+  RowsInMemory              rows;   ///< the window's pixels, for the CPU: those above, or where their source has them
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
 
