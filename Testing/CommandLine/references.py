@@ -6,9 +6,8 @@
                             twice, with one thread and with two, and refuses where these differ
 
 Three seeds draw slides of an odd size (one plain, one brown, one with artifacts). Digests are of pixels and weights, not
-of files: a file's form may change. What goes through a network depends in its last bits on the instruction set and on
-the compiler, so that these digests are kept for each instruction set that the machine has (AVX3 is Highway's name for
-AVX-512). Slides and labels do not.
+of files: a file's form may change. What goes through a network depends in its last bits on the instruction set, so that
+these digests are kept for each one that the machine has (AVX3 is Highway's name for AVX-512). Slides and labels do not.
 """
 
 import argparse
@@ -38,19 +37,15 @@ def use_build(build):
     os.environ["GIGAPIXEL_INSTRUCTION_SETS"] = str(next((build / "lib").glob("libInstructionSets.*")))
 
 
-def ask_library(function):
-    """GetInstructionSets or GetCompiler of Testing/Network/InstructionSets.cxx; "" where it was not built."""
+def get_instruction_sets():
+    """The best one first, without plain C++, which is slow and for processors older than 2009. None where the library
+    that chooses them, Testing/Network/InstructionSets.cxx, was not built."""
     path = os.environ.get("GIGAPIXEL_INSTRUCTION_SETS")
     if not path:
-        return ""
-    answer = getattr(ctypes.CDLL(path), function)
-    answer.restype = ctypes.c_char_p
-    return answer().decode()
-
-
-def get_instruction_sets():
-    """The best one first, without plain C++, which is slow and for processors older than 2009."""
-    return [name for name in ask_library("GetInstructionSets").split() if name not in ("SCALAR", "EMU128")]
+        return []
+    ask = ctypes.CDLL(path).GetInstructionSets
+    ask.restype = ctypes.c_char_p
+    return [name for name in ask().decode().split() if name not in ("SCALAR", "EMU128")]
 
 
 def limit_to(instructions):
@@ -212,7 +207,7 @@ def main():
     found = compute(1)
     if compute(2) != found:
         sys.exit("references.py: one thread and two give different results; references.json is left as it was")
-    FILE.write_text(json.dumps({"compiler": ask_library("GetCompiler"), **found}, indent=1) + "\n")
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// For tests that compare bits, which depend on the instruction set and on the compiler. Preloaded into the program
+// For tests that compare bits, which depend on the instruction set. Preloaded into the program
 // (LD_PRELOAD), this library leaves Highway only the instruction set that GIGAPIXEL_INSTRUCTION_SET names; loaded into
 // the test, it tells which sets there are. It works because the program finds the same shared library of Highway.
 #include "gigapixelKernelTargets.h"
@@ -57,21 +57,4 @@ GetInstructionSets()
     return all;
   }();
   return names.c_str();
-}
-
-/** What else bits depend on: whether and how products and sums are contracted to one operation. */
-extern "C" __attribute__((visibility("default"))) const char *
-GetCompiler()
-{
-#if defined(__clang__)
-  static const std::string name = "Clang " + std::to_string(__clang_major__);
-#else
-  static const std::string name = "GCC " + std::to_string(__GNUC__);
-#endif
-#if defined(__OPTIMIZE__)
-  return name.c_str();
-#else
-  static const std::string plain = name + " without optimization";
-  return plain.c_str();
-#endif
 }
