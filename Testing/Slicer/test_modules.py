@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import time
+import xml.etree.ElementTree as ElementTree
 
 import numpy
 import pytest
@@ -46,6 +47,26 @@ def test_description(name):
     xml = subprocess.run([program, "--xml"], capture_output=True, text=True, check=True).stdout
     assert lint(xml) == []
     assert (program.parent / f"{name}.xml").read_text() == xml  # Slicer takes the file, and starts nothing
+
+
+def test_endings_are_those_that_are_written():
+    """What Slicer's form offers is what the module takes."""
+    found = set()
+    for name in NAMES:
+        xml = ElementTree.fromstring(subprocess.run([module(name), "--xml"], capture_output=True, check=True).stdout)
+        found |= {
+            (each.findtext("name"), each.get("fileExtensions"))
+            for each in xml.iter()
+            if each.findtext("channel") == "output" and each.get("fileExtensions")
+        }
+    assert found == {
+        ("thumbnail", ".png"),
+        ("volume", ".nrrd"),
+        ("picture", ".png"),
+        ("outputSegmentation", ".seg.nrrd,.nrrd"),
+        ("mask", ".tif,.tiff"),
+        ("probability", ".tif,.tiff"),
+    }
 
 
 BROKEN = {
@@ -219,6 +240,13 @@ def test_stopped_leaves_nothing(large, tmp_path, signal_):
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 9}, 1, "has the levels 0 to"),
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 0, "maxSide": 64}, 1, "coarser level"),
         ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m.tif", "model": "no.safetensors"}, 1, "no.safetensors"),
+        ("TissueLabel", {"slide": "{slide}", "mask": "m.png"}, 2, "--mask m.png is to be a pyramid TIFF: end it in .tif."),
+        ("TissueLabel", {"slide": "{slide}", "outputSegmentation": "s.tif"}, 2, "end it in .seg.nrrd."),
+        ("SlideRegion", {"slide": "{slide}", "volume": "v.mha"}, 2, "--volume v.mha is to be a volume in NRRD"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.jpg"}, 2, "--picture p.jpg is to be a PNG picture"),
+        ("SlideInfo", {"slide": "{slide}", "thumbnail": "t.jpg"}, 2, "--thumbnail t.jpg is to be a PNG picture"),
+        ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m"}, 2, "--mask m is to be a pyramid TIFF"),
+        ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m.tif", "probability": "p.png"}, 2, "--probability p.png is to"),
     ],
 )
 def test_wrong_input_is_a_sentence(slide, tmp_path, monkeypatch, name, arguments, code, sentence):

@@ -168,7 +168,7 @@ Segment()
       region,
       OutputFile("probability",
                  "FILE",
-                 "picture",
+                 "probability",
                  "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
       Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
       Switch(

@@ -195,7 +195,7 @@ void
 SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
 {
   const std::string target = values.GetText("output");
-  CheckPNGName(target);
+  CheckEnding("--output", target, "picture");
   RefuseInput(target, { file });
   const auto        slide = OpenSlide(file, values);
   const auto        names = slide->GetAssociatedImageNames();

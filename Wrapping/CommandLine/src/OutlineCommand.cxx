@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace gigapixel::commandline
 {
@@ -43,11 +42,7 @@ int
 RunOutline(const ArgumentValues & values, const Session & session)
 {
   const std::string output = values.GetText("output");
-  const std::string extension = std::filesystem::path(output).extension().string();
-  if (extension != ".geojson" && extension != ".json")
-  {
-    throw UsageError("--output " + output + " is to be GeoJSON: end it in .geojson.");
-  }
+  CheckEnding("--output", output, "annotations");
   RefuseInput(output, { values.GetText("MASK"), values.GetText("like") });
   const MaskImage mask(values.GetText("MASK"));
   const auto      slide = OpenSlide(values.GetText("like"), values);

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OutputCheck.h"
 
+#include "gigapixelArgumentValues.h"
+
 #include "itkMetaDataObject.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -17,6 +20,37 @@ namespace gigapixel::commandline
 {
 namespace
 {
+/** What is written for a content of the table. */
+struct Format
+{
+  std::string              name;
+  std::vector<std::string> endings;
+};
+
+const Format &
+GetFormat(const std::string & content)
+{
+  static const Format                        pyramid{ "a pyramid TIFF", { ".tif", ".tiff" } };
+  static const Format                        any;
+  static const std::map<std::string, Format> formats{
+    { "slide", pyramid },
+    { "label", pyramid },
+    { "probability", pyramid },
+    { "picture", { "a PNG picture", { ".png" } } },
+    { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
+    { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
+    { "volume", { "a volume in NRRD", { ".nrrd" } } },
+  };
+  const auto found = formats.find(content);
+  return found == formats.end() ? any : found->second;
+}
+
+bool
+EndsIn(const std::string & file, const std::string & ending)
+{
+  return file.size() > ending.size() && file.compare(file.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 fs::path
 GetFolder(const std::string & file)
 {
@@ -39,6 +73,29 @@ CanWriteInto(const fs::path & folder)
   return true;
 }
 } // namespace
+
+const std::vector<std::string> &
+GetEndings(const std::string & content)
+{
+  return GetFormat(content).endings;
+}
+
+void
+CheckEnding(const std::string & argument,
+            const std::string & file,
+            const std::string & content,
+            const std::string & otherwise)
+{
+  const Format &    format = GetFormat(content);
+  const std::string name = fs::path(file).filename().string();
+  const bool        agrees = std::any_of(
+    format.endings.begin(), format.endings.end(), [&name](const std::string & ending) { return EndsIn(name, ending); });
+  if (!format.endings.empty() && !agrees)
+  {
+    throw UsageError(argument + ' ' + file + " is to be " + format.name + ": end it in " + format.endings.front() +
+                     otherwise + '.');
+  }
+}
 
 bool
 IsSameFile(const std::string & a, const std::string & b)

@@ -15,6 +15,19 @@ namespace gigapixel::commandline
 /** Whether two names mean the same existing file. */
 GigapixelCommandLine_EXPORT bool IsSameFile(const std::string & a, const std::string & b);
 
+/** Endings of the names under which a content of the table (Argument::content) is written, the usual one first; empty:
+ * any name will do. */
+GigapixelCommandLine_EXPORT const std::vector<std::string> & GetEndings(const std::string & content);
+
+/** Refuses a name that belies what is written: programs judge files by their endings.
+ * \param argument for the message: "--output"
+ * \param otherwise what would do as well, for the message
+ * \throw UsageError */
+GigapixelCommandLine_EXPORT void CheckEnding(const std::string & argument,
+                                             const std::string & file,
+                                             const std::string & content,
+                                             const std::string & otherwise = {});
+
 /** Refuses, before any work, what cannot be written: a folder that is not there or cannot be written to, less free
  * space than a hundredth of the raw pixels (masks and slides compress by 10 to 500). \param rawBytes of the picture
  * before compression \throw std::runtime_error */

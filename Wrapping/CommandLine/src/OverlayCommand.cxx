@@ -165,7 +165,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("SLIDE");
   const std::string output = values.GetText("output");
-  CheckPNGName(output);
+  CheckEnding("--output", output, "picture");
   RefuseInput(output, { file, values.GetText("MASK") });
   const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));

@@ -1,8 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PictureFile.h"
 
-#include "gigapixelArgumentValues.h"
-
 #include "itkPNGImageIO.h"
 
 #include <filesystem>
@@ -39,15 +37,6 @@ MakeEnd(const std::string & madeBy)
          ToBigEndian(static_cast<std::uint32_t>(checksum)) + EndChunk;
 }
 } // namespace
-
-void
-CheckPNGName(const std::string & file)
-{
-  if (fs::path(file).extension() != ".png")
-  {
-    throw UsageError("--output " + file + " is to be a PNG picture: end it in .png.");
-  }
-}
 
 void
 WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy)

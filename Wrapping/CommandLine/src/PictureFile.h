@@ -28,9 +28,6 @@ GigapixelCommandLine_EXPORT void WritePNG(const Picture &     picture,
  * \throw std::runtime_error the file exists, but is something else: see HasValidPyramid() */
 GigapixelCommandLine_EXPORT bool HasValidPNG(const std::string & file, const std::string & madeBy);
 
-/** \throw UsageError if the name does not end in .png */
-GigapixelCommandLine_EXPORT void CheckPNGName(const std::string & file);
-
 } // namespace gigapixel::commandline
 
 #endif

@@ -89,11 +89,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("ANNOTATIONS");
   const std::string output = values.GetText("output");
-  const std::string extension = std::filesystem::path(output).extension().string();
-  if (extension != ".tif" && extension != ".tiff")
-  {
-    throw UsageError("--output " + output + " is to be a pyramid TIFF: end it in .tif.");
-  }
+  CheckEnding("--output", output, "label");
   RefuseInput(output, { file, values.GetText("like") });
   const auto slide = OpenSlide(values.GetText("like"), values);
   Outlines   outlines = SelectOutlines(file, values);

@@ -156,17 +156,6 @@ MeansFolder(const std::string & output)
 }
 
 void
-CheckFileName(const std::string & output, const std::string & optionName)
-{
-  const std::string extension = fs::path(output).extension().string();
-  if (extension != ".tif" && extension != ".tiff")
-  {
-    throw UsageError(optionName + " " + output +
-                     " is to be a pyramid TIFF: end it in .tif, or in / if it is a folder.");
-  }
-}
-
-void
 CheckTasks(const std::vector<SlideTask> & tasks)
 {
   std::map<std::string, std::string> slideOfOutput;
@@ -459,7 +448,7 @@ AssignOutputs(const std::vector<std::string> & slides, const std::string & outpu
   std::vector<SlideTask> tasks;
   if (slides.size() == 1 && !MeansFolder(output))
   {
-    CheckFileName(output, optionName);
+    CheckEnding(optionName, output, "label", ", or in / if it is a folder");
     tasks.push_back({ slides.front(), output });
   }
   else

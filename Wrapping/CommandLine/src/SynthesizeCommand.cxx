@@ -14,16 +14,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-void
-CheckName(const std::string & argument, const std::string & file)
-{
-  const auto extension = std::filesystem::path(file).extension();
-  if (extension != ".tif" && extension != ".tiff")
-  {
-    throw UsageError(argument + ' ' + file + " is to be a pyramid TIFF: end it in .tif.");
-  }
-}
-
 /** All that decides on the pixels, as it is kept in the pyramid. */
 std::string
 DescribeMaking(const ArgumentValues & values, unsigned channels)
@@ -72,10 +62,10 @@ RunSynthesize(const ArgumentValues & values, const Session & session)
   const std::string slide = values.GetText("OUT");
   const std::string truth = values.Has("truth") ? values.GetText("truth") : std::string();
   const auto        size = values.GetExtent("size");
-  CheckName("OUT", slide);
+  CheckEnding("OUT", slide, "slide");
   if (!truth.empty())
   {
-    CheckName("--truth", truth);
+    CheckEnding("--truth", truth, "label");
     const auto place = [](const std::string & file) {
       return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
     };

@@ -78,8 +78,8 @@ itk::WholeSlideImageIO::Pointer OpenSlide(const ArgumentValues & values);
 std::string GetRegionInPixels(const ArgumentValues & values);
 
 /** Refuses, before any work, outputs that would destroy something or cannot be written: one that is an input's file or
- * another output's, that is no file (a folder, a device), or whose folder is not there.
- * \throw std::runtime_error */
+ * another output's, that is no file (a folder, a device), or whose folder is not there; and names that belie what is
+ * written. \throw std::runtime_error, UsageError */
 void CheckOutputs(const Module & module, const ArgumentValues & values);
 
 /** The whole slide as a PNG, its longer side at most 512 pixels. */

@@ -148,6 +148,11 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
       commandline::CheckOutput(file, 0);
     }
   }
+  // The command behind does not see the names: it writes into a work folder.
+  for (const Argument * output : outputs)
+  {
+    commandline::CheckEnding(output->GetDisplayName(), values.GetText(output->name), output->content);
+  }
 }
 
 std::string

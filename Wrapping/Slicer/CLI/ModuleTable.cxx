@@ -126,7 +126,6 @@ AddSegmentation(Module & module)
   RenameOutput(module, "mask");
   Argument & mask = Find(module, "output");
   mask.required = false;
-  mask.content = "mask";
   mask.description = "Keep the mask too, as a pyramid TIFF (255 object, 0 background; class numbers for more than two "
                      "classes) at its full resolution.";
   Argument segmentation = commandline::OutputFile(

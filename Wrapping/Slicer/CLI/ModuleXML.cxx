@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Module.h"
+#include "OutputCheck.h"
 
 #include <algorithm>
 #include <cctype>
@@ -12,28 +13,47 @@ namespace
 {
 using commandline::ArgumentChannel;
 
-/** What a file's content is in Slicer: its element, with the endings of its names. */
+/** What a file is in Slicer: its element, with the endings of its names. */
 struct FileElement
 {
   std::string element;
   std::string attributes;
 };
 
+/** ".tif,.tiff" for a pyramid: what is read may have other endings than what is written. */
+std::string
+JoinEndings(const Argument & argument)
+{
+  static const std::map<std::string, std::string> read{
+    { "slide", ".svs,.tif,.tiff,.ndpi,.scn,.mrxs,.vms,.vmu,.bif,.svslide,.dcm" },
+    { "table", ".csv" },
+    { "model", ".safetensors" },
+  };
+  if (argument.channel == ArgumentChannel::Input)
+  {
+    return read.at(argument.content);
+  }
+  std::string joined;
+  for (const std::string & ending : commandline::GetEndings(argument.content))
+  {
+    joined += (joined.empty() ? "" : ",") + ending;
+  }
+  return joined;
+}
+
 FileElement
 GetFileElement(const Argument & argument)
 {
-  static const std::map<std::string, FileElement> elements{
-    { "slide", { "file", " fileExtensions=\".svs,.tif,.tiff,.ndpi,.scn,.mrxs,.vms,.vmu,.bif,.svslide,.dcm\"" } },
-    { "segmentation", { "image", " type=\"label\" fileExtensions=\".seg.nrrd\"" } },
-    { "volume", { "image", " type=\"vector\" fileExtensions=\".nrrd\"" } },
-    { "mask", { "file", " fileExtensions=\".tif,.tiff\"" } },
-    { "picture", { "file", " fileExtensions=\".png\"" } },
-    { "label", { "file", " fileExtensions=\".tif,.tiff\"" } },
-    { "table", { "file", " fileExtensions=\".csv\"" } },
-    { "model", { "file", " fileExtensions=\".safetensors\"" } },
-    { "folder", { "directory", "" } }
-  };
-  return elements.at(argument.content);
+  if (argument.content == "folder")
+  {
+    return { "directory", "" };
+  }
+  const std::string endings = " fileExtensions=\"" + JoinEndings(argument) + '"';
+  if (argument.content == "segmentation" || argument.content == "volume")
+  {
+    return { "image", (argument.content == "volume" ? " type=\"vector\"" : " type=\"label\"") + endings };
+  }
+  return { "file", endings };
 }
 
 FileElement

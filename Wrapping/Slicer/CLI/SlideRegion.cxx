@@ -200,7 +200,6 @@ WriteThumbnail(const ArgumentValues & values, const std::string & file)
   const auto                   size = slide->GetLevelSize(0);
   const auto                   rectangle =
     std::array<std::int64_t, 4>{ 0, 0, static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  commandline::CheckPNGName(file);
   commandline::WritePNG(Read(*slide, FitReading(*slide, rectangle, longest)), file);
 }
 
@@ -211,10 +210,6 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   if (!values.Has("volume") && !values.Has("picture"))
   {
     throw commandline::UsageError("SlideRegion needs --volume or --picture.");
-  }
-  if (values.Has("picture"))
-  {
-    commandline::CheckPNGName(values.GetText("picture"));
   }
   CheckOutputs(module, values);
   const auto folder =
