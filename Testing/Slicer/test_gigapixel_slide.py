@@ -114,6 +114,102 @@ def test_label_and_statistics(gigapixel_slide, values, tmp_path):
     assert segmentation.GetDisplayNode().GetOpacity2DFill() == pytest.approx(0.3)
 
 
+def geometry(node):
+    """Spacing and the center of the first pixel, in mm, of a volume or of a segmentation's first segment."""
+    if node.IsA("vtkMRMLSegmentationNode"):
+        node = node.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
+    return numpy.array([node.GetSpacing()[:2], node.GetOrigin()[:2]])
+
+
+def draw_all_over(volume):
+    """A segmentation as the Segment Editor makes it over a volume, with one segment that covers it."""
+    import slicer_core
+    from vtkmodules.vtkCommonMath import vtkMatrix4x4
+
+    pixels, matrix = slicer_core.vtkOrientedImageData(), vtkMatrix4x4()
+    pixels.SetDimensions(volume.GetImageData().GetDimensions())
+    pixels.AllocateScalars(3, 1)  # unsigned char
+    pixels.GetPointData().GetScalars().Fill(1)
+    volume.GetIJKToRASMatrix(matrix)
+    pixels.SetGeometryFromImageToWorldMatrix(matrix)
+    drawn = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", "drawn")
+    drawn.SetReferenceImageGeometryParameterFromVolumeNode(volume)
+    drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Tumor")
+    return drawn
+
+
+@pytest.fixture
+def silent(slide, tmp_path):
+    """The same slide without a resolution, as some scanners' software exports it."""
+    options = {"tile": (256, 256), "photometric": "rgb", "compression": "zlib"}
+    with tifffile.TiffWriter(tmp_path / "silent.tif") as file:
+        file.write(read_level(slide[0]), **options)
+        file.write(read_level(slide[0], 1), subfiletype=1, **options)
+    return tmp_path / "silent.tif"
+
+
+def test_a_resolution_stated_later_moves_all_of_the_slide(gigapixel_slide, values, silent):
+    """Volumes, results and drawings made before and after lie on the same mm; the file's word (none) brings them back."""
+    slicer.mrmlScene.Clear()
+    logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
+    values.slideMpp, values.mask, values.level = 0.0, "", 1
+    info = finish(gigapixel_slide, logic.showInfo(values))
+    assert info.spacing == (1, 1) and "unknown" in info.describe() and "1.30 x 1.10 mm" in info.describe(0.5)
+    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    before = finish(gigapixel_slide, logic.label(values))
+    table = gigapixel_slide.makeStatistics(before)
+    drawn = draw_all_over(volume)
+    outline = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsClosedCurveNode", "outline")
+    outline.AddControlPointWorld(-1000, -800, 0)
+    values.region = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsROINode", "region")
+    values.region.SetCenter(-(1000 - 0.5), -(800 - 0.5), 0)
+    values.region.SetSize(400, 200, 5)
+
+    def check(mm):
+        """All of it, at so many mm per pixel of level 0."""
+        assert numpy.allclose(geometry(volume), [[2 * mm] * 2, [-0.5 * mm] * 2])
+        assert numpy.allclose(geometry(drawn)[0], 2 * mm)
+        assert numpy.allclose(drawn_bounds(), numpy.array([-2599.5, 0.5, -2199.5, 0.5]) * mm)
+        assert numpy.allclose(geometry(before)[0], 8 * mm)
+        assert numpy.allclose(outline.GetNthControlPointPosition(0), [-1000 * mm, -800 * mm, 0])
+        assert numpy.allclose(values.region.GetSize(), [400 * mm, 200 * mm, 5])
+        after = finish(gigapixel_slide, logic.label(values))
+        assert numpy.allclose(geometry(after), geometry(before))
+        region = finish(gigapixel_slide, logic.loadRegion(values))
+        pixels = slicer.util.arrayFromVolume(region)[0]
+        assert (pixels == read_level(silent)[700:900, 800:1200]).all()
+        count = int(table.GetCellText(0, 1))
+        assert float(table.GetCellText(0, 2)) == pytest.approx(count * (8 * mm) ** 2, rel=1e-4)
+
+    def drawn_bounds():
+        bounds = numpy.zeros(6)
+        drawn.GetRASBounds(bounds)
+        return bounds[:4]
+
+    check(1)
+    for mpp, mm in ((0.5, 0.0005), (0.25, 0.00025), (0.0, 1)):
+        logic.stateResolution(values, mpp)
+        check(mm)
+
+
+def test_a_resolution_stated_while_a_level_is_read(gigapixel_slide, values, silent):
+    """What arrives lies where the user says by then, and another slide stays where it is."""
+    slicer.mrmlScene.Clear()
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.slideMpp, values.level = 0.0, 1
+    other = finish(gigapixel_slide, logic.loadLevel(values))
+    outline = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsLineNode", "outline")
+    outline.AddControlPointWorld(-1, -1, 0)
+    values.slide = str(silent)
+    process = logic.loadLevel(values)
+    logic.stateResolution(values, 0.25)
+    assert numpy.allclose(geometry(finish(gigapixel_slide, process)), [[0.0005] * 2, [-0.000125] * 2])
+    logic.stateResolution(values, 0.5)
+    assert numpy.allclose(geometry(values.volume), [[0.001] * 2, [-0.00025] * 2])
+    assert numpy.allclose(geometry(other), [[0.001] * 2, [-0.00025] * 2])
+    assert outline.GetNthControlPointPosition(0) == (-1, -1, 0)  # of which slide, nobody knows
+
+
 def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.epochs = str(tmp_path / "run"), 2
@@ -172,6 +268,9 @@ def test_the_form(gigapixel_slide, slide):
     assert not widget.logic.segment.called
     widget.onCancel()
     assert widget.task.Cancel.called
+    widget.info = MagicMock()
+    widget.onResolution(0.25)  # at once, whatever runs
+    assert widget.logic.stateResolution.call_args.args[1] == 0.25 and widget.info.describe.call_args.args == (0.25,)
 
 
 def test_the_reader_claims_slides_before_pictures(gigapixel_slide, slide, tmp_path):

@@ -160,6 +160,8 @@ SlideInfo()
                      { "height", "integer", "Height in pixels" },
                      { "channels", "integer", "Channels" },
                      { "mpp", "double", "Resolution in um/px" },
+                     { "spacingX", "double", "Pixel width in mm (1 where unknown)" },
+                     { "spacingY", "double", "Pixel height in mm (1 where unknown)" },
                      { "magnification", "double", "Objective" },
                      { "widthMm", "double", "Width in mm" },
                      { "heightMm", "double", "Height in mm" },

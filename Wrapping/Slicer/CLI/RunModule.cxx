@@ -150,11 +150,14 @@ RunSlideInfo(const ArgumentValues & values, const Session & session)
 {
   const Module & module = *FindModule("SlideInfo");
   CheckOutputs(module, values);
-  const auto result = RunCommandBehind(module, values, session, {});
+  auto result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
     return commandline::Failure;
   }
+  const auto slide = OpenSlide(values);
+  (*result)["spacingX"] = slide->GetSpacing(0);
+  (*result)["spacingY"] = slide->GetSpacing(1);
   if (values.Has("thumbnail"))
   {
     WriteThumbnail(values, values.GetText("thumbnail"));

@@ -24,7 +24,8 @@ from GigapixelSlideLib.modules import (
     loadCommandLineModules,
     tissuePresets,
 )
-from GigapixelSlideLib.tables import makePlot, makeStatistics
+from GigapixelSlideLib.places import moveNode, moveSlide, setPlace
+from GigapixelSlideLib.tables import makePlot, makeStatistics, updateStatistics
 from slicer import vtkMRMLMarkupsROINode, vtkMRMLSegmentationNode, vtkMRMLVectorVolumeNode
 from slicer.i18n import tr as _
 from slicer.i18n import translate
@@ -110,6 +111,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         VTKObservationMixin.__init__(self)
         self.logic = None
         self.task = None  # the node of the process that runs
+        self.info = None  # of the open slide
 
     def setup(self):
         ScriptedLoadableModuleWidget.setup(self)
@@ -164,6 +166,8 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.resolution.decimals, self.resolution.maximum, self.resolution.suffix = 4, 20, _(" µm/px")
         self.resolution.specialValueText = _("as the file says")
         self.resolution.toolTip = _("Resolution of level 0, for slides whose file does not tell it or tells nonsense.")
+        self.resolution.keyboardTracking = False  # a number counts when all of it has been typed
+        self.resolution.connect("valueChanged(double)", self.onResolution)
         form.addRow(_("Resolution:"), self.resolution)
         self.properties = qt.QLabel(_("No slide is open."))
         self.properties.wordWrap = True
@@ -269,8 +273,15 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             return  # which comes back here
         self._run(lambda: self.logic.showInfo(values), self._showInfo)
 
+    def onResolution(self, mpp):
+        values = self.logic.getParameterNode()
+        self.logic.stateResolution(values, mpp)
+        if self.info is not None:
+            self.properties.text = self.info.describe(mpp)
+
     def _showInfo(self, info):
-        self.properties.text = info.describe()
+        self.info = info
+        self.properties.text = info.describe(self.resolution.value)
         self.thumbnail.setPixmap(qt.QPixmap(info.thumbnail))
         self.levels.clear()
         for level in info.levels:
@@ -391,6 +402,10 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
 
 
 class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
+    def __init__(self):
+        ScriptedLoadableModuleLogic.__init__(self)
+        self.fileSpacings = {}  # of level 0 in mm, as the files of slides say, by their names
+
     def getParameterNode(self):
         return GigapixelSlideParameterNode(super().getParameterNode())
 
@@ -405,12 +420,42 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return Process(node, result if result else lambda: node)
 
     def showInfo(self, values):
-        """Properties and a thumbnail: result is a SlideProperties."""
+        """Properties as the file says them, and a thumbnail: result is a SlideProperties."""
         folder = pathlib.Path(tempfile.mkdtemp(dir=slicer.app.temporaryPath))
-        picture = folder / "thumbnail.png"
-        process = self._start("SlideInfo", values, None, thumbnail=str(picture))
-        process.result = lambda: SlideProperties(process.node, picture)
+        picture, slide = folder / "thumbnail.png", values.slide
+        process = self._start("SlideInfo", values, None, thumbnail=str(picture), slideMpp=0.0)
+
+        def result():
+            info = SlideProperties(process.node, picture)
+            self.fileSpacings[slide] = info.spacing
+            return info
+
+        process.result = result
         return process
+
+    def stateResolution(self, values, mpp):
+        """States the resolution of the slide's level 0 in micrometers per pixel; 0: what its file says, which is known when
+        showInfo() has been run. Volumes, segmentations and markups of the slide move there at once."""
+        values.slideMpp = mpp
+        spacing = self._spacing(values)
+        moved = moveSlide(values.slide, spacing, values.region) if spacing else []
+        for segmentation in moved:
+            updateStatistics(segmentation)
+        if slicer.app.layoutManager():
+            slicer.util.resetSliceViews()
+
+    def _spacing(self, values):
+        """Of level 0 in mm along x and y; None: not known."""
+        mm = values.slideMpp / 1000
+        return (mm, mm) if mm > 0 else self.fileSpacings.get(values.slide)
+
+    def _place(self, node, values, slide, spacing, downsample):
+        """Notes the place of a node that a process has made, and moves it where the resolution was stated meanwhile.
+        \\param spacing of its pixels \\param downsample level-0 pixels per pixel, the module's word"""
+        setPlace(node, slide, [length / float(downsample) for length in spacing[:2]])
+        stated = self._spacing(values) if values.slide == slide else None
+        if stated:
+            moveNode(node, stated)
 
     def loadLevel(self, values):
         """The level of the parameters, -1 the finest that fits: result is a volume node in its place in mm."""
@@ -423,11 +468,16 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return self._load(values, name, level=0, region=values.region)
 
     def _load(self, values, name, **parameters):
-        volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name)
+        volume, slide = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name), values.slide
         values.volume = volume
-        return self._start(
-            "SlideRegion", values, lambda: self.show(volume), volume=volume, maxSide=LONGEST_SIDE, **parameters
-        )
+        process = self._start("SlideRegion", values, None, volume=volume, maxSide=LONGEST_SIDE, **parameters)
+
+        def result():
+            self._place(volume, values, slide, volume.GetSpacing(), process.node.GetParameterAsString("downsample"))
+            return self.show(volume)
+
+        process.result = result
+        return process
 
     def show(self, volume):
         """Colors as they are, not stretched, in the view from above, which has the slide's first row on top."""
@@ -443,32 +493,30 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
 
     def label(self, values):
         """Tissue as a segmentation over the slide."""
-        segmentation = self._segmentation(values, _("Tissue"))
-        return self._start(
-            "TissueLabel",
-            values,
-            lambda: self._overlay(segmentation),
-            **({"preset": values.preset} if values.preset else {}),
-            outputSegmentation=segmentation,
-            mask=values.mask,
-        )
+        preset = {"preset": values.preset} if values.preset else {}
+        return self._makeSegmentation("TissueLabel", values, _("Tissue"), **preset)
 
     def segment(self, values):
-        segmentation = self._segmentation(values, _("Segmentation"))
-        return self._start(
-            "GigapixelUNetSegment",
-            values,
-            lambda: self._overlay(segmentation),
-            model=values.model,
-            memory=values.memory,
-            outputSegmentation=segmentation,
-            mask=values.mask,
+        return self._makeSegmentation(
+            "GigapixelUNetSegment", values, _("Segmentation"), model=values.model, memory=values.memory
         )
 
-    def _segmentation(self, values, name):
-        name = f"{pathlib.Path(values.slide).stem} {name}"
-        values.segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
-        return values.segmentation
+    def _makeSegmentation(self, module, values, name, **parameters):
+        name, slide = f"{pathlib.Path(values.slide).stem} {name}", values.slide
+        segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
+        values.segmentation = segmentation
+        process = self._start(
+            module, values, None, outputSegmentation=segmentation, mask=values.mask, **parameters
+        )
+
+        def result():
+            pixels = segmentation.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
+            downsample = process.node.GetParameterAsString("segmentationDownsample")
+            self._place(segmentation, values, slide, pixels.GetSpacing(), downsample)
+            return self._overlay(segmentation)
+
+        process.result = result
+        return process
 
     def _overlay(self, segmentation):
         segmentation.CreateDefaultDisplayNodes()

@@ -64,6 +64,7 @@ class SlideProperties:
     def __init__(self, node, thumbnail):
         self.width, self.height = (int(node.GetParameterAsString(name)) for name in ("width", "height"))
         self.mpp = float(node.GetParameterAsString("mpp") or 0)
+        self.spacing = tuple(float(node.GetParameterAsString(name)) for name in ("spacingX", "spacingY"))
         self.vendor = node.GetParameterAsString("vendor")
         self.decoder = node.GetParameterAsString("decoder")
         self.levels = json.loads(node.GetParameterAsString("levels"))
@@ -75,11 +76,13 @@ class SlideProperties:
         fitting = [each["level"] for each in self.levels if max(each["width"], each["height"]) <= LONGEST_SIDE]
         return fitting[0] if fitting else -1
 
-    def describe(self):
+    def describe(self, statedMpp=0):
+        """For people. \\param statedMpp the user's word on the resolution; 0: the file's counts"""
         lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]
-        if self.mpp > 0:
-            size = f"{self.width * self.mpp / 1000:.2f} x {self.height * self.mpp / 1000:.2f} mm"
-            lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=self.mpp, size=size))
+        mpp = statedMpp or self.mpp
+        if mpp > 0:
+            size = f"{self.width * mpp / 1000:.2f} x {self.height * mpp / 1000:.2f} mm"
+            lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=mpp, size=size))
         else:
             lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
         return "\n".join(lines + self.warnings)

@@ -9,10 +9,23 @@ import slicer
 import vtk
 from slicer.i18n import tr as _
 
+STATISTICS = "GigapixelSlide.statistics"  # the role of the table that a segmentation refers to
+
 
 def makeStatistics(segmentation):
     """A table node: name, pixels, area in mm2 and percent of the segmentation for each segment."""
     table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", f"{segmentation.GetName()} {_('statistics')}")
+    segmentation.SetNodeReferenceID(STATISTICS, table.GetID())
+    updateStatistics(segmentation)
+    return table
+
+
+def updateStatistics(segmentation):
+    """Fills the table that was made of a segmentation, if any, with its present numbers."""
+    table = segmentation.GetNodeReference(STATISTICS)
+    if table is None:
+        return
+    table.RemoveAllColumns()
     segments = segmentation.GetSegmentation()
     rows = []
     for i in range(segments.GetNumberOfSegments()):
@@ -26,7 +39,6 @@ def makeStatistics(segmentation):
     _addColumn(table, vtk.vtkLongArray(), _("Pixels"), [row[1] for row in rows])
     _addColumn(table, vtk.vtkDoubleArray(), _("Area in mm2"), [row[2] for row in rows])
     _addColumn(table, vtk.vtkDoubleArray(), _("Percent"), [100 * row[1] / row[3] for row in rows])
-    return table
 
 
 def makePlot(folder):
