@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """What the tests of the program share: the program itself, and small slides that it or tifffile makes."""
 
+import gzip
 import json
 import os
 import struct
@@ -68,6 +69,41 @@ def write_png(path, pixels):
         b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     )
     return path
+
+
+def write_nrrd(path, pixels, mpp=0.5, flips=(1, 1), corner=(0.0, 0.0), encoding="gzip", space="left-posterior-superior", **more):
+    """A mask as 3D Slicer saves it, https://teem.sourceforge.net/nrrd/format.html: one slice of a volume in mm, whose axes may
+    run from either end of the slide (flips: -1), and one layer, or a list of them (pixels of three axes). \\param corner in mm
+    \\param more key=value pairs"""
+    height, width = pixels.shape[:2]
+    mm = mpp / 1000
+    first = [c + (mm * (n - 1) if flip < 0 else 0) for c, n, flip in zip(corner, (width, height), flips)]
+    sign = -1 if space == "right-anterior-superior" else 1  # x and y point the other way there
+    axes = [f"({sign * flips[0] * mm},0,0)", f"(0,{sign * flips[1] * mm},0)", "(0,0,1)"]
+    layers = pixels.shape[2:]
+    header = [
+        "NRRD0004",
+        f"type: {'unsigned char' if pixels.dtype == numpy.uint8 else 'short'}",
+        f"dimension: {3 + len(layers)}",
+        f"space: {space}",
+        "sizes: " + " ".join(str(n) for n in (*layers, width, height, 1)),
+        "space directions: " + " ".join(["none"] * len(layers) + axes),
+        "kinds: " + " ".join(["list"] * len(layers) + ["domain"] * 3),
+        "endian: little",
+        f"encoding: {encoding}",
+        f"space origin: ({sign * first[0]},{sign * first[1]},0)",
+        *(f"{key}:={value}" for key, value in more.items()),
+    ]
+    data = pixels[:: flips[1], :: flips[0]].tobytes()
+    data = gzip.compress(data) if encoding == "gzip" else data
+    path.write_bytes("\n".join(header).encode() + b"\n\n" + data)
+    return path
+
+
+def segment(number, name, value, layer=0):
+    """What 3D Slicer says of a segment in its .seg.nrrd."""
+    said = {"ID": f"Segment_{number + 1}", "Name": name, "LabelValue": value, "Layer": layer, "Color": "0.5 0.7 0.5"}
+    return {f"Segment{number}_{key}": value for key, value in said.items()}
 
 
 def blobs(height, width, seed=1):

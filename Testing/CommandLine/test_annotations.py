@@ -8,7 +8,7 @@ import pytest
 import tifffile
 from PIL import Image, ImageDraw
 
-from conftest import blobs, fails, run, write_slide
+from conftest import blobs, fails, run, write_nrrd, write_slide
 
 
 def write_outlines(path, *outlines):
@@ -86,6 +86,9 @@ def test_mask_to_outlines_and_back(tmp_path):
     run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif")
     assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), mask)
     assert "--overwrite" in fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")
+    flipped = write_nrrd(tmp_path / "mask.nrrd", mask, 4.0, flips=(-1, -1), corner=(0.00175, 0.00175))
+    run("outline", flipped, "--like", slide, "-o", tmp_path / "flipped.geojson")
+    assert (tmp_path / "flipped.geojson").read_text() == (tmp_path / "o.geojson").read_text()
 
 
 def test_bad_annotations(tmp_path, slide):

@@ -4,7 +4,7 @@
 import numpy
 import pytest
 
-from conftest import blobs, fails, run, write_png, write_slide
+from conftest import blobs, fails, run, segment, write_nrrd, write_png, write_slide
 
 
 def reference(prediction, truth):
@@ -105,6 +105,43 @@ def test_sixteen_bit_label_map(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", (a // 255).astype(numpy.uint16) * 256)
     write_png(tmp_path / "b.png", a)
     assert run("evaluate", tmp_path / "a.tif", tmp_path / "b.png", "--json").json["dice"] == 1
+
+
+@pytest.mark.parametrize("encoding", ["raw", "gzip"])
+@pytest.mark.parametrize("flips", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_masks_of_3d_slicer(tmp_path, flips, encoding):
+    """Volumes of one slice, in either of the two directions that NRRD may count in, are where their header says."""
+    a, b = blobs(301, 403, 1), blobs(301, 403, 2)
+    write_slide(tmp_path / "b.tif", b)
+    spaces = ("left-posterior-superior", "right-anterior-superior")
+    for name, space in zip(("a.seg.nrrd", "a.nrrd"), spaces):
+        write_nrrd(tmp_path / name, a // 255, flips=flips, encoding=encoding, space=space, **segment(0, "Tumor", 1))
+        result = run("evaluate", tmp_path / name, tmp_path / "b.tif", "--json").json
+        check(result, a, b)
+        assert result["matchedBy"] == "millimeters"
+    # At 1/4, of which the first pixel's center lies in the middle of four by four.
+    coarse = blobs(76, 101, 3)
+    corner = (1.5 * 0.0005, 1.5 * 0.0005)
+    write_nrrd(tmp_path / "c.nrrd", coarse.astype(numpy.int16), mpp=2, flips=flips, corner=corner, encoding=encoding)
+    blown = numpy.kron(coarse, numpy.ones((4, 4), numpy.uint8))[:301, :403]
+    check(run("evaluate", tmp_path / "c.nrrd", tmp_path / "b.tif", "--json").json, blown, b)
+
+
+def test_segmentations_that_are_no_masks(tmp_path):
+    a = blobs(301, 403, 1)
+    write_slide(tmp_path / "a.tif", a)
+    segments = {**segment(0, "Tumor", 1), **segment(1, "Vessel", 1, layer=1)}
+    layers = write_nrrd(tmp_path / "layers.seg.nrrd", numpy.stack([a // 255, a // 255], -1), **segments)
+    message = fails("evaluate", layers, tmp_path / "a.tif")
+    assert f"{layers} has its segments in 2 layers" in message and "export the segments to a labelmap" in message
+    away = write_nrrd(tmp_path / "away.nrrd", a, corner=(0.1, 0))
+    assert "not of the same slide" in fails("evaluate", away, tmp_path / "a.tif")
+    turned = write_nrrd(tmp_path / "turned.nrrd", a, encoding="raw")
+    turned.write_bytes(turned.read_bytes().replace(b"(0.0005,0,0) (0,0.0005,0)", b"(0,0.0005,0) (0.0005,0,0)"))
+    assert f"{turned} is turned" in fails("evaluate", turned, tmp_path / "a.tif")
+    cut = write_nrrd(tmp_path / "cut.nrrd", a)
+    cut.write_bytes(cut.read_bytes()[:-100])
+    assert str(cut) in fails("evaluate", cut, tmp_path / "a.tif")
 
 
 def test_refusals(tmp_path, synthetic):

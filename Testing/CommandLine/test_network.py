@@ -2,6 +2,7 @@
 """plan, train, segment, doctor: the commands that need LibTorch, skipped where it was not built."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -10,7 +11,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_slide
+from conftest import fails, run, segment, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -314,6 +315,55 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
         message = fails("train", "--cohort", folder / name, "-o", out / "run")
         assert name in message or "nowhere.tif" in message, message
     assert list(out.iterdir()) == []
+
+
+def test_masks_of_3d_slicer(cohort, tmp_path):
+    """train reads them as evaluate does: the same weights as with the pyramid of the same mask, to the bit."""
+    truth = tifffile.imread(cohort.parent / "a.truth.tif") // 255
+    masks = {
+        "same": cohort.parent / "a.truth.tif",
+        "segmentation": write_nrrd(tmp_path / "a.seg.nrrd", truth, **segment(0, "Tissue", 1)),
+        "flipped": write_nrrd(tmp_path / "flipped.nrrd", truth, flips=(-1, -1), encoding="raw"),
+        "layers": write_nrrd(tmp_path / "l.seg.nrrd", numpy.stack([truth, truth], -1), **segment(0, "Tissue", 1)),
+        "away": write_nrrd(tmp_path / "away.nrrd", truth, corner=(0.1, 0)),
+    }
+    sentences = {"layers": "its segments are in 2 layers, as 3D Slicer", "away": "their edges lie 0.100000 mm apart"}
+    trained = []
+    for name, mask in masks.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1]
+        if name in sentences:
+            message = fails(*words)
+            assert str(mask) in message and sentences[name] in message and not (tmp_path / name).exists()
+        else:
+            run(*words)
+            trained.append(weights(tmp_path / name))
+    assert trained[0] == trained[1] == trained[2]
+
+
+def test_labels_of_segments_are_classes(cohort, tmp_path):
+    """Of a segmentation with two segments as of any mask with their label values; a label that is no class is named."""
+    truth = tifffile.imread(cohort.parent / "a.truth.tif") // 255
+    truth[:350] *= 2
+    text = (pathlib.Path(__file__).parents[2] / "Modules/Network/networks/remedios2023.json").read_text()
+    text = text.replace('"out": 1,', '"out": 3,').replace("binary cross-entropy", "softmax cross-entropy")
+    (tmp_path / "three.json").write_text(text)
+    segments = {**segment(0, "Tumor", 1), **segment(1, "Stroma", 2)}
+    masks = {
+        "plain": write_slide(tmp_path / "plain.tif", truth),
+        "segmentation": write_nrrd(tmp_path / "a.seg.nrrd", truth, **segments),
+        "wrong": write_nrrd(tmp_path / "wrong.seg.nrrd", truth * 2, **segments),
+    }
+    for name, mask in masks.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1, "--network", tmp_path / "three.json"]
+        if name == "wrong":
+            assert f"{mask} has the value 4; for 3 classes it may have 0 to 2" in fails(*words)
+        else:
+            run(*words)
+    assert weights(tmp_path / "plain") == weights(tmp_path / "segmentation")
 
 
 def test_mask_of_another_slide(cohort, tmp_path):

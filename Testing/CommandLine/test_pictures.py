@@ -7,7 +7,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from conftest import blobs, fails, run, write_slide
+from conftest import blobs, fails, run, write_nrrd, write_slide
 
 
 def test_synthetic_slide_opens_elsewhere(synthetic):
@@ -80,6 +80,9 @@ def test_overlay_tints_and_outlines_the_mask(tmp_path):
     line = numpy.array(colors.pop())
     tinted = numpy.round(0.75 * 180 + 0.25 * line)
     assert (numpy.abs(picture[inner] - tinted) <= 1).all()
+    flipped = write_nrrd(tmp_path / "m.nrrd", mask[::8, ::8], 4.0, flips=(-1, 1), corner=(0.00175, 0.00175))
+    run("overlay", slide, flipped, "-o", tmp_path / "flipped.png", "--size", 400)
+    assert (numpy.asarray(Image.open(tmp_path / "flipped.png")) == picture).all()
 
 
 def test_overlay_that_is_there_is_kept(tmp_path, synthetic):

@@ -210,6 +210,41 @@ def test_a_resolution_stated_while_a_level_is_read(gigapixel_slide, values, sile
     assert outline.GetNthControlPointPosition(0) == (-1, -1, 0)  # of which slide, nobody knows
 
 
+def save(segmentation, file):
+    segmentation.AddDefaultStorageNode()
+    segmentation.GetStorageNode().SetFileName(str(file))
+    assert segmentation.GetStorageNode().WriteData(segmentation)
+    return file
+
+
+def evaluate(prediction, truth):
+    """The program's figures; the sentence where it refuses."""
+    done = subprocess.run([PROGRAM, "evaluate", prediction, truth, "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+
+def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
+    """A result that was corrected, and a drawing, as Slicer writes them; segments that overlap are said to be no mask."""
+    slicer.mrmlScene.Clear()
+    logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
+    values.slideMpp, values.mask, values.level = 0.0, str(tmp_path / "mask.tif"), 1
+    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    labeled = finish(gigapixel_slide, logic.label(values))
+    logic.stateResolution(values, 0.5)
+    result = evaluate(save(labeled, tmp_path / "labeled.seg.nrrd"), values.mask)
+    assert result["dice"] == 1 and result["pixels"] == 325 * 275  # nothing is cut off
+    drawn = draw_all_over(volume)
+    tifffile.imwrite(tmp_path / "all.tif", numpy.full((275, 325), 255, "u1"), tile=(256, 256))
+    assert evaluate(save(drawn, tmp_path / "drawn.seg.nrrd"), tmp_path / "all.tif")["dice"] == 1
+    pixels = drawn.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap").NewInstance()
+    pixels.DeepCopy(drawn.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap"))
+    drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Vessel")
+    assert "has its segments in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
+    values.slideMpp, values.run, values.epochs = 0.0, str(tmp_path / "run"), 1
+    rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "train")]
+    assert (finish(gigapixel_slide, logic.train(values, rows)) / "last.safetensors").exists()
+
+
 def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.epochs = str(tmp_path / "run"), 2

@@ -141,6 +141,47 @@ TEST(MaskLabelSource, AnyRatioAndOriginEqualITK)
   }
 }
 
+TEST(MaskLabelSource, MirroredMasksEqualITK)
+{
+  const Grid pixels = PixelGrid(200, 130);
+  for (const double ratio : { 8.0, 1.0, 3.3, 0.29 })
+  {
+    for (const auto & signs : { std::array<double, 2>{ { -1, 1 } }, { { 1, -1 } }, { { -1, -1 } } })
+    {
+      const auto width = static_cast<unsigned>(std::ceil(200 / ratio));
+      const auto height = static_cast<unsigned>(std::ceil(130 / ratio));
+      const auto mask = RandomMask(width, height, ratio * mm, 0, 0);
+      // The first pixel lies where the last one of a mask with offsets of 0.137 and 0.061 pixels would.
+      GrayImage::PointType     origin;
+      GrayImage::DirectionType direction;
+      origin[0] = 0.137 * mm + (signs[0] < 0 ? (width - 1) * ratio * mm : 0);
+      origin[1] = 0.061 * mm + (signs[1] < 0 ? (height - 1) * ratio * mm : 0);
+      direction.SetIdentity();
+      direction(0, 0) = signs[0];
+      direction(1, 1) = signs[1];
+      mask->SetOrigin(origin);
+      mask->SetDirection(direction);
+      MaskLabelSource labels(Source(mask), pixels, "slide", 2);
+      EXPECT_EQ(ReadAll(labels), Reference(*mask, pixels)) << ratio << " " << signs[0] << " " << signs[1];
+    }
+  }
+}
+
+TEST(MaskLabelSource, MirroredMasksOfUnknownSpacingAreMatchedByExtent)
+{
+  const auto               mask = RandomMask(100, 50, 1, 0, 0);
+  GrayImage::DirectionType direction;
+  direction.SetIdentity();
+  direction(0, 0) = -1;
+  mask->SetDirection(direction);
+  MaskLabelSource labels(Source(mask), PixelGrid(200, 100), "slide", 2);
+  const auto      classes = ReadAll(labels);
+  for (unsigned x = 0; x < 200; ++x)
+  {
+    ASSERT_EQ(classes[x], mask->GetPixel({ { 99 - x / 2, 0 } }) / 255);
+  }
+}
+
 TEST(MaskLabelSource, MaskFilesWithoutAnOriginBeginAtTheImagesEdge)
 {
   // What a mask at 1/8 of a slide comes back as from a TIFF or a PNG; the slide may be read at a lower level too.

@@ -259,6 +259,59 @@ TEST(GigapixelImageIOSource, TakesLabelMapsThatFitInEightBits)
                  folder.File("large.mha") + ": the value 300 does not fit in 8 bits");
 }
 
+/** A file of NRRD by hand: header, then bytes of 1. */
+std::string
+WriteNRRD(const std::string & file, const std::string & header, std::size_t bytes)
+{
+  std::ofstream(file, std::ios::binary) << "NRRD0004\ntype: uint8\nencoding: raw\n"
+                                        << header << '\n'
+                                        << std::string(bytes, '\1');
+  return file;
+}
+
+TEST(GigapixelImageIOSource, SegmentationsHaveOneLayer)
+{
+  const TemporaryFolder folder;
+  const std::string     place = "space: left-posterior-superior\nspace origin: (0,0,0)\n";
+  const std::string     axes = "(0.001,0,0) (0,-0.002,0) (0,0,1)\nkinds: ";
+  const std::string     segment = "Segment0_ID:=a\nSegment0_LabelValue:=1\nSegment0_Layer:=0\n";
+  const auto            one = itk::GigapixelFileSource(
+    WriteNRRD(folder.File("one.seg.nrrd"),
+              "dimension: 3\nsizes: 4 3 1\n" + place + "space directions: " + axes + "domain domain domain\n" + segment,
+              12));
+  EXPECT_EQ(one.grid.size.width, 4);
+  EXPECT_EQ(one.grid.size.height, 3);
+  EXPECT_EQ(one.grid.spacing, (std::array<double, 2>{ { 0.001, 0.002 } }));
+  EXPECT_EQ(one.grid.direction, (std::array<double, 4>{ { 1, 0, 0, -1 } }));
+  const auto layers = [&](const std::string & name, const std::string & said) {
+    return WriteNRRD(folder.File(name),
+                     "dimension: 4\nsizes: 2 4 3 1\n" + place + "space directions: none " + axes +
+                       "list domain domain domain\n" + said,
+                     24);
+  };
+  EXPECT_MESSAGE(itk::GigapixelFileSource(layers("two.seg.nrrd", segment)),
+                 folder.File("two.seg.nrrd") + ": its segments are in 2 layers, as 3D Slicer keeps those that overlap");
+  EXPECT_EQ(itk::GigapixelFileSource(layers("two.nrrd", "")).pixels->GetNumberOfChannels(), 2u); // no segmentation
+  EXPECT_MESSAGE(itk::GigapixelFileSource(WriteNRRD(folder.File("row.nrrd"), "dimension: 1\nsizes: 4\n", 4)),
+                 "it has one axis");
+  EXPECT_MESSAGE(itk::GigapixelFileSource(WriteNRRD(folder.File("stack.nrrd"), "dimension: 3\nsizes: 4 3 2\n", 24)),
+                 "it has 2 slices");
+  const auto   cut = itk::GigapixelFileSource(WriteNRRD(folder.File("cut.nrrd"), "dimension: 2\nsizes: 4 3\n", 5));
+  std::uint8_t samples[12];
+  try
+  {
+    cut.pixels->Read(Region{ 0, 0, 4, 3 }, samples);
+    FAIL() << "it is cut off";
+  }
+  catch (const std::runtime_error & error)
+  {
+    const std::string sentence = error.what();
+    EXPECT_NE(sentence.find(folder.File("cut.nrrd")), std::string::npos);
+    EXPECT_EQ(sentence.find("(0x"), std::string::npos);
+    EXPECT_EQ(sentence.find('\n'), std::string::npos);
+  }
+}
+
 TEST(GigapixelImageIOSource, ErrorsNameTheFileInOneSentence)
 {
   const TemporaryFolder folder;

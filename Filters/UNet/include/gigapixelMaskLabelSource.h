@@ -20,6 +20,9 @@ namespace gigapixel
  * - by extent otherwise: mask and image cover the same rectangle. A mask of ceil(n / f) or floor(n / f) pixels has the
  *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes.
  *
+ * The mask's rows and columns may run from either end, as its direction says; where nothing is known in mm, ITK's
+ * default directions say nothing.
+ *
  * Values: for two classes 0 is background, 1 and 255 are the object; for more, a value is the class and 255 is Ignored.
  * The ignored label is Ignored. Every other value is an error of Read() (std::runtime_error), since it means that the
  * mask is not one.
@@ -34,7 +37,7 @@ public:
    * \param scanned what was not scanned of that image is Ignored; empty: all of it counts
    * \param ignoredLabel value that is no class and takes no part; 255: none but what is said above
    * \throw std::runtime_error when the rectangles that image and mask cover differ by more than a pixel of the coarser
-   * grid and by more than 1 % of the image's side, or their directions differ. */
+   * grid and by more than 1 % of the image's side, or their axes are not parallel. */
   MaskLabelSource(PhysicalImage       mask,
                   const Grid &        pixels,
                   const std::string & pixelsName,

@@ -20,6 +20,7 @@ struct Axis
   std::int64_t maskPixels{ 0 };
   double       ratio{ 1 };
   double       shift{ 0 };
+  bool         isMirrored{ false }; ///< the mask's file counts from the image's right or lower end
 };
 
 /** Whether the mask's size is the image's divided by an integer, with or without the partial last pixel. */
@@ -71,7 +72,8 @@ IndexTable(const Axis & axis)
     const double center = static_cast<double>(x) + 0.5 + axis.shift;
     const double index = std::floor(finer ? center * inverse : center / axis.ratio);
     const bool   inside = index >= 0 && index < static_cast<double>(axis.maskPixels);
-    table[static_cast<std::size_t>(x)] = inside ? static_cast<std::int32_t>(index) : -1;
+    const double stored = axis.isMirrored ? static_cast<double>(axis.maskPixels) - 1 - index : index;
+    table[static_cast<std::size_t>(x)] = inside ? static_cast<std::int32_t>(stored) : -1;
   }
   return table;
 }
@@ -109,16 +111,46 @@ OriginDifference(const Grid & mask, const Grid & pixels)
   return { { d[0] * x + d[2] * y, d[1] * x + d[3] * y } };
 }
 
-std::array<Axis, 2>
-MatchInMillimeters(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
+/** Which axes of the mask run against the image's. */
+std::array<bool, 2>
+FindMirroredAxes(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
 {
-  for (std::size_t i = 0; i < 4; ++i)
+  const auto &        m = mask.grid.direction;
+  const auto &        p = pixels.direction;
+  std::array<bool, 2> mirrored{};
+  for (std::size_t i = 0; i < 2; ++i)
   {
-    if (std::abs(mask.grid.direction[i] - pixels.direction[i]) > 1e-6)
+    const double cosine = m[i] * p[i] + m[2 + i] * p[2 + i];
+    if (std::abs(std::abs(cosine) - 1) > 1e-6)
     {
       Refuse(mask, pixels, pixelsName, "their axes point in different directions: resample the mask");
     }
+    mirrored[i] = cosine < 0;
   }
+  return mirrored;
+}
+
+/** The grid of the same pixels, counted from the other end along these axes. */
+Grid
+Unmirror(const Grid & grid, const std::array<bool, 2> & mirrored)
+{
+  const std::int64_t sizes[] = { grid.size.width, grid.size.height };
+  Grid               result = grid;
+  for (std::size_t i = 0; i < 2; ++i)
+  {
+    const double length = static_cast<double>(sizes[i] - 1) * grid.spacing[i];
+    for (std::size_t j = 0; mirrored[i] && j < 2; ++j)
+    {
+      result.origin[j] += length * grid.direction[2 * j + i];
+      result.direction[2 * j + i] = -grid.direction[2 * j + i];
+    }
+  }
+  return result;
+}
+
+std::array<Axis, 2>
+MatchInMillimeters(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
+{
   const std::array<double, 2> between = OriginDifference(mask.grid, pixels);
   const std::int64_t          sizes[] = { pixels.size.width, pixels.size.height };
   const std::int64_t          maskSizes[] = { mask.grid.size.width, mask.grid.size.height };
@@ -278,8 +310,14 @@ MaskLabelSource::MaskLabelSource(PhysicalImage       mask,
                              " channels: give one with a single channel");
   }
   const bool inMillimeters = m_Mask.grid.IsSpacingKnown() && pixels.IsSpacingKnown();
-  const auto axes =
+  // Where nothing is known in mm, a mask with ITK's default directions says nothing of them either.
+  const bool saysDirections = inMillimeters || m_Mask.grid.direction != Grid().direction;
+  const auto mirrored = saysDirections ? FindMirroredAxes(m_Mask, pixels, pixelsName) : std::array<bool, 2>{};
+  m_Mask.grid = Unmirror(m_Mask.grid, mirrored);
+  auto axes =
     inMillimeters ? MatchInMillimeters(m_Mask, pixels, pixelsName) : MatchByExtent(m_Mask, pixels, pixelsName);
+  axes[0].isMirrored = mirrored[0];
+  axes[1].isMirrored = mirrored[1];
   m_Columns = IndexTable(axes[0]);
   m_Rows = IndexTable(axes[1]);
 }

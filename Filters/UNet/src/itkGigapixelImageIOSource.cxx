@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelImageIOSource.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -17,7 +18,18 @@ Failure(const std::string & name, const std::string & reason)
   return std::runtime_error(name + ": " + reason);
 }
 
-/** Calls what may throw ITK's exceptions, whose text begins with source file and line, and throws one sentence. */
+/** What an ImageIO says of a file, without "ITK ERROR: Class(0x1): " before it and in one line. */
+std::string
+GetReason(const ExceptionObject & error)
+{
+  std::string       reason = error.GetDescription();
+  const std::size_t prefix = reason.rfind("ITK ERROR: ", 0) == 0 ? reason.find("): ") : std::string::npos;
+  reason.erase(0, prefix == std::string::npos ? 0 : prefix + 3);
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return reason;
+}
+
+/** Calls what may throw ITK's exceptions, and throws one sentence. */
 template <typename TFunction>
 auto
 WithName(const std::string & name, const TFunction & function)
@@ -28,7 +40,7 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
-    const std::string reason = error.GetDescription();
+    const std::string reason = GetReason(error);
     if (reason.find(name) != std::string::npos)
     {
       throw std::runtime_error(reason);
@@ -64,18 +76,12 @@ public:
     , m_Name(std::move(name))
   {
     const ImageIOBase::Pointer io = this->Open();
+    this->RefuseOtherShapes(*io);
     m_Dimensions = io->GetNumberOfDimensions();
     m_Size = gigapixel::Size{ static_cast<std::int64_t>(io->GetDimensions(0)),
                               static_cast<std::int64_t>(io->GetDimensions(1)) };
     m_Channels = io->GetNumberOfComponents();
     m_Component = io->GetComponentType();
-    for (unsigned d = 2; d < m_Dimensions; ++d)
-    {
-      if (io->GetDimensions(d) != 1)
-      {
-        throw Failure(m_Name, "it has " + std::to_string(io->GetDimensions(d)) + " slices: give one of them");
-      }
-    }
     m_Idle.push_back(io);
   }
 
@@ -157,6 +163,30 @@ private:
       io->SetUseStreamedReading(true);
       return io;
     });
+  }
+
+  void
+  RefuseOtherShapes(const ImageIOBase & io) const
+  {
+    if (io.GetNumberOfDimensions() < 2)
+    {
+      throw Failure(m_Name, "it has one axis: an image has rows and columns");
+    }
+    for (unsigned d = 2; d < io.GetNumberOfDimensions(); ++d)
+    {
+      if (io.GetDimensions(d) != 1)
+      {
+        throw Failure(m_Name, "it has " + std::to_string(io.GetDimensions(d)) + " slices: give one of them");
+      }
+    }
+    // What 3D Slicer says of a segmentation; the classes are the values of its pixels, which is what it calls labels.
+    if (io.GetNumberOfComponents() > 1 && io.GetMetaDataDictionary().HasKey("Segment0_ID"))
+    {
+      throw Failure(m_Name,
+                    "its segments are in " + std::to_string(io.GetNumberOfComponents()) +
+                      " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a "
+                      "labelmap there, and save that");
+    }
   }
 
   ImageIOBase::Pointer

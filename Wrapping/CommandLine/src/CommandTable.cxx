@@ -83,11 +83,14 @@ Train()
     "a network on whole slides",
     "Trains a segmentation network on whole slides, one slide (or region) a step, with exact gradients, in the memory "
     "that you allow. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-    { Required(InputFile("cohort",
-                         "CSV",
-                         "table",
-                         "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                         "(x,y,width,height in level-0 pixels). Paths are relative to the table.")),
+    { Required(
+        InputFile("cohort",
+                  "CSV",
+                  "table",
+                  "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
+                  "(x,y,width,height in level-0 pixels). Paths are relative to the table. Masks are pyramids, PNG, "
+                  "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
+                  "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
       Level(),
@@ -202,7 +205,8 @@ Evaluate()
     "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
     "is 1. "
     "No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object.",
-    { Required(InputFile("PREDICTION", "", "label", "The mask to judge.")),
+    { Required(InputFile(
+        "PREDICTION", "", "label", "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd).")),
       Required(InputFile("TRUTH", "", "label", "The mask to judge it by.")),
       Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared.") },
     { "gigapixel evaluate slide.mask.tif slide.truth.tif", "gigapixel evaluate slide.mask.tif slide.truth.tif --json" }
@@ -218,7 +222,8 @@ Overlay()
            "a picture of a slide with its mask",
            "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined.",
            { Slide("Slide file."),
-             Required(InputFile("MASK", "", "label", "A mask of this slide, at any resolution.")),
+             Required(InputFile(
+               "MASK", "", "label", "A mask of this slide, at any resolution, in any format that evaluate takes.")),
              Required(Output("PNG", "picture", "The picture.")),
              size,
              Switch("partial", "MASK covers a part of the slide (segment --region)."),
@@ -266,7 +271,8 @@ Outline()
            "a mask, as outlines to look at and to correct",
            "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
            "its holes for each piece, along the edges of the mask's pixels.",
-           { Required(InputFile("MASK", "", "label", "A mask of the slide, at any resolution.")),
+           { Required(InputFile(
+               "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
              LikeSlide(),
              Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
              name,

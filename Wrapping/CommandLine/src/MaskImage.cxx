@@ -1,14 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "MaskImage.h"
 
+#include "ITKMessages.h"
 #include "SlideFile.h"
 
 #include "itkImageFileReader.h"
-#include "itkJPEGImageIOFactory.h"
-#include "itkMetaImageIOFactory.h"
-#include "itkNrrdImageIOFactory.h"
-#include "itkPNGImageIOFactory.h"
-#include "itkTIFFImageIOFactory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,11 +24,6 @@ IsPlausible(double spacing)
 itk::ImageIOBase::Pointer
 FindImageIO(const std::string & file)
 {
-  itk::PNGImageIOFactory::RegisterOneFactory();
-  itk::TIFFImageIOFactory::RegisterOneFactory();
-  itk::NrrdImageIOFactory::RegisterOneFactory();
-  itk::MetaImageIOFactory::RegisterOneFactory();
-  itk::JPEGImageIOFactory::RegisterOneFactory();
   auto io = itk::ImageIOFactory::CreateImageIO(file.c_str(), itk::IOFileModeEnum::ReadMode);
   if (io.IsNull())
   {
@@ -45,11 +36,54 @@ FindImageIO(const std::string & file)
 }
 
 void
-RefuseColors(const std::string & file, unsigned channels)
+RefuseColors(const std::string & file, const itk::ImageIOBase & io)
 {
-  if (channels != 1)
+  const std::string channels = std::to_string(io.GetNumberOfComponents());
+  if (channels == "1")
   {
-    throw std::runtime_error(file + " has " + std::to_string(channels) + " channels: a mask has one.");
+    return;
+  }
+  if (io.GetMetaDataDictionary().HasKey("Segment0_ID"))
+  {
+    throw std::runtime_error(file + " has its segments in " + channels +
+                             " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a "
+                             "labelmap there, and save that.");
+  }
+  throw std::runtime_error(file + " has " + channels + " channels: a mask has one.");
+}
+
+/** Which axes begin at the slide's right or lower end: other programs count from either one. */
+std::array<bool, 2>
+FindMirroredAxes(const std::string & file, const itk::ImageIOBase & io)
+{
+  std::array<bool, 2> mirrored{};
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    const double along = io.GetDirection(axis)[axis];
+    if (std::abs(std::abs(along) - 1) > 1e-6)
+    {
+      throw std::runtime_error(file + " is turned: its rows and columns do not run along the slide's; resample it.");
+    }
+    mirrored[axis] = along < 0;
+  }
+  return mirrored;
+}
+
+/** Makes rows begin at the left, and the first one the uppermost. */
+void
+Unmirror(std::vector<unsigned char> & pixels, std::int64_t width, const std::array<bool, 2> & mirrored)
+{
+  if (mirrored[1])
+  {
+    // Turned by half: both axes are mirrored now.
+    std::reverse(pixels.begin(), pixels.end());
+  }
+  if (mirrored[0] != mirrored[1])
+  {
+    for (auto row = pixels.begin(); row != pixels.end(); row += width)
+    {
+      std::reverse(row, row + width);
+    }
   }
 }
 } // namespace
@@ -64,17 +98,25 @@ MaskImage::MaskImage(const std::string & file)
     m_Pyramid = pyramid;
     m_Pyramid->SetFileName(file);
     m_Pyramid->ReadImageInformation();
-    RefuseColors(file, m_Pyramid->GetNumberOfComponents());
-    SetGeometry(*m_Pyramid);
+    RefuseColors(file, *m_Pyramid);
+    SetGeometry(*m_Pyramid, {});
   }
   else
   {
-    ReadWhole();
+    try
+    {
+      ReadWhole();
+    }
+    catch (const itk::ExceptionObject & error)
+    {
+      const std::string reason = CleanMessage(error.GetDescription());
+      throw std::runtime_error(reason.find(file) == std::string::npos ? file + ": " + reason : reason);
+    }
   }
 }
 
 void
-MaskImage::SetGeometry(const itk::ImageIOBase & io)
+MaskImage::SetGeometry(const itk::ImageIOBase & io, const std::array<bool, 2> & mirrored)
 {
   const bool isKnown = IsPlausible(io.GetSpacing(0)) && IsPlausible(io.GetSpacing(1));
   for (unsigned axis = 0; axis < 2; ++axis)
@@ -83,9 +125,11 @@ MaskImage::SetGeometry(const itk::ImageIOBase & io)
     if (isKnown)
     {
       m_Grid.spacing[axis] = io.GetSpacing(axis);
+      const double length = static_cast<double>(m_Grid.size[axis] - 1) * io.GetSpacing(axis);
+      const double origin = io.GetOrigin(axis) - (mirrored[axis] ? length : 0);
       // The first pixel's center lies less than half a pixel from 0, in levels (ITK counts from the center of level 0's
       // first pixel) as in files without an origin; regions begin so many whole pixels further on.
-      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(io.GetOrigin(axis) / io.GetSpacing(axis) + 1e-3);
+      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(origin / io.GetSpacing(axis) + 1e-3);
     }
   }
 }
@@ -94,11 +138,16 @@ void
 MaskImage::ReadWhole()
 {
   const auto io = FindImageIO(m_Grid.name);
-  RefuseColors(m_Grid.name, io->GetNumberOfComponents());
+  RefuseColors(m_Grid.name, *io);
+  if (io->GetNumberOfDimensions() < 2)
+  {
+    throw std::runtime_error(m_Grid.name + " has one axis: a mask has rows and columns.");
+  }
   if (io->GetNumberOfDimensions() > 2 && io->GetDimensions(2) > 1)
   {
     throw std::runtime_error(m_Grid.name + " has " + std::to_string(io->GetDimensions(2)) + " slices: a mask has one.");
   }
+  const auto mirrored = FindMirroredAxes(m_Grid.name, *io);
   // Masks are large: no wider type than the file's. The others become float, where no value but 0 becomes 0.
   switch (io->GetComponentType())
   {
@@ -111,7 +160,8 @@ MaskImage::ReadWhole()
     default:
       ReadPixels<float>(io);
   }
-  SetGeometry(*io);
+  SetGeometry(*io, mirrored);
+  Unmirror(m_Pixels, m_Grid.size[0], mirrored);
 }
 
 template <typename TPixel>

@@ -6,6 +6,7 @@
 
 #include "itkWholeSlideImageIO.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace gigapixel::commandline
 
 /** \class MaskImage
  * \brief A mask whose rows are read from the top: a pyramid (level 0) piece by piece, every other format that ITK
- * reads (PNG, NRRD, MetaImage, TIFF) as a whole. Every value but 0 is object. */
+ * reads (PNG, NRRD, MetaImage, TIFF) as a whole. Every value but 0 is object. The file may count its rows and columns
+ * from either end, as its direction says. */
 class MaskImage
 {
 public:
@@ -37,7 +39,7 @@ private:
   template <typename TPixel>
   void ReadPixels(itk::ImageIOBase * io);
 
-  void SetGeometry(const itk::ImageIOBase & io);
+  void SetGeometry(const itk::ImageIOBase & io, const std::array<bool, 2> & mirrored);
 
   PlaneGrid                       m_Grid;
   itk::WholeSlideImageIO::Pointer m_Pyramid; ///< null: m_Pixels holds all

@@ -3,6 +3,7 @@
 
 #include "CommandFunctions.h"
 #include "ITKMessages.h"
+#include "ImageFormats.h"
 #include "NetworkModule.h"
 
 #include "gigapixelCoreShare.h"
@@ -51,6 +52,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   InstallInterruptionHandlers();
   AllowManyOpenFiles();
   ShowITKWarningsAsSentences();
+  RegisterImageFormats();
   return (function ? function : FindCommandFunction(command))(values, session);
 }
 

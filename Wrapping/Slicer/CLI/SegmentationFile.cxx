@@ -7,7 +7,9 @@
 #include "itkNrrdImageIO.h"
 
 #include <algorithm>
+#include <locale>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -94,6 +96,21 @@ GetColor(std::size_t index)
   return colors[index % std::size(colors)];
 }
 
+/** The grid of all pixels in Slicer's words: index to RAS in mm, row by row, then the first and last index of each
+ * axis. */
+std::string
+DescribeGrid(const ImageType & image)
+{
+  const auto         size = image.GetLargestPossibleRegion().GetSize();
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(17);
+  text << -image.GetSpacing()[0] << ";0;0;" << -image.GetOrigin()[0] << ";0;" << -image.GetSpacing()[1] << ";0;"
+       << -image.GetOrigin()[1] << ";0;0;" << image.GetSpacing()[2] << ';' << image.GetOrigin()[2] << ";0;0;0;1;0;"
+       << size[0] - 1 << ";0;" << size[1] - 1 << ";0;" << size[2] - 1 << ';';
+  return text.str();
+}
+
 void
 Describe(ImageType & image, const std::vector<Segment> & segments)
 {
@@ -113,6 +130,10 @@ Describe(ImageType & image, const std::vector<Segment> & segments)
     set(key + "Extent", "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 0");
   }
   set("Segmentation_MasterRepresentation", "Binary labelmap");
+  // Without it Slicer would cut off what is around the segments when it saves them, and the file were no mask of the
+  // slide.
+  set("Segmentation_ReferenceImageExtentOffset", "0 0 0");
+  set("Segmentation_ConversionParameters", "Reference image geometry|" + DescribeGrid(image) + "|Grid of the mask&");
 }
 
 /** A level with the mask's values made labels, where it lies on the slide. */

@@ -320,7 +320,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         slicer.modules.plots.logic().ShowChartInLayout(makePlot(folder))
 
     def onAddToCohort(self):
-        mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.png")
+        mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.nrrd *.png")
         if not mask:
             return
         row = self.cohort.rowCount

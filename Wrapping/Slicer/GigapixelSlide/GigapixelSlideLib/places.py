@@ -39,8 +39,6 @@ def moveSlide(slide, spacing, region=None):
         scales = moveNode(node, spacing)
     for node in (*drawn, *markups):
         _scale(node, scales)
-    for node in drawn:
-        node.SetReferenceImageGeometryParameterFromVolumeNode(_volume(node))
     return [node for node in (*own, *drawn) if node.IsA("vtkMRMLSegmentationNode")]
 
 

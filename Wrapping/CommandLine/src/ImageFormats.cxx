@@ -1,0 +1,23 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ImageFormats.h"
+
+#include "itkJPEGImageIOFactory.h"
+#include "itkMetaImageIOFactory.h"
+#include "itkNrrdImageIOFactory.h"
+#include "itkPNGImageIOFactory.h"
+#include "itkTIFFImageIOFactory.h"
+
+namespace gigapixel::commandline
+{
+
+void
+RegisterImageFormats()
+{
+  itk::PNGImageIOFactory::RegisterOneFactory();
+  itk::TIFFImageIOFactory::RegisterOneFactory();
+  itk::NrrdImageIOFactory::RegisterOneFactory();
+  itk::MetaImageIOFactory::RegisterOneFactory();
+  itk::JPEGImageIOFactory::RegisterOneFactory();
+}
+
+} // namespace gigapixel::commandline
