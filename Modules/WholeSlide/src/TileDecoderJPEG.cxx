@@ -5,7 +5,6 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 
 #include <jpeglib.h>
@@ -51,46 +50,8 @@ void
 StaySilent(j_common_ptr)
 {}
 
-/** libjpeg keeps tables from one stream to the next. A damaged stream without tables of its own must not be decoded
- * with those of another slide: emptied Huffman tables fail, and Start() checks the quantisation tables. */
-void
-EmptyTables(jpeg_decompress_struct & info)
-{
-  for (int i = 0; i < NUM_QUANT_TBLS; ++i)
-  {
-    if (info.quant_tbl_ptrs[i] != nullptr)
-    {
-      std::memset(info.quant_tbl_ptrs[i]->quantval, 0, sizeof(info.quant_tbl_ptrs[i]->quantval));
-    }
-  }
-  for (int i = 0; i < NUM_HUFF_TBLS; ++i)
-  {
-    for (JHUFF_TBL * const table : { info.dc_huff_tbl_ptrs[i], info.ac_huff_tbl_ptrs[i] })
-    {
-      if (table != nullptr)
-      {
-        std::memset(table->bits, 0, sizeof(table->bits));
-      }
-    }
-  }
-}
-
-bool
-HasQuantizationTables(const jpeg_decompress_struct & info)
-{
-  for (int i = 0; i < info.num_components; ++i)
-  {
-    const int number = info.comp_info[i].quant_tbl_no;
-    if (number < 0 || number >= NUM_QUANT_TBLS || info.quant_tbl_ptrs[number] == nullptr ||
-        info.quant_tbl_ptrs[number]->quantval[0] == 0)
-    {
-      return false;
-    }
-  }
-  return true;
-}
-
-/** One libjpeg object per thread, used over and over: making one costs as much as a small tile. */
+/** A libjpeg object of one stream's own. Between streams libjpeg keeps their tables, so that what one used for another
+ * decoded a stream without tables by those of a stranger; making one costs less than a hundredth of a tile. */
 class Decompressor
 {
 public:
@@ -100,18 +61,13 @@ public:
     errors.manager.error_exit = JumpOut;
     errors.manager.emit_message = OnMessage;
     errors.manager.output_message = StaySilent;
-    jpeg_create_decompress(&info);
-    // A hostile progressive stream may ask for the whole image's coefficients.
-    info.mem->max_memory_to_use = 1L << 30;
   }
-  ~Decompressor() { jpeg_destroy_decompress(&info); }
+  ~Decompressor() { jpeg_destroy_decompress(&info); } // also where it was never created
   Decompressor(const Decompressor &) = delete;
   Decompressor & operator=(const Decompressor &) = delete;
 
-  jpeg_decompress_struct           info;
-  JumpingErrors                    errors;
-  std::unique_ptr<unsigned char[]> row; // where the stored image is wider than the rectangle to fill
-  std::size_t                      rowSize = 0;
+  jpeg_decompress_struct info{};
+  JumpingErrors          errors{};
 };
 
 J_COLOR_SPACE
@@ -136,7 +92,7 @@ Reduce(std::uint32_t side, const StoredSize & stored)
   return (side + stored.reduction - 1) / stored.reduction;
 }
 
-/** Header and start. Returns what is wrong, or null. Owns nothing, as libjpeg may jump out of it. */
+/** Header and start. Returns what is wrong, or null. */
 const char *
 Start(jpeg_decompress_struct & info,
       ByteSpan                 stream,
@@ -167,10 +123,6 @@ Start(jpeg_decompress_struct & info,
       info.image_height > out.height * stored.reduction + 15)
   {
     return "its JPEG stream is of another size than the tile";
-  }
-  if (!HasQuantizationTables(info))
-  {
-    return "its JPEG stream lacks its quantization tables";
   }
   info.out_color_space = out.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.scale_num = 1;
@@ -205,14 +157,44 @@ ReadRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION height
 }
 
 void
-ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION height, unsigned char * row)
+ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION height)
 {
+  JSAMPARRAY row = info.mem->alloc_sarray(
+    reinterpret_cast<j_common_ptr>(&info), JPOOL_IMAGE, info.output_width * static_cast<JDIMENSION>(out.channels), 1);
   while (info.output_scanline < height)
   {
     unsigned char * const target = out.data + info.output_scanline * out.stride;
-    jpeg_read_scanlines(&info, &row, 1);
-    std::memcpy(target, row, std::size_t{ out.width } * out.channels);
+    jpeg_read_scanlines(&info, row, 1);
+    std::memcpy(target, row[0], std::size_t{ out.width } * out.channels);
   }
+}
+
+/** Returns what is wrong, or null. Owns nothing, nor do the functions that it calls, as libjpeg may jump out of them.
+ */
+const char *
+Decode(Decompressor &    decompressor,
+       ByteSpan          stream,
+       ByteSpan          tables,
+       ColorModel        model,
+       const PixelSpan & out,
+       StoredSize        stored)
+{
+  jpeg_decompress_struct & info = decompressor.info;
+  if (setjmp(decompressor.errors.jump) != 0)
+  {
+    return decompressor.errors.message;
+  }
+  jpeg_create_decompress(&info);
+  // A hostile progressive stream may ask for the whole image's coefficients.
+  info.mem->max_memory_to_use = 1L << 30;
+  if (const char * const complaint = Start(info, stream, tables, model, out, stored))
+  {
+    return complaint;
+  }
+  // The last rows are read; what follows them (end marker, padding) does not matter.
+  const JDIMENSION height = std::min(out.height, Reduce(stored.height, stored)); // nor below the bottom edge
+  info.output_width <= out.width ? ReadRows(info, out, height) : ReadCroppedRows(info, out, height);
+  return nullptr;
 }
 
 } // namespace
@@ -220,38 +202,11 @@ ReadCroppedRows(jpeg_decompress_struct & info, const PixelSpan & out, JDIMENSION
 void
 DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored)
 {
-  thread_local Decompressor decompressor;
-  auto &                    info = decompressor.info;
-  const char *              complaint = nullptr;
-  if (setjmp(decompressor.errors.jump) != 0)
+  Decompressor decompressor;
+  if (const char * const complaint = Decode(decompressor, stream, tables, model, out, stored))
   {
-    jpeg_abort_decompress(&info);
-    throw std::runtime_error(decompressor.errors.message);
-  }
-  EmptyTables(info);
-  complaint = Start(info, stream, tables, model, out, stored);
-  if (complaint != nullptr)
-  {
-    jpeg_abort_decompress(&info);
     throw std::runtime_error(complaint);
   }
-  const JDIMENSION height = std::min(out.height, Reduce(stored.height, stored)); // nor below the bottom edge
-  if (info.output_width <= out.width)
-  {
-    ReadRows(info, out, height);
-  }
-  else
-  {
-    const std::size_t rowSize = std::size_t{ info.output_width } * out.channels;
-    if (decompressor.rowSize < rowSize)
-    {
-      decompressor.row.reset(new unsigned char[rowSize]);
-      decompressor.rowSize = rowSize;
-    }
-    ReadCroppedRows(info, out, height, decompressor.row.get());
-  }
-  // The last rows are read; what follows them (end marker, padding) does not matter.
-  jpeg_abort_decompress(&info);
 }
 
 } // namespace gigapixel
