@@ -36,7 +36,7 @@ protected:
   {
     return true;
   }
-  void
+  std::string
   DecodeTile(unsigned,
              std::uint64_t                tile,
              const gigapixel::PixelSpan & out,
@@ -48,6 +48,7 @@ protected:
     }
     const std::lock_guard<std::mutex> lock(m_Mutex);
     ++decoded[tile];
+    return {};
   }
   void
   Prefetch(unsigned, std::uint64_t first, std::uint64_t last) const override

@@ -159,6 +159,7 @@ TEST_P(JPEGTables, AnyOrderOfTilesOnAnyThread)
     thread.join();
   }
   EXPECT_EQ(differences, std::vector<unsigned>(count, 0));
+  EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u); // no tables of its own is no damage
 }
 
 TEST_P(JPEGTables, CopiedTilesKeepTheirPixels)
@@ -207,6 +208,7 @@ TEST_P(FilesWithoutTables, HaveThePixelsOfLibTIFF)
     io->SetIORegion(all);
     io->Read(picture.pixels.data());
     EXPECT_TRUE(picture == expected) << threads;
+    EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u);
   }
 }
 

@@ -25,9 +25,10 @@ namespace itk
  * pyramid: an Aperio or generic TIFF of 8 bit or one, of a codec that all readers know (JPEG, WebP, deflate, LZW, zstd,
  * PackBits, none; not JPEG 2000, which OpenSlide 3.4 and 4.0 open only in files that say to be Aperio's), no tile
  * missing, and a region that begins and ends at tiles of the level, or at the slide's edge, no colors converted.
- * Comments and application segments of JPEG tiles are left out, which changes no pixel. Levels below the last one that
- * is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same codec. If not
- * even the first level can be copied, it is decoded and compressed as the ImageIO says.
+ * Comments and application segments of JPEG tiles are left out, which changes no pixel. Whether a tile is damaged is
+ * not seen then, unless the slide is strict: it is decoded, too, and a damaged one is an error. Levels below the last
+ * one that is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same
+ * codec. If not even the first level can be copied, it is decoded and compressed as the ImageIO says.
  *
  * What the pyramid says of itself: resolution (of the level that it begins with), place in the slide, objective power
  * (scaled likewise), vendor, color profile, classes of labels. By default nothing else: label, macro and thumbnail
@@ -111,6 +112,7 @@ private:
   void                                    PrepareImageIO(const RegionType & region);
   void                                    Convert();
   void                                    CopyLevels(const CopiedLevels & copied);
+  void                                    CheckTile(unsigned int level, const RegionType & tile) const;
   std::vector<WholeSlideImageIO::Pointer> OpenAssociatedImages() const;
   void                                    CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers);
   void                                    WriteRows(unsigned int level, const RegionType & region);

@@ -13,6 +13,7 @@
 namespace gigapixel
 {
 class PyramidWriter;
+struct PyramidDescription;
 struct PyramidFormat;
 struct PyramidPage;
 } // namespace gigapixel
@@ -45,6 +46,8 @@ namespace itk
  * itk::WholeSlideImageIO finds them again; nothing else is, since slides tell of patients:
  * - "openslide.objective-power"; "openslide.vendor", as "gigapixel.source-vendor";
  * - "ICCProfile" (base64) for pictures;
+ * - "gigapixel.damaged-tiles" of itk::WholeSlideImageIO as it is when the last row comes, unless 0, and what earlier
+ *   pyramids on the way say, added up as "gigapixel.source-damaged-tiles";
  * - "gigapixel.class.N" = "#rrggbb NAME" for the label N (0 to 255): the label's color, in which viewers show it by the
  *   file's palette, and its name. Labels without an entry are gray then.
  * The direction is not written.
@@ -192,15 +195,19 @@ private:
   void         RefuseUnsuitableCompressor() const;
   void         Begin(const std::vector<gigapixel::PyramidPage> & copied = {},
                      const std::map<std::string, std::string> &  properties = {});
+  void         Finish();
 
   gigapixel::PyramidFormat GetFormat() const;
 
-  Content                                   m_Content{ Content::Automatic };
-  unsigned int                              m_TileSize{ 256 };
-  std::string                               m_MadeBy;
-  std::string                               m_ChromaSubsampling{ "4:2:0" };
-  bool                                      m_Bilevel{ false };
-  std::unique_ptr<gigapixel::PyramidWriter> m_Writer; // while a file is being written
+  Content      m_Content{ Content::Automatic };
+  unsigned int m_TileSize{ 256 };
+  std::string  m_MadeBy;
+  std::string  m_ChromaSubsampling{ "4:2:0" };
+  bool         m_Bilevel{ false };
+
+  /** While a file is being written. */
+  std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;
+  std::unique_ptr<gigapixel::PyramidDescription> m_Description;
 };
 
 } // namespace itk

@@ -43,8 +43,8 @@ namespace itk
  *
  * The meta data dictionary holds strings: all properties under OpenSlide's names (openslide.vendor, openslide.mpp-x,
  * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
- * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF) and "ICCProfile"
- * (the color profile, base64).
+ * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF), "ICCProfile"
+ * (the color profile, base64) and "gigapixel.damaged-tiles" (see below).
  *
  * Where a file of JPEG or JPEG 2000 tiles has no level of 1/2, 1/4 or 1/8 of one that it has, there are reduced
  * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,
@@ -56,7 +56,13 @@ namespace itk
  * tiles. Regions may be read in any order and any division: the pixels are the same to the bit. Set the level before
  * the reader updates; after changing it call Modified() of the reader.
  *
- * Errors are itk::ExceptionObject with one sentence: the file, what is wrong with it, what to do.
+ * Errors are itk::ExceptionObject with one sentence: the file, what is wrong with it, what to do. A JPEG tile that is
+ * damaged in a way that other readers get over (it ends early, bytes between markers, a Huffman code that is none) is
+ * no error unless Strict is on: its pixels are what libjpeg makes of it. ITK's warning display names the first five of
+ * a slide, with level, column, row and what libjpeg says; GetNumberOfDamagedTiles() counts all, and so does
+ * "gigapixel.damaged-tiles" in the dictionary, which Read() keeps up to date there and in the images of
+ * itk::ImageFileReader. itk::PyramidTIFFImageIO writes it into its files. Of tiles that OpenSlide decodes nothing is
+ * known.
  *
  * \ingroup IOFilters
  */
@@ -121,6 +127,16 @@ public:
   itkGetConstMacro(ConvertToSRGB, bool);
   itkBooleanMacro(ConvertToSRGB);
 
+  /** A damaged tile that is read is an error (see above), also where another reader has decoded it before. Default: as
+   * SetGlobalDefaultStrict() says. */
+  itkSetMacro(Strict, bool);
+  itkGetConstMacro(Strict, bool);
+  itkBooleanMacro(Strict);
+
+  /** Whether objects that are made from now on, by whomever, are strict. Default: false. */
+  static void SetGlobalDefaultStrict(bool strict);
+  static bool GetGlobalDefaultStrict();
+
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
    * default, reads the slide. */
   itkSetStringMacro(AssociatedImage);
@@ -149,6 +165,10 @@ public:
 
   /** How pixels are got, e.g. "tiles (JPEG)" or "OpenSlide 3.4.1". */
   std::string GetDecoder() const;
+
+  /** Damaged tiles (see above) of the slide among those that were read since it was opened: by this object and by all
+   * others that read it meanwhile, at any level and of associated images. Each counts once. */
+  SizeValueType GetNumberOfDamagedTiles() const;
   /** @} */
 
   /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows
@@ -241,6 +261,8 @@ private:
   unsigned int             SelectLevel() const;
   void                     SetGeometry();
   void                     FillDictionary();
+  void                     ReportDamage() const;
+  void                     CountDamage();
   void                     RefuseBeyondFreeMemory(const ImageIORegion & region) const;
   std::array<double, 2>    GetLevelZeroResolution() const;
 
@@ -252,7 +274,9 @@ private:
   bool                                             m_Gray{ false };
   bool                                             m_GrayFromRGB{ false };
   bool                                             m_ConvertToSRGB{ false };
+  bool                                             m_Strict{ GetGlobalDefaultStrict() };
   std::string                                      m_AssociatedImage;
+  MetaDataObjectBase::Pointer                      m_DamagedTiles; // a string that all copies of the dictionary share
   unsigned int                                     m_Level{ 0 };
   unsigned int m_Plane{ 0 }; // the level, or an associated image's number behind the levels
 };

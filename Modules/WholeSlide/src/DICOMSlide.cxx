@@ -289,7 +289,7 @@ DICOMSlide::GetLargestReduction(unsigned plane) const
   return GetLargestJPEG2000Reduction({ bytes.data(), bytes.size() });
 }
 
-void
+std::string
 DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
 {
   const SlidePlane & of = m_Planes[plane];
@@ -301,13 +301,12 @@ DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduc
   const StoredSize stored{ of.tileWidth, of.tileHeight, reduction };
   if (source.codec == Codec::JPEG)
   {
-    DecodeJPEG(stream, { nullptr, 0 }, source.model, out, stored);
-    return;
+    return DecodeJPEG(stream, { nullptr, 0 }, source.model, out, stored);
   }
   if (source.codec == Codec::JPEG2000)
   {
     DecodeJPEG2000(stream, source.model, out, stored);
-    return;
+    return {};
   }
   const unsigned samples = of.channels;
   if (bytes.size() < std::size_t{ out.width } * out.height * samples)
@@ -331,6 +330,7 @@ DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduc
       to[2] = from[isGray ? 0 : 2];
     }
   }
+  return {};
 }
 
 void

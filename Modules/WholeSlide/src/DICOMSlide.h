@@ -17,10 +17,13 @@ public:
   explicit DICOMSlide(const std::string & path);
 
 protected:
-  bool HasTile(unsigned plane, std::uint64_t tile) const override;
-  void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const override;
-  unsigned GetLargestReduction(unsigned plane) const override;
-  void     Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeReducedTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                unsigned          reduction,
+                                const PixelSpan & out) const override;
+  unsigned    GetLargestReduction(unsigned plane) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
   enum class Codec

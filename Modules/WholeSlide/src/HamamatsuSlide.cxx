@@ -292,13 +292,13 @@ HamamatsuSlide::MakeImage(unsigned plane, std::uint64_t tile, StoredSize & store
   return image;
 }
 
-void
+std::string
 HamamatsuSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
 {
   StoredSize stored{ 0, 0, reduction };
   const auto image = MakeImage(plane, tile, stored);
   const auto model = m_Planes[plane].channels == 1 ? ColorModel::Gray : ColorModel::YCbCr;
-  DecodeJPEG({ image.data(), image.size() }, { nullptr, 0 }, model, out, stored);
+  return DecodeJPEG({ image.data(), image.size() }, { nullptr, 0 }, model, out, stored);
 }
 
 /** Pieces that lie side by side follow each other in the file. */

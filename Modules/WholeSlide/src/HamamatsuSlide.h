@@ -20,10 +20,13 @@ public:
   HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file);
 
 protected:
-  bool HasTile(unsigned plane, std::uint64_t tile) const override;
-  void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const override;
-  unsigned GetLargestReduction(unsigned plane) const override;
-  void     Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeReducedTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                unsigned          reduction,
+                                const PixelSpan & out) const override;
+  unsigned    GetLargestReduction(unsigned plane) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
   /** One JPEG image of the file. */

@@ -275,7 +275,7 @@ OpenSlideSlide::HasTile(unsigned, std::uint64_t) const
   return true; // OpenSlide says it pixel by pixel
 }
 
-void
+std::string
 OpenSlideSlide::DecodeTile(unsigned                           plane,
                            std::uint64_t                      tile,
                            const PixelSpan &                  out,
@@ -318,6 +318,7 @@ OpenSlideSlide::DecodeTile(unsigned                           plane,
       (*scanned)[y * of.tileWidth + x] = row[x] >> 24 == 0 ? 0 : 255;
     }
   }
+  return {}; // OpenSlide keeps it to itself
 }
 
 } // namespace gigapixel

@@ -34,11 +34,11 @@ public:
   ~OpenSlideSlide() override;
 
 protected:
-  bool HasTile(unsigned plane, std::uint64_t tile) const override;
-  void DecodeTile(unsigned                           plane,
-                  std::uint64_t                      tile,
-                  const PixelSpan &                  out,
-                  std::unique_ptr<unsigned char[]> * scanned) const override;
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeTile(unsigned                           plane,
+                         std::uint64_t                      tile,
+                         const PixelSpan &                  out,
+                         std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
   void AddLevels();

@@ -68,7 +68,6 @@ struct PyramidFormat
 struct PyramidMetadata
 {
   std::array<double, 2>     pixelsPerCentimeter{ 0, 0 }; // of level 0; 0 = unknown
-  std::string               description;                 // ImageDescription of level 0
   std::vector<std::uint8_t> colorProfile;                // ICC; empty: none
 };
 

@@ -149,7 +149,6 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
   }
   m_FedLevel = m_Levels.size() - 1;
   AppendLevels(m_Levels, format);
-  m_Levels.front().description = metadata.description;
   m_Bands.resize(m_Levels.size());
   for (std::size_t level = m_FedLevel + 1; level < m_Levels.size(); ++level)
   {
@@ -400,8 +399,9 @@ PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
 }
 
 void
-PyramidWriter::Finish()
+PyramidWriter::Finish(const std::string & description)
 {
+  m_Levels.front().description = description;
   std::vector<PyramidPage> pages = std::move(m_Levels);
   pages.insert(pages.end(), m_Pictures.begin(), m_Pictures.end());
   m_Directory->Write(pages, m_Metadata);

@@ -56,8 +56,8 @@ public:
    * removes the unfinished file. */
   void WriteRows(const std::uint8_t * rows, std::uint64_t count);
 
-  /** Once everything is in: the file stands under its name. */
-  void Finish();
+  /** Once everything is in: the file stands under its name. \param description of the first page; empty: none */
+  void Finish(const std::string & description);
 
 private:
   /** The rows of a level that wait until they fill a row of tiles. */

@@ -123,10 +123,10 @@ Slide::SetDownsamples()
   }
 }
 
-void
+std::string
 Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std::unique_ptr<unsigned char[]> *) const
 {
-  DecodeReducedTile(plane, tile, 1, out);
+  return DecodeReducedTile(plane, tile, 1, out);
 }
 
 void
@@ -239,6 +239,25 @@ Slide::FillBackground(const PixelSpan & out) const
   }
 }
 
+/** The plane whose tiles are stored: that of a reduced level is a level. */
+unsigned
+Slide::GetSource(unsigned plane) const
+{
+  return m_Planes[plane].reduction > 1 ? m_Planes[plane].source : plane;
+}
+
+/** "the tile at 3,4 of level 0": column and row. */
+std::string
+Slide::DescribeTile(unsigned plane, std::uint64_t tile) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  const bool         isLevel = plane < m_NumberOfLevels + m_NumberOfReducedLevels;
+  std::ostringstream text;
+  text << "the tile at " << tile % of.GetTilesAcross() << ',' << tile / of.GetTilesAcross() << " of "
+       << (isLevel ? "level " + std::to_string(GetSource(plane)) : "the image '" + of.name + '\'');
+  return text.str();
+}
+
 void
 Slide::DecodeInto(unsigned                           plane,
                   std::uint64_t                      tile,
@@ -247,12 +266,12 @@ Slide::DecodeInto(unsigned                           plane,
 {
   try
   {
-    if (m_Planes[plane].reduction > 1)
+    const std::string damage =
+      m_Planes[plane].reduction > 1 ? DecodeReduced(m_Planes[plane], tile, out) : DecodeTile(plane, tile, out, scanned);
+    if (!damage.empty())
     {
-      DecodeReduced(m_Planes[plane], tile, out);
-      return;
+      m_DamagedTiles.Add({ GetSource(plane), tile }, damage);
     }
-    DecodeTile(plane, tile, out, scanned);
   }
   catch (const std::bad_alloc &)
   {
@@ -260,20 +279,36 @@ Slide::DecodeInto(unsigned                           plane,
   }
   catch (const std::exception & error)
   {
-    const SlidePlane & of = m_Planes[plane];
-    std::ostringstream what;
-    what << "the tile at " << tile % of.GetTilesAcross() << ',' << tile / of.GetTilesAcross() << " of ";
-    if (plane < m_NumberOfLevels + m_NumberOfReducedLevels)
-    {
-      what << "level " << (of.reduction > 1 ? of.source : plane);
-    }
-    else
-    {
-      what << "the image '" << of.name << '\'';
-    }
-    what << " cannot be decoded: " << error.what();
-    throw SlideError(m_Path, what.str(), "get the file again from where it came, or leave that region out");
+    throw SlideError(m_Path,
+                     DescribeTile(plane, tile) + " cannot be decoded: " + error.what(),
+                     "get the file again from where it came, or leave that region out");
   }
+}
+
+void
+Slide::RefuseDamaged(unsigned plane, std::uint64_t tile) const
+{
+  const std::string damage = m_DamagedTiles.Find({ GetSource(plane), tile });
+  if (!damage.empty())
+  {
+    throw SlideError(m_Path,
+                     DescribeTile(plane, tile) + " is damaged: " + damage,
+                     "get the file again from where it came, or take its pixels as they are (without --strict, "
+                     "StrictOff())");
+  }
+}
+
+std::vector<std::string>
+Slide::TakeDamageWarnings() const
+{
+  std::vector<std::string> sentences;
+  for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeNews())
+  {
+    sentences.push_back(m_Path + ": " + DescribeTile(damage.place.first, damage.place.second) +
+                        " is damaged: " + damage.what + "; its pixels are taken as far as they decode." +
+                        (damage.isLastNews ? " Further damaged tiles are only counted." : ""));
+  }
+  return sentences;
 }
 
 DecodedTilePointer
@@ -375,7 +410,7 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
                     static_cast<std::uint32_t>(placement.rows),
                     channels,
                     of.GetSampleBytes() };
-  if (!HasTile(of.reduction > 1 ? of.source : plane, tile))
+  if (!HasTile(GetSource(plane), tile))
   {
     FillBackground(target);
     return;
@@ -404,7 +439,7 @@ Slide::RenderTile(unsigned          plane,
 {
   const SlidePlane & of = m_Planes[plane];
   const bool         computes = rendering.toSRGB != nullptr || (rendering.grayFromRGB && rendering.channels == 1);
-  if (!computes || !of.IsPicture() || of.channels != 3 || !HasTile(of.reduction > 1 ? of.source : plane, tile))
+  if (!computes || !of.IsPicture() || of.channels != 3 || !HasTile(GetSource(plane), tile))
   {
     ReadTile(plane, tile, placement, rendering.channels, out);
     return;
@@ -450,7 +485,7 @@ Slide::FollowStream(unsigned plane, const Rectangle & rectangle) const
   const std::uint64_t last = std::min(of.GetTilesDown(), (bottom + rectangle.height - 1) / of.tileHeight + 1);
   for (std::uint64_t row = next; row < last; ++row)
   {
-    Prefetch(of.reduction > 1 ? of.source : plane,
+    Prefetch(GetSource(plane),
              row * across + rectangle.x / of.tileWidth,
              row * across + (rectangle.x + rectangle.width - 1) / of.tileWidth);
   }
@@ -489,6 +524,10 @@ Slide::ReadRegion(unsigned          plane,
       try
       {
         RenderTile(plane, tile, Placement(of, tile, rectangle), rendering, out);
+        if (rendering.strict)
+        {
+          RefuseDamaged(plane, tile); // here, since the pixels may come from the cache
+        }
       }
       catch (...)
       {
@@ -523,7 +562,7 @@ Slide::ReadScanned(unsigned plane, const Rectangle & rectangle, unsigned char * 
     {
       const std::uint64_t tile = row * of.GetTilesAcross() + column;
       const Placement     at(of, tile, rectangle);
-      const bool          present = HasTile(of.reduction > 1 ? of.source : plane, tile);
+      const bool          present = HasTile(GetSource(plane), tile);
       const auto          decoded = present && of.hasAlpha ? GetTile(plane, tile, of.channels) : nullptr;
       const auto * const  alpha = decoded ? decoded->scanned.get() : nullptr;
       everywhere = everywhere && present;

@@ -2,6 +2,7 @@
 #ifndef Slide_h
 #define Slide_h
 
+#include "DamagedTiles.h"
 #include "TileCache.h"
 #include "TileDecoder.h"
 
@@ -53,6 +54,7 @@ struct Rendering
   unsigned               channels;            // 1 or 3 of a picture, else as many as the plane has
   bool                   grayFromRGB = false; // else gray is what the codec has: of YCbCr the luma as it is stored
   const ColorTransform * toSRGB = nullptr;    // where the plane has colors: applied to them, also on the way to gray
+  bool                   strict = false;      // a tile that is damaged is an error, though it gives pixels
 };
 
 /** A picture cut into tiles of one size, all but those at the right and bottom edge wholly inside it. */
@@ -102,7 +104,10 @@ struct SlidePlane
  * pixel whose block reaches beyond the picture's right or bottom edge is the mean of the block's pixels inside it,
  * rounded, whatever the encoder put beyond the edge.
  *
- * After its constructor a slide does not change; all its functions may be called by any number of threads. */
+ * A tile whose compressed bytes are damaged gives pixels where its codec gets over it, as in other readers; the slide
+ * counts such tiles and keeps what is wrong with them.
+ *
+ * After its constructor nothing else of a slide changes; all its functions may be called by any number of threads. */
 class Slide
 {
 public:
@@ -164,6 +169,18 @@ public:
     return m_Warnings;
   }
 
+  /** Damaged tiles of levels and associated images among those that were read since the slide was opened, by whomever;
+   * each counts once. */
+  std::uint64_t
+  GetNumberOfDamagedTiles() const
+  {
+    return m_DamagedTiles.GetCount();
+  }
+
+  /** What nobody has been told of them: a sentence for each of the first few, the last of which says that the others
+   * are only counted. */
+  std::vector<std::string> TakeDamageWarnings() const;
+
   /** Micrometers per pixel at level 0 in x and y; {0, 0} = unknown or implausible. */
   std::array<double, 2>
   GetMicronsPerPixel() const
@@ -200,14 +217,18 @@ protected:
 
   /** Fills `out` (tileWidth x tileHeight of the plane, 1 or 3 channels) with the tile; beyond the plane's edges
    * anything. Where the plane has alpha and `scanned` is not null, sets it as in DecodedTile. Throws std::exception
-   * with what is wrong in a few words. Unless overridden: DecodeReducedTile() by 1. */
-  virtual void DecodeTile(unsigned                           plane,
-                          std::uint64_t                      tile,
-                          const PixelSpan &                  out,
-                          std::unique_ptr<unsigned char[]> * scanned) const;
+   * with what is wrong in a few words. Unless overridden: DecodeReducedTile() by 1.
+   * \return what is damaged, in a few words, where the codec gave pixels all the same; empty: nothing */
+  virtual std::string DecodeTile(unsigned                           plane,
+                                 std::uint64_t                      tile,
+                                 const PixelSpan &                  out,
+                                 std::unique_ptr<unsigned char[]> * scanned) const;
 
   /** As DecodeTile(), of a level, smaller by `reduction`: only called for what GetLargestReduction() allows. */
-  virtual void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const;
+  virtual std::string DecodeReducedTile(unsigned          plane,
+                                        std::uint64_t     tile,
+                                        unsigned          reduction,
+                                        const PixelSpan & out) const;
 
   /** By how much the codec of the plane can decode its tiles smaller: 1 (not), 2, 4 or 8. */
   virtual unsigned GetLargestReduction(unsigned plane) const;
@@ -258,8 +279,11 @@ private:
                                 std::unique_ptr<unsigned char[]> * scanned) const;
   DecodedTilePointer DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target) const;
   DecodedTilePointer GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const;
-  void               DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
+  std::string        DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
   void               AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
+  unsigned           GetSource(unsigned plane) const;
+  std::string        DescribeTile(unsigned plane, std::uint64_t tile) const;
+  void               RefuseDamaged(unsigned plane, std::uint64_t tile) const;
   void               FillBackground(const PixelSpan & out) const;
   void               CheckRectangle(unsigned plane, const Rectangle & rectangle) const;
   void               CheckChannels(unsigned plane, unsigned channels) const;
@@ -267,6 +291,7 @@ private:
 
   std::uint64_t                      m_Number;
   mutable std::atomic<std::uint64_t> m_StreamBottom{ 0 }; // where the last rectangle ended, of any plane
+  mutable DamagedTiles               m_DamagedTiles;      // by the plane that is stored
   std::array<double, 2>              m_MicronsPerPixel{ { 0.0, 0.0 } };
 };
 

@@ -45,16 +45,16 @@ Slide::GetLargestReduction(unsigned) const
   return 1;
 }
 
-void
+std::string
 Slide::DecodeReducedTile(unsigned, std::uint64_t, unsigned, const PixelSpan &) const
 {
   throw std::logic_error("this slide has no reduced levels");
 }
 
-void
+std::string
 Slide::DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const
 {
-  DecodeReducedTile(of.source, tile, of.reduction, out);
+  std::string        damage = DecodeReducedTile(of.source, tile, of.reduction, out);
   const SlidePlane & source = m_Planes[of.source];
   const bool         lastColumn = tile % source.GetTilesAcross() + 1 == source.GetTilesAcross();
   const bool         lastRow = tile / source.GetTilesAcross() + 1 == source.GetTilesDown();
@@ -62,6 +62,7 @@ Slide::DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan 
   {
     AverageEdgeBlocks(of, tile, out);
   }
+  return damage;
 }
 
 /** Sets those pixels of a reduced tile whose blocks reach beyond the picture. */

@@ -250,37 +250,32 @@ TIFFSlide::ReadPiece(const Source & source, std::uint64_t piece) const
   return { bytes, static_cast<std::size_t>(size) };
 }
 
-/** One image of a codec that knows pixels; false where the compression knows bytes only. */
-bool
+/** One image of a codec that knows pixels. Returns what is damaged in it, as do the functions below. */
+std::string
 TIFFSlide::DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored)
 {
   switch (source.compression)
   {
     case TIFFCompression::JPEG: {
       const ByteSpan tables{ reinterpret_cast<const unsigned char *>(source.tables.data()), source.tables.size() };
-      DecodeJPEG(bytes, tables, source.model, out, stored);
-      return true;
+      return DecodeJPEG(bytes, tables, source.model, out, stored);
     }
-    case TIFFCompression::AperioJPEG2000YCbCr:
-    case TIFFCompression::AperioJPEG2000RGB:
-    case TIFFCompression::JPEG2000:
-      DecodeJPEG2000(bytes, source.model, out, stored);
-      return true;
     case TIFFCompression::WebP:
       DecodeWebP(bytes, out, stored);
-      return true;
+      return {};
     default:
-      return false;
+      DecodeJPEG2000(bytes, source.model, out, stored);
+      return {};
   }
 }
 
 /** Fills `raw`, rows without gaps, with the samples as they are stored. */
-void
+std::string
 TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored) const
 {
-  if (DecodeImage(source, bytes, raw, stored))
+  if (IsImageCodec(*source.page))
   {
-    return;
+    return DecodeImage(source, bytes, raw, stored);
   }
   const bool            isPacked = source.page->bits == 1;
   const std::size_t     rowBytes = isPacked ? (raw.stride + 7) / 8 : raw.stride;
@@ -314,7 +309,7 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   if (isPacked)
   {
     UnpackBits(samples, raw);
-    return;
+    return {};
   }
   if (raw.sampleBytes > 1 && m_Layout->GetFile().IsBigEndian() != IsBigEndianMachine())
   {
@@ -324,6 +319,7 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   {
     UndoHorizontalDifferencing(raw.data, raw.width, stored.height, raw.channels, raw.sampleBytes);
   }
+  return {};
 }
 
 /** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. */
@@ -374,7 +370,7 @@ TIFFSlide::DecodeStored(const Source & source, std::uint64_t tile, StoredSize st
 }
 
 /** All samples of a tile, interleaved, be they stored so or one plane behind the other. */
-void
+std::string
 TIFFSlide::DecodePieces(const Source &     source,
                         std::uint64_t      tile,
                         const SlidePlane & plane,
@@ -385,20 +381,22 @@ TIFFSlide::DecodePieces(const Source &     source,
   const PixelSpan all{ raw, std::size_t{ plane.tileWidth } * samples, plane.tileWidth, plane.tileHeight, samples };
   if (!source.page->separatePlanes)
   {
-    DecodeSamples(source, ReadPiece(source, tile), all, stored);
-    return;
+    return DecodeSamples(source, ReadPiece(source, tile), all, stored);
   }
   const std::size_t   area = std::size_t{ plane.tileWidth } * plane.tileHeight;
   const std::uint64_t tiles = plane.GetTilesAcross() * plane.GetTilesDown();
   const PixelSpan     single{ raw + area * samples, plane.tileWidth, plane.tileWidth, plane.tileHeight, 1 };
+  std::string         damage;
   for (unsigned sample = 0; sample < samples; ++sample)
   {
-    DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, stored);
+    const std::string found = DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, stored);
+    damage = damage.empty() ? found : damage;
     for (std::size_t i = 0; i < area; ++i)
     {
       raw[i * samples + sample] = single.data[i];
     }
   }
+  return damage;
 }
 
 /** Whether the tiles' streams decode straight to what is wanted: the path of nearly all slides. */
@@ -441,12 +439,12 @@ TIFFSlide::GetLargestReduction(unsigned plane) const
   return 1;
 }
 
-void
+std::string
 TIFFSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
 {
   StoredSize stored = GetStoredSize(plane, tile);
   stored.reduction = reduction;
-  DecodeImage(m_Sources[plane], ReadPiece(m_Sources[plane], tile), out, stored);
+  return DecodeImage(m_Sources[plane], ReadPiece(m_Sources[plane], tile), out, stored);
 }
 
 void
@@ -467,7 +465,7 @@ TIFFSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) con
   }
 }
 
-void
+std::string
 TIFFSlide::DecodeTile(unsigned                           plane,
                       std::uint64_t                      tile,
                       const PixelSpan &                  out,
@@ -479,17 +477,16 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   const StoredSize   stored = GetStoredSize(plane, tile);
   if (!of.IsPicture())
   {
-    DecodeStored(source, tile, stored, out);
-    return;
+    DecodeStored(source, tile, stored, out); // by codecs that give all or nothing
+    return {};
   }
   if (IsDirect(source))
   {
-    DecodeImage(source, ReadPiece(source, tile), out, stored);
-    return;
+    return DecodeImage(source, ReadPiece(source, tile), out, stored);
   }
   const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
-  DecodePieces(source, tile, of, stored, raw);
+  const std::string     damage = DecodePieces(source, tile, of, stored, raw);
   if (source.alpha != Alpha::None && scanned != nullptr)
   {
     scanned->reset(new unsigned char[area]);
@@ -498,6 +495,7 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   PixelSpan real = out;
   real.height = stored.height;
   Convert(source, raw, real, scanned != nullptr ? scanned->get() : nullptr);
+  return damage;
 }
 
 void

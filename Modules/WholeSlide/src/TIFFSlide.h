@@ -18,15 +18,18 @@ public:
   TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout);
 
 protected:
-  bool HasTile(unsigned plane, std::uint64_t tile) const override;
-  void DecodeTile(unsigned                           plane,
-                  std::uint64_t                      tile,
-                  const PixelSpan &                  out,
-                  std::unique_ptr<unsigned char[]> * scanned) const override;
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeTile(unsigned                           plane,
+                         std::uint64_t                      tile,
+                         const PixelSpan &                  out,
+                         std::unique_ptr<unsigned char[]> * scanned) const override;
 
-  void DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const override;
-  unsigned GetLargestReduction(unsigned plane) const override;
-  void     Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+  std::string DecodeReducedTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                unsigned          reduction,
+                                const PixelSpan & out) const override;
+  unsigned    GetLargestReduction(unsigned plane) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
   enum class Alpha
@@ -59,9 +62,9 @@ private:
   ByteSpan    ReadPiece(const Source & source, std::uint64_t piece) const;
   static bool IsDirect(const Source & source);
   StoredSize  GetStoredSize(unsigned plane, std::uint64_t tile) const;
-  static bool DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored);
-  void        DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored) const;
-  void        DecodePieces(const Source &     source,
+  static std::string DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & out, StoredSize stored);
+  std::string DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan & raw, StoredSize stored) const;
+  std::string DecodePieces(const Source &     source,
                            std::uint64_t      tile,
                            const SlidePlane & plane,
                            StoredSize         stored,

@@ -58,8 +58,11 @@ struct StoredSize
  */
 
 /** One JPEG stream, after the tables of `tables` (may be empty). `model` says what three stored components are; TIFF's
- * word counts more than the stream's own markers. To gray: luma alone is decoded where the model is YCbCr. */
-void DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored);
+ * word counts more than the stream's own markers. To gray: luma alone is decoded where the model is YCbCr. Without
+ * Huffman tables, as many writers leave them out, the standard ones count (ITU-T T.81, annex K.3). Where the stream is
+ * damaged in a way that readers get over (it ends early, a code is none), the pixels are those of libjpeg.
+ * \return the first thing that libjpeg warned of, in its words; empty: nothing */
+std::string DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored);
 
 /** One JPEG 2000 codestream or JP2 file, 8 bit, one or three components; subsampled ones are replicated. */
 void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored);

@@ -21,6 +21,7 @@ struct JumpingErrors
   jpeg_error_mgr manager; // first: libjpeg's pointer to it is our pointer
   std::jmp_buf   jump;
   char           message[JMSG_LENGTH_MAX];
+  char           warning[JMSG_LENGTH_MAX]; // the first one; empty where there is none
 };
 
 [[noreturn]] void
@@ -31,18 +32,16 @@ JumpOut(j_common_ptr info)
   std::longjmp(errors->jump, 1);
 }
 
-/** Data that ends early or cannot be decoded is an error, not gray pixels; oddities between markers are not. */
+/** Keeps the first warning that is about the coded pixels. Versions of JFIF and of Adobe's marker that libjpeg does not
+ * know change none of them. */
 void
 OnMessage(j_common_ptr info, int level)
 {
-  if (level >= 0)
+  auto * const errors = reinterpret_cast<JumpingErrors *>(info->err);
+  const int    code = info->err->msg_code;
+  if (level < 0 && code != JWRN_JFIF_MAJOR && code != JWRN_ADOBE_XFORM && errors->warning[0] == '\0')
   {
-    return;
-  }
-  const int code = info->err->msg_code;
-  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC)
-  {
-    JumpOut(info);
+    info->err->format_message(info, errors->warning);
   }
 }
 
@@ -199,7 +198,7 @@ Decode(Decompressor &    decompressor,
 
 } // namespace
 
-void
+std::string
 DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored)
 {
   Decompressor decompressor;
@@ -207,6 +206,7 @@ DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan &
   {
     throw std::runtime_error(complaint);
   }
+  return decompressor.errors.warning;
 }
 
 } // namespace gigapixel

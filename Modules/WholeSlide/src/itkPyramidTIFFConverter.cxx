@@ -277,8 +277,18 @@ PyramidTIFFConverter::Convert()
     WriteRows(fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
-  m_ImageIO->m_Writer->Finish();
-  m_ImageIO->m_Writer.reset();
+  EncapsulateMetaData<std::string>(
+    m_ImageIO->GetMetaDataDictionary(), "gigapixel.damaged-tiles", std::to_string(m_Slide->GetNumberOfDamagedTiles()));
+  m_ImageIO->Finish();
+}
+
+/** Reads a tile, for what a strict slide says of it. */
+void
+PyramidTIFFConverter::CheckTile(unsigned int level, const RegionType & tile) const
+{
+  const unsigned int         channels = m_Slide->GetNumberOfComponents();
+  std::vector<unsigned char> pixels(tile[2] * tile[3] * channels * m_Slide->GetComponentSize());
+  m_Slide->ReadRegion(level, tile[0], tile[1], tile[2], tile[3], channels, pixels.data());
 }
 
 void
@@ -291,8 +301,20 @@ PyramidTIFFConverter::CopyLevels(const CopiedLevels & copied)
     const gigapixel::PyramidPage & page = copied[level]->GetPage();
     const double                   tilePixels = static_cast<double>(page.width) * static_cast<double>(page.height) /
                               static_cast<double>(copied[level]->GetNumberOfTiles());
+    const auto       levelOfSlide = m_Slide->GetLevel() + static_cast<unsigned int>(level);
+    const RegionType region = GetRegionOfLevel(levelOfSlide);
     for (std::uint64_t tile = 0; tile < copied[level]->GetNumberOfTiles(); ++tile)
     {
+      if (m_Slide->GetStrict())
+      {
+        const SizeValueType x = tile % page.GetTilesAcross() * page.tileWidth;
+        const SizeValueType y = tile / page.GetTilesAcross() * page.tileHeight;
+        CheckTile(levelOfSlide,
+                  { { region[0] + x,
+                      region[1] + y,
+                      std::min<SizeValueType>(page.tileWidth, region[2] - x),
+                      std::min<SizeValueType>(page.tileHeight, region[3] - y) } });
+      }
       m_ImageIO->m_Writer->CopyTile(level, copied[level]->ReadTile(tile));
       Advance(CopyingShare * tilePixels);
       ++m_NumberOfCopiedTiles;
@@ -308,6 +330,7 @@ PyramidTIFFConverter::OpenSlide() const
   reader->SetGray(m_Slide->GetGray());
   reader->SetGrayFromRGB(m_Slide->GetGrayFromRGB());
   reader->SetConvertToSRGB(m_Slide->GetConvertToSRGB());
+  reader->SetStrict(m_Slide->GetStrict());
   reader->SetLevelZeroMicronsPerPixel(m_Slide->GetLevelZeroMicronsPerPixel());
   return reader;
 }

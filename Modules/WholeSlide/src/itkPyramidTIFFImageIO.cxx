@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 namespace itk
 {
@@ -71,6 +72,20 @@ GetImpersonalProperties(const MetaDataDictionary & dictionary)
     kept.emplace("gigapixel.source-vendor", vendor);
   }
   return kept;
+}
+
+const char * const SourceDamage = "gigapixel.source-damaged-tiles";
+
+/** Those of the slide that the image comes from, and of the slides that it was made of in turn. */
+std::uint64_t
+CountDamagedTiles(const MetaDataDictionary & dictionary)
+{
+  std::uint64_t count = 0;
+  for (const char * const key : { "gigapixel.damaged-tiles", SourceDamage })
+  {
+    count += std::strtoull(GetText(dictionary, key).c_str(), nullptr, 10);
+  }
+  return count;
 }
 
 std::vector<std::uint8_t>
@@ -323,7 +338,6 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   description.madeBy = m_MadeBy;
   description.properties = GetImpersonalProperties(this->GetMetaDataDictionary());
   description.properties.insert(properties.begin(), properties.end());
-  metadata.description = description.Compose();
   if (format.labels)
   {
     const bool hasPalette = format.sample == PyramidFormat::Sample::UInt8 && format.channels == 1;
@@ -335,6 +349,19 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   }
   m_Writer =
     std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied);
+  m_Description = std::make_unique<gigapixel::PyramidDescription>(std::move(description));
+}
+
+void
+PyramidTIFFImageIO::Finish()
+{
+  const std::uint64_t damaged = CountDamagedTiles(this->GetMetaDataDictionary());
+  if (damaged > 0)
+  {
+    m_Description->properties[SourceDamage] = std::to_string(damaged);
+  }
+  m_Writer->Finish(m_Description->Compose());
+  m_Writer.reset();
 }
 
 void
@@ -357,8 +384,7 @@ PyramidTIFFImageIO::Write(const void * buffer)
     m_Writer->WriteRows(static_cast<const std::uint8_t *>(buffer), region.GetSize(1));
     if (m_Writer->GetNumberOfRows() == m_Dimensions[1])
     {
-      m_Writer->Finish();
-      m_Writer.reset();
+      Finish();
     }
   }
   catch (const ExceptionObject &)

@@ -12,6 +12,7 @@
 #include "itksys/Base64.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <set>
@@ -22,22 +23,38 @@ namespace itk
 namespace
 {
 
-/** Says what the user should know of a file once in this process, however often it is opened. */
+/** Says a sentence once in this process. */
 void
-WarnOnce(const gigapixel::Slide & slide, bool resolutionIsStated)
+WarnOnce(const std::string & warning)
 {
   static std::mutex              mutex;
   static std::set<std::string> & said = *new std::set<std::string>;
+  bool                           isNew = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    isNew = said.insert(warning).second;
+  }
+  if (isNew && Object::GetGlobalWarningDisplay())
+  {
+    OutputWindowDisplayWarningText(("WARNING: " + warning + '\n').c_str());
+  }
+}
+
+/** Says what the user should know of a file, however often it is opened. */
+void
+WarnOfFile(const gigapixel::Slide & slide, bool resolutionIsStated)
+{
   for (const std::string & warning : slide.GetWarnings())
   {
-    const bool                        isAboutResolution = warning.find("micrometers per pixel") != std::string::npos;
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!(isAboutResolution && resolutionIsStated) && said.insert(warning).second && Object::GetGlobalWarningDisplay())
+    const bool isAboutResolution = warning.find("micrometers per pixel") != std::string::npos;
+    if (!(isAboutResolution && resolutionIsStated))
     {
-      OutputWindowDisplayWarningText(("WARNING: " + warning + '\n').c_str());
+      WarnOnce(warning);
     }
   }
 }
+
+std::atomic<bool> globalDefaultStrict{ false };
 
 /** The sentence alone: itkExceptionMacro would put class and address before it. */
 [[noreturn]] void
@@ -80,9 +97,22 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Gray: " << (m_Gray ? "On" : "Off") << '\n';
   os << indent << "GrayFromRGB: " << (m_GrayFromRGB ? "On" : "Off") << '\n';
   os << indent << "ConvertToSRGB: " << (m_ConvertToSRGB ? "On" : "Off") << '\n';
+  os << indent << "Strict: " << (m_Strict ? "On" : "Off") << '\n';
   os << indent << "AssociatedImage: " << m_AssociatedImage << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "Decoder: " << (m_Slide ? m_Slide->GetDecoder() : "(none, no slide is open)") << '\n';
+}
+
+void
+WholeSlideImageIO::SetGlobalDefaultStrict(bool strict)
+{
+  globalDefaultStrict = strict;
+}
+
+bool
+WholeSlideImageIO::GetGlobalDefaultStrict()
+{
+  return globalDefaultStrict;
 }
 
 void
@@ -235,6 +265,33 @@ WholeSlideImageIO::GetDecoder() const
   return this->GetSlide().GetDecoder();
 }
 
+SizeValueType
+WholeSlideImageIO::GetNumberOfDamagedTiles() const
+{
+  return this->GetSlide().GetNumberOfDamagedTiles();
+}
+
+/** Those who are strict get the first one as an error instead. */
+void
+WholeSlideImageIO::ReportDamage() const
+{
+  if (m_Strict)
+  {
+    return;
+  }
+  for (const std::string & warning : m_Slide->TakeDamageWarnings())
+  {
+    WarnOnce(warning);
+  }
+}
+
+void
+WholeSlideImageIO::CountDamage()
+{
+  static_cast<MetaDataObject<std::string> &>(*m_DamagedTiles)
+    .SetMetaDataObjectValue(std::to_string(m_Slide->GetNumberOfDamagedTiles()));
+}
+
 void
 WholeSlideImageIO::ReadRegion(unsigned int    level,
                               SizeValueType   x,
@@ -248,6 +305,7 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
   try
   {
     m_Slide->ReadRegion(level, { x, y, width, height }, this->GetRendering(channels), out, 1);
+    this->ReportDamage();
   }
   catch (const std::runtime_error & error)
   {
@@ -336,6 +394,7 @@ WholeSlideImageIO::SelectLevel() const
 void
 WholeSlideImageIO::ReadImageInformation()
 {
+  const auto before = m_Slide;
   try
   {
     m_Slide = gigapixel::Slide::Open(m_FileName);
@@ -344,6 +403,11 @@ WholeSlideImageIO::ReadImageInformation()
   {
     m_Slide = nullptr;
     Throw(error.what());
+  }
+  if (m_Slide != before)
+  {
+    m_DamagedTiles = MetaDataObject<std::string>::New(); // the images of the one before keep its count
+    this->CountDamage();
   }
   m_Level = 0;
   if (m_AssociatedImage.empty())
@@ -371,7 +435,7 @@ WholeSlideImageIO::ReadImageInformation()
   this->PrepareColors();
   this->SetGeometry();
   this->FillDictionary();
-  WarnOnce(*m_Slide, m_LevelZeroMicronsPerPixel > 0.0);
+  WarnOfFile(*m_Slide, m_LevelZeroMicronsPerPixel > 0.0);
 }
 
 void
@@ -400,6 +464,7 @@ WholeSlideImageIO::GetRendering(unsigned int channels) const
   gigapixel::Rendering rendering(channels);
   rendering.grayFromRGB = m_GrayFromRGB;
   rendering.toSRGB = m_Colors.get();
+  rendering.strict = m_Strict;
   return rendering;
 }
 
@@ -449,6 +514,7 @@ WholeSlideImageIO::FillDictionary()
     names += (names.empty() ? "" : "\n") + name;
   }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.associated-images", names);
+  dictionary.Set("gigapixel.damaged-tiles", m_DamagedTiles);
   if (m_Colors)
   {
     EncapsulateMetaData<std::string>(dictionary, "gigapixel.colors", "sRGB");
@@ -516,6 +582,8 @@ WholeSlideImageIO::Read(void * buffer)
                      this->GetRendering(m_NumberOfComponents),
                      static_cast<unsigned char *>(buffer),
                      MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
+    this->ReportDamage();
+    this->CountDamage();
   }
   catch (const std::runtime_error & error)
   {

@@ -1,0 +1,257 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Damaged JPEG tiles that readers get over: their pixels are libtiff's, they are named and counted, or refused.
+#include "JPEGFixture.h"
+#include "ReaderTesting.h"
+
+#include "itkImageFileReader.h"
+#include "itkMetaDataObject.h"
+#include "itkOutputWindow.h"
+#include "itkPyramidTIFFConverter.h"
+#include "itkRGBPixel.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+constexpr std::uint32_t side = 64;
+constexpr std::uint32_t across = 4;
+
+/** Keeps what ITK's classes say. */
+class KeepingWindow : public itk::OutputWindow
+{
+public:
+  using Self = KeepingWindow;
+  using Superclass = itk::OutputWindow;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+  itkTypeMacro(KeepingWindow, OutputWindow);
+
+  void
+  DisplayText(const char * text) override
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    texts.emplace_back(text);
+  }
+  std::vector<std::string> texts;
+
+private:
+  std::mutex m_Mutex;
+};
+
+JPEGStream
+MakeStream(std::uint32_t tile, unsigned channels = 3)
+{
+  JPEGOptions options;
+  options.ownHuffmanTables = true;
+  options.restartInterval = 9;
+  return EncodeJPEG(MakePicture(side, side, channels, tile), options);
+}
+
+/** The ways that a stream is damaged in, one of them for each number. */
+JPEGStream
+Damage(JPEGStream stream, std::uint32_t way)
+{
+  const std::size_t scan = FindScan(stream);
+  const std::size_t middle = (scan + stream.size()) / 2;
+  switch (way % 4)
+  {
+    case 0: // it ends early
+      stream.resize(middle);
+      break;
+    case 1: // bytes where a marker is expected
+      stream.insert(stream.begin() + 2, { 1, 2, 3 });
+      break;
+    case 2: // ones only, which is no code; they are stuffed, as no marker is meant
+      for (std::size_t i = middle; i < middle + 20; i += 2)
+      {
+        stream[i] = 0xff;
+        stream[i + 1] = 0;
+      }
+      break;
+    default: // a restart marker is another one
+      for (std::size_t i = scan; i + 1 < stream.size(); ++i)
+      {
+        if (stream[i] == 0xff && stream[i + 1] == 0xd1)
+        {
+          stream[i + 1] = 0xd4;
+        }
+      }
+  }
+  return stream;
+}
+
+/** Tiles, those from 2 to 2 + `damaged` - 1 of which are damaged, each in another way than the one before. */
+std::string
+WriteDamaged(const std::string & name, std::uint32_t damaged, unsigned channels = 3)
+{
+  std::vector<JPEGStream> tiles;
+  for (std::uint32_t tile = 0; tile < 3 * across; ++tile)
+  {
+    const bool isDamaged = tile >= 2 && tile < 2 + damaged;
+    tiles.push_back(isDamaged ? Damage(MakeStream(tile, channels), tile) : MakeStream(tile, channels));
+  }
+  const std::string path = TemporaryFile(name);
+  WriteJPEGTiles(path, tiles, across, side, channels);
+  return path;
+}
+
+std::string
+GetText(itk::Object & object, const std::string & key)
+{
+  std::string text;
+  itk::ExposeMetaData(object.GetMetaDataDictionary(), key, text);
+  return text;
+}
+
+class DamagedTile : public testing::Test
+{
+protected:
+  void
+  SetUp() override
+  {
+    TIFFSetWarningHandler(nullptr);
+    itk::OutputWindow::SetInstance(m_Window);
+  }
+  void
+  TearDown() override
+  {
+    itk::OutputWindow::SetInstance(nullptr);
+  }
+
+  const KeepingWindow::Pointer m_Window{ KeepingWindow::New() };
+};
+
+TEST_F(DamagedTile, HasThePixelsOfLibTIFFAndCountsOnce)
+{
+  for (const unsigned channels : { 1u, 3u })
+  {
+    const std::string path = WriteDamaged("pixels-" + std::to_string(channels) + ".tif", 8, channels);
+    const auto        io = OpenSlideFile(path);
+    EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u); // nothing was read yet
+    const Picture picture = ReadLevel(*io, 0, channels);
+    EXPECT_TRUE(picture == ReadWithLibTIFF(path, 0)) << channels;
+    EXPECT_EQ(io->GetNumberOfDamagedTiles(), 8u);
+    ReadLevel(*io, 0, 1);
+    ReadLevel(*io, 1, channels); // the same tiles, decoded smaller
+    EXPECT_EQ(io->GetNumberOfDamagedTiles(), 8u);
+    EXPECT_EQ(OpenSlideFile(path)->GetNumberOfDamagedTiles(), 8u); // the slide is open and shared
+  }
+}
+
+TEST_F(DamagedTile, IsNamedWithWhatLibjpegSays)
+{
+  const std::string path = WriteDamaged("named.tif", 3);
+  ReadLevel(*OpenSlideFile(path), 0, 3);
+  ASSERT_EQ(m_Window->texts.size(), 3u);
+  std::sort(m_Window->texts.begin(), m_Window->texts.end());
+  const std::string start = "WARNING: " + path + ": the tile at ";
+  const std::string end = "; its pixels are taken as far as they decode.\n";
+  EXPECT_EQ(m_Window->texts[0].find(start + "0,1 of level 0 is damaged: Premature end of JPEG file" + end), 0u)
+    << m_Window->texts[0];
+  EXPECT_EQ(m_Window->texts[1].find(start + "2,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[1];
+  EXPECT_EQ(m_Window->texts[2].find(start + "3,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[2];
+}
+
+TEST_F(DamagedTile, OnlyFiveAreNamed)
+{
+  const std::string path = WriteDamaged("flood.tif", 9);
+  ReadLevel(*OpenSlideFile(path), 0, 3);
+  ReadLevel(*OpenSlideFile(path), 0, 3);
+  ASSERT_EQ(m_Window->texts.size(), 5u);
+  const auto isLast = [](const std::string & text) {
+    return text.find(" Further damaged tiles are only counted.\n") != std::string::npos;
+  };
+  EXPECT_EQ(std::count_if(m_Window->texts.begin(), m_Window->texts.end(), isLast), 1);
+  EXPECT_TRUE(isLast(m_Window->texts.back()));
+}
+
+TEST_F(DamagedTile, IsRefusedByTheStrictAlone)
+{
+  const std::string path = WriteDamaged("strict.tif", 1);
+  const auto        strict = OpenSlideFile(path);
+  strict->StrictOn();
+  const std::string expected = path + ": the tile at 2,0 of level 0 is damaged: ";
+  EXPECT_EQ(GetFailure([&] { ReadLevel(*strict, 0, 3); }).find(expected), 0u);
+  EXPECT_EQ(GetFailure([&] { ReadLevel(*strict, 1, 1); }).find(expected), 0u); // decoded smaller
+  EXPECT_TRUE(m_Window->texts.empty());
+  std::vector<unsigned char> pixels(side * side * 3);
+  strict->ReadRegion(0, 0, 0, side, side, 3, pixels.data()); // another tile
+
+  // A part of the tile comes from the cache, where another reader has brought it.
+  const auto tolerant = OpenSlideFile(path);
+  tolerant->ReadRegion(0, 2 * side, 0, 10, 10, 3, pixels.data());
+  EXPECT_EQ(m_Window->texts.size(), 1u);
+  EXPECT_EQ(GetFailure([&] { strict->ReadRegion(0, 2 * side + 3, 3, 5, 5, 3, pixels.data()); }).find(expected), 0u);
+
+  EXPECT_FALSE(itk::WholeSlideImageIO::New()->GetStrict());
+  itk::WholeSlideImageIO::SetGlobalDefaultStrict(true);
+  EXPECT_TRUE(itk::WholeSlideImageIO::New()->GetStrict());
+  itk::WholeSlideImageIO::SetGlobalDefaultStrict(false);
+}
+
+TEST_F(DamagedTile, IsCountedInTheDictionaryOfTheImage)
+{
+  using ReaderType = itk::ImageFileReader<itk::Image<itk::RGBPixel<unsigned char>, 2>>;
+  const std::string path = WriteDamaged("dictionary.tif", 6);
+  const auto        reader = ReaderType::New();
+  reader->SetImageIO(itk::WholeSlideImageIO::New());
+  reader->SetFileName(path);
+  reader->UpdateOutputInformation();
+  EXPECT_EQ(GetText(*reader->GetOutput(), "gigapixel.damaged-tiles"), "0");
+  reader->Update();
+  EXPECT_EQ(GetText(*reader->GetOutput(), "gigapixel.damaged-tiles"), "6");
+}
+
+itk::PyramidTIFFConverter::Pointer
+MakeConverter(const std::string & path, const std::string & target)
+{
+  const auto converter = itk::PyramidTIFFConverter::New();
+  const auto out = itk::PyramidTIFFImageIO::New();
+  out->SetFileName(TemporaryFile(target));
+  converter->SetSlide(OpenSlideFile(path));
+  converter->SetImageIO(out);
+  return converter;
+}
+
+TEST_F(DamagedTile, IsCountedInPyramids)
+{
+  const char * const key = "gigapixel.source-damaged-tiles";
+  const auto         sound = MakeConverter(WriteDamaged("sound.tif", 0), "sound.pyramid.tif");
+  sound->CopyTilesOff();
+  sound->Update();
+  EXPECT_EQ(GetText(*OpenSlideFile(sound->GetImageIO()->GetFileName()), key), "");
+  const auto converter = MakeConverter(WriteDamaged("source.tif", 7), "source.pyramid.tif");
+  converter->CopyTilesOff();
+  converter->Update();
+  const std::string pyramid = converter->GetImageIO()->GetFileName();
+  EXPECT_EQ(GetText(*OpenSlideFile(pyramid), key), "7");
+  const auto again = MakeConverter(pyramid, "again.pyramid.tif"); // of sound tiles, made of damaged ones
+  again->CopyTilesOff();
+  again->Update();
+  EXPECT_EQ(GetText(*OpenSlideFile(again->GetImageIO()->GetFileName()), key), "7");
+}
+
+TEST_F(DamagedTile, IsCopiedAsItIsUnlessStrict)
+{
+  const std::string path = WriteDamaged("copied.tif", 1);
+  const auto        converter = MakeConverter(path, "copied.pyramid.tif");
+  const std::string pyramid = converter->GetImageIO()->GetFileName();
+  const auto        strict = OpenSlideFile(path);
+  strict->StrictOn();
+  converter->SetSlide(strict);
+  EXPECT_NE(GetFailure([&] { converter->Update(); }).find("the tile at 2,0 of level 0 is damaged"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(pyramid));
+  converter->SetSlide(OpenSlideFile(path));
+  converter->Update();
+  EXPECT_EQ(converter->GetNumberOfCopiedTiles(), 12u);
+  EXPECT_TRUE(ReadLevel(*OpenSlideFile(pyramid), 0, 3) == ReadLevel(*OpenSlideFile(path), 0, 3));
+}
+
+} // namespace
