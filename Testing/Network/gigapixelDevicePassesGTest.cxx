@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -318,6 +319,15 @@ TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
   EXPECT_LT(differing, (1e-4 + tolerance) * static_cast<double>(all));
 }
 
+/** "RGBthreeclasses_fp32" */
+std::string
+GetPassName(const testing::TestParamInfo<std::tuple<std::string, std::string>> & info)
+{
+  std::string name = std::get<0>(info.param) + '_' + std::get<1>(info.param);
+  name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == ','; }), name.end());
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks,
                          DevicePassesTest,
                          testing::Combine(testing::Values("remedios2023",
@@ -328,12 +338,14 @@ INSTANTIATE_TEST_SUITE_P(Networks,
                                                           "logits by a convolution with a skip",
                                                           "transposed first",
                                                           "one layer"),
-                                          testing::Values("fp32")));
+                                          testing::Values("fp32")),
+                         GetPassName);
 
 INSTANTIATE_TEST_SUITE_P(Precisions,
                          DevicePassesTest,
                          testing::Combine(testing::Values("remedios2023", "RGB, three classes, Dice"),
-                                          testing::Values("tf32", "bf16", "fp16")));
+                                          testing::Values("tf32", "bf16", "fp16")),
+                         GetPassName);
 
 // A GPU that shares memory reads the tiles where they lie: the same bits as from a copy, however the picture is turned.
 TEST(DevicePasses, TilesInSharedMemoryAreThoseThatAreCopied)

@@ -94,6 +94,16 @@ struct Case
   Loss         loss{ Loss::CrossEntropy };
 };
 
+/** "Preset700By513Tiles256Dice" */
+std::string
+GetCaseName(const testing::TestParamInfo<Case> & info)
+{
+  const char * const losses[] = { "", "Weighted", "Dice", "WeightedDice" };
+  const Case &       it = info.param;
+  return (it.preset ? "Preset" : "Small") + std::to_string(it.size.width) + "By" + std::to_string(it.size.height) +
+         "Tiles" + std::to_string(it.tileSize) + losses[static_cast<int>(it.loss)];
+}
+
 NetworkDescription
 MakeNetwork(const Case & it)
 {
@@ -266,7 +276,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                          Case{ false, { 64, 100 }, 6 },
                                          Case{ false, { 131, 77 }, 36, Loss::Weighted },
                                          Case{ false, { 131, 77 }, 36, Loss::Dice },
-                                         Case{ false, { 131, 77 }, 36, Loss::WeightedDice }));
+                                         Case{ false, { 131, 77 }, 36, Loss::WeightedDice }),
+                         GetCaseName);
 
 TEST(StreamedNetwork, LeavesTheIgnoredLabelOut)
 {

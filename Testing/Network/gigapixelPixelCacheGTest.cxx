@@ -156,7 +156,7 @@ ExpectSamePixels(PixelSource & kept, PixelSource & image)
 
 } // namespace
 
-INSTANTIATE_TEST_SUITE_P(Channels, Cache, testing::Values(1u, 3u, 5u));
+INSTANTIATE_TEST_SUITE_P(Channels, Cache, testing::Values(1u, 3u, 5u), testing::PrintToStringParamName());
 
 TEST_P(Cache, DecodesOnceForAllRuns)
 {

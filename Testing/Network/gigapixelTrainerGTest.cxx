@@ -171,7 +171,7 @@ TEST_P(Interrupted, RunGoesOnBitForBit)
   ExpectSameFiles(folder.path, GetUninterrupted().path);
 }
 
-INSTANTIATE_TEST_SUITE_P(Reports, Interrupted, testing::Values(17, 23));
+INSTANTIATE_TEST_SUITE_P(Reports, Interrupted, testing::Values(17, 23), testing::PrintToStringParamName());
 
 TEST(Trainer, ResumesAfterAnExceptionAndRemovesUnfinishedFiles)
 {
