@@ -209,6 +209,21 @@ TEST_F(DamagedTile, IsCountedInTheDictionaryOfTheImage)
   EXPECT_EQ(GetText(*reader->GetOutput(), "gigapixel.damaged-tiles"), "6");
 }
 
+TEST_F(DamagedTile, IsNoneWhoseCodedPixelsAreSound)
+{
+  JPEGStream padded = MakeStream(1);
+  padded.resize(padded.size() + 100);
+  JPEGStream futureJFIF = MakeStream(2);
+  ASSERT_EQ(std::string(futureJFIF.begin() + 6, futureJFIF.begin() + 10), "JFIF");
+  futureJFIF[11] = 9;
+  const std::string path = TemporaryFile("ends.tif");
+  WriteJPEGTiles(path, { padded, futureJFIF }, 2, side, 3);
+  const auto io = OpenSlideFile(path);
+  EXPECT_TRUE(ReadLevel(*io, 0, 3) == ReadWithLibTIFF(path, 0));
+  EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u);
+  EXPECT_TRUE(m_Window->texts.empty());
+}
+
 itk::PyramidTIFFConverter::Pointer
 MakeConverter(const std::string & path, const std::string & target)
 {

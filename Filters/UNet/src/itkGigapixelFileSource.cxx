@@ -100,7 +100,8 @@ Identify(const WholeSlideImageIO & slide, const std::string & fileName)
   }
   std::ostringstream text;
   text << "bytes " << size << " changed " << changed << " hash " << std::hex << hash << std::dec << " level "
-       << slide.GetLevel() << " channels " << slide.GetNumberOfComponents() << " by " << slide.GetDecoder();
+       << slide.GetLevel() << " channels " << slide.GetNumberOfComponents() << " by " << slide.GetDecoder()
+       << (slide.GetStrict() ? " strict" : ""); // of which no tile was damaged
   return text.str();
 }
 

@@ -26,6 +26,7 @@ MakeWriter(const itk::Image<float, 2> & image, const PyramidTarget & target, itk
   writer->SetComponentType(itk::IOComponentEnum::UCHAR);
   writer->SetPixelType(itk::IOPixelEnum::SCALAR);
   writer->SetNumberOfComponents(1);
+  writer->SetMetaDataDictionary(image.GetMetaDataDictionary());
   // The first pixel may have any index; a file has only the place of it.
   itk::Image<float, 2>::PointType first;
   image.TransformIndexToPhysicalPoint(image.GetLargestPossibleRegion().GetIndex(), first);

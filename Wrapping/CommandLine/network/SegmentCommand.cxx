@@ -4,6 +4,7 @@
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
 #include "PyramidOutput.h"
+#include "RankBands.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
@@ -201,6 +202,7 @@ struct Pipeline
     // Which copies what it takes.
     const auto all = segmentation.slide->GetLevelSize(segmentation.slide->GetLevel());
     output = size[0] == all[0] && size[1] == all[1] ? network->GetOutput() : region->GetOutput();
+    LinkDamage(*segmentation.slide, *output);
   }
   Pipeline(const Pipeline &) = delete;
   Pipeline & operator=(const Pipeline &) = delete;
@@ -239,6 +241,7 @@ WriteLabel(const Segmentation & segmentation, Progress & progress)
   // It takes the whole mask before it gives the first row: computing is nearly all of the work.
   const auto fill = itk::BinaryHoleFillImageFilter<MaskType>::New();
   fill->SetInput(pipeline.output);
+  LinkDamage(*segmentation.slide, *fill->GetOutput());
   Observe(fill, progress, 0, 0.9);
   WritePyramid(fill->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
 }
@@ -329,6 +332,12 @@ RunTask(const SlideTask &              task,
                 FormatBytes(static_cast<double>(GetPeakMemory())));
     session.Say(FormatSeconds(seconds, GetCPUSeconds() - begin));
   }
+  const auto read = SumOverRanks(static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles()), *ranks);
+  if (ranks->GetRank() > 0)
+  {
+    return {};
+  }
+  const std::int64_t     damagedTiles = wasThere ? GetRecordedDamage(task.output) : read;
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
   json["level"] = level;
@@ -339,7 +348,8 @@ RunTask(const SlideTask &              task,
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds() - begin);
-  text += task.output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+  json["damagedTiles"] = damagedTiles;
+  text += task.output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + FormatDamage(damagedTiles) +
           (wasThere ? " (was there already)\n" : "\n");
   return json;
 }

@@ -4,6 +4,7 @@
 #include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
+#include "RankBands.h"
 #include "SlideFile.h"
 
 #include "gigapixelJoinRanks.h"
@@ -16,6 +17,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -30,13 +32,10 @@ GetPixels(const Size & size)
 
 /** Pixels of one row of the cohort at the level that is trained on. */
 Size
-MeasureSample(const CohortEntry & entry, const ArgumentValues & values)
+MeasureSample(const CohortEntry & entry, const itk::WholeSlideImageIO & slide)
 {
-  const auto slide = OpenPicture(entry.slide, values);
-  CheckInputFile(entry.mask);
-  SelectLevel(*slide, values);
-  const auto   size = slide->GetLevelSize(slide->GetLevel());
-  const double downsample = slide->GetLevelDownsample(slide->GetLevel());
+  const auto   size = slide.GetLevelSize(slide.GetLevel());
+  const double downsample = slide.GetLevelDownsample(slide.GetLevel());
   if (entry.region.width > 0)
   {
     return { static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.width) / downsample)),
@@ -48,11 +47,23 @@ MeasureSample(const CohortEntry & entry, const ArgumentValues & values)
 /** What a cohort asks of the machine. */
 struct Workload
 {
-  Size        largest;
-  double      pixelsPerEpoch{ 0 };
-  std::size_t trainingSamples{ 0 };
-  std::size_t validationSamples{ 0 };
+  Size                                                   largest;
+  double                                                 pixelsPerEpoch{ 0 };
+  std::size_t                                            trainingSamples{ 0 };
+  std::size_t                                            validationSamples{ 0 };
+  std::map<std::string, itk::WholeSlideImageIO::Pointer> slides; // open until the end, as they count damaged tiles
 };
+
+std::int64_t
+CountDamagedTiles(const Workload & workload)
+{
+  std::int64_t count = 0;
+  for (const auto & slide : workload.slides)
+  {
+    count += static_cast<std::int64_t>(slide.second->GetNumberOfDamagedTiles());
+  }
+  return count;
+}
 
 /** Opens every slide once, so that what cannot work is said before anything starts. */
 Workload
@@ -65,7 +76,11 @@ MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
     {
       continue;
     }
-    const Size size = MeasureSample(entry, values);
+    const auto slide = OpenPicture(entry.slide, values);
+    CheckInputFile(entry.mask);
+    SelectLevel(*slide, values);
+    workload.slides[entry.slide] = slide;
+    const Size size = MeasureSample(entry, *slide);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -270,19 +285,22 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   Train(*trainer, workload, values, session);
+  const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {
     return; // rank 0 alone keeps the run
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
-  const auto    json = Describe(outcome, workload, plan, seconds, values);
-  std::string   text = "model " + json["model"].get<std::string>();
+  auto          json = Describe(outcome, workload, plan, seconds, values);
+  json["damagedTiles"] = damagedTiles;
+  std::string text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
     text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (Dice " +
             FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
   }
+  text += FormatDamage(damagedTiles);
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
   session.Say(FormatSeconds(seconds, GetCPUSeconds()));

@@ -234,6 +234,15 @@ Overwrite()
     "made otherwise is an error.");
 }
 
+Argument
+Strict()
+{
+  return Switch(
+    "strict",
+    "Refuse a slide with a damaged JPEG tile. Without it such a tile gives what pixels can be decoded, as in "
+    "other programs; the first five are named in warnings, and the result tells how many there were.");
+}
+
 std::vector<Argument>
 CommonArguments()
 {

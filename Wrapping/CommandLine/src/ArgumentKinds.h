@@ -74,6 +74,9 @@ GigapixelCommandLine_EXPORT Argument TileSize();
 
 GigapixelCommandLine_EXPORT Argument Overwrite();
 
+/** Of all commands that read pixels of slides. */
+GigapixelCommandLine_EXPORT Argument Strict();
+
 /** Those that every command takes. */
 GigapixelCommandLine_EXPORT std::vector<Argument> CommonArguments();
 

@@ -37,9 +37,12 @@ Info()
       SlideResolution(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
+      Switch("check", "Decode all tiles of all levels, and tell how many are damaged."),
+      Strict(),
       Overwrite() },
     { "gigapixel info slide.svs",
       "gigapixel info slides/ --json",
+      "gigapixel info slide.svs --check",
       "gigapixel info slide.svs --associated macro -o macro.png" }
   };
 }
@@ -65,6 +68,7 @@ Label()
       OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
       SlideResolution(),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
+      Strict(),
       Overwrite() },
     { "gigapixel label slide.svs -o slide.tissue.tif", "gigapixel label slides/ -o masks/ --mpp 4" }
   };
@@ -132,6 +136,7 @@ Train()
       Memory(),
       CacheFolder(),
       CacheLimit(),
+      Strict(),
       Switch("resume", "Go on with the run that the folder holds.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },
@@ -187,6 +192,7 @@ Segment()
         "How a slide goes through the network: exact tiles (streamed), or the same tiles from memory which CPU and "
         "GPU share (unified)."),
       Memory(),
+      Strict(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G" },
@@ -228,6 +234,7 @@ Overlay()
              size,
              Switch("partial", "MASK covers a part of the slide (segment --region)."),
              SlideResolution(),
+             Strict(),
              Overwrite() },
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000" } };
 }
@@ -302,7 +309,8 @@ Convert()
     "any slide to a pyramid that everybody opens",
     "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
     "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; "
-    "levels that it lacks are computed. Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
+    "levels that it lacks are computed. With --strict copied tiles are decoded, too, to see that none is damaged. "
+    "Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
     "objective power, vendor, color profile and classes are kept; the label and macro pictures and what the file says "
     "of patient, operator and date are left out.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
@@ -336,6 +344,7 @@ Convert()
       Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
       Switch("keep-label",
              "Keep label, macro and thumbnail pictures and the vendor's own properties. They may name the patient."),
+      Strict(),
       Overwrite() },
     { "gigapixel convert slide.svs slide.pyramid.tif",
       "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",

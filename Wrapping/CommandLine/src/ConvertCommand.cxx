@@ -120,6 +120,7 @@ Describe(const SlideTask & task, const itk::WholeSlideImageIO & slide, const itk
   json["decoder"] = pyramid->GetDecoder();
   json["copiedLevels"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedLevels()) : nullptr;
   json["copiedTiles"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedTiles()) : nullptr;
+  json["damagedTiles"] = GetRecordedDamage(*pyramid);
   json["associated"] = pyramid->GetAssociatedImageNames();
   json["fileBytes"] = std::filesystem::file_size(task.output);
   return json;
@@ -135,6 +136,7 @@ Format(const nlohmann::ordered_json & json)
   {
     text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
   }
+  text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
   return text + (json["skipped"].get<bool>() ? " (was there already)\n" : "\n");
 }
 

@@ -69,8 +69,39 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
   return images;
 }
 
+/** Reads all levels, for the tiles that are damaged. */
+std::int64_t
+CountDamagedTiles(itk::WholeSlideImageIO & slide, const Session & session)
+{
+  constexpr itk::SizeValueType bandRows = 256;
+  Progress                     progress(session, "check " + std::string(slide.GetFileName()));
+  const double                 levels = slide.GetNumberOfLevels();
+  std::vector<unsigned char>   pixels;
+  slide.SetGray(true); // of JPEG, luma alone tells as much
+  for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
+  {
+    slide.SetLevel(level);
+    slide.ReadImageInformation();
+    const auto size = slide.GetLevelSize(level);
+    for (itk::SizeValueType y = 0; y < size[1]; y += bandRows)
+    {
+      ThrowIfInterrupted();
+      itk::ImageIORegion band(2);
+      band.SetIndex(1, static_cast<itk::IndexValueType>(y));
+      band.SetSize(0, size[0]);
+      band.SetSize(1, std::min(bandRows, size[1] - y));
+      pixels.resize(band.GetNumberOfPixels() * slide.GetNumberOfComponents() * slide.GetComponentSize());
+      slide.SetIORegion(band);
+      slide.Read(pixels.data());
+      progress.Update((level + static_cast<double>(y) / static_cast<double>(size[1])) / levels);
+    }
+  }
+  progress.Finish();
+  return static_cast<std::int64_t>(slide.GetNumberOfDamagedTiles());
+}
+
 JSON
-DescribeSlide(const std::string & file, const ArgumentValues & values)
+DescribeSlide(const std::string & file, const ArgumentValues & values, const Session & session)
 {
   const WarningCollector collector;
   const auto             slide = OpenSlide(file, values);
@@ -108,6 +139,8 @@ DescribeSlide(const std::string & file, const ArgumentValues & values)
   }
   info["bounds"] = bounds;
   info["fileBytes"] = bytes;
+  info["sourceDamagedTiles"] = GetRecordedDamage(*slide);
+  info["damagedTiles"] = values.Has("check") ? JSON(CountDamagedTiles(*slide, session)) : JSON();
   info["warnings"] = collector.GetWarnings();
   return info;
 }
@@ -184,6 +217,14 @@ FormatInfo(const JSON & info)
     text += "  scanned area   " + info["bounds"]["x"].dump() + ',' + info["bounds"]["y"].dump() + ',' +
             info["bounds"]["width"].dump() + ',' + info["bounds"]["height"].dump() + '\n';
   }
+  if (info["sourceDamagedTiles"] != 0)
+  {
+    text += "  damaged tiles  " + info["sourceDamagedTiles"].dump() + " of what it was made of\n";
+  }
+  if (info["damagedTiles"].is_number())
+  {
+    text += "  damaged tiles  " + info["damagedTiles"].dump() + " in all levels\n";
+  }
   for (const JSON & warning : info["warnings"])
   {
     text += "  warning        " + warning.get<std::string>() + '\n';
@@ -254,7 +295,7 @@ RunInfo(const ArgumentValues & values, const Session & session)
     SaveAssociatedImage(tasks.front().slide, values);
   }
   return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
-    JSON info = DescribeSlide(task.slide, values);
+    JSON info = DescribeSlide(task.slide, values, session);
     text += FormatInfo(info);
     return info;
   });

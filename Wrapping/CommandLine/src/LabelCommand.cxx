@@ -241,7 +241,8 @@ LabelSlide(itk::WholeSlideImageIO *       slide,
 
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetMadeBy(madeBy);
-  const MaskType * mask = values.Has("full-resolution") ? upsample->GetOutput() : label->GetOutput();
+  MaskType * mask = values.Has("full-resolution") ? upsample->GetOutput() : label->GetOutput();
+  LinkDamage(*slide, *mask);
   WritePyramid(mask, task.output, io, progress, 0.9, 1);
   progress.Finish();
 }
@@ -273,6 +274,7 @@ Describe(const SlideTask &              task,
          const std::string &            preset,
          const ArgumentValues &         values,
          bool                           wasThere,
+         std::int64_t                   damagedTiles,
          Ranks &                        ranks)
 {
   const auto mask = itk::WholeSlideImageIO::New();
@@ -291,6 +293,7 @@ Describe(const SlideTask &              task,
   json["height"] = size[1];
   json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
   json["tissueFraction"] = tissue / pixels;
+  json["damagedTiles"] = wasThere ? GetRecordedDamage(*mask) : damagedTiles;
   json["tissueMm2"] = resolution > 0 ? nlohmann::ordered_json(tissue * resolution * resolution / 1e6) : nullptr;
   return json;
 }
@@ -305,6 +308,7 @@ Format(const nlohmann::ordered_json & json)
     text += ", " + FormatNumber(json["tissueMm2"].get<double>(), 2) + " mm2";
   }
   text += ", preset " + json["preset"].get<std::string>();
+  text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
   return text + (json["skipped"].get<bool>() ? " (was there already)\n" : "\n");
 }
 
@@ -345,11 +349,12 @@ RunTask(const SlideTask &              task,
       ? LabelSlide<itk::RGBPixel<unsigned char>>(slide, task, grid, preset, madeBy, values, session, ranks)
       : LabelSlide<unsigned char>(slide, task, grid, preset, madeBy, values, session, ranks);
   }
+  const auto damagedTiles = SumOverRanks(static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles()), *ranks);
   if (ranks->GetRank() > 0)
   {
     return {};
   }
-  auto json = Describe(task, *slide, grid, preset, values, wasThere, *ranks);
+  auto json = Describe(task, *slide, grid, preset, values, wasThere, damagedTiles, *ranks);
   text += Format(json);
   return json;
 }

@@ -187,6 +187,12 @@ HasValidPyramid(const std::string &                 file,
                                " than is asked for (" + madeBy +
                                "); --overwrite replaces it, another output name keeps it.");
     }
+    std::string damaged;
+    if (io->GetStrict() && itk::ExposeMetaData(io->GetMetaDataDictionary(), "gigapixel.source-damaged-tiles", damaged))
+    {
+      throw std::runtime_error(file + " exists, but was made of " + damaged +
+                               " damaged tiles, which --strict refuses; --overwrite replaces it.");
+    }
     std::vector<unsigned char> last(channels);
     io->ReadRegion(0, found[0] - 1, found[1] - 1, 1, 1, channels, last.data());
   }

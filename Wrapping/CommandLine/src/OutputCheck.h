@@ -42,7 +42,8 @@ GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool o
 
 /** Whether the wanted pyramid stands there, whole: it opens, has this size and number of channels, was made in this way
  * (PyramidTIFFImageIO::SetMadeBy), and its last pixels can be read. A file that is something else is an error: to keep
- * it would pass it off as the result, and to write would destroy it.
+ * it would pass it off as the result, and to write would destroy it. With --strict, so is one that was made of damaged
+ * tiles.
  * \throw std::runtime_error the file exists, but is not that */
 GigapixelCommandLine_EXPORT bool HasValidPyramid(const std::string &                 file,
                                                  const std::array<std::int64_t, 2> & size,

@@ -182,10 +182,12 @@ RunOverlay(const ArgumentValues & values, const Session & session)
     DrawMask(SampleMask(mask, match, size), picture);
     WritePNG(picture, output, madeBy);
   }
-  const nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetGrid().name },
-                                     { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };
+  nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetGrid().name },
+                               { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };
+  const auto             damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
+  json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);
   session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
-                        (wasThere ? " (was there already)" : ""),
+                        FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -10,6 +10,7 @@
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -49,6 +50,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
     launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
+  itk::WholeSlideImageIO::SetGlobalDefaultStrict(command.Find("strict") && values.Has("strict"));
   InstallInterruptionHandlers();
   AllowManyOpenFiles();
   ShowITKWarningsAsSentences();

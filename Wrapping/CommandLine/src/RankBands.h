@@ -59,6 +59,24 @@ GatherBands(TImage * made, itk::SizeValueType bandRows, Ranks & ranks, const std
   return all;
 }
 
+/** What all ranks counted, for rank 0; the others get their own count back. */
+inline std::int64_t
+SumOverRanks(std::int64_t count, Ranks & ranks)
+{
+  if (ranks.GetRank() > 0)
+  {
+    ranks.Send(0, &count, sizeof(count));
+    return count;
+  }
+  for (int rank = 1; rank < ranks.GetNumberOfRanks(); ++rank)
+  {
+    std::int64_t other = 0;
+    ranks.Receive(rank, &other, sizeof(other));
+    count += other;
+  }
+  return count;
+}
+
 } // namespace gigapixel::commandline
 
 #endif

@@ -1,6 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideFile.h"
 
+#include "ArgumentText.h"
+
+#include "itkMetaDataObject.h"
+
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -66,6 +70,48 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
   }
   slide->ReadImageInformation();
   return slide;
+}
+
+namespace
+{
+constexpr const char * RecordedDamage = "gigapixel.source-damaged-tiles";
+}
+
+void
+LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image)
+{
+  itk::MetaDataDictionary   ofSlide = slide.GetMetaDataDictionary();
+  itk::MetaDataDictionary & ofImage = image.GetMetaDataDictionary();
+  for (const char * const key : { "gigapixel.damaged-tiles", RecordedDamage })
+  {
+    if (ofSlide.HasKey(key))
+    {
+      ofImage.Set(key, ofSlide[key]); // the reader's own object
+    }
+  }
+}
+
+std::int64_t
+GetRecordedDamage(const itk::WholeSlideImageIO & pyramid)
+{
+  std::string count;
+  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), RecordedDamage, count);
+  return ReadInteger(count).value_or(0);
+}
+
+std::int64_t
+GetRecordedDamage(const std::string & pyramid)
+{
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(pyramid);
+  io->ReadImageInformation();
+  return GetRecordedDamage(*io);
+}
+
+std::string
+FormatDamage(std::int64_t count)
+{
+  return count == 0 ? std::string() : ", " + std::to_string(count) + (count == 1 ? " damaged tile" : " damaged tiles");
 }
 
 double

@@ -1,0 +1,118 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""JPEG tiles that are damaged, but give pixels: named, counted and recorded; refused with --strict."""
+
+import re
+import shutil
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import fails, run, write_slide
+
+RECORD = "gigapixel.source-damaged-tiles = "
+
+
+@pytest.fixture()
+def damage(synthetic, tmp_path):
+    """Makes a slide whose largest tiles of level 0 end in the middle, by the end marker."""
+
+    def make(count):
+        slide = shutil.copy(synthetic[0], tmp_path / f"damaged-{count}.tif")
+        with tifffile.TiffFile(slide) as file:
+            page = file.pages[0]
+            tiles = sorted(zip(page.databytecounts, page.dataoffsets), reverse=True)[:count]
+        with open(slide, "r+b") as file:
+            for size, offset in tiles:
+                file.seek(offset + size // 2)
+                file.write(b"\xff\xd9")
+        return slide
+
+    return make
+
+
+def get_description(pyramid):
+    with tifffile.TiffFile(pyramid) as file:
+        return file.pages[0].description.splitlines()
+
+
+def test_label_names_and_counts_them_and_the_mask_tells_it(damage, tmp_path):
+    slide, mask = damage(3), tmp_path / "mask.tif"
+    result = run("label", slide, "-o", mask, "--downsample", 1, "--quiet", "--json")
+    assert result.json["damagedTiles"] == 3
+    named = re.findall(r"the tile at \d+,\d+ of level 0 is damaged: Corrupt JPEG data", result.err)
+    assert len(named) == len(result.err.splitlines()) == 3
+    assert RECORD + "3" in get_description(mask)
+    assert run("info", mask, "--json").json["sourceDamagedTiles"] == 3
+    assert "damaged tiles  3 of what it was made of" in run("info", mask).out
+    again = run("label", slide, "-o", mask, "--downsample", 1, "--json").json
+    assert again["skipped"] and again["damagedTiles"] == 3
+
+
+def test_nothing_is_said_of_sound_slides(synthetic, tmp_path):
+    result = run("label", synthetic[0], "-o", tmp_path / "mask.tif", "--downsample", 1, "--strict", "--json", "--quiet")
+    assert result.json["damagedTiles"] == 0 and result.err == ""
+    assert not any(line.startswith(RECORD) for line in get_description(tmp_path / "mask.tif"))
+    assert "damaged" not in run("info", synthetic[0]).out
+
+
+def test_five_are_named(damage, tmp_path):
+    result = run("label", damage(8), "-o", tmp_path / "mask.tif", "--downsample", 1, "--quiet")
+    assert len(result.err.splitlines()) == 5
+    assert result.err.endswith("Further damaged tiles are only counted.\n")
+    assert ", 8 damaged tiles" in result.out
+
+
+def test_strict_refuses_with_one_sentence_and_leaves_nothing(damage, tmp_path):
+    slide = damage(1)
+    mask = write_slide(tmp_path / "mask.tif", numpy.zeros((1100, 1300), numpy.uint8))
+    out = tmp_path / "out"
+    out.mkdir()
+    for command in (
+        ["label", slide, "-o", out / "a.tif", "--downsample", 1],
+        ["convert", slide, out / "b.tif"],  # copies tiles
+        ["convert", slide, out / "c.tif", "--compression", "jpeg"],
+        ["overlay", slide, mask, "-o", out / "d.png", "--size", 1300],
+        ["info", slide, "--check"],
+    ):
+        sentence = fails(*command, "--strict")
+        assert re.search(r"the tile at \d+,\d+ of level 0 is damaged: Corrupt JPEG data", sentence), sentence
+        assert str(slide) in sentence and "--strict" in sentence
+    assert list(out.iterdir()) == []
+
+
+def test_convert_counts_what_it_decodes(damage, tmp_path):
+    slide = damage(2)
+    assert run("convert", slide, tmp_path / "copy.tif", "--json").json["damagedTiles"] == 0
+    decoded = run("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--json").json
+    assert decoded["damagedTiles"] == 2 and RECORD + "2" in get_description(tmp_path / "decoded.tif")
+    sentence = fails("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--strict")
+    assert "decoded.tif exists, but was made of 2 damaged tiles" in sentence
+
+
+def test_info_counts_when_it_is_to_look(damage):
+    slide = damage(6)
+    info = run("info", slide, "--json").json
+    assert info["damagedTiles"] is None and info["sourceDamagedTiles"] == 0
+    info = run("info", slide, "--check", "--json").json
+    assert info["damagedTiles"] == 6 and len(info["warnings"]) == 5
+    assert "damaged tiles  6 in all levels" in run("info", slide, "--check").out
+
+
+@pytest.mark.usefixtures("network")
+def test_segment_and_train(damage, synthetic, tmp_path):
+    slide, mask, probability = damage(2), tmp_path / "mask.tif", tmp_path / "probability.tif"
+    result = run("segment", slide, "--model", "tissue", "-o", mask, "--probability", probability, "--json").json
+    assert result["damagedTiles"] == 2
+    for pyramid in (mask, probability):
+        assert RECORD + "2" in get_description(pyramid)
+    for options in ([], ["--fill-holes"]):
+        filled = tmp_path / f"filled-{len(options)}.tif"
+        run("segment", slide, "--model", "tissue", "-o", filled, *options)
+        assert RECORD + "2" in get_description(filled)
+    assert "is damaged" in fails("segment", slide, "--model", "tissue", "-o", tmp_path / "no.tif", "--strict")
+    table = tmp_path / "cohort.csv"
+    table.write_text(f"slide,mask,split\n{slide},{synthetic[1]},train\n")
+    train = ["train", "--cohort", table, "--epochs", 1, "-o"]
+    assert run(*train, tmp_path / "run", "--json").json["damagedTiles"] == 2
+    assert "is damaged" in fails(*train, tmp_path / "strict", "--strict")
