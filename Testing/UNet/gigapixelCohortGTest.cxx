@@ -113,6 +113,47 @@ TEST_F(CohortTest, NamesFileAndLineOfEveryError)
   EXPECT_MESSAGE(Cohort::Load(m_Folder.File("none.csv")), m_Folder.File("none.csv"));
 }
 
+// "link/.." is where the file system says it is, not where the text says.
+TEST_F(CohortTest, FollowsLinksAsTheFileSystemDoes)
+{
+  namespace fs = std::filesystem;
+  fs::create_directories(m_Folder.File("study/lists"));
+  fs::create_directories(m_Folder.File("study/step"));
+  std::ofstream(m_Folder.File("study/step/giga.tif")) << "right";
+  fs::create_directories(m_Folder.File("step"));
+  std::ofstream(m_Folder.File("step/giga.tif")) << "wrong";
+  fs::create_directory_symlink(m_Folder.File("study/lists"), m_Folder.File("link"));
+  const auto isRight = [&](const std::string & path) {
+    return fs::equivalent(path, m_Folder.File("study/step/giga.tif"));
+  };
+
+  // The table is reached through the link,
+  std::ofstream(m_Folder.File("study/lists/cohort.csv"))
+    << "slide,mask,split\n../step/giga.tif,../step/giga.tif,train\n";
+  EXPECT_TRUE(isRight(Cohort::Load(m_Folder.File("link/cohort.csv")).entries.at(0).slide));
+  // or its entries are.
+  const Cohort cohort = this->Load("slide,mask,split\nlink/../step/giga.tif,m.tif,train\n");
+  EXPECT_TRUE(isRight(cohort.entries.at(0).slide));
+  fs::remove_all(m_Folder.File("step"));
+  EXPECT_TRUE(isRight(Cohort::Load(m_Folder.File("link/cohort.csv")).entries.at(0).mask));
+}
+
+TEST_F(CohortTest, TableThatIsALinkMayBeBesideItsSlidesOrLeadThere)
+{
+  namespace fs = std::filesystem;
+  const std::string text = "slide,mask,split\na.svs,m.tif,train\n";
+  fs::create_directories(m_Folder.File("work"));
+  this->Load(text);
+  fs::create_symlink(m_Folder.File("cohort.csv"), m_Folder.File("work/cohort.csv"));
+  const auto load = [&] { return Cohort::Load(m_Folder.File("work/cohort.csv")).entries.at(0).slide; };
+  EXPECT_TRUE(fs::equivalent(load(), m_Folder.File("a.svs")));
+  fs::create_symlink(m_Folder.File("a.svs"), m_Folder.File("work/a.svs"));
+  EXPECT_EQ(load(), m_Folder.File("work/a.svs"));
+  fs::remove(m_Folder.File("work/a.svs"));
+  std::ofstream(m_Folder.File("work/a.svs")) << "another";
+  EXPECT_MESSAGE(load(), "line 2: the slide a.svs is there twice");
+}
+
 TEST_F(CohortTest, TellsPixelsInTwoSplitsFromNeighbors)
 {
   const std::string first = "slide,mask,split,region\na.svs,m.tif,train,0 0 100 100\n";

@@ -33,7 +33,9 @@ struct CohortEntry
  *
  * The first line names the columns, in any order: slide, mask, split and optionally region. Others are left unread,
  * with a warning. Split is train, validation or test. Region is x,y,width,height in level-0 pixels: quoted, or with
- * spaces or semicolons between the numbers; empty: the whole slide. Paths are relative to the CSV's folder. Empty
+ * spaces or semicolons between the numbers; empty: the whole slide. Paths are relative to the CSV's folder, and follow
+ * links as the file system does ("link/../a.svs" is beside the folder that the link leads to). Where the CSV itself is
+ * a link, they are relative to the link's folder, or to that of the file it leads to; files in both are refused. Empty
  * lines are skipped. A slide may come several times with regions, but what is in one split is in no other.
  *
  * \par Example
@@ -48,7 +50,7 @@ struct GigapixelUNet_EXPORT Cohort
   std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
 
   /** \throw std::runtime_error names file and line: no such column, no such split, a malformed region or quote, a file
-   * that is not there, a row that repeats another, pixels that are in two splits. */
+   * that is not there or that may be two, a row that repeats another, pixels that are in two splits. */
   static Cohort Load(const std::string & fileName);
 };
 

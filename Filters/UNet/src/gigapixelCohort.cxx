@@ -218,6 +218,8 @@ ParseSplit(const std::string & file, int line, const std::string & text)
   Fail(file, line, "the split \"" + text + "\" is none of train, validation, test");
 }
 
+/** A path of the table seen from the table's folder. It is put together, and no more: where a link and ".." lead, the
+ * file system alone knows. A table that is a link itself has two folders, and its author may have meant either. */
 std::string
 ResolveFile(const std::string & file, int line, const char * column, const std::string & path)
 {
@@ -225,13 +227,24 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   {
     Fail(file, line, std::string("the ") + column + " is empty");
   }
-  const fs::path  resolved = (fs::path(file).parent_path() / path).lexically_normal();
+  const fs::path  besideName = fs::path(file).parent_path() / path;
   std::error_code error;
-  if (!fs::exists(resolved, error))
+  const fs::path  besideFile = fs::canonical(file, error).parent_path() / path;
+  const bool      isBesideName = fs::exists(besideName, error);
+  const bool      isBesideFile = fs::is_symlink(file, error) && fs::exists(besideFile, error);
+  if (isBesideName && isBesideFile && !fs::equivalent(besideName, besideFile, error))
   {
-    Fail(file, line, std::string("there is no ") + column + " " + resolved.string());
+    Fail(file,
+         line,
+         std::string("the ") + column + " " + path + " is there twice, beside this link (" + besideName.string() +
+           ") and beside the table that it leads to (" + besideFile.string() +
+           "): name the table itself, or one of them");
   }
-  return resolved.string();
+  if (!isBesideName && !isBesideFile)
+  {
+    Fail(file, line, std::string("there is no ") + column + " " + besideName.string());
+  }
+  return (isBesideName ? besideName : besideFile).string();
 }
 
 bool

@@ -94,16 +94,30 @@ DICOMSlide::DICOMSlide(const std::string & path)
   FillProperties(*levels.front().front());
 }
 
-/** The other files of the series that lie in the folder, by name. */
+/** The other files of the series that lie in the folder. A link to one file of it stands for the slide, too: then they
+ * lie beside the file that it leads to. */
 void
 DICOMSlide::FindFiles()
+{
+  namespace fs = std::filesystem;
+  const fs::path  folder = fs::path(m_Path).parent_path();
+  std::error_code error;
+  FindFilesIn(folder.empty() ? "." : folder.string());
+  if (m_Files.size() == 1 && fs::is_symlink(m_Path, error))
+  {
+    FindFilesIn(fs::canonical(m_Path).parent_path().string());
+  }
+}
+
+/** Those in one folder, by name. */
+void
+DICOMSlide::FindFilesIn(const std::string & folder)
 {
   namespace fs = std::filesystem;
   const std::string        series = m_Files.front()->GetText(DICOMTag::SeriesInstance);
   std::vector<std::string> names;
   std::error_code          error;
-  const fs::path           folder = fs::path(m_Path).parent_path();
-  for (const fs::directory_entry & entry : fs::directory_iterator(folder.empty() ? "." : folder, error))
+  for (const fs::directory_entry & entry : fs::directory_iterator(folder, error))
   {
     if (entry.is_regular_file(error) && !fs::equivalent(entry.path(), m_Path, error) &&
         DICOMFile::IsDICOM(entry.path().string(), true))

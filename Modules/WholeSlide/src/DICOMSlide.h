@@ -48,6 +48,7 @@ private:
   };
 
   void FindFiles();
+  void FindFilesIn(const std::string & folder);
   void AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name);
   void AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const;
   void FillProperties(const DICOMFile & base);

@@ -18,12 +18,20 @@ namespace fs = std::filesystem;
 
 namespace
 {
+/** The file that the name leads to: through a link to the file itself, or through the folder's links to a new one. The
+ * file system alone knows where "link/.." is. */
 fs::path
 ResolveTarget(const std::string & target)
 {
+  const fs::path  path = fs::absolute(target);
   std::error_code error;
-  const fs::path  resolved = fs::weakly_canonical(fs::absolute(target), error);
-  return error ? fs::absolute(target) : resolved;
+  const fs::path  existing = fs::canonical(path, error);
+  if (!error)
+  {
+    return existing;
+  }
+  const fs::path folder = fs::canonical(path.parent_path(), error);
+  return error ? path : folder / path.filename();
 }
 
 const std::string TemporaryEnding = ".part";
