@@ -23,8 +23,9 @@ struct PhysicalImage
   std::string                  name; ///< for messages: a file, or a word like "image 2"
   std::shared_ptr<PixelSource> pixels;
   Grid                         grid;
-  ScannedFunction              scanned;         ///< empty: all of it was
-  std::string                  identity;        ///< equal texts: equal pixels; empty: not known, so that none are kept
+  ScannedFunction              scanned;  ///< empty: all of it was
+  std::string                  identity; ///< equal texts: equal pixels; empty: not known, so that none are kept
+  std::string                  content;  ///< what tells the file from others, whatever its name; empty: not known
   double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
 };
 

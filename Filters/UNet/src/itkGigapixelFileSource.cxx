@@ -4,6 +4,7 @@
 #include "itkGigapixelImageIOSource.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "gigapixelFileIdentity.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
@@ -73,34 +74,18 @@ IsOneFile(const WholeSlideImageIO & slide, const std::string & fileName)
   return vendor != "mirax" && vendor != "dicom" && !(vendor == "hamamatsu" && kind != ".ndpi");
 }
 
-/** What its pixels depend on: the file, by size, time of change and 16 samples of its bytes, and how it is read. */
+/** What its pixels depend on: the file, by what is in it and its time of change, and how it is read. */
 std::string
-Identify(const WholeSlideImageIO & slide, const std::string & fileName)
+Identify(const WholeSlideImageIO & slide, const std::string & fileName, const std::string & content)
 {
   if (!IsOneFile(slide, fileName))
   {
     return std::string();
   }
-  constexpr std::uintmax_t sample = 1 << 16;
-  constexpr std::uintmax_t samples = 16;
-  const std::uintmax_t     size = std::filesystem::file_size(fileName);
-  const auto               changed = std::filesystem::last_write_time(fileName).time_since_epoch().count();
-  std::ifstream            file(fileName, std::ios::binary);
-  std::string              bytes(sample, '\0');
-  std::uint64_t            hash = 0xcbf29ce484222325u; // FNV-1a
-  for (std::uintmax_t i = 0; i < samples; ++i)
-  {
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(size <= sample ? 0 : (size - sample) / (samples - 1) * i));
-    file.read(&bytes[0], sample);
-    for (std::streamsize b = 0; b < file.gcount(); ++b)
-    {
-      hash = (hash ^ static_cast<unsigned char>(bytes[static_cast<std::size_t>(b)])) * 0x100000001b3u;
-    }
-  }
+  const auto         changed = std::filesystem::last_write_time(fileName).time_since_epoch().count();
   std::ostringstream text;
-  text << "bytes " << size << " changed " << changed << " hash " << std::hex << hash << std::dec << " level "
-       << slide.GetLevel() << " channels " << slide.GetNumberOfComponents() << " by " << slide.GetDecoder()
+  text << content << " changed " << changed << " level " << slide.GetLevel() << " channels "
+       << slide.GetNumberOfComponents() << " by " << slide.GetDecoder()
        << (slide.GetStrict() ? " strict" : ""); // of which no tile was damaged
   return text.str();
 }
@@ -130,7 +115,8 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
     result.grid.spacing[axis] = slide->GetSpacing(axis);
     result.grid.origin[axis] = slide->GetOrigin(axis);
   }
-  result.identity = Identify(*slide, fileName);
+  result.content = gigapixel::IdentifyFile(fileName);
+  result.identity = Identify(*slide, fileName, result.content);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),
@@ -183,6 +169,10 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
     return io;
   };
   gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  // The pixels of some formats lie in another file, which is found from the place of this one.
+  image.content = gigapixel::IdentifyFile(fileName) + " at " + std::filesystem::canonical(fileName).string();
+#endif
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
     image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);

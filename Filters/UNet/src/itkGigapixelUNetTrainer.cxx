@@ -98,6 +98,11 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
                                                                network.ignoreUnscanned ? pixels.scanned
                                                                                        : gigapixel::ScannedFunction(),
                                                                network.ignoredLabel);
+  if (!pixels.content.empty() && !mask.content.empty())
+  {
+    sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
+                      std::to_string(region.width) + ',' + std::to_string(region.height) + " mask: " + mask.content;
+  }
   if (region.width > 0)
   {
     try

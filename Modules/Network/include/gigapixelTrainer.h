@@ -20,6 +20,9 @@ struct Sample
   std::string                  name; ///< for messages and the history
   std::shared_ptr<PixelSource> pixels;
   std::shared_ptr<LabelSource> labels;
+  /** What a run is resumed with: equal texts, equal pixels and labels, wherever they come from. Empty: not known, the
+   * name stands for it. */
+  std::string identity{};
 };
 
 struct TrainingOptions

@@ -36,7 +36,7 @@ ToJson(const std::vector<Sample> & samples)
   for (const Sample & sample : samples)
   {
     const Size size = sample.pixels->GetSize();
-    list.push_back({ ToJson(sample.name), size.width, size.height });
+    list.push_back({ ToJson(sample.name), size.width, size.height, ToJson(sample.identity) });
   }
   return list;
 }

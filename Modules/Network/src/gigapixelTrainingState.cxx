@@ -103,12 +103,55 @@ GetText(const SafeTensors & file, const std::string & path, const std::string & 
   return found->second;
 }
 
+/** Samples are [name, width, height, identity]. Where the identities are known, they alone count: a file may be named
+ * in many ways. */
+bool
+IsSameSample(const Json & before, const Json & now)
+{
+  const auto hasIdentity = [](const Json & sample) { return sample.size() > 3 && sample[3] != ""; };
+  const bool isKnown = hasIdentity(before) && hasIdentity(now);
+  return before.size() >= 3 && before[1] == now[1] && before[2] == now[2] &&
+         (isKnown ? before[3] == now[3] : before[0] == now[0]);
+}
+
+bool
+AreSamples(const std::string & setting)
+{
+  return setting == "training samples" || setting == "validation samples";
+}
+
 /** Whether a run has the same bits with the one and the other. */
 bool
 IsSame(const std::string & setting, const Json & before, const Json & now)
 {
   const auto isOfTiles = [](const Json & strategy) { return strategy == "streamed" || strategy == "unified"; };
+  if (AreSamples(setting))
+  {
+    return before.is_array() && std::equal(before.begin(), before.end(), now.begin(), now.end(), IsSameSample);
+  }
   return before == now || (setting == "strategy" && isOfTiles(before) && isOfTiles(now));
+}
+
+/** "... then, ... now"; of samples the first that differ. */
+std::string
+DescribeChange(const std::string & setting, const Json & before, const Json & now)
+{
+  if (!AreSamples(setting) || !before.is_array())
+  {
+    return before.dump().substr(0, 200) + " then, " + now.dump().substr(0, 200) + " now";
+  }
+  if (before.size() != now.size())
+  {
+    return std::to_string(before.size()) + " then, " + std::to_string(now.size()) + " now";
+  }
+  std::size_t i = 0;
+  while (IsSameSample(before[i], now[i]))
+  {
+    ++i;
+  }
+  const bool isNamedAlike = before[i].at(0) == now[i].at(0);
+  return "number " + std::to_string(i + 1) + ", " + before[i].at(0).dump() + " then, " + now[i].at(0).dump() + " now" +
+         (isNamedAlike ? ", with another size, region or content of slide or mask" : "");
 }
 
 } // namespace
@@ -255,11 +298,10 @@ CheckSettings(const std::string & kept, const std::string & now, const std::stri
   {
     if (!before.is_object() || !before.contains(item.key()) || !IsSame(item.key(), before.at(item.key()), item.value()))
     {
-      const std::string was =
-        before.is_object() && before.contains(item.key()) ? before.at(item.key()).dump() : std::string("unknown");
+      const Json was = before.is_object() && before.contains(item.key()) ? before.at(item.key()) : Json("unknown");
       throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with another " + item.key() + " (" +
-                               was.substr(0, 200) + " then, " + item.value().dump().substr(0, 200) +
-                               " now): resume it as it began, or start a new run in another folder");
+                               DescribeChange(item.key(), was, item.value()) +
+                               "): resume it as it began, or start a new run in another folder");
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "gigapixelFileIdentity.h"
 #include "gigapixelModel.h"
 
 #include "itkBinaryHoleFillImageFilter.h"
@@ -21,7 +22,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <locale>
 #include <sstream>
 
@@ -154,7 +154,7 @@ DescribeMaking(const Segmentation & segmentation, bool isProbability)
          " level=" + std::to_string(segmentation.slide->GetLevel()) +
          " region=" + join(region.GetIndex(0), region.GetIndex(1)) + ',' +
          join(static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1))) + ' ' +
-         DescribeSlideFile(segmentation.task.slide);
+         IdentifyFile(segmentation.task.slide);
 }
 
 /** slide -> network -> region; the same bits as in the whole slide, since tiles lie on the slide's grid. Holds its
@@ -398,8 +398,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   for (std::size_t i = 0; i < probabilities.size(); ++i)
   {
-    if (std::filesystem::weakly_canonical(std::filesystem::absolute(probabilities[i].output)) ==
-        std::filesystem::weakly_canonical(std::filesystem::absolute(tasks[i].output)))
+    if (IsSameFile(probabilities[i].output, tasks[i].output))
     {
       throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
     }

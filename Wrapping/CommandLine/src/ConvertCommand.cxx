@@ -5,6 +5,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "gigapixelFileIdentity.h"
 #include "itkPyramidTIFFConverter.h"
 
 #include <nlohmann/json.hpp>
@@ -80,13 +81,11 @@ MakeImageIO(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
   return io;
 }
 
-/** All that decides on the pyramid's bytes, as it is kept in it. The slide is known by its size, not by its name, which
- * may be a patient's. */
+/** All that decides on the pyramid's bytes, as it is kept in it. */
 std::string
 DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
-  std::error_code ignored;
-  std::string     text = "convert level=" + std::to_string(slide.GetLevel());
+  std::string text = "convert level=" + std::to_string(slide.GetLevel());
   for (const char * const name :
        { "compression", "quality", "subsampling", "content", "colors", "tile-size", "region" })
   {
@@ -96,8 +95,7 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
   {
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }
-  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) +
-         " bytes=" + std::to_string(std::filesystem::file_size(task.slide, ignored));
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifyFile(task.slide);
 }
 
 nlohmann::ordered_json

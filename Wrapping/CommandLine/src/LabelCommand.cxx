@@ -6,6 +6,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "gigapixelFileIdentity.h"
 #include "itkBlockMeanImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkNearestUpsampleImageFilter.h"
@@ -159,7 +160,7 @@ DescribeMaking(const SlideTask &              task,
 {
   return "label preset=" + preset + " downsample=" + std::to_string(grid.downsample) +
          (values.Has("full-resolution") ? " full-resolution" : "") +
-         " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + DescribeSlideFile(task.slide);
+         " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifyFile(task.slide);
 }
 
 /** Up to so many bytes of the label grid's pixels stay in memory, so that presets which count them all before the first

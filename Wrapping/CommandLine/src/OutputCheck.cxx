@@ -101,7 +101,12 @@ bool
 IsSameFile(const std::string & a, const std::string & b)
 {
   std::error_code ignored;
-  return fs::equivalent(a, b, ignored);
+  if (fs::exists(a, ignored) || fs::exists(b, ignored))
+  {
+    return fs::equivalent(a, b, ignored);
+  }
+  // What is to be made has no identity yet, but its folder has, however one comes there.
+  return fs::path(a).filename() == fs::path(b).filename() && fs::equivalent(GetFolder(a), GetFolder(b), ignored);
 }
 
 void
@@ -201,13 +206,6 @@ HasValidPyramid(const std::string &                 file,
     throw std::runtime_error(refusal);
   }
   return true;
-}
-
-std::string
-DescribeSlideFile(const std::string & file)
-{
-  std::error_code ignored;
-  return "slide=" + fs::path(file).filename().string() + " bytes=" + std::to_string(fs::file_size(file, ignored));
 }
 
 } // namespace gigapixel::commandline

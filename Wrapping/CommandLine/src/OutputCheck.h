@@ -12,7 +12,7 @@
 namespace gigapixel::commandline
 {
 
-/** Whether two names mean the same existing file. */
+/** Whether two names mean the same file, one that exists or one that is to be made. */
 GigapixelCommandLine_EXPORT bool IsSameFile(const std::string & a, const std::string & b);
 
 /** Endings of the names under which a content of the table (Argument::content) is written, the usual one first; empty:
@@ -49,9 +49,6 @@ GigapixelCommandLine_EXPORT bool HasValidPyramid(const std::string &            
                                                  const std::array<std::int64_t, 2> & size,
                                                  unsigned                            channels,
                                                  const std::string &                 madeBy);
-
-/** "slide=NAME bytes=SIZE": what tells a slide from another in SetMadeBy(), wherever its folder has been moved to. */
-GigapixelCommandLine_EXPORT std::string DescribeSlideFile(const std::string & file);
 
 } // namespace gigapixel::commandline
 

@@ -5,6 +5,8 @@
 #include "PictureFile.h"
 #include "SlideFile.h"
 
+#include "gigapixelFileIdentity.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -154,8 +156,8 @@ DrawMask(const std::vector<unsigned char> & marks, Picture & picture)
 std::string
 DescribeMaking(const std::string & slide, const std::string & mask, const std::array<unsigned, 2> & size)
 {
-  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' + DescribeSlideFile(slide) +
-         " mask: " + DescribeSlideFile(mask) +
+  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' + IdentifyFile(slide) +
+         " mask: " + IdentifyFile(mask) +
          " time=" + std::to_string(std::filesystem::last_write_time(mask).time_since_epoch().count());
 }
 } // namespace

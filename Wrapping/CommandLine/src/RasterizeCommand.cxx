@@ -5,6 +5,7 @@
 #include "SlideFile.h"
 
 #include "gigapixelAnnotation.h"
+#include "gigapixelFileIdentity.h"
 #include "itkAnnotationImageSource.h"
 
 #include <nlohmann/json.hpp>
@@ -73,14 +74,14 @@ SelectOutlines(const std::string & file, const ArgumentValues & values)
 std::string
 DescribeMaking(const std::string & annotations, const std::string & slide, const ArgumentValues & values)
 {
-  std::string text = "rasterize " + DescribeSlideFile(annotations) + " time=" +
+  std::string text = "rasterize " + IdentifyFile(annotations) + " time=" +
                      std::to_string(std::filesystem::last_write_time(annotations).time_since_epoch().count()) +
                      " downsample=" + std::to_string(values.GetInteger("downsample"));
   for (const auto & [name, label] : AssignLabels(values))
   {
     text += ' ' + name + '=' + std::to_string(label);
   }
-  return text + " like " + DescribeSlideFile(slide);
+  return text + " like " + IdentifyFile(slide);
 }
 } // namespace
 

@@ -418,14 +418,21 @@ std::vector<std::string>
 FindSlides(const std::vector<std::string> & filesAndFolders)
 {
   std::vector<std::string> slides;
-  std::set<std::string>    seen;
+  std::set<fs::path>       seen;
+  // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
+  const auto getEntry = [](const std::string & file) {
+    std::error_code error;
+    const fs::path  path = fs::absolute(file);
+    const fs::path  folder = fs::canonical(path.parent_path(), error);
+    return error ? path : folder / path.filename();
+  };
   for (const std::string & name : filesAndFolders)
   {
     std::error_code ignored;
     const auto found = fs::is_directory(name, ignored) ? FindSlidesInFolder(name) : std::vector<std::string>{ name };
     for (const std::string & slide : found)
     {
-      if (seen.insert(slide).second)
+      if (seen.insert(getEntry(slide)).second)
       {
         slides.push_back(slide);
       }

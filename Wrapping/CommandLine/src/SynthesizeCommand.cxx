@@ -66,10 +66,7 @@ RunSynthesize(const ArgumentValues & values, const Session & session)
   if (!truth.empty())
   {
     CheckEnding("--truth", truth, "label");
-    const auto place = [](const std::string & file) {
-      return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
-    };
-    if (place(truth) == place(slide))
+    if (IsSameFile(truth, slide))
     {
       throw UsageError("OUT and --truth are the same file.");
     }

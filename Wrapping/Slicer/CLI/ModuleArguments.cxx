@@ -68,16 +68,6 @@ GetPixelsOfBox(const ArgumentValues & values, const std::vector<double> & box)
   return Join(rectangle);
 }
 
-bool
-NamesSameFile(const std::string & a, const std::string & b)
-{
-  std::error_code ignored;
-  const auto      place = [&ignored](const std::string & file) {
-    return fs::weakly_canonical(fs::absolute(file, ignored), ignored);
-  };
-  return commandline::IsSameFile(a, b) || place(a) == place(b);
-}
-
 /** Whether a value is what the command does by itself: its default, the module's word for "not given", a switch that is
  * off. Numbers may be written in many ways. */
 bool
@@ -128,7 +118,7 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
     const std::string & file = values.GetText(output->name);
     for (const Argument * other : files)
     {
-      if (NamesSameFile(file, values.GetText(other->name)))
+      if (commandline::IsSameFile(file, values.GetText(other->name)))
       {
         throw std::runtime_error(file + " is the file of " + other->GetDisplayName() + "; name another one for " +
                                  output->GetDisplayName() + '.');

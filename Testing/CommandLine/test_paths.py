@@ -1,0 +1,145 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""A path is what the file system makes of it: links, "..", other working directories and other spellings."""
+
+import os
+import shutil
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import fails, run, write_slide
+
+
+def weights(folder):
+    """The tensors' bytes; the text before them holds the names of the samples."""
+    data = (folder / "last.safetensors").read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """study/slides/{a,b}.tif with their truths, study/lists/cohort.csv, and `link` to study/lists."""
+    folder = tmp_path_factory.mktemp("paths")
+    (folder / "study" / "slides").mkdir(parents=True)
+    (folder / "study" / "lists").mkdir()
+    for seed, name in enumerate("ab"):
+        slide = folder / "study" / "slides" / f"{name}.tif"
+        run("synthesize", slide, "--size", "400x300", "--seed", seed, "--truth", slide.with_suffix(".truth.tif"))
+    (folder / "study" / "lists" / "cohort.csv").write_text(
+        "slide,mask,split\n"
+        "../slides/a.tif,../slides/a.truth.tif,train\n"
+        "../slides/b.tif,../slides/b.truth.tif,validation\n"
+    )
+    (folder / "link").symlink_to(folder / "study" / "lists")
+    return folder
+
+
+def test_cohort_behind_a_link_trains_on_its_own_slides(study, network):
+    """Beside the link there are other slides of these names, which are not meant."""
+    (study / "slides").mkdir(exist_ok=True)
+    for name in ("a.tif", "b.tif"):
+        shutil.copy(study / "study" / "slides" / "b.tif", study / "slides" / name)
+    common = ["--epochs", 1, "--seed", 3]
+    run("train", "--cohort", study / "study" / "lists" / "cohort.csv", "-o", study / "straight", *common)
+    run("train", "--cohort", study / "link" / "cohort.csv", "-o", study / "linked", *common)
+    shutil.rmtree(study / "slides")
+    run("train", "--cohort", study / "link" / "cohort.csv", "-o", study / "alone", *common)
+    assert weights(study / "straight") == weights(study / "linked") == weights(study / "alone")
+
+
+def test_resume_from_anywhere_by_any_name(study, tmp_path, network):
+    """Each epoch is resumed from another folder, and with other names for all files, and has the bits of one run."""
+    moved = tmp_path / "moved"
+    shutil.copytree(study / "study", moved)
+    (tmp_path / "lists").symlink_to(moved / "lists")
+    (tmp_path / "runs").symlink_to(moved)
+    cohort = moved / "lists" / "cohort.csv"
+    elsewhere = moved / "lists" / "elsewhere.csv"
+    elsewhere.write_text(cohort.read_text().replace("../slides", "./.././slides"))
+    other = moved / "linked.csv"
+    for name in ("a", "b"):
+        (moved / f"renamed-{name}.tif").symlink_to(moved / "slides" / f"{name}.tif")
+    other.write_text(cohort.read_text().replace("../slides/a.tif", "renamed-a.tif").replace("../", ""))
+    run("train", "--cohort", cohort, "-o", tmp_path / "straight", "--epochs", 6)
+    for epochs, (folder, table, output) in enumerate(
+        (
+            (tmp_path, cohort, moved / "run"),
+            (moved, "lists/cohort.csv", "run"),
+            (moved / "slides", "../lists/elsewhere.csv", "../run/"),
+            (tmp_path, "lists/cohort.csv", "runs/run"),
+            (tmp_path / "lists", other, "../run"),
+            (tmp_path, study / "study" / "lists" / "cohort.csv", "runs/../moved/run/"),  # the slides that were copied
+        ),
+        start=1,
+    ):
+        run("train", "--cohort", table, "-o", output, "--epochs", epochs, "--resume", cwd=folder)
+    assert weights(moved / "run") == weights(tmp_path / "straight")
+    assert (moved / "run" / "history.csv").read_bytes() == (tmp_path / "straight" / "history.csv").read_bytes()
+
+    # What is different stays so, whatever it is called.
+    for changed, text in (
+        ("slide", cohort.read_text().replace("a.tif,", "b.tif,", 1)),
+        ("mask", cohort.read_text().replace("a.truth", "b.truth", 1)),
+    ):
+        cohort.write_text(text)
+        message = fails("train", "--cohort", cohort, "-o", moved / "run", "--epochs", 7, "--resume")
+        assert "another training samples" in message, changed
+    os.replace(moved / "slides" / "b.tif", moved / "slides" / "a.tif")
+    shutil.copy(moved / "slides" / "a.tif", moved / "slides" / "b.tif")
+    message = fails("train", "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
+    assert "another training samples" in message and "content" in message
+
+
+def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):
+    table = study / "study" / "lists" / "region.csv"
+
+    def train(region, epochs, *options):
+        table.write_text(f"slide,mask,split,region\n../slides/a.tif,../slides/a.truth.tif,train,{region}\n")
+        return ["train", "--cohort", table, "-o", tmp_path / "run", "--epochs", epochs, *options]
+
+    run(*train("0 0 128 128", 1))
+    assert "another training samples" in fails(*train("64 0 128 128", 2, "--resume"))
+    run(*train("0 0 128 128", 2, "--resume"))
+
+
+@pytest.mark.parametrize("command", ["label", "convert"])
+def test_batch_goes_on_by_any_name(tmp_path, command):
+    folder = tmp_path / "real"
+    folder.mkdir()
+    for place, name in ((40, "a"), (140, "b")):
+        pixels = numpy.full((300, 400, 3), 245, numpy.uint8)
+        pixels[place : place + 90, place : place + 90] = (180, 90, 150)
+        tifffile.imwrite(folder / f"{name}.tif", pixels, tile=(256, 256), photometric="rgb", resolution=(20000, 20000),
+                         resolutionunit="CENTIMETER")
+    assert (folder / "a.tif").stat().st_size == (folder / "b.tif").stat().st_size
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "again").symlink_to(folder / "a.tif")
+
+    to = [] if command == "convert" else ["-o"]
+
+    def skipped(*arguments, cwd=tmp_path):
+        result = run(command, *arguments, "--json", cwd=cwd).json
+        return [entry["skipped"] for entry in (result if isinstance(result, list) else [result])]
+
+    assert skipped(folder, *to, "out/") == [False, False]
+    assert skipped("link", *to, tmp_path / "out") == [True, True]
+    assert skipped("../real/a.tif", "b.tif", *to, "../out/", cwd=folder) == [True, True]
+    assert skipped(".", *to, "../out", cwd=folder) == [True, True]
+    assert skipped("again", *to, "out/a.pyramid.tif") == [True]
+    # One slide by two names is one, and another slide of the same size is another.
+    assert skipped("real", "link/a.tif", "./real/b.tif", *to, "out") == [True, True]
+    assert "--overwrite" in fails(command, "real/b.tif", *to, "out/a.pyramid.tif", cwd=tmp_path)
+
+
+def test_output_goes_where_its_folder_leads(tmp_path):
+    """`link/..` is beside the folder that the link leads to."""
+    (tmp_path / "far" / "folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "folder")
+    slide = write_slide(tmp_path / "slide.tif", numpy.full((300, 400, 3), 240, numpy.uint8))
+    run("label", slide, "-o", "link/../mask.tif", cwd=tmp_path)
+    assert (tmp_path / "far" / "mask.tif").exists() and not (tmp_path / "mask.tif").exists()
+    assert "no folder" in fails("label", slide, "-o", "missing/../mask.tif", cwd=tmp_path)
+    assert not (tmp_path / "mask.tif").exists()
+    one = run("synthesize", "link/x.tif", "--truth", "far/folder/x.tif", "--size", "64x64", code=2, cwd=tmp_path)
+    assert "the same file" in one.err
