@@ -4,6 +4,7 @@
 #include "itkAnnotationImageSource.h"
 
 #include "itkBinaryImageToLabelMapFilter.h"
+#include "itkOutputWindow.h"
 
 #include <gtest/gtest.h>
 
@@ -238,6 +239,67 @@ TEST(MaskOutline, PolygonsAreValidAndPiecesAreTheObjectsOfITK)
   }
 }
 
+/** What the filter warns of while its output's information is made. */
+std::string
+GetWarnings(Source & source)
+{
+  class Collector : public itk::OutputWindow
+  {
+  public:
+    using Self = Collector;
+    using Pointer = itk::SmartPointer<Self>;
+    itkSimpleNewMacro(Self);
+    void
+    DisplayText(const char * text) override
+    {
+      m_Text += text;
+    }
+    std::string m_Text;
+  };
+  const itk::OutputWindow::Pointer before = itk::OutputWindow::GetInstance();
+  const auto                       collector = Collector::New();
+  itk::OutputWindow::SetInstance(collector);
+  source.UpdateOutputInformation();
+  itk::OutputWindow::SetInstance(before);
+  return collector->m_Text;
+}
+
+Annotation
+MakeSquare(double x, double y, double side)
+{
+  return { "", { { { x, y }, { x + side, y }, { x + side, y + side }, { x, y + side } } } };
+}
+
+TEST(AnnotationImageSource, SaysWhatLeavesNothingInTheMask)
+{
+  const auto inside = MakeSquare(100, 100, 50), partly = MakeSquare(-20, -20, 50), right = MakeSquare(800, 10, 50),
+             above = MakeSquare(10, -60, 50), tiny = MakeSquare(101, 101, 2);
+  const auto warn = [](const std::vector<Annotation> & annotations) {
+    const auto source = MakeSource(annotations, 100, 80);
+    source->SetDownsample(8);
+    return GetWarnings(*source);
+  };
+  EXPECT_EQ(warn({ inside, partly }), "");
+  EXPECT_EQ(warn({}), "");
+  EXPECT_NE(warn({ inside, right, above }).find("2 of 3 outlines outside of the slide (800 x 640 pixels)"),
+            std::string::npos);
+  EXPECT_NE(warn({ inside, tiny }).find("1 of 2 outlines smaller than a pixel of the mask"), std::string::npos);
+  try
+  {
+    warn({ right, above });
+    FAIL();
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_NE(
+      std::string(error.GetDescription())
+        .find("all outlines (2) lie outside of the slide: they reach from (10, -60) to (850, 60), the slide's mask "
+              "from (0, 0) to (800, 640)"),
+      std::string::npos)
+      << error.GetDescription();
+  }
+}
+
 TEST(MaskOutline, EmptyAndFull)
 {
   EXPECT_TRUE(Trace(DrawRandomMask(5, 4, 0.0, 1)).empty());
@@ -287,6 +349,25 @@ TEST(Annotation, WhatQuPathWrites)
   EXPECT_EQ(read[0].rings[0].size(), 3u);
   EXPECT_EQ(read[1].className, "Tumor: Positive");
   EXPECT_EQ(read[2].className, "");
+}
+
+TEST(Annotation, FeaturesWithoutAreaArePassedOverAndCounted)
+{
+  std::vector<std::string> warnings;
+  const auto               read = gigapixel::ReadAnnotations(WriteFile(R"({"type": "FeatureCollection", "features": [
+    {"type": "Feature", "geometry": null, "properties": {"classification": {"name": "Tumor"}}},
+    {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": []}, "properties": null},
+    {"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": []}, "properties": null},
+    {"type": "Feature", "geometry": {"type": "LineString", "coordinates": [[0, 0], [4, 0]]}, "properties": null},
+    {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 0]]]}, "properties": null},
+    {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 0]]]},
+      "properties": null}
+  ]})"),
+                                               &warnings);
+  EXPECT_EQ(read.size(), 1u);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("3 features without a geometry"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[1].find("2 features without an area"), std::string::npos) << warnings[1];
 }
 
 TEST(Annotation, BadFilesAreSaidToBeBad)

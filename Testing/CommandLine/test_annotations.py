@@ -91,6 +91,59 @@ def test_mask_to_outlines_and_back(tmp_path):
     assert (tmp_path / "flipped.geojson").read_text() == (tmp_path / "o.geojson").read_text()
 
 
+def square(x, y, side=80):
+    return [[(x, y), (x + side, y), (x + side, y + side), (x, y + side)]]
+
+
+def test_class_that_is_not_there(tmp_path, slide):
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)), ("Stroma", square(300, 100)), ("Tumor", square(0, 0)))
+    common = ["rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif"]
+    message = fails(*common, "--class", "tumor")
+    assert "a.geojson has no outlines of the class tumor; its classes are Stroma (1), Tumor (2)" in message
+    assert "class tumor, stroma;" in fails(*common, "--class", "tumor", "--class", "stroma")
+    assert not (tmp_path / "m.tif").exists()
+    assert "no outlines of the class tumor;" in run(*common, "--class", "tumor", "--class", "Stroma").err
+    assert "of the class" not in run(*common, "--class", "Tumor", "--class", "Stroma", "--overwrite").err
+
+
+def test_outlines_that_miss_the_slide(tmp_path, slide):
+    far = write_outlines(tmp_path / "far.geojson", ("Tumor", square(5000, 40)), ("Tumor", square(-90, 40)))
+    message = fails("rasterize", far, "--like", slide, "-o", tmp_path / "m.tif")
+    for part in ("far.geojson", "all outlines (2) lie outside", "from (-90, 40) to (5080, 120)", "(704, 504)"):
+        assert part in message
+    assert not (tmp_path / "m.tif").exists()
+    some = write_outlines(tmp_path / "some.geojson", ("Tumor", square(5000, 40)), ("Tumor", square(-40, 40)), ("Tumor", square(9, 9, 1)))
+    result = run("rasterize", some, "--like", slide, "-o", tmp_path / "m.tif")
+    assert "1 of 3 outlines outside of the slide" in result.err
+    assert "1 of 3 outlines smaller than a pixel of the mask" in result.err
+    assert tifffile.imread(tmp_path / "m.tif", key=0).any()
+
+
+def test_features_without_geometry(tmp_path, slide):
+    feature = {"type": "Feature", "geometry": None, "properties": {"classification": {"name": "Tumor"}}}
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))
+    run("rasterize", outlines, "--like", slide, "-o", tmp_path / "one.tif")
+    content = json.loads(outlines.read_text())
+    content["features"] += [feature, feature]
+    outlines.write_text(json.dumps(content))
+    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif")
+    assert "2 features without a geometry" in result.err
+    masks = [tifffile.imread(tmp_path / name, key=0) for name in ("one.tif", "m.tif")]
+    assert masks[0].any() and numpy.array_equal(*masks)
+    outlines.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "empty.tif")
+    assert "1 feature without a geometry" in result.err and "holds no outlines" in result.err
+
+
+def test_empty_mask_has_no_outlines_with_a_word(tmp_path, slide):
+    write_slide(tmp_path / "mask.tif", numpy.zeros((63, 88), numpy.uint8), 4.0)
+    result = run("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")
+    assert "mask.tif has no object" in result.err
+    assert "holds no outlines" in run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif").err
+    only = write_outlines(tmp_path / "i.geojson", ("Ignore*", square(100, 100)))
+    assert "only outlines of the class Ignore*" in run("rasterize", only, "--like", slide, "-o", tmp_path / "i.tif").err
+
+
 def test_bad_annotations(tmp_path, slide):
     bad = tmp_path / "bad.geojson"
     bad.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"')

@@ -29,10 +29,13 @@ struct Annotation
 };
 
 /** Reads GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features or one feature, whose
- * geometries are Polygon, MultiPolygon or GeometryCollection of these; points and lines, which have no area, are passed
- * over. The class is properties.classification.name (names joined by ": " where it has several).
+ * geometries are Polygon, MultiPolygon or GeometryCollection of these. Features without a geometry (null), and points
+ * and lines, which have no area, are passed over. The class is properties.classification.name (names joined by ": "
+ * where it has several).
+ * \param warnings gets a sentence for each kind of feature that was passed over, with their number; null: not wanted
  * \throw std::runtime_error with one sentence that names the file and what is wrong with it */
-GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string & file);
+GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string &        file,
+                                                                   std::vector<std::string> * warnings = nullptr);
 
 /** Writes them as a FeatureCollection of QuPath annotations, one Polygon each: the first ring is the outer one. The
  * file appears when it is complete. \throw std::runtime_error */

@@ -19,6 +19,10 @@ namespace itk
  * of it or below it, so areas that share a border share no pixel and leave none out. Where annotations overlap, the
  * later one counts. Any region has the bits that it has in the whole mask.
  *
+ * Outlines that lie outside of the mask, or are smaller than one of its pixels, leave nothing in it: they are counted
+ * in a warning. Where all outlines lie outside, they are of another slide or in other units than its pixels, and the
+ * filter throws an exception that says how far they and the mask reach. Without any outline the mask is empty.
+ *
  * Output: size and spacing as set, origin 0, unsigned char.
  *
  * \ingroup DataSources
@@ -56,6 +60,8 @@ protected:
   ~AnnotationImageSource() override = default;
   void GenerateOutputInformation() override;
   void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
+  /** \throw itk::ExceptionObject all outlines lie outside */
+  void CheckPlaces() const;
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
@@ -63,7 +69,7 @@ private:
   {
     gigapixel::Annotation annotation;
     unsigned char         label;
-    double                top, bottom; ///< level-0 pixels
+    double                left, right, top, bottom; ///< level-0 pixels
   };
 
   std::vector<LabeledAnnotation> m_Annotations;

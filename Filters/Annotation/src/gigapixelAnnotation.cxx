@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAnnotation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -106,14 +107,29 @@ ReadClassName(const JSON & feature)
   return joined;
 }
 
+/** What a file holds. */
+struct Features
+{
+  std::vector<Annotation> annotations;
+  std::size_t             withoutGeometry{ 0 };
+  std::size_t             withoutArea{ 0 };
+};
+
+/** Also an empty list of coordinates may stand for no geometry (RFC 7946, 3.1). */
+bool
+HasGeometry(const JSON & geometry)
+{
+  return !geometry.is_null() && !geometry.value("coordinates", geometry.value("geometries", JSON(0))).empty();
+}
+
 void
-ReadFeatures(const JSON & json, std::vector<Annotation> & annotations)
+ReadFeatures(const JSON & json, Features & features)
 {
   if (json.is_array() || (json.is_object() && json.value("type", "") == "FeatureCollection"))
   {
     for (const JSON & feature : json.is_array() ? json : GetMember(json, "features"))
     {
-      ReadFeatures(feature, annotations);
+      ReadFeatures(feature, features);
     }
     return;
   }
@@ -121,12 +137,31 @@ ReadFeatures(const JSON & json, std::vector<Annotation> & annotations)
   {
     throw NotGeoJSON("it holds no features");
   }
-  Annotation annotation;
-  ReadGeometry(GetMember(json, "geometry"), annotation.rings);
-  annotation.className = ReadClassName(json);
-  if (!annotation.rings.empty())
+  const JSON & geometry = GetMember(json, "geometry");
+  if (!HasGeometry(geometry))
   {
-    annotations.push_back(std::move(annotation));
+    ++features.withoutGeometry;
+    return;
+  }
+  Annotation annotation;
+  ReadGeometry(geometry, annotation.rings);
+  annotation.className = ReadClassName(json);
+  const bool hasArea = std::any_of(
+    annotation.rings.begin(), annotation.rings.end(), [](const AnnotationRing & ring) { return ring.size() > 2; });
+  if (!hasArea)
+  {
+    ++features.withoutArea;
+    return;
+  }
+  features.annotations.push_back(std::move(annotation));
+}
+
+void
+WarnOfPassedOver(const std::string & file, std::size_t count, const std::string & reason, std::vector<std::string> & to)
+{
+  if (count > 0)
+  {
+    to.push_back(file + ": " + std::to_string(count) + (count == 1 ? " feature " : " features ") + reason + '.');
   }
 }
 
@@ -144,17 +179,17 @@ WriteRing(const AnnotationRing & ring, std::ostream & stream)
 } // namespace
 
 std::vector<Annotation>
-ReadAnnotations(const std::string & file)
+ReadAnnotations(const std::string & file, std::vector<std::string> * warnings)
 {
   std::ifstream stream(file, std::ios::binary);
   if (!stream)
   {
     throw std::runtime_error(file + " cannot be read; look at its name and permissions.");
   }
-  std::vector<Annotation> annotations;
+  Features features;
   try
   {
-    ReadFeatures(JSON::parse(stream), annotations);
+    ReadFeatures(JSON::parse(stream), features);
   }
   catch (const NotGeoJSON & error)
   {
@@ -169,7 +204,12 @@ ReadAnnotations(const std::string & file)
   {
     throw std::runtime_error(file + " is no GeoJSON of annotations: a value in it is of another type than there.");
   }
-  return annotations;
+  if (warnings)
+  {
+    WarnOfPassedOver(file, features.withoutGeometry, "without a geometry (null) passed over", *warnings);
+    WarnOfPassedOver(file, features.withoutArea, "without an area (points, lines) passed over", *warnings);
+  }
+  return std::move(features.annotations);
 }
 
 void

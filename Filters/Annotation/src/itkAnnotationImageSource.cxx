@@ -47,13 +47,14 @@ AnnotationImageSource::AnnotationImageSource()
 void
 AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label)
 {
-  LabeledAnnotation labeled{
-    annotation, label, std::numeric_limits<double>::max(), std::numeric_limits<double>::lowest()
-  };
+  constexpr double  most = std::numeric_limits<double>::max();
+  LabeledAnnotation labeled{ annotation, label, most, -most, most, -most };
   for (const gigapixel::AnnotationRing & ring : annotation.rings)
   {
     for (const gigapixel::AnnotationPoint & point : ring)
     {
+      labeled.left = std::min(labeled.left, point.x);
+      labeled.right = std::max(labeled.right, point.x);
       labeled.top = std::min(labeled.top, point.y);
       labeled.bottom = std::max(labeled.bottom, point.y);
     }
@@ -77,10 +78,53 @@ AnnotationImageSource::GenerateOutputInformation()
     itkExceptionMacro("a mask of " << m_Size[0] << " x " << m_Size[1] << " pixels at downsample " << m_Downsample
                                    << " is not possible");
   }
+  CheckPlaces();
   OutputImageType::SpacingType spacing;
   spacing.Fill(m_Spacing);
   this->GetOutput()->SetLargestPossibleRegion(OutputImageType::RegionType(m_Size));
   this->GetOutput()->SetSpacing(spacing);
+}
+
+void
+AnnotationImageSource::CheckPlaces() const
+{
+  const double width = static_cast<double>(m_Size[0]) * m_Downsample;
+  const double height = static_cast<double>(m_Size[1]) * m_Downsample;
+  const auto   isBetweenCenters = [this](double from, double to) {
+    return GetFirstAtOrBeyond(from, m_Downsample) >= GetFirstAtOrBeyond(to, m_Downsample);
+  };
+  std::size_t       outside = 0;
+  std::size_t       small = 0;
+  LabeledAnnotation all{};
+  for (const LabeledAnnotation & one : m_Annotations)
+  {
+    const bool isOutside = one.right <= 0 || one.left >= width || one.bottom <= 0 || one.top >= height;
+    outside += isOutside ? 1 : 0;
+    small += !isOutside && (isBetweenCenters(one.left, one.right) || isBetweenCenters(one.top, one.bottom)) ? 1 : 0;
+    const bool isFirst = &one == &m_Annotations.front();
+    all.left = isFirst ? one.left : std::min(all.left, one.left);
+    all.right = isFirst ? one.right : std::max(all.right, one.right);
+    all.top = isFirst ? one.top : std::min(all.top, one.top);
+    all.bottom = isFirst ? one.bottom : std::max(all.bottom, one.bottom);
+  }
+  const std::string ofAll = " of " + std::to_string(m_Annotations.size()) + " outlines ";
+  if (outside > 0 && outside == m_Annotations.size())
+  {
+    itkExceptionMacro("all outlines (" << outside << ") lie outside of the slide: they reach from (" << all.left << ", "
+                                       << all.top << ") to (" << all.right << ", " << all.bottom
+                                       << "), the slide's mask from (0, 0) to (" << width << ", " << height
+                                       << ") in pixels of level 0; give those of this slide, in its pixels");
+  }
+  if (outside > 0)
+  {
+    itkWarningMacro(<< outside << ofAll << "outside of the slide (" << width << " x " << height
+                    << " pixels) left out of the mask");
+  }
+  if (small > 0)
+  {
+    itkWarningMacro(<< small << ofAll << "smaller than a pixel of the mask, which is " << m_Downsample
+                    << " pixels of level 0 wide, leave nothing in it; a smaller downsample shows them");
+  }
 }
 
 void

@@ -55,6 +55,10 @@ RunOutline(const ArgumentValues & values, const Session & session)
   CheckOutput(output, 0);
 
   auto pieces = TraceMask(mask, match, session);
+  if (pieces.empty())
+  {
+    session.Warn("gigapixel: " + mask.GetGrid().name + " has no object: there are no outlines in " + output + '.');
+  }
   for (Annotation & piece : pieces)
   {
     piece.className = values.GetText("class");

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "ITKMessages.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
 #include "SlideFile.h"
@@ -51,13 +52,68 @@ struct Outlines
   std::map<std::string, int>          skipped; ///< of classes that are not wanted
 };
 
+/** "Stroma (3), Tumor (1), no class (2)" */
+std::string
+ListClasses(const Outlines & outlines)
+{
+  std::map<std::string, int> all = outlines.skipped;
+  all.insert(outlines.drawn.begin(), outlines.drawn.end());
+  std::string text;
+  for (const auto & [name, number] : all)
+  {
+    text += (text.empty() ? "" : ", ") + (name.empty() ? "no class" : name) + " (" + std::to_string(number) + ')';
+  }
+  return text;
+}
+
+/** A mask that is empty because a class was mistyped looks like one of a healthy slide. */
+void
+CheckClasses(const std::string &    file,
+             const Outlines &       outlines,
+             const ArgumentValues & values,
+             const Session &        session)
+{
+  if (outlines.drawn.empty() && outlines.skipped.empty())
+  {
+    return session.Warn("gigapixel: " + file + " holds no outlines: the mask is empty.");
+  }
+  if (!values.IsGiven("class"))
+  {
+    if (outlines.drawn.empty())
+    {
+      session.Warn("gigapixel: " + file + " holds only outlines of the class " + IgnoredClass +
+                   ", which are left out: the mask is empty.");
+    }
+    return;
+  }
+  std::string missing;
+  std::size_t found = 0;
+  for (const std::string & name : values.GetTexts("class"))
+  {
+    const bool isThere = outlines.drawn.count(name) > 0;
+    found += isThere ? 1 : 0;
+    missing += isThere ? "" : (missing.empty() ? "" : ", ") + name;
+  }
+  const std::string sentence =
+    file + " has no outlines of the class " + missing + "; its classes are " + ListClasses(outlines) + '.';
+  if (found == 0)
+  {
+    throw std::runtime_error(sentence);
+  }
+  if (!missing.empty())
+  {
+    session.Warn("gigapixel: " + sentence);
+  }
+}
+
 Outlines
-SelectOutlines(const std::string & file, const ArgumentValues & values)
+SelectOutlines(const std::string & file, const ArgumentValues & values, const Session & session)
 {
   CheckInputFile(file);
-  const auto labels = AssignLabels(values);
-  Outlines   outlines;
-  for (const Annotation & annotation : ReadAnnotations(file))
+  const auto               labels = AssignLabels(values);
+  Outlines                 outlines;
+  std::vector<std::string> warnings;
+  for (const Annotation & annotation : ReadAnnotations(file, &warnings))
   {
     const auto label = labels.find(annotation.className);
     const bool isWanted = labels.empty() ? annotation.className != IgnoredClass : label != labels.end();
@@ -67,7 +123,26 @@ SelectOutlines(const std::string & file, const ArgumentValues & values)
       outlines.mask->AddAnnotation(annotation, labels.empty() ? ObjectLabel : label->second);
     }
   }
+  for (const std::string & warning : warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  CheckClasses(file, outlines, values, session);
   return outlines;
+}
+
+/** Whether the outlines lie on the slide, which the filter says. */
+void
+CheckPlaces(const std::string & file, itk::AnnotationImageSource & mask)
+{
+  try
+  {
+    mask.UpdateOutputInformation();
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    throw std::runtime_error(file + ": " + CleanMessage(error.GetDescription()) + '.');
+  }
 }
 
 /** All that decides on the mask's pixels. Outlines of one length may differ, so their file's time counts. */
@@ -93,7 +168,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   CheckEnding("--output", output, "label");
   RefuseInput(output, { file, values.GetText("like") });
   const auto slide = OpenSlide(values.GetText("like"), values);
-  Outlines   outlines = SelectOutlines(file, values);
+  Outlines   outlines = SelectOutlines(file, values, session);
 
   const std::int64_t          downsample = values.GetInteger("downsample");
   const auto                  base = slide->GetLevelSize(0);
@@ -103,14 +178,15 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   {
     size[axis] = (static_cast<std::int64_t>(base[axis]) + downsample - 1) / downsample;
   }
+  outlines.mask->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
+  outlines.mask->SetDownsample(static_cast<double>(downsample));
+  outlines.mask->SetSpacing(resolution > 0 ? resolution * static_cast<double>(downsample) / 1000 : 1.0);
+  CheckPlaces(file, *outlines.mask);
   const std::string madeBy = DescribeMaking(file, values.GetText("like"), values);
   const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(output, size, 1, madeBy);
   if (!wasThere)
   {
     CheckOutput(output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
-    outlines.mask->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
-    outlines.mask->SetDownsample(static_cast<double>(downsample));
-    outlines.mask->SetSpacing(resolution > 0 ? resolution * static_cast<double>(downsample) / 1000 : 1.0);
     const auto io = itk::PyramidTIFFImageIO::New();
     io->SetMadeBy(madeBy);
     Progress progress(session, "rasterize " + file, static_cast<double>(size[0]) * static_cast<double>(size[1]));
