@@ -136,6 +136,115 @@ TEST(Model, RefusesDamagedFiles)
   EXPECT_NE(change("\"gigapixel\":\"1\"", "\"gigapixel\":\"9\"").find("newer version"), std::string::npos);
 }
 
+// Every number is finite, but what the layers make of it is not: the mask would be full or empty.
+TEST(Model, RefusesWeightsThatOverflow)
+{
+  const TemporaryFolder folder("range");
+  const auto            getRefusal = [&](const std::string & name, float value, bool all) {
+    Model  model = MakeModel();
+    auto & values = model.parameters.at(name).values;
+    std::fill_n(values.begin(), all ? values.size() : 1, value);
+    try
+    {
+      Predictor predictor(model, 1);
+    }
+    catch (const std::invalid_argument & error)
+    {
+      EXPECT_THROW(model.Save(folder.path + "/m.safetensors"), std::invalid_argument);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char * name : { "L1.weight", "L3.weight", "L5.weight", "L7.weight" })
+  {
+    EXPECT_NE(getRefusal(name, 1e38f, true).find("beyond what a float holds"), std::string::npos) << name;
+    EXPECT_NE(getRefusal(name, 3e38f, false).find("beyond what a float holds"), std::string::npos) << name;
+    EXPECT_NE(getRefusal(name, -3e38f, false).find("beyond what a float holds"), std::string::npos) << name;
+    EXPECT_EQ(getRefusal(name, 1e9f, true), "") << name;
+  }
+  EXPECT_NE(getRefusal("L7.bias", -3e38f, true).find("layer \"L7\""), std::string::npos);
+}
+
+// The bound is reached by an image: one of the extreme pixels, with weights that all add up.
+TEST(Predictor, GreatestWeightsThatAreTakenGiveFiniteLogits)
+{
+  Model model = MakeModel();
+  for (auto & [name, parameter] : model.parameters)
+  {
+    const bool isWeight = name.find("weight") != std::string::npos;
+    std::fill(parameter.values.begin(), parameter.values.end(), isWeight ? 1.0f : 0.0f);
+  }
+  // Of layers of ones, the bound is a polynomial in nothing but sizes: the last one is scaled up to it.
+  auto & last = model.parameters.at("L7.weight").values;
+  double low = 0, high = 38;
+  for (int i = 0; i < 40; ++i)
+  {
+    const double middle = (low + high) / 2;
+    std::fill(last.begin(), last.end(), static_cast<float>(std::pow(10, middle)));
+    bool isTaken = true;
+    try
+    {
+      Predictor predictor(model, 1);
+    }
+    catch (const std::invalid_argument &)
+    {
+      isTaken = false;
+    }
+    (isTaken ? low : high) = middle;
+  }
+  EXPECT_GT(low, 25);
+  std::fill(last.begin(), last.end(), static_cast<float>(std::pow(10, low)));
+  struct Black : ProceduralPixels
+  {
+    using ProceduralPixels::ProceduralPixels;
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      std::fill_n(samples, region.width * region.height, std::uint8_t{ 0 });
+    }
+  };
+  Black            pixels({ 256, 256 }, 1);
+  ProceduralLabels labels({ 256, 256 }, 1);
+  const auto whole = ComputeWholeGradient(model.network, ToArray(model), pixels, labels, { -1, Precision::Double }, 1);
+  // The loss of the background's pixels is their logit, that of the object's is 0: between a tenth and all of 1e38.
+  double                    background = 0;
+  std::vector<std::uint8_t> truth(256 * 256);
+  labels.Read({ 0, 0, 256, 256 }, truth.data());
+  background = static_cast<double>(std::count(truth.begin(), truth.end(), 0));
+  EXPECT_GT(whole.loss / background, 1e37);
+  EXPECT_LT(whole.loss / background, 1.001e38);
+  std::vector<float> probabilities(256 * 256);
+  ASSERT_TRUE(Predictor(model, 1).Predict(pixels, { 0, 0, 256, 256 }, probabilities.data()));
+  EXPECT_EQ(*std::min_element(probabilities.begin(), probabilities.end()), 1.0f);
+}
+
+TEST(Predictor, RefusesWhatFloat16CannotHold)
+{
+  ProceduralPixels          pixels({ 256, 256 }, 2);
+  std::vector<std::uint8_t> labels(256 * 256);
+  const auto                getRefusal = [&](const char * name, float factor) {
+    Model model = MakeModel();
+    for (float & value : model.parameters.at(name).values)
+    {
+      value *= factor;
+    }
+    try
+    {
+      Predictor predictor(model, 1, { -1, Precision::Float16 });
+      predictor.PredictLabels(pixels, { 0, 0, 256, 256 }, 0.5, labels.data());
+    }
+    catch (const std::exception & error)
+    {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(getRefusal("L1.weight", 1), "");
+  EXPECT_NE(getRefusal("L1.weight", 1e7f).find("\"L1.weight\""), std::string::npos);
+  // Weights that fit, whose sums do not.
+  EXPECT_NE(getRefusal("L1.weight", 3e5f).find("65504, where fp16 ends"), std::string::npos);
+}
+
 // Bytes of every position changed: refused or loaded, never a crash.
 TEST(Model, SurvivesAnyBrokenHeader)
 {

@@ -41,6 +41,21 @@ MakeTrainer(const TrainingOptions & options, const std::string & folder)
   return trainer;
 }
 
+std::shared_ptr<LabelSource>
+MakeBackground(Size size)
+{
+  struct Background : ProceduralLabels
+  {
+    using ProceduralLabels::ProceduralLabels;
+    void
+    Read(const Region & region, std::uint8_t * classes) override
+    {
+      std::fill_n(classes, region.width * region.height, std::uint8_t{ 0 });
+    }
+  };
+  return std::make_shared<Background>(size, 1);
+}
+
 /** The run that nobody disturbs. */
 const TemporaryFolder &
 GetUninterrupted()
@@ -424,6 +439,91 @@ TEST(Trainer, RefusesWrongValidationLabelsAtOnce)
             "1 apart");
   network.ignoredLabel = 7;
   EXPECT_EQ(getRefusal(), "");
+}
+
+TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
+{
+  const TemporaryFolder folder("diverged");
+  TrainingOptions       options = MakeOptions();
+  options.learningRate = 1e30;
+  std::string refusal = GetRefusal(options, folder.path + "/never");
+  EXPECT_NE(refusal.find("the training has diverged in epoch 1"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("smaller learning rate"), std::string::npos) << refusal;
+  EXPECT_FALSE(std::filesystem::exists(folder.path + "/never"));
+
+  // The class 1 weighs more than a float holds. The first sample has none of it; what came of it stays.
+  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  network.classWeights = { 1, 1e39 };
+  options = MakeOptions();
+  Trainer trainer(network, options, folder.path + "/run");
+  trainer.AddTrainingSample(MakeSample("object", { 600, 410 }, 1));
+  trainer.AddTrainingSample({ "glass", MakeSample("glass", { 600, 410 }, 2).pixels, MakeBackground({ 600, 410 }) });
+  std::string last;
+  try
+  {
+    trainer.Run([&](const TrainingProgress & progress) {
+      last = progress.fractionOfStep >= 1 ? ReadAll(folder.path + "/run/last.safetensors") : last;
+      return true;
+    });
+    FAIL();
+  }
+  catch (const std::runtime_error & error)
+  {
+    refusal = error.what();
+  }
+  EXPECT_NE(refusal.find("the loss of sample \"object\""), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("is kept in " + folder.path + "/run/last.safetensors"), std::string::npos) << refusal;
+  ASSERT_FALSE(last.empty());
+  EXPECT_EQ(ReadAll(folder.path + "/run/last.safetensors"), last);
+}
+
+TEST(Trainer, ResumesByIdentityAndNotByName)
+{
+  const TemporaryFolder folder("identity");
+  const auto            run = [&](const char * name, const char * identity, bool resume) -> std::string {
+    TrainingOptions options = MakeOptions();
+    options.resume = resume;
+    Trainer trainer(NetworkDescription::Load("remedios2023"), options, folder.path);
+    Sample  sample = MakeSample(name, { 128, 96 }, 1);
+    sample.identity = identity;
+    trainer.AddTrainingSample(sample);
+    try
+    {
+      trainer.Run(StopAfterStep);
+    }
+    catch (const std::exception & error)
+    {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(run("/data/a.tif", "one", false), "");
+  EXPECT_EQ(run("../link/a.tif", "one", true), "");
+  const std::string refusal = run("../link/a.tif", "another", true);
+  EXPECT_NE(refusal.find("another training samples (number 1, \"../link/a.tif\""), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("content of slide or mask"), std::string::npos) << refusal;
+  EXPECT_EQ(run("../link/a.tif", "", true), ""); // whose content is not known
+  EXPECT_NE(run("b.tif", "", true), "");
+}
+
+TEST(Trainer, WarnsOfClassesThatTheMasksLack)
+{
+  const auto warn = [](bool training, bool validation) {
+    TrainingOptions options = MakeOptions();
+    options.epochs = 1;
+    Trainer     trainer(NetworkDescription::Load("remedios2023"), options, "");
+    const auto  pixels = MakeSample("a", { 600, 410 }, 1);
+    const auto  labels = MakeBackground({ 600, 410 });
+    std::string warnings;
+    trainer.AddTrainingSample({ "a", pixels.pixels, training ? pixels.labels : labels });
+    trainer.AddValidationSample({ "b", pixels.pixels, validation ? pixels.labels : labels });
+    trainer.SetWarning([&](const std::string & sentence) { warnings += sentence + '\n'; });
+    trainer.Run();
+    return warnings;
+  };
+  EXPECT_EQ(warn(true, true), "");
+  EXPECT_EQ(warn(false, true).find("no pixel of the class 1 was found in the training masks"), 0u);
+  EXPECT_EQ(warn(true, false).find("no pixel of the class 1 was found in the validation masks"), 0u);
 }
 
 TEST(Trainer, GoesOnWithMoreEpochs)

@@ -248,9 +248,13 @@ TEST(DICOM, LevelsPartsAndAssociatedImagesAreTheFilesOfTheSeries)
   options = Options();
   options.type = "ORIGINAL\\PRIMARY\\LABEL\\NONE";
   WriteDICOM(folder + "label.dcm", label, options);
-  for (const char * const name : { "part5.dcm", "half.dcm", "label.dcm" })
+  // A link to one file of the slide, in another folder, stands for all of them, too.
+  const std::string elsewhere = MakeFolder("series-elsewhere");
+  std::filesystem::create_symlink(folder + "half.dcm", elsewhere + "link.dcm");
+  for (const std::string & name :
+       { folder + "part5.dcm", folder + "half.dcm", folder + "label.dcm", elsewhere + "link.dcm" })
   {
-    const auto io = OpenSlideFile(folder + name);
+    const auto io = OpenSlideFile(name);
     ASSERT_EQ(io->GetNumberOfLevels(), 2u) << name;
     EXPECT_TRUE(ReadLevel(*io, 0, 3) == base) << name;
     EXPECT_TRUE(ReadLevel(*io, 1, 3) == half) << name;

@@ -425,6 +425,7 @@ GigapixelUNetTrainer::GenerateData()
   {
     const auto network = this->LoadNetwork();
     state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
+    state.trainer->SetWarning([this](const std::string & sentence) { itkWarningMacro(<< sentence); });
     this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
     state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models

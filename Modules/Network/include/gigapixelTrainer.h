@@ -98,6 +98,10 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
+  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at) or
+   * validation masks that lack a class. */
+  void SetWarning(const std::function<void(const std::string & sentence)> & warning);
+
   /** \return false if the observer stopped it
    * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
    * used, a budget that is too small, labels that do not fit the network, or a loss that is no number any more. What

@@ -9,6 +9,10 @@
 #include "kernels/gigapixelPixelConvolution.h"
 #include "kernels/gigapixelPixelLoss.h"
 
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
 namespace gigapixel
 {
 namespace
@@ -65,6 +69,7 @@ public:
     , m_FusedFirst(network.layers.front().kind == Layer::Kind::Convolution)
     , m_FusedLast(HasFusedLast(network))
     , m_End(network.layers.size() - (m_FusedLast ? 1 : 0))
+    , m_Precision(precision)
     , m_Round(GetRounding(precision))
   {}
 
@@ -186,6 +191,20 @@ private:
     }
   }
 
+  /** fp16 ends early, also for networks whose floats do not: what comes after infinity would be a mask of one value.
+   * The other precisions have a float's range, which CheckValueRange() answers for. */
+  void
+  CheckRange(const Map & map, std::size_t i) const
+  {
+    const std::int64_t size = m_Network.layers[i].outputChannels * map.channelStride;
+    if (m_Precision == Precision::Float16 &&
+        !std::all_of(map.values, map.values + size, [](float value) { return std::isfinite(value); }))
+    {
+      throw std::runtime_error("the layer \"" + m_Network.layers[i].name + "\" of the network \"" + m_Network.name +
+                               "\" comes to numbers beyond 65504, where fp16 ends: choose the precision fp32 or bf16");
+    }
+  }
+
   /** The layer as a convolution, or as a transposed one. */
   Convolution
   GetConvolution(std::size_t i) const
@@ -262,6 +281,7 @@ private:
       const Map output = TakeOutput(data, i);
       Convolve(i, data, i == 0 ? maps.input : maps.outputs[i - 1], output);
       Round(output, i);
+      CheckRange(output, i);
       maps.activated[i] = output;
       maps.outputs[i] = output;
       if (m_Skips[i] >= 0)
@@ -269,6 +289,7 @@ private:
         maps.outputs[i] = keep ? TakeOutput(data, i) : output;
         Add(output, maps.outputs[m_Skips[i]], m_Network.layers[i].outputChannels, maps.outputs[i]);
         Round(maps.outputs[i], i);
+        CheckRange(maps.outputs[i], i);
       }
       if (!keep)
       {
@@ -448,6 +469,7 @@ private:
   const bool                        m_FusedFirst;
   const bool                        m_FusedLast;
   const std::size_t                 m_End; ///< layers that Forward() computes
+  const Precision                   m_Precision;
   const Rounding                    m_Round;
   std::vector<float>                m_Values;
 };

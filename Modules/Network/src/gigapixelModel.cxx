@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModelFile.h"
 #include "gigapixelPresets.h"
+#include "gigapixelValueRange.h"
 
 #include <charconv>
 #include <cmath>
@@ -104,6 +105,7 @@ CheckParameters(const Model & model)
   {
     throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
   }
+  CheckValueRange(model);
   const int stride = model.network.GetStride();
   if (model.tileSize > MaximumTileSize)
   {

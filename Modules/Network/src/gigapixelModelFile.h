@@ -16,7 +16,8 @@ Model ToModel(const SafeTensors & file, const std::string & path);
 
 SafeTensors FromModel(const Model & model);
 
-/** \throw std::invalid_argument names the parameter that is missing, of a wrong shape or unknown */
+/** \throw std::invalid_argument names the parameter that is missing, of a wrong shape or unknown, or holds numbers with
+ * which no mask can be computed (see CheckValueRange()) */
 void CheckParameters(const Model & model);
 
 } // namespace gigapixel

@@ -3,6 +3,7 @@
 #include "gigapixelModelFile.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelValueRange.h"
 
 namespace gigapixel
 {
@@ -22,6 +23,10 @@ Predictor::Predictor(const Model & model, int threads, Device device)
 {
   model.network.Validate();
   CheckParameters(model);
+  if (device.precision == Precision::Float16)
+  {
+    CheckWeightsOfFloat16(model);
+  }
   m_Implementation = std::make_unique<Implementation>(model, threads, device);
   m_Implementation->network.SetParameters(ToArray(model));
 }

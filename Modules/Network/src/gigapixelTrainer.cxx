@@ -38,6 +38,12 @@ Trainer::SetMicronsPerPixel(double micronsPerPixel)
   m_Implementation->micronsPerPixel = micronsPerPixel;
 }
 
+void
+Trainer::SetWarning(const std::function<void(const std::string &)> & warning)
+{
+  m_Implementation->warning = warning;
+}
+
 bool
 Trainer::Run(const Observer & observer)
 {

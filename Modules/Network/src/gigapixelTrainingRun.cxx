@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingRun.h"
+#include "gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
@@ -31,6 +32,12 @@ NameSampleInErrors(const Sample & sample, const TWork & work)
   {
     throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
   }
+}
+
+bool
+IsFinite(const std::vector<double> & values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
 } // namespace
@@ -158,10 +165,10 @@ Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const s
     }
     const double weight = sums[i].weight * static_cast<double>(sums.size());
     const double loss = sums[i].loss / weight;
-    if (!std::isfinite(loss))
+    if (!std::isfinite(loss) || !IsFinite(sums[i].gradient))
     {
-      throw std::runtime_error("the loss of sample \"" + images[i]->name +
-                               "\" is no finite number any more: begin again with a smaller learning rate");
+      this->ThrowDiverged("the loss of sample \"" + images[i]->name +
+                          "\", or its gradient, is no finite number any more");
     }
     mean.loss += loss;
     for (std::size_t j = 0; j < mean.gradient.size(); ++j)
@@ -170,6 +177,30 @@ Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const s
     }
   }
   return mean;
+}
+
+/** Nothing of the step that failed is saved: the run's files are those of the step before. */
+void
+Trainer::Implementation::ThrowDiverged(const std::string & what) const
+{
+  const bool isKept = folder && folder->HoldsCheckpoint();
+  throw std::runtime_error("the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what +
+                           "; begin again with a smaller learning rate" +
+                           (isKept ? " (the last good step is kept in " + folder->GetLastFile() + ")" : ""));
+}
+
+/** One of Adam's steps moves a weight by about the learning rate: too great a one can leave the range of floats. */
+void
+Trainer::Implementation::CheckWeights() const
+{
+  try
+  {
+    CheckParameters(this->MakeModel());
+  }
+  catch (const std::invalid_argument & error)
+  {
+    this->ThrowDiverged(error.what());
+  }
 }
 
 bool
@@ -205,6 +236,10 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
   ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
   state.adam.Step(state.learningRate, mean.gradient, state.parameters);
+  if (ranks->GetRank() == 0)
+  {
+    CheckWeights();
+  }
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   Save();
@@ -237,6 +272,10 @@ Trainer::Implementation::Validate(double & loss, Score & total)
       throw std::runtime_error("validation sample \"" + images[i]->name +
                                "\" has no pixel that takes part in the loss");
     }
+    if (!std::isfinite(scores[i].GetMeanLoss()))
+    {
+      this->ThrowDiverged("the loss of validation sample \"" + images[i]->name + "\" is no finite number any more");
+    }
     // Every image weighs the same, as it does in training.
     loss += scores[i].GetMeanLoss() / static_cast<double>(validation.size());
     total.Add(scores[i]);
@@ -258,6 +297,10 @@ Trainer::Implementation::FinishEpoch()
       return false;
     }
     record.validationDice = total.GetDice();
+    if (state.epoch == 0)
+    {
+      WarnOfMissingClasses(total.actual, "the validation masks");
+    }
     ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
     ranks->Broadcast(0, &record.validationDice, sizeof(record.validationDice));
   }

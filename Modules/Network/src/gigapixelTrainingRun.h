@@ -17,15 +17,16 @@ namespace gigapixel
  * gigapixelTrainingRun.cxx its steps and epochs. */
 struct Trainer::Implementation
 {
-  NetworkDescription     network;
-  TrainingOptions        options;
-  std::shared_ptr<Ranks> ranks{ std::make_shared<Ranks>() };
-  std::string            folderPath;
-  std::vector<Sample>    training;
-  std::vector<Sample>    validation;
-  double                 micronsPerPixel{ 0 };
-  Model                  best;
-  Model                  last;
+  NetworkDescription                       network;
+  TrainingOptions                          options;
+  std::shared_ptr<Ranks>                   ranks{ std::make_shared<Ranks>() };
+  std::string                              folderPath;
+  std::vector<Sample>                      training;
+  std::vector<Sample>                      validation;
+  double                                   micronsPerPixel{ 0 };
+  std::function<void(const std::string &)> warning;
+  Model                                    best;
+  Model                                    last;
 
   // While Run() is on.
   std::unique_ptr<RunFolder>       folder;
@@ -58,6 +59,9 @@ private:
   LossGradient             Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images);
   bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
   bool Validate(double & loss, Score & total);
+  void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const;
+  void CheckWeights() const;
+  [[noreturn]] void ThrowDiverged(const std::string & what) const;
 
   template <typename TSum, typename TCompute>
   bool  ShareOut(const std::vector<const Sample *> & images, std::vector<TSum> & sums, const TCompute & compute);

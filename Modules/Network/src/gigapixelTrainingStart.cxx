@@ -155,6 +155,22 @@ Trainer::Implementation::CountAllClasses()
   return counts;
 }
 
+/** A network that never sees a class never finds it, and a Dice without one has nothing to judge. */
+void
+Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const
+{
+  std::string missing;
+  for (std::size_t c = 0; c < counts.size(); ++c)
+  {
+    missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + std::to_string(c);
+  }
+  if (warning && !missing.empty() && ranks->GetRank() == 0)
+  {
+    warning("no pixel of the class " + missing + " was found in " + masks +
+            ": see whether they are the right masks, and drawn in this class");
+  }
+}
+
 void
 Trainer::Implementation::Begin()
 {
@@ -162,6 +178,7 @@ Trainer::Implementation::Begin()
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
   std::vector<double> shares(counts.size());
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
+  WarnOfMissingClasses(counts, "the training masks (at 256 places of each)");
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares);
   state.adam.firstMoment.resize(state.parameters.size());

@@ -1,0 +1,131 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelValueRange.h"
+#include "gigapixelNetworkGeometry.h"
+#include "gigapixelStoredNumbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Of a map's channel. 0 always belongs to it: beyond the map's edge there are zeros. */
+struct Interval
+{
+  double least{ 0 };
+  double greatest{ 0 };
+};
+
+/** A sum of terms: where it can lie, and the sum of the terms' sizes. */
+struct SumRange
+{
+  Interval interval;
+  double   size{ 0 };
+};
+
+/** Adds weight * x to the sum, for any x of the interval. */
+void
+AddTerm(double weight, const Interval & x, SumRange & sum)
+{
+  const double a = weight * x.least, b = weight * x.greatest;
+  sum.interval.least += std::min(a, b);
+  sum.interval.greatest += std::max(a, b);
+  sum.size += std::max(std::abs(a), std::abs(b));
+}
+
+/** Of one output channel. Of a transposed convolution, an output pixel gets every stride-th weight of a kernel only,
+ * and which ones its place says; of a convolution, all of them. */
+SumRange
+FindRange(const Layer & layer, int output, const Parameter & weight, double bias, const std::vector<Interval> & inputs)
+{
+  const bool isTransposed = layer.kind == Layer::Kind::TransposedConvolution;
+  const int  kernel = layer.kernel, places = isTransposed ? std::min(layer.stride, kernel) : 1;
+  const auto step = static_cast<std::size_t>(isTransposed ? layer.stride : 1);
+  SumRange   range;
+  for (int place = 0; place < places * places; ++place)
+  {
+    SumRange sum{ { bias, bias }, std::abs(bias) };
+    for (int input = 0; input < layer.inputChannels; ++input)
+    {
+      const std::size_t   plane = isTransposed ? std::size_t(input) * layer.outputChannels + output
+                                               : std::size_t(output) * layer.inputChannels + input;
+      const float * const values = weight.values.data() + plane * kernel * kernel;
+      for (std::size_t y = place / places; y < static_cast<std::size_t>(kernel); y += step)
+      {
+        for (std::size_t x = place % places; x < static_cast<std::size_t>(kernel); x += step)
+        {
+          AddTerm(values[y * kernel + x], inputs[input], sum);
+        }
+      }
+    }
+    range.interval.least = std::min(range.interval.least, sum.interval.least);
+    range.interval.greatest = std::max(range.interval.greatest, sum.interval.greatest);
+    range.size = std::max(range.size, sum.size);
+  }
+  return range;
+}
+
+} // namespace
+
+void
+CheckValueRange(const Model & model)
+{
+  constexpr double                   limit = 1e38;
+  const auto                         skips = GetSkips(model.network.layers);
+  std::vector<std::vector<Interval>> maps;
+  const std::vector<Interval>        pixels(model.network.channels, Interval{ 0, 1 });
+  for (std::size_t i = 0; i < model.network.layers.size(); ++i)
+  {
+    const Layer &     layer = model.network.layers[i];
+    const Parameter & weight = model.parameters.at(layer.name + ".weight");
+    const Parameter & bias = model.parameters.at(layer.name + ".bias");
+    maps.emplace_back();
+    for (int output = 0; output < layer.outputChannels; ++output)
+    {
+      SumRange range = FindRange(layer, output, weight, bias.values[output], i == 0 ? pixels : maps[i - 1]);
+      if (layer.activation == Layer::Activation::ReLU)
+      {
+        range.interval.least = 0;
+      }
+      if (skips[i] >= 0)
+      {
+        const Interval & added = maps[skips[i]][output];
+        range.interval.least += added.least;
+        range.interval.greatest += added.greatest;
+        range.size += std::max(-added.least, added.greatest);
+      }
+      if (!(range.size <= limit))
+      {
+        std::ostringstream text;
+        text.imbue(std::locale::classic());
+        text << "the weights of the network \"" << model.network.name << "\" are so large that the layer \""
+             << layer.name << "\" can come to numbers like " << range.size
+             << ", beyond what a float holds, and its masks would be full or empty: it is of no use";
+        throw std::invalid_argument(text.str());
+      }
+      maps.back().push_back(range.interval);
+    }
+  }
+}
+
+void
+CheckWeightsOfFloat16(const Model & model)
+{
+  for (const Layer & layer : model.network.layers)
+  {
+    for (const float value : model.parameters.at(layer.name + ".weight").values)
+    {
+      if (!std::isfinite(static_cast<float>(Float16(value))))
+      {
+        throw std::invalid_argument("the weights \"" + layer.name + ".weight\" of the network \"" + model.network.name +
+                                    "\" go beyond 65504, where fp16 ends: choose the precision fp32 or bf16");
+      }
+    }
+  }
+}
+
+} // namespace gigapixel
