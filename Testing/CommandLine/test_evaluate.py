@@ -83,7 +83,12 @@ def test_empty_masks(tmp_path):
     assert result["diceAllForeground"] == 0
     for first, a in (("nothing", nothing), ("all", all_), ("some", some)):
         for second, b in (("nothing", nothing), ("all", all_), ("some", some)):
-            check(run("evaluate", tmp_path / f"{first}.tif", tmp_path / f"{second}.tif", "--json").json, a, b)
+            result = run("evaluate", tmp_path / f"{first}.tif", tmp_path / f"{second}.tif", "--json")
+            check(result.json, a, b)
+            # A figure of 1 that had nothing to judge is told from one that is good.
+            assert ("nothing.tif has no object where it is compared: dice" in result.err) == (second == "nothing")
+            assert ("all.tif is object everywhere" in result.err) == (second == "all")
+            assert ("nothing.tif has no object where it is compared: precision" in result.err) == (first == "nothing")
 
 
 def test_other_formats_and_values(tmp_path):

@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """plan, train, segment, doctor: the commands that need LibTorch, skipped where it was not built."""
 
+import json
 import os
 import pathlib
 import re
@@ -289,6 +290,36 @@ def test_resolution_has_to_be_the_models(trained, tmp_path):
     run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)
     run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
     assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
+
+
+def change_weights(source, target, tensor, value):
+    """The model with all numbers of one tensor replaced."""
+    data = bytearray((source / "best.safetensors").read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    begin, end = json.loads(data[8 : 8 + size])[tensor]["data_offsets"]
+    data[8 + size + begin : 8 + size + end] = numpy.full((end - begin) // 4, value, "<f4").tobytes()
+    target.write_bytes(data)
+    return target
+
+
+def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
+    """Finite weights, but infinite logits: its masks would be full or empty without a word."""
+    for tensor, value in (("L1.weight", 1e38), ("L7.weight", 1e38), ("L4.weight", -3e38), ("L7.bias", 3e38)):
+        model = change_weights(trained[0], tmp_path / "bad.safetensors", tensor, value)
+        message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
+        assert "bad.safetensors" in message and f'the layer "{tensor[:2]}"' in message
+        assert "beyond what a float holds" in message
+    assert not (tmp_path / "m.tif").exists()
+
+
+def test_masks_of_one_class_are_warned_of(cohort, tmp_path):
+    for name in ("a", "b"):
+        shutil.copy(cohort.parent / f"{name}.tif", tmp_path)
+        write_slide(tmp_path / f"{name}.truth.tif", numpy.zeros((700, 800), numpy.uint8), 0.5)
+    shutil.copy(cohort, tmp_path)
+    said = run("train", "--cohort", tmp_path / cohort.name, "-o", tmp_path / "run", "--epochs", 1).err
+    assert "no pixel of the class 1 was found in the training masks" in said
+    assert "no pixel of the class 1 was found in the validation masks" in said
 
 
 def test_bad_models_and_cohorts(trained, cohort, tmp_path):

@@ -91,7 +91,7 @@ def test_overlay_that_is_there_is_kept(tmp_path, synthetic):
     assert not run(*command, "--size", 100).json["skipped"]
     seen = Image.open(picture)
     seen.load()
-    assert seen.info["made-by"].startswith("overlay size=100x85 slide=slide.tif")
+    assert seen.info["made-by"].startswith("overlay size=100x85 bytes=")
     before = picture.stat().st_mtime_ns
     assert run(*command, "--size", 100).json["skipped"]
     assert picture.stat().st_mtime_ns == before
@@ -108,6 +108,12 @@ def test_overlay_reduces_by_the_mean(tmp_path):
     mean = pixels.reshape(64, 8, 64, 8, 3).mean(axis=(1, 3))
     picture = numpy.asarray(Image.open(tmp_path / "o.png")).astype(float)
     assert numpy.abs(picture - mean).max() <= 0.5 + 1e-9
+
+
+def test_overlay_of_an_empty_mask_says_so(tmp_path):
+    slide = write_slide(tmp_path / "slide.tif", numpy.full((500, 700, 3), 240, numpy.uint8))
+    write_slide(tmp_path / "mask.tif", numpy.zeros((63, 88), numpy.uint8), 4.0)
+    assert "mask.tif has no object that can be seen" in run("overlay", slide, tmp_path / "mask.tif", "-o", tmp_path / "o.png").err
 
 
 def test_overlay_refuses(tmp_path, synthetic):

@@ -87,14 +87,14 @@ Train()
     "a network on whole slides",
     "Trains a segmentation network on whole slides, one slide (or region) a step, with exact gradients, in the memory "
     "that you allow. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-    { Required(
-        InputFile("cohort",
-                  "CSV",
-                  "table",
-                  "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                  "(x,y,width,height in level-0 pixels). Paths are relative to the table. Masks are pyramids, PNG, "
-                  "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
-                  "classes).")),
+    { Required(InputFile("cohort",
+                         "CSV",
+                         "table",
+                         "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
+                         "(x,y,width,height in level-0 pixels). Paths are relative to the table's folder; where the "
+                         "table is a link, to the link's folder or to that of the table. Masks are pyramids, PNG, "
+                         "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
+                         "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
       Level(),
@@ -137,7 +137,9 @@ Train()
       CacheFolder(),
       CacheLimit(),
       Strict(),
-      Switch("resume", "Go on with the run that the folder holds.") },
+      Switch("resume",
+             "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
+             "and by whatever paths: they are known by what is in the files.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },
     true
@@ -252,22 +254,25 @@ Rasterize()
   classes.description =
     "Only outlines of this class; may be given several times. One class becomes 255; of several, the "
     "first becomes 1, the second 2 and so on, and outlines of the class Ignore* become 255, which "
-    "training leaves out.";
+    "training leaves out. Where none of these classes is in the file, no mask is written.";
   classes.repeated = true;
-  return { "rasterize",
-           "outlines that somebody drew, as a mask",
-           "Fills the outlines of a GeoJSON file (QuPath's export; level-0 pixels) and writes them as a mask pyramid: "
-           "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
-           "outlines overlap, the later one counts.",
-           { Required(InputFile("ANNOTATIONS", "", "annotations", "The outlines, a .geojson file.")),
-             LikeSlide(),
-             Required(Output("OUT", "label", "The mask, a .tif file.")),
-             classes,
-             Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
-             SlideResolution(),
-             Overwrite() },
-           { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
-             "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" } };
+  return {
+    "rasterize",
+    "outlines that somebody drew, as a mask",
+    "Fills the outlines of a GeoJSON file (QuPath's export; level-0 pixels) and writes them as a mask pyramid: "
+    "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
+    "outlines overlap, the later one counts. Outlines that all lie outside of the slide are an error; some that do, "
+    "and features without a geometry, are counted in a warning.",
+    { Required(InputFile("ANNOTATIONS", "", "annotations", "The outlines, a .geojson file.")),
+      LikeSlide(),
+      Required(Output("OUT", "label", "The mask, a .tif file.")),
+      classes,
+      Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
+      SlideResolution(),
+      Overwrite() },
+    { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
+      "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" }
+  };
 }
 
 Command

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace gigapixel::commandline
 {
@@ -168,6 +169,35 @@ Describe(const Agreement &  agreement,
   return json;
 }
 
+/** A figure that had nothing to judge is 1 (see Agreement), which looks like a good one. */
+void
+WarnOfNothingToJudge(const Agreement &   agreement,
+                     const std::string & prediction,
+                     const std::string & truth,
+                     const Session &     session)
+{
+  const auto objects = agreement.truePositives + agreement.falseNegatives;
+  if (agreement.GetPixels() == 0)
+  {
+    throw std::runtime_error(prediction + " and " + truth + " have no pixel in common: there is nothing to evaluate.");
+  }
+  if (objects == 0)
+  {
+    session.Warn("gigapixel: the truth " + truth +
+                 " has no object where it is compared: dice, iou and sensitivity have nothing to judge.");
+  }
+  if (objects == agreement.GetPixels())
+  {
+    session.Warn("gigapixel: the truth " + truth +
+                 " is object everywhere where it is compared: specificity has nothing to judge.");
+  }
+  if (agreement.truePositives + agreement.falsePositives == 0)
+  {
+    session.Warn("gigapixel: the prediction " + prediction +
+                 " has no object where it is compared: precision has nothing to judge.");
+  }
+}
+
 std::string
 Format(const Agreement & agreement, const nlohmann::ordered_json & json)
 {
@@ -195,7 +225,8 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   const MaskImage truth(values.GetText("TRUTH"));
   Comparison      comparison(prediction, truth, values.Has("partial"));
   const Agreement agreement = comparison.Run(session);
-  const auto      json = Describe(agreement, prediction, truth, comparison);
+  WarnOfNothingToJudge(agreement, prediction.GetGrid().name, truth.GetGrid().name, session);
+  const auto json = Describe(agreement, prediction, truth, comparison);
   session.PrintResult(Format(agreement, json),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

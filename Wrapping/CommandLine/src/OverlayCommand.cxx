@@ -179,9 +179,15 @@ RunOverlay(const ArgumentValues & values, const Session & session)
     CheckOutput(output, 3.0 * size[0] * size[1]);
     const GridMatch match = GridMatch::Make(mask.GetGrid(), GetPictureGrid(file, *slide, size), values.Has("partial"));
 
-    Progress progress(session, "overlay");
-    Picture  picture = DrawThumbnail(*slide, size, progress);
-    DrawMask(SampleMask(mask, match, size), picture);
+    Progress   progress(session, "overlay");
+    Picture    picture = DrawThumbnail(*slide, size, progress);
+    const auto marks = SampleMask(mask, match, size);
+    if (std::none_of(marks.begin(), marks.end(), [](unsigned char mark) { return mark != 0; }))
+    {
+      session.Warn("gigapixel: " + mask.GetGrid().name + " has no object that can be seen on " + file +
+                   " at this size: nothing is marked in " + output + '.');
+    }
+    DrawMask(marks, picture);
     WritePNG(picture, output, madeBy);
   }
   nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetGrid().name },

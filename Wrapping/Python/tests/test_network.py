@@ -265,6 +265,26 @@ def test_resume_is_uninterrupted(picture, tmp_path):
     assert all(torch.equal(whole[k], parts[k]) for k in whole)
 
 
+def test_resume_by_any_path(drawn, tmp_path, monkeypatch):
+    """From another folder, by relative paths, through a link and with a slash at the end, to the same bits."""
+    slide, mask = (pathlib.Path(path) for path in drawn)
+    region = (512, 256, 512, 384)
+    gp.train([(slide, mask, region)], tmp_path / "straight", epochs=3)
+    gp.train([(slide, mask, region)], tmp_path / "run", epochs=1)
+    (tmp_path / "link").symlink_to(slide.parent)
+    monkeypatch.chdir(tmp_path)
+    gp.train([(f"link/{slide.name}", f"link/./{mask.name}", region)], "run/", epochs=2, resume=True)
+    (tmp_path / "cohort.csv").write_text(
+        f'slide,mask,split,region\n{slide.name},link/../{slide.parent.name}/{mask.name},train,"512,256,512,384"\n'
+    )
+    (tmp_path / slide.name).symlink_to(slide)
+    gp.train("./cohort.csv", tmp_path / "run", epochs=3, resume=True)
+    straight, parts = (load(tmp_path / name / "last.safetensors")[1] for name in ("straight", "run"))
+    assert all(torch.equal(straight[k], parts[k]) for k in straight)
+    with pytest.raises(RuntimeError, match="another training samples"):
+        gp.train([(slide, mask, (0, 0, 512, 384))], tmp_path / "run", epochs=4, resume=True)
+
+
 def test_errors_are_sentences(picture, tmp_path):
     network = itk.GigapixelUNetImageFilter[GRAY, GRAY].New(Input=image(picture[0]))
     network.SetModelFileName(str(tmp_path / "nothing.safetensors"))
