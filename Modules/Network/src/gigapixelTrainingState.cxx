@@ -103,15 +103,20 @@ GetText(const SafeTensors & file, const std::string & path, const std::string & 
   return found->second;
 }
 
-/** Samples are [name, width, height, identity]. Where the identities are known, they alone count: a file may be named
+/** Samples are [name, width, height, identity]. Where both identities are known, they alone count: a file may be named
  * in many ways. */
+bool
+HaveIdentities(const Json & before, const Json & now)
+{
+  return before.is_array() && before.size() > 3 && before[3] != "" && now[3] != "";
+}
+
 bool
 IsSameSample(const Json & before, const Json & now)
 {
-  const auto hasIdentity = [](const Json & sample) { return sample.size() > 3 && sample[3] != ""; };
-  const bool isKnown = hasIdentity(before) && hasIdentity(now);
-  return before.size() >= 3 && before[1] == now[1] && before[2] == now[2] &&
-         (isKnown ? before[3] == now[3] : before[0] == now[0]);
+  const std::size_t told = HaveIdentities(before, now) ? 3 : 0;
+  return before.is_array() && before.size() > 2 && before[1] == now[1] && before[2] == now[2] &&
+         before[told] == now[told];
 }
 
 bool
@@ -149,9 +154,9 @@ DescribeChange(const std::string & setting, const Json & before, const Json & no
   {
     ++i;
   }
-  const bool isNamedAlike = before[i].at(0) == now[i].at(0);
+  const bool differsInside = HaveIdentities(before[i], now[i]) || before[i].at(0) == now[i].at(0);
   return "number " + std::to_string(i + 1) + ", " + before[i].at(0).dump() + " then, " + now[i].at(0).dump() + " now" +
-         (isNamedAlike ? ", with another size, region or content of slide or mask" : "");
+         (differsInside ? ", with another size, region or content of slide or mask" : "");
 }
 
 } // namespace
