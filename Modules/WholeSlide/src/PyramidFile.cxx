@@ -25,7 +25,7 @@ ResolveTarget(const std::string & target)
 {
   const fs::path  path = fs::absolute(target);
   std::error_code error;
-  const fs::path  existing = fs::canonical(path, error);
+  fs::path        existing = fs::canonical(path, error);
   if (!error)
   {
     return existing;
