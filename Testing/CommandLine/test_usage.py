@@ -87,7 +87,7 @@ def test_nearest_option_is_proposed():
         ("--mpp", "0.01", "0.05 to 1000"),
         ("--mpp", "4um", "number"),
         ("--preset", "nonsense", "remedios2023"),
-        ("--slide-mpp", "21", "0.05 to 20"),
+        ("--slide-mpp", "1001", "0.05 to 1000"),
         ("--threads", "-1", "0 to 4096"),
         ("--output", "", "empty"),
     ],

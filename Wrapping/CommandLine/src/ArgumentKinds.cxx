@@ -104,7 +104,7 @@ Number(const std::string & name, const std::string & value, double least, double
 Argument
 Resolution(const std::string & name, const std::string & value, const std::string & text)
 {
-  Argument argument = Number(name, value, 0.05, name == "slide-mpp" ? 20 : 1000, text);
+  Argument argument = Number(name, value, 0.05, 1000, text);
   argument.unit = "µm/px";
   return argument;
 }
