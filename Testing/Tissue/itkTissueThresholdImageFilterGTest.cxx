@@ -193,6 +193,28 @@ TEST(TissueRule, StainIsToldFromPenDustAndShadow)
   }
 }
 
+// Seen on real slides: the same colors in every picture, judged by its own glass.
+TEST(TissueRule, PaleEosinBrownSectionsAndWhatIsBrighterThanTheGlass)
+{
+  using Color = std::array<unsigned char, 3>;
+  const auto countTissue = [](TissueMethod method, Color ground, int grounds, Color other, int others) {
+    auto image = MakeImage<ColorType>(grounds + others, 1);
+    for (int i = 0; i < grounds + others; ++i)
+    {
+      const Color & color = i < grounds ? ground : other;
+      std::copy(color.begin(), color.end(), image->GetBufferPointer()[i].GetDataPointer());
+    }
+    const auto mask = Threshold(image, method);
+    return std::count(mask->GetBufferPointer(), mask->GetBufferPointer() + grounds + others, 255);
+  };
+  // Frozen cortex: eosin that absorbs blue nearly as much as green, but far less than red pen does.
+  EXPECT_EQ(countTissue(TissueMethod::Stain, { 242, 242, 242 }, 700, { 230, 166, 182 }, 300), 300);
+  // Areas that were not scanned, on a slide whose glass is yellowish: brighter than the glass.
+  EXPECT_EQ(countTissue(TissueMethod::Stain, { 251, 252, 244 }, 300, { 255, 255, 254 }, 200), 0);
+  // A brown section on ground that was cleaned to white: white is the glass there.
+  EXPECT_EQ(countTissue(TissueMethod::BrownStain, { 255, 255, 255 }, 700, { 210, 180, 130 }, 300), 300);
+}
+
 // JPEG keeps color at half the resolution (4:2:0), luma at the full one: what is as bright as glass is glass, though
 // the color of the tissue beside it lies on it. Outlines at every offset to the blocks of color come out within a
 // quarter of a pixel of where they are.

@@ -35,7 +35,16 @@ struct GigapixelTissue_EXPORT TissueHistogram
    * of any stained slide), largest minus smallest at most 16 (the cast of a light source is less, a stain more). White
    * (255, 255, 255) is left out: it is what readers give for areas that were not scanned. */
   std::array<std::array<std::uint64_t, 256>, 3> glass{};
-  std::uint64_t                                 pixels{ 0 };
+  /** How much glass may differ between its channels. */
+  static constexpr int         StrongestCast = 16;
+  static constexpr std::size_t Casts = 2 * StrongestCast + 1;
+  /** Of the pixels that may be glass: red minus green, and blue minus green, plus StrongestCast. Gray pictures: none.
+   */
+  std::array<std::uint64_t, Casts> redness{};
+  std::array<std::uint64_t, Casts> blueness{};
+  /** Pixels of that white. */
+  std::uint64_t white{ 0 };
+  std::uint64_t pixels{ 0 };
 
   TissueHistogram & operator+=(const TissueHistogram & other);
 };
@@ -50,39 +59,45 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
  *
  * Stain: with d the difference between the glass and the pixel (R, G, B), the pixel is tissue where all of these hold:
  *
- * - dG - min(dR, dB) >= stain, and >= dG / 12: something absorbs green more than red or blue. Eosin (pink) and
- *   hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do not,
- * however dark they are;
+ * - dG - min(dR, dB) >= stain, and >= dG / 12, and 2 dG >= stain: something absorbs green more than red or blue. Eosin
+ * (pink) and hematoxylin (violet) do; dust, shadows, bubbles' edges, black frames and black pen are gray, so they do
+ * not, however dark they are; nor does what is brighter than the glass, as areas are that were not scanned;
  * - 4 dR <= 5 dG: not blue or green pen, which absorb red most. Hematoxylin may absorb red up to 5/4 of green;
  * - dB <= dG + 20 and 8 (dB - dG) <= dG + 16: not yellow or brown, nor glass with the cast of a mounting medium. Brown
  *   alone absorbs far more blue than green, brown on tissue hardly more;
- * - not (1400 dB > dG (930 + dG) and 3 dR < dG and dG >= 40): not red pen, nor a red thread. Its density in blue is
- * more than two thirds of that in green, which the first inequality says, within 0.03, for dG up to 190 on glass of
- * 243. That of eosin is less, and blood absorbs more red: of the pixels of tissue in the sample slides, at most one in
- * a thousand has all three.
+ * - not (1400 dB > dG (930 + dG) and 3 dR < dG and dG >= 100): not red pen, nor a red thread. Its density in blue is
+ *   more than two thirds of that in green, which the first inequality says, within 0.03, for dG up to 190 on glass of
+ *   243. That of most eosins is less, that of some (cortex, muscle) is not, but these are paler than red pen; and blood
+ *   absorbs more red.
  *
  * BrownStain: the same, but in place of the condition on dB
  *
- * - 2 dB <= 3 dG + 2: not yellow or orange, which absorb hardly any green. Diaminobenzidine's densities are as 0.27 to
- *   0.57 to 0.78 (Ruifrok and Johnston, Anal. Quant. Cytol. Histol. 23:291, 2001), so its dB is at most 1.37 dG.
+ * - dB <= 2 dG + 2: not yellow or orange, which absorb hardly any green. Diaminobenzidine's densities are as 0.27 to
+ *   0.57 to 0.78 (Ruifrok and Johnston, Anal. Quant. Cytol. Histol. 23:291, 2001), so its dB is at most 1.37 dG; in
+ *   pictures of sections as they are published it was up to 1.8 dG.
  *
  * Both judge a pixel alone; ClearSpreadColor() then looks at those beside it.
  *
- * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least 2 * stain. */
+ * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least shade. */
 struct TissueRule
 {
   TissueMethod       method{ TissueMethod::MeanBelow };
   std::array<int, 3> glass{ { 243, 243, 243 } };
   int                stain{ 6 };
+  int                shade{ 12 };
   /** BrightOnDark: tissue's largest channel is at least this. */
   int brightest{ 256 };
 };
 
 /** The rule for a slide with this histogram. MeanBelow does not look at it.
- * Stain and BrownStain: glass is the commonest value of each channel among the pixels that may be glass, and stain is 3
- * more than the spread of the glass: how far 95 % of the brighter ones lie above it (brighter than glass is noise
- * only). Where fewer than one pixel in a thousand may be glass, glass is 243 and stain is 6, as on most scanners.
- * BrightOnDark: Otsu's threshold on the square root of the values, on which photon noise is even. */
+ * Stain and BrownStain: glass is the commonest value of each channel among the pixels that may be glass. Stain is 3
+ * more than the noise of the glass's color, at least 4: how far 95 % of what is less red, or less blue, than its
+ * commonest color (red or blue minus green) lie from it; the other side may be pale tissue. Brightness has more noise
+ * than color, which would hide pale hematoxylin. Shade is 6 more than twice the noise of its brightness: how far 95 %
+ * of what is brighter than glass lie above it. Where fewer than one pixel in a thousand may be glass, glass is 243,
+ * stain 6 and shade 12, as on most scanners. Where more than a quarter is white and less than 1/25 may be other glass,
+ * the ground was cleaned to white: glass is 255. BrightOnDark: Otsu's threshold on the square root of the values, on
+ * which photon noise is even. */
 GigapixelTissue_EXPORT TissueRule MakeTissueRule(TissueMethod method, const TissueHistogram & histogram);
 
 /** Otsu's threshold: the value t that separates [0, t) from [t, 255] with the largest variance between the two; 256 if

@@ -175,7 +175,7 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & 
   Superclass::PrintSelf(os, indent);
   os << indent << "Method: " << static_cast<int>(m_Method) << std::endl;
   os << indent << "Rule: glass " << m_Rule.glass[0] << " " << m_Rule.glass[1] << " " << m_Rule.glass[2] << ", stain "
-     << m_Rule.stain << ", brightest " << m_Rule.brightest << std::endl;
+     << m_Rule.stain << ", shade " << m_Rule.shade << ", brightest " << m_Rule.brightest << std::endl;
 }
 
 } // namespace itk

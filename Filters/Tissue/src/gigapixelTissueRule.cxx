@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -47,10 +48,10 @@ IsStained(const TissueRule & rule, int red, int green, int blue)
   const int  db = rule.glass[2] - blue;
   const int  least = dr < db ? dr : db;
   const int  color = dg - least;
-  const bool stained = (color >= rule.stain) & (12 * color >= dg);
+  const bool stained = (color >= rule.stain) & (12 * color >= dg) & (2 * dg >= rule.stain);
   const bool bluish = 4 * dr > 5 * dg;
-  const bool yellowish = BrownIsTissue ? 2 * db > 3 * dg + 2 : (db > dg + 20) | (8 * (db - dg) > dg + 16);
-  const bool redPen = (1400 * db > dg * (930 + dg)) & (3 * dr < dg) & (dg >= 40);
+  const bool yellowish = BrownIsTissue ? db > 2 * dg + 2 : (db > dg + 20) | (8 * (db - dg) > dg + 16);
+  const bool redPen = (1400 * db > dg * (930 + dg)) & (3 * dr < dg) & (dg >= 100);
   return stained & !bluish & !yellowish & !redPen ? 255 : 0;
 }
 
@@ -83,7 +84,7 @@ ApplyBrownStain3(const TissueRule & rule, const unsigned char * pixels, std::siz
 GIGAPIXEL_INSTRUCTION_SETS void
 ApplyStain1(const TissueRule & rule, const unsigned char * pixels, std::size_t count, unsigned char * __restrict output)
 {
-  const int darkest = rule.glass[0] - 2 * rule.stain;
+  const int darkest = rule.glass[0] - rule.shade;
   for (std::size_t i = 0; i < count; ++i)
   {
     output[i] = pixels[i] <= darkest ? 255 : 0;
@@ -101,45 +102,49 @@ void
 CountPixelsOf(const unsigned char * pixels, std::size_t count, TissueHistogram & histogram)
 {
   constexpr int darkestGlass = 180;
-  constexpr int strongestCast = 16;
+  constexpr int strongestCast = TissueHistogram::StrongestCast;
   for (std::size_t i = 0; i < count; ++i, pixels += Channels)
   {
     const int low = Channels == 1 ? pixels[0] : std::min(pixels[0], std::min(pixels[1], pixels[2]));
     const int high = GetLargest(pixels, Channels);
     ++histogram.largest[high];
+    histogram.white += low == 255 ? 1 : 0;
     if (high >= darkestGlass && high - low <= strongestCast && low < 255)
     {
       for (unsigned channel = 0; channel < 3; ++channel)
       {
         ++histogram.glass[channel][pixels[channel % Channels]];
       }
+      if (Channels == 3)
+      {
+        ++histogram.redness[pixels[0] - pixels[1] + strongestCast];
+        ++histogram.blueness[pixels[2 % Channels] - pixels[1] + strongestCast];
+      }
     }
   }
 }
 
-/** Commonest value, and how far 95 % of the larger ones lie above it. */
-struct Peak
+/** How far 95 % of what begins with the commonest value lie from it. */
+template <typename TIterator>
+int
+MeasureSpread(TIterator mode, TIterator end)
 {
-  int value;
-  int spread;
-};
-
-Peak
-FindPeak(const std::array<std::uint64_t, 256> & histogram)
-{
-  const auto    mode = std::max_element(histogram.begin(), histogram.end());
-  std::uint64_t brighter = 0;
-  for (auto bin = mode; bin != histogram.end(); ++bin)
-  {
-    brighter += *bin;
-  }
-  std::uint64_t below = 0;
-  auto          bin = mode;
-  while (bin + 1 != histogram.end() && 20 * (below += *bin) <= 19 * brighter)
+  const std::uint64_t all = std::accumulate(mode, end, std::uint64_t{ 0 });
+  std::uint64_t       below = 0;
+  auto                bin = mode;
+  while (bin + 1 != end && 20 * (below += *bin) <= 19 * all)
   {
     ++bin;
   }
-  return { static_cast<int>(mode - histogram.begin()), static_cast<int>(bin - mode) };
+  return static_cast<int>(bin - mode);
+}
+
+/** On the side of lower values. */
+int
+MeasureSpreadDownwards(const std::array<std::uint64_t, TissueHistogram::Casts> & histogram)
+{
+  const auto mode = std::max_element(histogram.rbegin(), histogram.rend());
+  return MeasureSpread(mode, histogram.rend());
 }
 
 TissueRule
@@ -152,6 +157,11 @@ MakeStainRule(TissueMethod method, const TissueHistogram & histogram)
   {
     candidates += count;
   }
+  if (4 * histogram.white > histogram.pixels && 25 * candidates < histogram.pixels)
+  {
+    rule.glass = { { 255, 255, 255 } };
+    return rule;
+  }
   if (candidates == 0 || candidates < histogram.pixels / 1000)
   {
     return rule;
@@ -159,11 +169,15 @@ MakeStainRule(TissueMethod method, const TissueHistogram & histogram)
   int spread = 0;
   for (std::size_t channel = 0; channel < 3; ++channel)
   {
-    const Peak peak = FindPeak(histogram.glass[channel]);
-    rule.glass[channel] = peak.value;
-    spread = std::max(spread, peak.spread);
+    const auto & values = histogram.glass[channel];
+    const auto   mode = std::max_element(values.begin(), values.end());
+    rule.glass[channel] = static_cast<int>(mode - values.begin());
+    spread = std::max(spread, MeasureSpread(mode, values.end()));
   }
-  rule.stain = 3 + spread;
+  rule.shade = 6 + 2 * spread;
+  const int colorSpread =
+    std::max(MeasureSpreadDownwards(histogram.redness), MeasureSpreadDownwards(histogram.blueness));
+  rule.stain = 3 + std::max(1, colorSpread);
   return rule;
 }
 
@@ -191,14 +205,17 @@ OtsuOfRoots(const std::array<std::uint64_t, 256> & histogram)
 TissueHistogram &
 TissueHistogram::operator+=(const TissueHistogram & other)
 {
-  const auto add = [](std::array<std::uint64_t, 256> & to, const std::array<std::uint64_t, 256> & from) {
+  const auto add = [](auto & to, const auto & from) {
     std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
   };
   add(largest, other.largest);
+  add(redness, other.redness);
+  add(blueness, other.blueness);
   for (std::size_t channel = 0; channel < 3; ++channel)
   {
     add(glass[channel], other.glass[channel]);
   }
+  white += other.white;
   pixels += other.pixels;
   return *this;
 }
