@@ -18,8 +18,9 @@ namespace itk
  * - MeanBelow (default): the published rule, a fixed threshold of 230;
  * - Stain, BrownStain and BrightOnDark: thresholds from the histograms of the whole input, never of a region. The
  *   filter pulls the input once in strips for them and keeps them until something upstream is modified.
- * With Stain and BrownStain, color that JPEG spread from tissue over the glass beside it is taken off again; see
- * gigapixel::ClearSpreadColor(), for which the filter asks for two pixels more on every side.
+ * With Stain and BrownStain, color that JPEG spread from tissue over the glass beside it, and haze of stain on the
+ * glass, are taken off again; see gigapixel::ClearSpreadColor(), for which the filter asks for two pixels more on every
+ * side.
  *
  * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>

@@ -18,14 +18,16 @@ struct DarknessRow
     : darkness(width + 2 * SpreadReach)
     , darkest(width)
     , lightest(width)
+    , lightestBeside(width)
   {}
 
   /** With SpreadReach pixels more on either side: the image's last ones again. */
   std::vector<unsigned char> darkness;
   /** Of 5 pixels. */
   std::vector<unsigned char> darkest;
-  /** Of 3 pixels. */
   std::vector<unsigned char> lightest;
+  /** Of 3 pixels. */
+  std::vector<unsigned char> lightestBeside;
 };
 
 GIGAPIXEL_INSTRUCTION_SETS void
@@ -46,7 +48,8 @@ GIGAPIXEL_INSTRUCTION_SETS void
 FindExtremes(const unsigned char * __restrict beside,
              std::size_t count,
              unsigned char * __restrict darkest,
-             unsigned char * __restrict lightest)
+             unsigned char * __restrict lightest,
+             unsigned char * __restrict lightestBeside)
 {
   const auto larger = [](unsigned char a, unsigned char b) { return a > b ? a : b; };
   const auto smaller = [](unsigned char a, unsigned char b) { return a < b ? a : b; };
@@ -54,16 +57,15 @@ FindExtremes(const unsigned char * __restrict beside,
   {
     const unsigned char * p = beside + i;
     darkest[i] = larger(larger(larger(p[0], p[1]), larger(p[3], p[4])), p[2]);
-    lightest[i] = smaller(smaller(p[1], p[3]), p[2]);
+    lightestBeside[i] = smaller(smaller(p[1], p[3]), p[2]);
+    lightest[i] = smaller(smaller(p[0], p[4]), lightestBeside[i]);
   }
 }
 
-/** rows: the row itself is the third of five. */
+using DarknessRows = std::array<const DarknessRow *, 5>; // the row itself is the third
+
 GIGAPIXEL_INSTRUCTION_SETS void
-ClearRow(const std::array<const DarknessRow *, 5> & rows,
-         std::size_t                                first,
-         std::size_t                                count,
-         unsigned char * __restrict mask)
+ClearBesideGlass(const DarknessRows & rows, std::size_t first, std::size_t count, unsigned char * __restrict mask)
 {
   constexpr int                        darkestGlass = 3;
   constexpr int                        palestStain = 32;
@@ -74,9 +76,9 @@ ClearRow(const std::array<const DarknessRow *, 5> & rows,
   {
     dark[k] = rows[k]->darkest.data() + first;
   }
-  const unsigned char * above = rows[1]->lightest.data() + first;
-  const unsigned char * here = rows[2]->lightest.data() + first;
-  const unsigned char * below = rows[3]->lightest.data() + first;
+  const unsigned char * above = rows[1]->lightestBeside.data() + first;
+  const unsigned char * here = rows[2]->lightestBeside.data() + first;
+  const unsigned char * below = rows[3]->lightestBeside.data() + first;
   for (std::size_t i = 0; i < count; ++i)
   {
     const auto larger = [](unsigned char a, unsigned char b) { return a > b ? a : b; };
@@ -84,6 +86,31 @@ ClearRow(const std::array<const DarknessRow *, 5> & rows,
     const bool besideGlass = (above[i] <= darkestGlass) | (here[i] <= darkestGlass) | (below[i] <= darkestGlass);
     const bool isSpread = besideGlass & (darkest >= palestStain) & (share * darkness[i] < darkest);
     mask[i] = isSpread ? 0 : mask[i];
+  }
+}
+
+GIGAPIXEL_INSTRUCTION_SETS void
+ClearHaze(const DarknessRows & rows, std::size_t first, std::size_t count, unsigned char * __restrict mask)
+{
+  constexpr int                        darkestHaze = 40;
+  constexpr int                        largestDifference = 8;
+  const unsigned char *                darkness = rows[2]->darkness.data() + SpreadReach + first;
+  std::array<const unsigned char *, 5> dark{};
+  std::array<const unsigned char *, 5> light{};
+  for (std::size_t k = 0; k < 5; ++k)
+  {
+    dark[k] = rows[k]->darkest.data() + first;
+    light[k] = rows[k]->lightest.data() + first;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    const auto larger = [](unsigned char a, unsigned char b) { return a > b ? a : b; };
+    const auto smaller = [](unsigned char a, unsigned char b) { return a < b ? a : b; };
+    const int  darkest = larger(larger(larger(dark[0][i], dark[1][i]), larger(dark[2][i], dark[3][i])), dark[4][i]);
+    const int  lightest =
+      smaller(smaller(smaller(light[0][i], light[1][i]), smaller(light[2][i], light[3][i])), light[4][i]);
+    const bool isHaze = (darkness[i] <= darkestHaze) & (darkest - lightest <= largestDifference);
+    mask[i] = isHaze ? 0 : mask[i];
   }
 }
 
@@ -104,7 +131,7 @@ ClearSpreadColor(const TissueRule &  rule,
     MeasureDarkness(rule, block.pixels + y * block.stride, block.width, darkness);
     std::fill_n(row.darkness.begin(), SpreadReach, darkness[0]);
     std::fill_n(darkness + block.width, SpreadReach, darkness[block.width - 1]);
-    FindExtremes(row.darkness.data(), block.width, row.darkest.data(), row.lightest.data());
+    FindExtremes(row.darkness.data(), block.width, row.darkest.data(), row.lightest.data(), row.lightestBeside.data());
   };
   std::size_t next = wanted.y - std::min(wanted.y, SpreadReach);
   for (std::size_t j = 0; j < wanted.height; ++j)
@@ -114,13 +141,14 @@ ClearSpreadColor(const TissueRule &  rule,
     {
       measure(next);
     }
-    std::array<const DarknessRow *, 5> seen{};
+    DarknessRows seen{};
     for (std::size_t k = 0; k < 5; ++k)
     {
       const std::size_t nearest = std::min(std::max(y + k, SpreadReach) - SpreadReach, block.height - 1);
       seen[k] = &rows[nearest % 5];
     }
-    ClearRow(seen, wanted.x, wanted.width, mask + j * maskStride);
+    ClearBesideGlass(seen, wanted.x, wanted.width, mask + j * maskStride);
+    ClearHaze(seen, wanted.x, wanted.width, mask + j * maskStride);
   }
 }
 
