@@ -165,6 +165,52 @@ TEST(TissueLabelImageFilter, StreamedEqualsWholeForEveryPreset)
   }
 }
 
+TEST(TissueLabelImageFilter, ChoosesThePresetForTheInput)
+{
+  const auto robust = LabelFilter::New();
+  robust->SetInput(MakeSlide(999, 777, 5));
+  robust->SetPreset("robust");
+  const auto automatic = LabelFilter::New();
+  automatic->SetInput(MakeSlide(999, 777, 5));
+  automatic->SetPreset("auto");
+  EXPECT_EQ(std::string(automatic->GetChosenPreset()), "auto");
+  ExpectEqual<MaskType>(StreamLabels(automatic, 3), StreamLabels(robust, 1), "auto");
+  EXPECT_EQ(std::string(automatic->GetPreset()), "auto");
+  EXPECT_EQ(std::string(automatic->GetChosenPreset()), "robust");
+
+  const auto dark = MakeImage<ColorType>(999, 777); // with a few nuclei
+  dark->FillBuffer(ColorType::PixelType());
+  for (itk::IndexValueType i = 0; i < 40 * 40; ++i)
+  {
+    dark->GetPixel({ { 300 + i % 40, 200 + i / 40 } }).Set(20, 30, 220);
+  }
+  automatic->SetInput(dark);
+  automatic->Update();
+  EXPECT_EQ(std::string(automatic->GetChosenPreset()), "fluorescence");
+  EXPECT_EQ(automatic->GetMethod(), gigapixel::TissueMethod::BrightOnDark);
+}
+
+TEST(TissueLabelImageFilter, ShrinksAsABlockMeanBeforeItAlsoWhereTheResolutionIsUnknown)
+{
+  auto         slide = MakeSlide(1041, 1041, 9); // a thousandth is 16 blocks of 64 pixels, and 17 label pixels
+  const double unknown[2] = { 1.0, 1.0 };
+  slide->SetSpacing(unknown);
+  for (const std::string & preset : LabelFilter::GetPresets())
+  {
+    const auto own = LabelFilter::New();
+    own->SetInput(slide);
+    own->SetPreset(preset);
+    const auto blocks = itk::BlockMeanImageFilter<ColorType>::New();
+    blocks->SetInput(slide);
+    blocks->SetShrinkFactor(8);
+    const auto after = LabelFilter::New();
+    after->SetInput(blocks->GetOutput());
+    after->SetPreset(preset);
+    after->SetShrinkFactor(1);
+    ExpectEqual<MaskType>(StreamLabels(own, 1), StreamLabels(after, 1), preset);
+  }
+}
+
 TEST(TissueLabelImageFilter, ReadsTheSlideOnceForAnyNumberOfDivisions)
 {
   // A streaming stage in front of which we can see what is asked for.

@@ -5,6 +5,7 @@
 #include "GigapixelTissueExport.h"
 #include "gigapixelTissueRule.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,43 @@ GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 /** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
 GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
 
+/** What stands in for a preset's name where the preset is to be chosen for each slide. */
+constexpr const char * AutomaticTissuePreset = "auto";
+
+/** A name that may be asked for, and what for. */
+struct TissuePresetChoice
+{
+  std::string name;
+  std::string purpose;
+};
+
+/** All that may be asked for, the default first: the presets, and at the end AutomaticTissuePreset. What lists or
+ * checks names, in whatever language, takes them from here. */
+GigapixelTissue_EXPORT const std::vector<TissuePresetChoice> & GetTissuePresetChoices();
+
+/** The names of GetTissuePresetChoices(). */
+GigapixelTissue_EXPORT std::vector<std::string> GetTissuePresetNames();
+
+/** \throw std::invalid_argument naming those that there are, if the name is none of GetTissuePresetChoices() */
+GigapixelTissue_EXPORT void CheckTissuePresetName(const std::string & name);
+
+/** Pixels from here and there in a slide, 1 (gray) or 3 (RGB) interleaved bytes each. */
+struct TissueSample
+{
+  std::vector<unsigned char> pixels;
+  unsigned                   channels{ 3 };
+};
+
+/** Reads a rectangle (x, y, width, height) into rows without gaps. */
+using TissueSampleReader =
+  std::function<void(std::size_t, std::size_t, std::size_t, std::size_t, unsigned char * pixels)>;
+
+/** Small patches all over a picture: enough to tell what kind of slide it is. */
+GigapixelTissue_EXPORT TissueSample SampleTissue(std::size_t                width,
+                                                 std::size_t                height,
+                                                 unsigned                   channels,
+                                                 const TissueSampleReader & read);
+
 /** The preset for what these pixels, a sample of a slide, seem to be: 1 (gray) or 3 (RGB) interleaved bytes.
  * - "fluorescence" where more than half of them are dark (largest channel below 60) and less than a twentieth may be
  *   glass (see TissueHistogram): a slide of bright ground has glass, however much of it is framed in black;
@@ -45,6 +83,14 @@ GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & 
 GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const unsigned char * pixels,
                                                                 std::size_t           count,
                                                                 unsigned              channels);
+
+GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const TissueSample & sample);
+
+/** A sentence on a slide of which the preset of that name will make a poor mask, and a better preset; empty where there
+ * is nothing to say. \param slide what the sentence calls the slide */
+GigapixelTissue_EXPORT std::string AdviseTissuePreset(const std::string &  name,
+                                                      const TissueSample & sample,
+                                                      const std::string &  slide);
 
 } // namespace gigapixel
 

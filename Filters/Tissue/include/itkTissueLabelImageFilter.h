@@ -26,7 +26,8 @@ namespace itk
  *
  * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
  * others afterwards. Preset "remedios2023" (default) is the published chain (Remedios et al., MIDL 2023), which ends
- * with the hole fill; gigapixel::GetTissuePresets() lists all with their purpose.
+ * with the hole fill; gigapixel::GetTissuePresetChoices() lists all with their purpose. Preset "auto" is one of the
+ * others, chosen by a sample of the input's pixels when the first of the output are made; it then sets all numbers.
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
@@ -57,8 +58,15 @@ public:
   void SetPreset(const std::string & name);
   itkGetStringMacro(Preset);
 
-  /** Names of the presets, the published one first. */
-  static std::vector<std::string> GetPresets();
+  /** What SetPreset() takes: gigapixel::GetTissuePresetNames(), the default first. */
+  static std::vector<std::string>
+  GetPresets()
+  {
+    return gigapixel::GetTissuePresetNames();
+  }
+
+  /** The preset itself; where that is "auto", the one that was chosen for the input, "auto" before the first update. */
+  itkGetStringMacro(ChosenPreset);
 
   /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid.
    */
@@ -130,6 +138,10 @@ protected:
 private:
   using StageType = ImageToImageFilter<TOutputImage, TOutputImage>;
 
+  /** Sets all numbers. */
+  void TakeNumbers(const gigapixel::TissuePreset & preset);
+  /** Takes, where the preset is automatic, the one for what the input is now. */
+  void                         ChoosePreset();
   void                         MeasureLabelPixel();
   unsigned int                 ToPixels(double micrometers) const;
   SizeValueType                ToPixelArea(double squareMicrometers) const;
@@ -139,6 +151,8 @@ private:
   void FollowProgress(double share);
 
   std::string  m_Preset;
+  std::string  m_ChosenPreset;
+  TimeStamp    m_ChoiceTime;
   unsigned int m_ShrinkFactor{ 8 };
   double       m_MicronsPerPixel{ 0.0 };
   double       m_MedianRadiusInMicrometers{ 0.0 };

@@ -2,6 +2,8 @@
 #ifndef itkTissueLabelImageFilter_hxx
 #define itkTissueLabelImageFilter_hxx
 
+#include "itkStreamedInput.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,33 +39,66 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
 {
   try
   {
-    const gigapixel::TissuePreset & preset = gigapixel::GetTissuePreset(name);
-    m_Preset = preset.name;
-    m_Threshold->SetMethod(preset.method);
-    m_MedianRadiusInMicrometers = preset.medianRadius;
-    m_ErosionRadiusInMicrometers = preset.erosionRadius;
-    m_DilationRadiusInMicrometers = preset.dilationRadius;
-    m_ClosingRadiusInMicrometers = preset.closingRadius;
-    m_MaximumHoleAreaInSquareMicrometers = preset.maximumHoleArea;
-    m_MinimumAreaInSquareMicrometers = preset.minimumArea;
-    this->Modified();
+    gigapixel::CheckTissuePresetName(name);
   }
   catch (const std::invalid_argument & unknown)
   {
     itkExceptionMacro(<< unknown.what());
   }
+  m_Preset = name;
+  m_ChosenPreset = name;
+  if (name != gigapixel::AutomaticTissuePreset)
+  {
+    this->TakeNumbers(gigapixel::GetTissuePreset(name));
+  }
+  this->Modified();
 }
 
 template <typename TInputImage, typename TOutputImage>
-std::vector<std::string>
-TissueLabelImageFilter<TInputImage, TOutputImage>::GetPresets()
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::TakeNumbers(const gigapixel::TissuePreset & preset)
 {
-  std::vector<std::string> names;
-  for (const gigapixel::TissuePreset & preset : gigapixel::GetTissuePresets())
+  m_Threshold->SetMethod(preset.method);
+  m_MedianRadiusInMicrometers = preset.medianRadius;
+  m_ErosionRadiusInMicrometers = preset.erosionRadius;
+  m_DilationRadiusInMicrometers = preset.dilationRadius;
+  m_ClosingRadiusInMicrometers = preset.closingRadius;
+  m_MaximumHoleAreaInSquareMicrometers = preset.maximumHoleArea;
+  m_MinimumAreaInSquareMicrometers = preset.minimumArea;
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::ChoosePreset()
+{
+  auto * input = const_cast<TInputImage *>(this->GetInput());
+  if (m_Preset != gigapixel::AutomaticTissuePreset ||
+      m_ChoiceTime.GetMTime() > std::max(this->GetMTime(), GetContentMTime(input)))
   {
-    names.push_back(preset.name);
+    return;
   }
-  return names;
+  using PixelType = typename TInputImage::PixelType;
+  const auto whole = input->GetLargestPossibleRegion();
+  const auto read = [&](std::size_t x, std::size_t y, std::size_t width, std::size_t height, unsigned char * out) {
+    const ImageRegion<2> patch(
+      { { whole.GetIndex(0) + static_cast<IndexValueType>(x), whole.GetIndex(1) + static_cast<IndexValueType>(y) } },
+      { { width, height } });
+    UpdateRegion(input, patch);
+    auto row = patch.GetIndex();
+    for (std::size_t i = 0; i < height; ++i, ++row[1], out += width * sizeof(PixelType))
+    {
+      const auto * pixels =
+        reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(row));
+      std::copy_n(pixels, width * sizeof(PixelType), out);
+    }
+  };
+  const auto   sample = gigapixel::SampleTissue(whole.GetSize(0), whole.GetSize(1), sizeof(PixelType), read);
+  const auto & preset = gigapixel::SuggestTissuePreset(sample);
+  m_ChosenPreset = preset.name;
+  this->TakeNumbers(preset);
+  this->ConnectStages();
+  m_Last->UpdateOutputInformation();
+  m_ChoiceTime.Modified();
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -131,8 +166,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   if (!m_MicronsPerPixelIsKnown)
   {
     // The nominal pixel may be far too small (a thumbnail): what fills a thousandth of the picture is no debris.
-    const auto input = this->GetInput()->GetLargestPossibleRegion().GetNumberOfPixels();
-    smallest = std::min<SizeValueType>(smallest, input / (1000 * m_ShrinkFactor * m_ShrinkFactor));
+    SizeValueType labelPixels = 1;
+    for (unsigned axis = 0; axis < 2; ++axis)
+    {
+      labelPixels *= (this->GetInput()->GetLargestPossibleRegion().GetSize(axis) + m_ShrinkFactor - 1) / m_ShrinkFactor;
+    }
+    smallest = std::min<SizeValueType>(smallest, labelPixels / 1000);
   }
   m_AreaOpening->SetMinimumArea(smallest);
 
@@ -221,6 +260,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
   {
     stage->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
   }
+  this->ChoosePreset();
   m_IsCounting = true;
   m_ProgressOfRule = m_Threshold->UpdateRule() ? 0.5 : 0.0;
   m_IsCounting = false;
@@ -237,6 +277,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Preset: " << m_Preset << std::endl;
+  os << indent << "ChosenPreset: " << m_ChosenPreset << std::endl;
   os << indent << "ShrinkFactor: " << m_ShrinkFactor << std::endl;
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << std::endl;
   os << indent << "Method: " << static_cast<int>(this->GetMethod()) << std::endl;

@@ -69,18 +69,124 @@ SuggestTissuePreset(const unsigned char * pixels, std::size_t count, unsigned ch
 }
 
 const TissuePreset &
-GetTissuePreset(const std::string & name)
+SuggestTissuePreset(const TissueSample & sample)
+{
+  return SuggestTissuePreset(sample.pixels.data(), sample.pixels.size() / sample.channels, sample.channels);
+}
+
+TissueSample
+SampleTissue(std::size_t width, std::size_t height, unsigned channels, const TissueSampleReader & read)
+{
+  constexpr std::size_t patches = 12;
+  constexpr std::size_t side = 48;
+  const std::size_t     patchWidth = std::min(side, width);
+  const std::size_t     patchHeight = std::min(side, height);
+  const std::size_t     patchBytes = patchWidth * patchHeight * channels;
+  TissueSample          sample{ std::vector<unsigned char>(patches * patches * patchBytes), channels };
+  unsigned char *       patch = sample.pixels.data();
+  for (std::size_t j = 0; j < patches; ++j)
+  {
+    for (std::size_t i = 0; i < patches; ++i, patch += patchBytes)
+    {
+      const std::size_t x = (width - patchWidth) * i / (patches - 1);
+      const std::size_t y = (height - patchHeight) * j / (patches - 1);
+      read(x, y, patchWidth, patchHeight, patch);
+    }
+  }
+  return sample;
+}
+
+std::string
+AdviseTissuePreset(const std::string & name, const TissueSample & sample, const std::string & slide)
+{
+  const std::string suggested = SuggestTissuePreset(sample).name;
+  const bool        isDark = suggested == "fluorescence";
+  if (isDark != (name == "fluorescence"))
+  {
+    return slide + " looks like a slide of " + (isDark ? "dark" : "bright") + " ground, which the preset " + name +
+           " is not made for; try the preset " + suggested + '.';
+  }
+  if (name == "robust" && suggested == "ihc")
+  {
+    return "much of " + slide +
+           " is brown, which the preset robust takes for debris; if it is immunohistochemistry, use the preset ihc.";
+  }
+  if (GetTissuePreset(name).method == TissueMethod::MeanBelow)
+  {
+    TissueHistogram histogram;
+    CountPixels(sample.pixels.data(), sample.pixels.size() / sample.channels, sample.channels, histogram);
+    const TissueRule rule = MakeTissueRule(TissueMethod::Stain, histogram);
+    const int        brightness = (rule.glass[0] + rule.glass[1] + rule.glass[2]) / 3;
+    if (brightness <= 230)
+    {
+      return "the glass of " + slide + " has a brightness of " + std::to_string(brightness) + ", so the preset " +
+             name + " (threshold 230) takes it for tissue; try the preset " + suggested + '.';
+    }
+  }
+  return std::string();
+}
+
+const std::vector<TissuePresetChoice> &
+GetTissuePresetChoices()
+{
+  static const std::vector<TissuePresetChoice> choices = [] {
+    std::vector<TissuePresetChoice> all;
+    for (const TissuePreset & preset : GetTissuePresets())
+    {
+      all.push_back({ preset.name, preset.purpose });
+    }
+    all.push_back({ AutomaticTissuePreset, "fluorescence for a dark ground, ihc where much is brown, else robust" });
+    return all;
+  }();
+  return choices;
+}
+
+std::vector<std::string>
+GetTissuePresetNames()
+{
+  std::vector<std::string> names;
+  for (const TissuePresetChoice & choice : GetTissuePresetChoices())
+  {
+    names.push_back(choice.name);
+  }
+  return names;
+}
+
+namespace
+{
+std::invalid_argument
+NoSuchPreset(const std::string & name)
 {
   std::string names;
-  for (const TissuePreset & preset : GetTissuePresets())
+  for (const std::string & known : GetTissuePresetNames())
   {
-    if (preset.name == name)
-    {
-      return preset;
-    }
-    names += (names.empty() ? "" : ", ") + preset.name;
+    names += (names.empty() ? "" : ", ") + known;
   }
-  throw std::invalid_argument("There is no tissue preset \"" + name + "\"; there are: " + names);
+  return std::invalid_argument("There is no tissue preset \"" + name + "\"; there are: " + names);
+}
+} // namespace
+
+void
+CheckTissuePresetName(const std::string & name)
+{
+  const std::vector<std::string> names = GetTissuePresetNames();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+  {
+    throw NoSuchPreset(name);
+  }
+}
+
+const TissuePreset &
+GetTissuePreset(const std::string & name)
+{
+  const auto & presets = GetTissuePresets();
+  const auto   found =
+    std::find_if(presets.begin(), presets.end(), [&name](const TissuePreset & preset) { return preset.name == name; });
+  if (found == presets.end())
+  {
+    throw NoSuchPreset(name);
+  }
+  return *found;
 }
 
 } // namespace gigapixel

@@ -15,14 +15,12 @@ Argument
 TissuePreset()
 {
   Argument argument{ "preset", Type::Choice, "NAME", "Chain of filters:" };
-  for (const gigapixel::TissuePreset & preset : gigapixel::GetTissuePresets())
+  for (const gigapixel::TissuePresetChoice & choice : gigapixel::GetTissuePresetChoices())
   {
-    argument.choices.push_back(preset.name);
-    argument.description += ' ' + preset.name + ": " + preset.purpose + (preset.purpose.back() == '.' ? "" : ".");
+    argument.choices.push_back(choice.name);
+    argument.description += ' ' + choice.name + ": " + choice.purpose + (choice.purpose.back() == '.' ? "" : ".");
   }
   argument.defaultValue = argument.choices.front();
-  argument.choices.emplace_back("auto");
-  argument.description += " auto: fluorescence for a dark ground, ihc where much is brown, else robust.";
   return argument;
 }
 
