@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Segments a slide of any size with a trained model, in strips, into a mask pyramid for slide viewers.
-#include "itkGigapixelUNetImageFilter.h"
-#include "itkImageFileReader.h"
+// Segments a slide of any size with a trained model, in strips, into a mask pyramid for slide viewers: the same file as
+// gigapixel segment makes.
 #include "itkImageFileWriter.h"
 #include "itkPyramidTIFFImageIO.h"
+#include "itkSlideSegmentationImageSource.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <iostream>
@@ -16,20 +16,17 @@ try
   {
     throw std::runtime_error("usage: SegmentSlide SLIDE MODEL MASK.pyramid.tif");
   }
-  using ColorImage = itk::Image<itk::RGBPixel<unsigned char>, 2>;
-  using MaskImage = itk::Image<unsigned char, 2>;
-  const auto model = gigapixel::Model::Load(argv[2]);
   const auto slide = itk::WholeSlideImageIO::New();
-  slide->SetMicronsPerPixel(model.micronsPerPixel);
-  const auto reader = itk::ImageFileReader<ColorImage>::New();
-  reader->SetImageIO(slide);
-  reader->SetFileName(argv[1]);
-  const auto filter = itk::GigapixelUNetImageFilter<ColorImage, MaskImage>::New();
-  filter->SetInput(reader->GetOutput());
-  filter->SetModel(model);
-  const auto writer = itk::ImageFileWriter<MaskImage>::New();
-  writer->SetInput(filter->GetOutput());
-  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  slide->SetFileName(argv[1]);
+  const auto segmentation = itk::SlideSegmentationImageSource<>::New();
+  segmentation->SetSlide(slide);
+  segmentation->SetModel(gigapixel::Model::Load(argv[2]));
+  segmentation->UpdateOutputInformation();
+  const auto pyramid = itk::PyramidTIFFImageIO::New();
+  pyramid->SetMadeBy(segmentation->GetMadeBy());
+  const auto writer = itk::ImageFileWriter<itk::Image<unsigned char, 2>>::New();
+  writer->SetInput(segmentation->GetOutput());
+  writer->SetImageIO(pyramid);
   writer->SetFileName(argv[3]);
   writer->Update();
 }

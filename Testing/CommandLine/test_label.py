@@ -100,10 +100,10 @@ def test_preset_that_does_not_suit_is_warned_of(tmp_path):
     dull = write_slide(
         tmp_path / "dull.tif", numpy.where(mask, numpy.array([200, 100, 150], numpy.uint8), numpy.uint8(226))
     )
-    assert "try --preset fluorescence" in run("label", dark, "-o", tmp_path / "1.tif").err
+    assert "try the preset fluorescence" in run("label", dark, "-o", tmp_path / "1.tif").err
     assert "threshold 230" in run("label", dull, "-o", tmp_path / "2.tif").err
-    assert "try --preset robust" in run("label", dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence").err
-    assert "--preset" not in run("label", dull, "-o", tmp_path / "4.tif", "--preset", "robust").err
+    assert "try the preset robust" in run("label", dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence").err
+    assert "try the preset" not in run("label", dull, "-o", tmp_path / "4.tif", "--preset", "robust").err
 
 
 def test_threads_change_no_byte(tmp_path, synthetic):

@@ -83,6 +83,11 @@ public:
   itkSetObjectMacro(ImageIO, PyramidTIFFImageIO);
   itkGetModifiableObjectMacro(ImageIO, PyramidTIFFImageIO);
 
+  /** Sets the ImageIO's compressor, for tiles that are not copied, by slide and content: JPEG for pictures of 8 bits,
+   * which loses nothing that anybody sees, and DEFLATE for labels and samples of more bits. After SetSlide() and
+   * SetImageIO(). */
+  void ChooseCompressor();
+
   /** Default on. Off: everything is decoded and compressed by the codec and quality of the ImageIO. */
   itkSetMacro(CopyTiles, bool);
   itkGetConstMacro(CopyTiles, bool);

@@ -92,6 +92,17 @@ ScaleStretch(SizeValueType begin, SizeValueType size, double downsample, SizeVal
 PyramidTIFFConverter::PyramidTIFFConverter() = default;
 PyramidTIFFConverter::~PyramidTIFFConverter() = default;
 
+void
+PyramidTIFFConverter::ChooseCompressor()
+{
+  using Content = PyramidTIFFImageIO::Content;
+  const Content content = m_ImageIO->GetContent();
+  const bool    isBytes = m_Slide->GetComponentType() == IOComponentEnum::UCHAR;
+  const bool    isPicture = content == Content::Picture || m_Slide->GetNumberOfComponents() == 3 ||
+                         m_Slide->GetDecoder().find("JPEG") != std::string::npos;
+  m_ImageIO->SetCompressor(isBytes && isPicture && content != Content::Labels ? "JPEG" : "DEFLATE");
+}
+
 PyramidTIFFConverter::RegionType
 PyramidTIFFConverter::GetRegionOfLevel(unsigned int level) const
 {

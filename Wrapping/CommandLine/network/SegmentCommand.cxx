@@ -8,22 +8,13 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
-#include "gigapixelFileIdentity.h"
 #include "gigapixelModel.h"
 
-#include "itkBinaryHoleFillImageFilter.h"
-#include "itkExtractImageFilter.h"
-#include "itkGigapixelUNetImageFilter.h"
-#include "itkImageFileReader.h"
-#include "itkRGBPixel.h"
+#include "itkSlideSegmentationImageSource.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <locale>
-#include <sstream>
+#include <type_traits>
 
 namespace gigapixel::commandline
 {
@@ -31,6 +22,7 @@ namespace
 {
 using MaskType = itk::Image<unsigned char, 2>;
 using ProbabilityType = itk::Image<float, 2>;
+using Output = itk::GigapixelUNetOutput;
 
 /** One slide, the model, and what is made of them. */
 struct Segmentation
@@ -39,251 +31,196 @@ struct Segmentation
   std::string              probability; ///< file; empty: none
   const Model &            model;
   itk::WholeSlideImageIO * slide;
-  itk::ImageRegion<2>      region; ///< of the level
   const ArgumentValues &   values;
   const Session &          session;
   Strategy                 strategy;
   std::shared_ptr<Ranks>   ranks; ///< that compute this slide together
-  StageSeconds &           seconds;
 };
 
-/** Adds what the process spends while the filter computes; the filters of a pipeline take turns. */
-void
-Measure(itk::ProcessObject * filter, double & seconds)
-{
-  filter->AddObserver(itk::StartEvent(), [&seconds](const itk::EventObject &) { seconds -= GetCPUSeconds(); });
-  filter->AddObserver(itk::EndEvent(), [&seconds](const itk::EventObject &) { seconds += GetCPUSeconds(); });
-}
+template <typename TOutputImage>
+using SourceType = itk::SlideSegmentationImageSource<TOutputImage>;
 
-/** Opens the slide at the model's resolution. */
-itk::WholeSlideImageIO::Pointer
-OpenAtResolution(const std::string & file, const Model & model, const ArgumentValues & values)
+/** --region as the source takes it; of width 0 without it. */
+Region
+GetRegion(const ArgumentValues & values)
 {
-  const auto   slide = OpenPicture(file, values);
-  const double resolution = GetLevelZeroResolution(*slide);
-  slide->SetGray(model.network.channels == 1);
-  if (values.Has("level") || model.micronsPerPixel <= 0)
-  {
-    SelectLevel(*slide, values);
-    return slide;
-  }
-  const std::string trained = "the model was trained at " + FormatNumber(model.micronsPerPixel, 3) + " µm/px";
-  if (resolution <= 0)
-  {
-    throw std::runtime_error(file + " does not tell its resolution, but " + trained +
-                             "; state the slide's with --slide-mpp, or choose a level with --level.");
-  }
-  slide->SetMicronsPerPixel(model.micronsPerPixel);
-  slide->ReadImageInformation();
-  if (std::abs(slide->GetMicronsPerPixel() / model.micronsPerPixel - 1) > ResolutionTolerance)
-  {
-    throw std::runtime_error(file + " has no level at the model's resolution: " + trained + ", the nearest level (" +
-                             std::to_string(slide->GetLevel()) + ") has " +
-                             FormatNumber(slide->GetMicronsPerPixel(), 3) + " µm/px.");
-  }
-  return slide;
-}
-
-/** --region in pixels of the level, grown to whole ones and clipped; all of the level without it. */
-itk::ImageRegion<2>
-GetRegion(const itk::WholeSlideImageIO & slide, const std::string & file, const ArgumentValues & values)
-{
-  const auto          size = slide.GetLevelSize(slide.GetLevel());
-  itk::ImageRegion<2> region({ { 0, 0 } }, { { size[0], size[1] } });
   if (!values.Has("region"))
   {
-    return region;
+    return {};
   }
-  const auto   wanted = values.GetRegion("region");
-  const double downsample = slide.GetLevelDownsample(slide.GetLevel());
-  for (unsigned axis = 0; axis < 2; ++axis)
-  {
-    const auto first = static_cast<itk::IndexValueType>(std::floor(static_cast<double>(wanted[axis]) / downsample));
-    const auto last =
-      static_cast<itk::IndexValueType>(std::ceil(static_cast<double>(wanted[axis] + wanted[axis + 2]) / downsample));
-    const auto end = std::min(last, static_cast<itk::IndexValueType>(size[axis]));
-    if (first >= end)
-    {
-      throw std::runtime_error("--region " + values.GetText("region") + " lies outside of " + file + '.');
-    }
-    region.SetIndex(axis, first);
-    region.SetSize(axis, static_cast<itk::SizeValueType>(end - first));
-  }
-  return region;
+  const auto wanted = values.GetRegion("region");
+  return { wanted[0], wanted[1], wanted[2], wanted[3] };
 }
 
-/** FNV-1a over what the network computes with: other weights, another number. */
-std::string
-HashModel(const Model & model)
+Size
+GetSize(const itk::ImageRegion<2> & region)
 {
-  std::uint64_t hash = 14695981039346656037ull;
-  const auto    add = [&hash](const void * bytes, std::size_t count) {
-    const auto * const from = static_cast<const unsigned char *>(bytes);
-    for (std::size_t i = 0; i < count; ++i)
-    {
-      hash = (hash ^ from[i]) * 1099511628211ull;
-    }
-  };
-  const std::string network = model.network.ToJSON();
-  add(network.data(), network.size());
-  for (const auto & [name, parameter] : model.parameters)
-  {
-    add(name.data(), name.size());
-    add(parameter.values.data(), parameter.values.size() * sizeof(float));
-  }
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  return { static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1)) };
 }
 
-/** All that decides on the output's pixels, as it is kept in it. The probability knows no threshold. */
-std::string
-DescribeMaking(const Segmentation & segmentation, bool isProbability)
+double
+CountPixels(const Size & size)
 {
-  const auto &       region = segmentation.region;
-  const auto         join = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + ',' + std::to_string(b); };
-  std::ostringstream threshold;
-  threshold.imbue(std::locale::classic());
-  threshold.precision(17);
-  threshold << segmentation.values.GetNumber("threshold");
-  const std::string precision = segmentation.values.GetText("precision");
-  return "segment model=" + HashModel(segmentation.model) +
-         (isProbability ? " probability" : " threshold=" + threshold.str()) +
-         (segmentation.values.Has("fill-holes") ? " holes filled" : "") +
-         (precision == "fp32" ? "" : " precision=" + precision) +
-         " level=" + std::to_string(segmentation.slide->GetLevel()) +
-         " region=" + join(region.GetIndex(0), region.GetIndex(1)) + ',' +
-         join(static_cast<std::int64_t>(region.GetSize(0)), static_cast<std::int64_t>(region.GetSize(1))) + ' ' +
-         IdentifyFile(segmentation.task.slide);
+  return static_cast<double>(size.width) * static_cast<double>(size.height);
 }
 
-/** slide -> network -> region; the same bits as in the whole slide, since tiles lie on the slide's grid. Holds its
- * filters, because an image does not keep the filter that makes it. */
-template <typename TPixel, typename TOutputImage>
-struct Pipeline
+/** Slide -> network -> region, with all that the command was asked for. */
+template <typename TOutputImage>
+typename SourceType<TOutputImage>::Pointer
+MakeSource(const Segmentation & segmentation)
 {
-  using ImageType = itk::Image<TPixel, 2>;
-  using ReaderType = itk::ImageFileReader<ImageType>;
-  using NetworkType = itk::GigapixelUNetImageFilter<ImageType, TOutputImage>;
-  // Not RegionOfInterestImageFilter, which asks for all of its region at once.
-  using RegionType = itk::ExtractImageFilter<TOutputImage, TOutputImage>;
-
-  explicit Pipeline(const Segmentation & segmentation)
+  const ArgumentValues & values = segmentation.values;
+  const auto             source = SourceType<TOutputImage>::New();
+  source->SetSlide(segmentation.slide);
+  source->SetModel(segmentation.model);
+  if (values.Has("level"))
   {
-    reader->SetImageIO(segmentation.slide);
-    reader->SetFileName(segmentation.task.slide);
-    network->SetInput(reader->GetOutput());
-    Measure(reader, segmentation.seconds.pixels);
-    Measure(network, segmentation.seconds.network);
-    network->SetModel(segmentation.model);
-    network->SetThreshold(segmentation.values.GetNumber("threshold"));
-    network->SetDevice(segmentation.values.GetText("device"));
-    network->SetPrecision(segmentation.values.GetText("precision"));
-    network->SetStrategy(segmentation.strategy);
-    network->SetRanks(segmentation.ranks);
-    const auto size = segmentation.region.GetSize();
-    network->SetMemoryLimit(static_cast<itk::SizeValueType>(
-      GetEngineBudget(segmentation.values,
-                      segmentation.model.network,
-                      { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
-                      Purpose::Inference,
-                      Strategy::Streamed,
-                      segmentation.model.tileSize)));
-    // Its own progress runs anew for each strip: it is only listened to so that it can be stopped.
-    network->AddObserver(itk::ProgressEvent(), [this](const itk::EventObject &) {
-      if (IsInterruptionRequested())
-      {
-        network->AbortGenerateDataOn();
-      }
-    });
-    region->SetInput(network->GetOutput());
-    region->SetDirectionCollapseToSubmatrix();
-    region->SetExtractionRegion(segmentation.region);
-    // Which copies what it takes.
-    const auto all = segmentation.slide->GetLevelSize(segmentation.slide->GetLevel());
-    output = size[0] == all[0] && size[1] == all[1] ? network->GetOutput() : region->GetOutput();
-    LinkDamage(*segmentation.slide, *output);
+    source->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
   }
-  Pipeline(const Pipeline &) = delete;
-  Pipeline & operator=(const Pipeline &) = delete;
+  source->SetRegion(GetRegion(values));
+  source->SetThreshold(values.GetNumber("threshold"));
+  source->SetFillHoles(values.Has("fill-holes"));
+  source->SetDevice(values.GetText("device"));
+  source->SetPrecision(values.GetText("precision"));
+  source->SetStrategy(segmentation.strategy);
+  source->SetRanks(segmentation.ranks);
+  source->UpdateSlideInformation();
+  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(values,
+                                                                         segmentation.model.network,
+                                                                         GetSize(source->GetSlideRegion()),
+                                                                         Purpose::Inference,
+                                                                         Strategy::Streamed,
+                                                                         segmentation.model.tileSize)));
+  return source;
+}
 
-  typename ReaderType::Pointer  reader{ ReaderType::New() };
-  typename NetworkType::Pointer network{ NetworkType::New() };
-  typename RegionType::Pointer  region{ RegionType::New() };
-  TOutputImage *                output{ nullptr }; ///< of the segmentation's region
-};
-
-/** What a rank does that writes nothing: rank 0 gets its rows. */
-template <typename TPixel, typename TOutputImage>
+/** Stops the source when the user asks for that. Its progress runs anew for each strip, and is not shown. */
 void
-ComputeOwnRows(const Segmentation & segmentation)
+ListenForInterruption(itk::ProcessObject * source)
 {
-  const Pipeline<TPixel, TOutputImage> pipeline(segmentation);
-  pipeline.network->UpdateOutputInformation();
-  for (const itk::ImageRegion<2> & row : pipeline.network->GetOwnRows(segmentation.region))
-  {
-    pipeline.network->GetOutput()->SetRequestedRegion(row);
-    pipeline.network->GetOutput()->Update();
-  }
+  source->AddObserver(itk::ProgressEvent(), [source](const itk::EventObject &) {
+    if (IsInterruptionRequested())
+    {
+      source->AbortGenerateDataOn();
+    }
+  });
 }
 
-template <typename TPixel>
 void
-WriteLabel(const Segmentation & segmentation, Progress & progress)
+WriteLabel(const Segmentation & segmentation, SourceType<MaskType> * source, Progress & progress)
 {
-  const Pipeline<TPixel, MaskType> pipeline(segmentation);
-  const auto                       io = itk::PyramidTIFFImageIO::New();
-  io->SetMadeBy(DescribeMaking(segmentation, false));
-  if (!segmentation.values.Has("fill-holes"))
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->SetMadeBy(source->GetMadeBy());
+  if (!source->GetFillHoles())
   {
-    return WritePyramid(pipeline.output, segmentation.task.output, io, progress);
+    return WritePyramid(source->GetOutput(), segmentation.task.output, io, progress);
   }
   // It takes the whole mask before it gives the first row: computing is nearly all of the work.
-  const auto fill = itk::BinaryHoleFillImageFilter<MaskType>::New();
-  fill->SetInput(pipeline.output);
-  LinkDamage(*segmentation.slide, *fill->GetOutput());
-  Observe(fill, progress, 0, 0.9);
-  WritePyramid(fill->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
+  Observe(source, progress, 0, 0.9);
+  WritePyramid(source->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
 }
 
-template <typename TPixel>
+/** What the source has come to. */
+template <typename TOutputImage>
 void
-Segment(const Segmentation & segmentation)
+Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
 {
+  ListenForInterruption(source);
   if (segmentation.ranks->GetRank() > 0)
   {
-    return segmentation.probability.empty() ? ComputeOwnRows<TPixel, MaskType>(segmentation)
-                                            : ComputeOwnRows<TPixel, ProbabilityType>(segmentation);
+    return source->ComputeOwnRows(); // rank 0 gets them
   }
-  const auto size = segmentation.region.GetSize();
-  Progress   progress(segmentation.session,
-                    "segment " + segmentation.task.slide,
-                    static_cast<double>(size[0]) * static_cast<double>(size[1]));
-  if (segmentation.probability.empty())
+  const Size size = GetSize(source->GetSlideRegion());
+  Progress   progress(segmentation.session, "segment " + segmentation.task.slide, CountPixels(size));
+  if constexpr (std::is_same_v<TOutputImage, MaskType>)
   {
-    WriteLabel<TPixel>(segmentation, progress);
+    WriteLabel(segmentation, source, progress);
   }
   else
   {
-    const Pipeline<TPixel, ProbabilityType> pipeline(segmentation);
-    WriteLabelAndProbability(pipeline.output,
-                             segmentation.values.GetNumber("threshold"),
-                             { segmentation.task.output, DescribeMaking(segmentation, false) },
-                             { segmentation.probability, DescribeMaking(segmentation, true) },
+    WriteLabelAndProbability(source->GetOutput(),
+                             source->GetThreshold(),
+                             { segmentation.task.output, source->GetMadeBy(Output::Label) },
+                             { segmentation.probability, source->GetMadeBy(Output::Probability) },
                              progress);
   }
   progress.Finish();
 }
 
+template <typename TOutputImage>
 bool
-HasOutputs(const Segmentation & segmentation)
+HasOutputs(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
-  const auto                        size = segmentation.region.GetSize();
-  const std::array<std::int64_t, 2> wanted{ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  const bool hasMask = HasValidPyramid(segmentation.task.output, wanted, 1, DescribeMaking(segmentation, false));
-  const bool hasProbability = segmentation.probability.empty() ||
-                              HasValidPyramid(segmentation.probability, wanted, 1, DescribeMaking(segmentation, true));
+  const Size                        size = GetSize(source.GetSlideRegion());
+  const std::array<std::int64_t, 2> wanted{ size.width, size.height };
+  const bool hasMask = HasValidPyramid(segmentation.task.output, wanted, 1, source.GetMadeBy(Output::Label));
+  const bool hasProbability =
+    segmentation.probability.empty() ||
+    HasValidPyramid(segmentation.probability, wanted, 1, source.GetMadeBy(Output::Probability));
   return hasMask && hasProbability;
+}
+
+template <typename TOutputImage>
+nlohmann::ordered_json
+SegmentSlide(const Segmentation & segmentation, std::string & text)
+{
+  const double           begin = GetCPUSeconds();
+  const auto             source = MakeSource<TOutputImage>(segmentation);
+  const ArgumentValues & values = segmentation.values;
+  const Session &        session = segmentation.session;
+  const std::string &    slide = segmentation.task.slide;
+  const std::string &    probability = segmentation.probability;
+  const Size             size = GetSize(source->GetSlideRegion());
+  Ranks &                ranks = *segmentation.ranks;
+  ranks.CheckSame(source->GetMadeBy(Output::Label) + (probability.empty() ? "" : " probability"));
+  bool wasThere = ranks.GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation, *source);
+  ranks.Broadcast(0, &wasThere, sizeof(wasThere));
+  const MemoryPlan plan = MakePlan(segmentation.model.network,
+                                   size,
+                                   Purpose::Inference,
+                                   segmentation.strategy,
+                                   values,
+                                   session.GetThreads(),
+                                   segmentation.model.tileSize);
+  const unsigned   level = source->GetLevel();
+  const double     resolution = source->GetMicronsPerPixel();
+  if (!wasThere)
+  {
+    for (const std::string & output : { segmentation.task.output, probability })
+    {
+      if (ranks.GetRank() == 0 && !output.empty())
+      {
+        CheckOutput(output, CountPixels(size));
+      }
+    }
+    session.Say(slide + ": level " + std::to_string(level) + ", " + std::to_string(size.width) + " x " +
+                std::to_string(size.height) + "; " + FormatPlan(plan));
+    Segment<TOutputImage>(segmentation, source);
+    session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
+                FormatBytes(static_cast<double>(GetPeakMemory())));
+    session.Say(FormatSeconds(source->GetSeconds(), GetCPUSeconds() - begin));
+  }
+  const auto read = SumOverRanks(static_cast<std::int64_t>(segmentation.slide->GetNumberOfDamagedTiles()), ranks);
+  if (ranks.GetRank() > 0)
+  {
+    return {};
+  }
+  const std::int64_t     damagedTiles = wasThere ? GetRecordedDamage(segmentation.task.output) : read;
+  nlohmann::ordered_json json{ { "slide", slide }, { "mask", segmentation.task.output }, { "skipped", wasThere } };
+  json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
+  json["level"] = level;
+  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  const auto & first = source->GetSlideRegion().GetIndex();
+  json["region"] = { first[0], first[1], size.width, size.height };
+  json["width"] = size.width;
+  json["height"] = size.height;
+  json["estimatedPeakBytes"] = plan.peakBytes;
+  json["peakBytes"] = GetPeakMemory();
+  json["cpuSeconds"] = DescribeSeconds(source->GetSeconds(), GetCPUSeconds() - begin);
+  json["damagedTiles"] = damagedTiles;
+  text += segmentation.task.output + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) +
+          FormatDamage(damagedTiles) + (wasThere ? " (was there already)\n" : "\n");
+  return json;
 }
 
 nlohmann::ordered_json
@@ -296,62 +233,10 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto         slide = OpenAtResolution(task.slide, model, values);
-  const double       begin = GetCPUSeconds();
-  StageSeconds       seconds;
-  const Segmentation segmentation{ task,   probability, model,    slide, GetRegion(*slide, task.slide, values),
-                                   values, session,     strategy, ranks, seconds };
-  const auto         size = segmentation.region.GetSize();
-  const double       pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
-  ranks->CheckSame(DescribeMaking(segmentation, false) + (probability.empty() ? "" : " probability"));
-  bool wasThere = ranks->GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation);
-  ranks->Broadcast(0, &wasThere, sizeof(wasThere));
-  const MemoryPlan plan = MakePlan(model.network,
-                                   { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
-                                   Purpose::Inference,
-                                   strategy,
-                                   values,
-                                   session.GetThreads(),
-                                   model.tileSize);
-  const unsigned   level = slide->GetLevel();
-  const double     resolution = slide->GetMicronsPerPixel();
-  if (!wasThere)
-  {
-    for (const std::string & output : { task.output, probability })
-    {
-      if (ranks->GetRank() == 0 && !output.empty())
-      {
-        CheckOutput(output, pixels);
-      }
-    }
-    session.Say(task.slide + ": level " + std::to_string(level) + ", " + std::to_string(size[0]) + " x " +
-                std::to_string(size[1]) + "; " + FormatPlan(plan));
-    model.network.channels == 1 ? Segment<unsigned char>(segmentation)
-                                : Segment<itk::RGBPixel<unsigned char>>(segmentation);
-    session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
-                FormatBytes(static_cast<double>(GetPeakMemory())));
-    session.Say(FormatSeconds(seconds, GetCPUSeconds() - begin));
-  }
-  const auto read = SumOverRanks(static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles()), *ranks);
-  if (ranks->GetRank() > 0)
-  {
-    return {};
-  }
-  const std::int64_t     damagedTiles = wasThere ? GetRecordedDamage(task.output) : read;
-  nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
-  json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
-  json["level"] = level;
-  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
-  json["region"] = { segmentation.region.GetIndex(0), segmentation.region.GetIndex(1), size[0], size[1] };
-  json["width"] = size[0];
-  json["height"] = size[1];
-  json["estimatedPeakBytes"] = plan.peakBytes;
-  json["peakBytes"] = GetPeakMemory();
-  json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds() - begin);
-  json["damagedTiles"] = damagedTiles;
-  text += task.output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + FormatDamage(damagedTiles) +
-          (wasThere ? " (was there already)\n" : "\n");
-  return json;
+  const auto         slide = OpenPicture(task.slide, values);
+  const Segmentation segmentation{ task, probability, model, slide, values, session, strategy, ranks };
+  return probability.empty() ? SegmentSlide<MaskType>(segmentation, text)
+                             : SegmentSlide<ProbabilityType>(segmentation, text);
 }
 
 Model
@@ -359,21 +244,14 @@ LoadModel(const ArgumentValues & values)
 {
   const std::string name = values.GetText("model");
   Model             model = Model::Load(name);
-  if (model.network.channels != 1 && model.network.channels != 3)
+  try
   {
-    throw std::runtime_error("The model " + name + " wants " + std::to_string(model.network.channels) +
-                             " channels; slides have 1 (gray) or 3 (RGB).");
+    itk::CheckSlideSegmentation(
+      model, values.Has("probability") ? Output::Probability : Output::Label, values.Has("fill-holes"));
   }
-  if (values.Has("probability") && model.network.GetNumberOfClasses() > 2)
+  catch (const std::runtime_error & unsuitable)
   {
-    throw std::runtime_error(
-      "The model " + name + " tells " + std::to_string(model.network.GetNumberOfClasses()) +
-      " classes apart, whose probabilities do not fit into one picture: leave --probability out.");
-  }
-  if (values.Has("fill-holes") && model.network.GetNumberOfClasses() > 2)
-  {
-    throw std::runtime_error("The model " + name + " tells " + std::to_string(model.network.GetNumberOfClasses()) +
-                             " classes apart; holes are filled in the masks of two only: leave --fill-holes out.");
+    throw std::runtime_error("The model " + name + " cannot be used here: " + unsuitable.what() + '.');
   }
   return model;
 }

@@ -37,23 +37,6 @@ ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
   slide->ReadImageInformation();
 }
 
-/** The codec of tiles that are not copied: what loses nothing anybody sees for pictures, and nothing at all for labels
- * and samples of more than 8 bit. */
-std::string
-ChooseCompressor(const itk::WholeSlideImageIO & slide, Content content, const std::string & compression)
-{
-  if (compression != "copy")
-  {
-    std::string name = compression;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-    return name;
-  }
-  const bool isBytes = slide.GetComponentType() == itk::IOComponentEnum::UCHAR;
-  const bool isPicture = content == Content::Picture || slide.GetNumberOfComponents() == 3 ||
-                         slide.GetDecoder().find("JPEG") != std::string::npos;
-  return isBytes && isPicture && content != Content::Labels ? "JPEG" : "DEFLATE";
-}
-
 Content
 GetContent(const ArgumentValues & values)
 {
@@ -63,22 +46,43 @@ GetContent(const ArgumentValues & values)
   return isPicture ? Content::Picture : name == "labels" ? Content::Labels : Content::Automatic;
 }
 
-itk::PyramidTIFFImageIO::Pointer
-MakeImageIO(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+itk::PyramidTIFFConverter::Pointer
+MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
-  const auto        io = itk::PyramidTIFFImageIO::New();
-  const Content     content = GetContent(values);
-  const std::string compressor = ChooseCompressor(slide, content, values.GetText("compression"));
-  io->SetContent(content);
-  io->SetCompressor(compressor);
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->SetContent(GetContent(values));
+  io->SetChromaSubsampling(values.GetText("subsampling"));
+  io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
+  io->SetBilevel(values.Has("bilevel"));
+  const auto converter = itk::PyramidTIFFConverter::New();
+  converter->SetSlide(&slide);
+  converter->SetImageIO(io);
+  converter->SetKeepLabel(values.Has("keep-label"));
+  std::string compression = values.GetText("compression");
+  converter->SetCopyTiles(compression == "copy" && !values.Has("bilevel"));
+  if (compression == "copy")
+  {
+    converter->ChooseCompressor();
+  }
+  else
+  {
+    std::transform(
+      compression.begin(), compression.end(), compression.begin(), [](unsigned char c) { return std::toupper(c); });
+    io->SetCompressor(compression);
+  }
+  const std::string compressor = io->GetCompressor();
   if (compressor == "JPEG" || compressor == "WEBP")
   {
     io->SetCompressionLevel(static_cast<int>(values.GetInteger("quality")));
   }
-  io->SetChromaSubsampling(values.GetText("subsampling"));
-  io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
-  io->SetBilevel(values.Has("bilevel"));
-  return io;
+  if (values.Has("region"))
+  {
+    const auto                            given = values.GetRegion("region");
+    itk::PyramidTIFFConverter::RegionType region{};
+    std::copy(given.begin(), given.end(), region.begin());
+    converter->SetRegion(region);
+  }
+  return converter;
 }
 
 /** All that decides on the pyramid's bytes, as it is kept in it. */
@@ -143,19 +147,7 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
 {
   const auto slide = OpenSlide(task.slide, values);
   ChoosePixels(slide, values);
-  const auto converter = itk::PyramidTIFFConverter::New();
-  const auto io = MakeImageIO(*slide, values);
-  converter->SetSlide(slide);
-  converter->SetImageIO(io);
-  converter->SetCopyTiles(values.GetText("compression") == "copy" && !values.Has("bilevel"));
-  converter->SetKeepLabel(values.Has("keep-label"));
-  if (values.Has("region"))
-  {
-    const auto                            given = values.GetRegion("region");
-    itk::PyramidTIFFConverter::RegionType region{};
-    std::copy(given.begin(), given.end(), region.begin());
-    converter->SetRegion(region);
-  }
+  const auto                        converter = MakeConverter(*slide, values);
   const auto                        region = converter->GetRegionOfLevel(slide->GetLevel());
   const std::array<std::int64_t, 2> size{ static_cast<std::int64_t>(region[2]), static_cast<std::int64_t>(region[3]) };
   const std::string                 madeBy = DescribeMaking(task, *slide, values);
@@ -165,8 +157,8 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   {
     const double pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
     CheckOutput(task.output, pixels * static_cast<double>(slide->GetNumberOfComponents() * slide->GetComponentSize()));
-    io->SetMadeBy(madeBy);
-    io->SetFileName(task.output);
+    converter->GetModifiableImageIO()->SetMadeBy(madeBy);
+    converter->GetModifiableImageIO()->SetFileName(task.output);
     Progress progress(session, "convert " + task.slide, pixels);
     Observe(converter, progress, 0, 1);
     converter->Update();

@@ -46,15 +46,8 @@ CheckInputFile(const std::string & file)
 itk::WholeSlideImageIO::Pointer
 OpenPicture(const std::string & file, const ArgumentValues & values)
 {
-  const auto     slide = OpenSlide(file, values);
-  const unsigned channels = slide->GetNumberOfComponents();
-  if (slide->GetComponentType() != itk::IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
-  {
-    throw std::runtime_error(file + " has " + std::to_string(channels) +
-                             (channels == 1 ? " channel of " : " channels of ") +
-                             itk::ImageIOBase::GetComponentTypeAsString(slide->GetComponentType()) +
-                             "; convert it to 8-bit gray or RGB first.");
-  }
+  const auto slide = OpenSlide(file, values);
+  RequirePicture(*slide);
   return slide;
 }
 
@@ -72,30 +65,11 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
   return slide;
 }
 
-namespace
-{
-constexpr const char * RecordedDamage = "gigapixel.source-damaged-tiles";
-}
-
-void
-LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image)
-{
-  itk::MetaDataDictionary   ofSlide = slide.GetMetaDataDictionary();
-  itk::MetaDataDictionary & ofImage = image.GetMetaDataDictionary();
-  for (const char * const key : { "gigapixel.damaged-tiles", RecordedDamage })
-  {
-    if (ofSlide.HasKey(key))
-    {
-      ofImage.Set(key, ofSlide[key]); // the reader's own object
-    }
-  }
-}
-
 std::int64_t
 GetRecordedDamage(const itk::WholeSlideImageIO & pyramid)
 {
   std::string count;
-  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), RecordedDamage, count);
+  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), gigapixel::RecordedDamageKey, count);
   return ReadInteger(count).value_or(0);
 }
 
@@ -112,12 +86,6 @@ std::string
 FormatDamage(std::int64_t count)
 {
   return count == 0 ? std::string() : ", " + std::to_string(count) + (count == 1 ? " damaged tile" : " damaged tiles");
-}
-
-double
-GetLevelZeroResolution(const itk::WholeSlideImageIO & slide)
-{
-  return slide.GetMicronsPerPixel() / slide.GetLevelDownsample(slide.GetLevel());
 }
 
 } // namespace gigapixel::commandline

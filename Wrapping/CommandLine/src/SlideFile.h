@@ -4,6 +4,7 @@
 
 #include "gigapixelArgumentValues.h"
 
+#include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <string>
@@ -21,10 +22,6 @@ GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std:
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
                                                                         const ArgumentValues & values);
 
-/** Lets an image that is made of the slide, and the pyramid that it is written to, say how many of the slide's tiles
- * were damaged: the count goes on while the slide is read through this object. */
-GigapixelCommandLine_EXPORT void LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image);
-
 /** How many damaged tiles a pyramid of ours was made of, as it says; 0 for others. */
 GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const itk::WholeSlideImageIO & pyramid);
 
@@ -33,9 +30,6 @@ GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const std::string & p
 
 /** ", 3 damaged tiles"; empty for 0. */
 GigapixelCommandLine_EXPORT std::string FormatDamage(std::int64_t count);
-
-/** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
-GigapixelCommandLine_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
 
 /** \throw std::runtime_error naming the file, if it is not there or is a folder */
 GigapixelCommandLine_EXPORT void CheckInputFile(const std::string & file);

@@ -1,0 +1,126 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkSlideTissueImageSource_h
+#define itkSlideTissueImageSource_h
+
+#include "GigapixelTissueExport.h"
+#include "itkImage.h"
+#include "itkImageSource.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace itk
+{
+class WholeSlideImageIO;
+
+/** \class SlideTissueImageSource
+ * \brief The tissue mask of a slide's file: 255 is tissue, 0 is not.
+ *
+ * The pipeline from a slide to its TissueLabelImageFilter, put together in one place for all who need it: the program
+ * `gigapixel label`, Python's `itkgigapixel.label()` and other programs get the same mask, to the bit, from the same
+ * settings. It opens the slide, reads it at the coarsest level of which whole pixels make one of the mask, as gray or
+ * as RGB by what it is, and chooses the preset where that is "auto".
+ *
+ * It streams as TissueLabelImageFilter does. A mask of up to 64 megabytes of pixels to be judged is read once.
+ *
+ * \par Example
+ * \code
+ * slide->SetFileName("slide.svs"); // an itk::WholeSlideImageIO
+ * tissue->SetSlide(slide);
+ * tissue->SetPreset("auto");
+ * pyramid->SetMadeBy(tissue->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel label then knows the file
+ * writer->SetInput(tissue->GetOutput());
+ * \endcode */
+class GigapixelTissue_EXPORT SlideTissueImageSource : public ImageSource<Image<unsigned char, 2>>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(SlideTissueImageSource);
+
+  using Self = SlideTissueImageSource;
+  using Superclass = ImageSource<Image<unsigned char, 2>>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(SlideTissueImageSource, ImageSource);
+
+  /** The slide, with its file's name and, where wanted, its stated resolution. Its level is set here. */
+  void SetSlide(WholeSlideImageIO * slide);
+
+  /** One of GetPresets(), "remedios2023" by default; an exception, naming those that there are, if it is none. */
+  void SetPreset(const std::string & name);
+  itkGetStringMacro(Preset);
+
+  /** What SetPreset() takes: gigapixel::GetTissuePresetNames(), the default first. */
+  static std::vector<std::string> GetPresets();
+
+  /** Pixels of level 0 along a side of a pixel of the label grid, 1 to 256; default 8. */
+  itkSetClampMacro(Downsample, unsigned int, 1, 256);
+  itkGetConstMacro(Downsample, unsigned int);
+
+  /** The mask is enlarged from the label grid to the size of level 0. Default off. */
+  itkSetMacro(FullResolution, bool);
+  itkGetConstMacro(FullResolution, bool);
+  itkBooleanMacro(FullResolution);
+
+  /** \name After UpdateOutputInformation(). @{ */
+  /** The level that is read. */
+  itkGetConstMacro(Level, unsigned int);
+  /** The preset, or that which was chosen for the slide. */
+  itkGetStringMacro(ChosenPreset);
+  /** All that decides on the mask's pixels, in a line for PyramidTIFFImageIO::SetMadeBy(). */
+  itkGetStringMacro(MadeBy);
+  /** A sentence on a preset that does not suit the slide; empty where it does. Reads a sample of the slide. */
+  std::string GetAdvice() const;
+  /** @} */
+
+  /** Makes an image that is complete of one that streams: of pixels of the label grid, unsigned char or RGB. */
+  using GridMaker = std::function<ImageBase<2>::Pointer(ImageBase<2> * streamed)>;
+
+  /** How the label grid's pixels come to be before the first is judged, for processes that make them together. Null,
+   * the default: they are streamed. Changes no pixel, and may be said after UpdateOutputInformation(). */
+  void
+  SetGridMaker(const GridMaker & maker)
+  {
+    m_GridMaker = maker;
+  }
+
+  /** Bytes of the label grid's pixels. */
+  SizeValueType GetGridBytes() const;
+
+  /** Does the part of a process that gives no mask: only calls the grid maker. After UpdateOutputInformation(). */
+  void MakeGrid();
+
+protected:
+  SlideTissueImageSource();
+  ~SlideTissueImageSource() override;
+
+  /** \throw ExceptionObject one sentence that names the file */
+  void GenerateOutputInformation() override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  void ChoosePreset();
+  void ConnectStages();
+  void DescribeMaking();
+  /** Hands progress on, and an abort back to the stage. */
+  void Advance(ProcessObject * stage, double share);
+
+  struct Stages;
+
+  std::string             m_Preset;
+  std::string             m_ChosenPreset;
+  std::string             m_MadeBy;
+  unsigned int            m_Downsample{ 8 };
+  unsigned int            m_Level{ 0 };
+  bool                    m_FullResolution{ false };
+  GridMaker               m_GridMaker;
+  std::unique_ptr<Stages> m_Stages;
+};
+
+} // namespace itk
+
+#endif

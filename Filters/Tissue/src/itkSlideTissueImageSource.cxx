@@ -1,0 +1,303 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkSlideTissueImageSource.h"
+
+#include "gigapixelFileIdentity.h"
+#include "gigapixelSlidePixels.h"
+#include "gigapixelTissuePresets.h"
+
+#include "itkBlockMeanImageFilter.h"
+#include "itkImageFileReader.h"
+#include "itkNearestUpsampleImageFilter.h"
+#include "itkRGBPixel.h"
+#include "itkTissueLabelImageFilter.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <cmath>
+#include <iomanip>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+namespace itk
+{
+namespace
+{
+using MaskType = Image<unsigned char, 2>;
+
+/** Up to so many bytes of the label grid's pixels stay in memory, so that presets which count them all before the first
+ * is judged read the slide once. */
+constexpr SizeValueType LargestGridInMemory = SizeValueType{ 64 } << 20;
+
+/** What of the progress making the grid is, where that is a step of its own. */
+constexpr double ShareOfGrid = 0.6;
+
+/** The coarsest stored level of a megapixel or more, so that few tiles are decoded for a sample, else that which is
+ * labeled. */
+unsigned
+GetSampledLevel(const WholeSlideImageIO & slide, unsigned labeledLevel)
+{
+  unsigned level = labeledLevel;
+  for (unsigned coarser = labeledLevel + 1; coarser < slide.GetNumberOfLevels(); ++coarser)
+  {
+    const auto size = slide.GetLevelSize(coarser);
+    level = size[0] * size[1] >= 1000000 ? coarser : level;
+  }
+  return level;
+}
+
+gigapixel::TissueSample
+SampleSlide(const WholeSlideImageIO & slide, unsigned labeledLevel)
+{
+  const unsigned channels = slide.GetNumberOfComponents() == 3 ? 3 : 1;
+  const unsigned level = GetSampledLevel(slide, labeledLevel);
+  const auto     size = slide.GetLevelSize(level);
+  const auto     read = [&](std::size_t x, std::size_t y, std::size_t width, std::size_t height, unsigned char * out) {
+    slide.ReadRegion(level, x, y, width, height, channels, out);
+  };
+  return gigapixel::SampleTissue(size[0], size[1], channels, read);
+}
+} // namespace
+
+/** Holds the filters, because an image does not keep the filter that makes it. */
+struct SlideTissueImageSource::Stages
+{
+  WholeSlideImageIO::Pointer          slide;
+  ProcessObject::Pointer              reader;
+  ProcessObject::Pointer              pixels; ///< of the label grid; the reader itself where its level is that grid
+  ProcessObject::Pointer              label;
+  ImageSource<MaskType>::Pointer      last;
+  ImageBase<2>::Pointer               grid;    ///< what pixels makes
+  std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
+  SizeValueType                       gridBytes{ 0 };
+  bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
+  bool                                gridIsMade{ false };
+  double                              shareOfGrid{ 0.0 }; ///< of the progress
+
+  template <typename TPixel>
+  void Connect(const SlideTissueImageSource & source, unsigned shrinkFactor);
+};
+
+template <typename TPixel>
+void
+SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, unsigned shrinkFactor)
+{
+  using ImageType = Image<TPixel, 2>;
+  const auto file = ImageFileReader<ImageType>::New();
+  file->SetImageIO(slide);
+  file->SetFileName(slide->GetFileName());
+  reader = file.GetPointer();
+  typename ImageSource<ImageType>::Pointer blocks = file.GetPointer();
+  if (shrinkFactor > 1)
+  {
+    const auto mean = BlockMeanImageFilter<ImageType>::New();
+    mean->SetInput(file->GetOutput());
+    mean->SetShrinkFactor(shrinkFactor);
+    blocks = mean.GetPointer();
+  }
+  pixels = blocks.GetPointer();
+  grid = blocks->GetOutput();
+  const auto tissue = TissueLabelImageFilter<ImageType, MaskType>::New();
+  tissue->SetInput(blocks->GetOutput());
+  tissue->SetPreset(source.GetChosenPreset());
+  tissue->SetShrinkFactor(1);
+  setGrid = [filter = tissue.GetPointer()](ImageBase<2> * made) { filter->SetInput(dynamic_cast<ImageType *>(made)); };
+  label = tissue.GetPointer();
+  last = tissue.GetPointer();
+  if (source.GetFullResolution())
+  {
+    const auto base = slide->GetLevelSize(0);
+    const auto upsample = NearestUpsampleImageFilter<MaskType>::New();
+    upsample->SetInput(tissue->GetOutput());
+    upsample->SetFactor(source.GetDownsample());
+    upsample->SetOutputSize({ { base[0], base[1] } });
+    last = upsample.GetPointer();
+  }
+  gridBytes = sizeof(TPixel);
+}
+
+SlideTissueImageSource::SlideTissueImageSource()
+  : m_Preset(gigapixel::GetTissuePresetChoices().front().name)
+  , m_Stages(std::make_unique<Stages>())
+{}
+
+SlideTissueImageSource::~SlideTissueImageSource() = default;
+
+void
+SlideTissueImageSource::SetSlide(WholeSlideImageIO * slide)
+{
+  m_Stages->slide = slide;
+  this->Modified();
+}
+
+void
+SlideTissueImageSource::SetPreset(const std::string & name)
+{
+  try
+  {
+    gigapixel::CheckTissuePresetName(name);
+  }
+  catch (const std::invalid_argument & unknown)
+  {
+    itkExceptionMacro(<< unknown.what());
+  }
+  if (m_Preset != name)
+  {
+    m_Preset = name;
+    this->Modified();
+  }
+}
+
+std::vector<std::string>
+SlideTissueImageSource::GetPresets()
+{
+  return gigapixel::GetTissuePresetNames();
+}
+
+void
+SlideTissueImageSource::ChoosePreset()
+{
+  const bool isAutomatic = m_Preset == gigapixel::AutomaticTissuePreset;
+  m_ChosenPreset = isAutomatic ? gigapixel::SuggestTissuePreset(SampleSlide(*m_Stages->slide, m_Level)).name : m_Preset;
+}
+
+std::string
+SlideTissueImageSource::GetAdvice() const
+{
+  if (m_Preset == gigapixel::AutomaticTissuePreset)
+  {
+    return std::string();
+  }
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  return gigapixel::AdviseTissuePreset(m_Preset, SampleSlide(slide, m_Level), slide.GetFileName());
+}
+
+void
+SlideTissueImageSource::DescribeMaking()
+{
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  std::ostringstream        text;
+  text.imbue(std::locale::classic());
+  text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
+       << (m_FullResolution ? " full-resolution" : "") << " mpp=" << std::fixed << std::setprecision(6)
+       << gigapixel::GetLevelZeroResolution(slide) << ' ' << gigapixel::IdentifyFile(slide.GetFileName());
+  m_MadeBy = text.str();
+}
+
+void
+SlideTissueImageSource::Advance(ProcessObject * stage, double share)
+{
+  if (share > this->GetProgress())
+  {
+    this->UpdateProgress(static_cast<float>(share));
+  }
+  if (this->GetAbortGenerateData())
+  {
+    stage->AbortGenerateDataOn();
+  }
+}
+
+void
+SlideTissueImageSource::ConnectStages()
+{
+  WholeSlideImageIO & slide = *m_Stages->slide;
+  const double        factor = static_cast<double>(m_Downsample) / slide.GetLevelDownsample(m_Level);
+  const auto          shrinkFactor = static_cast<unsigned>(std::llround(factor));
+  slide.GetNumberOfComponents() == 3 ? m_Stages->Connect<RGBPixel<unsigned char>>(*this, shrinkFactor)
+                                              : m_Stages->Connect<unsigned char>(*this, shrinkFactor);
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    m_Stages->gridBytes *= (slide.GetLevelSize(0)[axis] + m_Downsample - 1) / m_Downsample;
+  }
+  m_Stages->counts = gigapixel::GetTissuePreset(m_ChosenPreset).method != gigapixel::TissueMethod::MeanBelow;
+  m_Stages->gridIsMade = false;
+  ProcessObject * const pixels = m_Stages->pixels;
+  pixels->AddObserver(ProgressEvent(), [this, pixels](const EventObject &) {
+    this->Advance(pixels, m_Stages->shareOfGrid * static_cast<double>(pixels->GetProgress()));
+  });
+  ProcessObject * const label = m_Stages->label;
+  label->AddObserver(ProgressEvent(), [this, label](const EventObject &) {
+    const double begin = m_Stages->shareOfGrid;
+    this->Advance(label, begin + (1.0 - begin) * static_cast<double>(label->GetProgress()));
+  });
+}
+
+void
+SlideTissueImageSource::GenerateOutputInformation()
+{
+  if (m_Stages->slide.IsNull())
+  {
+    itkExceptionMacro("no slide: call SetSlide()");
+  }
+  WholeSlideImageIO & slide = *m_Stages->slide;
+  try
+  {
+    slide.SetLevel(0);
+    slide.ReadImageInformation();
+    gigapixel::RequirePicture(slide);
+    m_Level = slide.GetLevelForBlocks(m_Downsample);
+    slide.SetLevel(m_Level);
+    slide.ReadImageInformation();
+    this->ChoosePreset();
+    this->DescribeMaking();
+    this->ConnectStages();
+  }
+  catch (const std::runtime_error & unsuitable)
+  {
+    itkExceptionMacro(<< unsuitable.what());
+  }
+  m_Stages->last->UpdateOutputInformation();
+  this->GetOutput()->CopyInformation(m_Stages->last->GetOutput());
+  gigapixel::LinkDamage(slide, *this->GetOutput());
+}
+
+SizeValueType
+SlideTissueImageSource::GetGridBytes() const
+{
+  return m_Stages->gridBytes;
+}
+
+void
+SlideTissueImageSource::MakeGrid()
+{
+  if (m_Stages->gridIsMade)
+  {
+    return;
+  }
+  const bool keeps = m_Stages->counts && m_Stages->gridBytes <= LargestGridInMemory;
+  m_Stages->shareOfGrid = m_GridMaker || keeps ? ShareOfGrid : 0.0;
+  if (m_GridMaker)
+  {
+    m_Stages->setGrid(m_GridMaker(m_Stages->grid));
+  }
+  else if (keeps)
+  {
+    m_Stages->pixels->UpdateLargestPossibleRegion();
+  }
+  m_Stages->gridIsMade = true;
+}
+
+void
+SlideTissueImageSource::GenerateData()
+{
+  this->MakeGrid();
+  MaskType * mask = m_Stages->last->GetOutput();
+  mask->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
+  mask->Update();
+  this->GraftOutput(mask);
+  // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
+  mask->ReleaseData();
+}
+
+void
+SlideTissueImageSource::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Preset: " << m_Preset << '\n';
+  os << indent << "ChosenPreset: " << m_ChosenPreset << '\n';
+  os << indent << "Downsample: " << m_Downsample << '\n';
+  os << indent << "Level: " << m_Level << '\n';
+  os << indent << "FullResolution: " << (m_FullResolution ? "On" : "Off") << '\n';
+  os << indent << "MadeBy: " << m_MadeBy << '\n';
+}
+
+} // namespace itk

@@ -1,0 +1,164 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkSlideSegmentationImageSource_h
+#define itkSlideSegmentationImageSource_h
+
+#include "GigapixelUNetExport.h"
+#include "gigapixelModel.h"
+#include "gigapixelRanks.h"
+#include "gigapixelSource.h"
+#include "gigapixelStageSeconds.h"
+#include "itkGigapixelUNetImageFilter.h"
+#include "itkImageSource.h"
+
+#include <memory>
+#include <string>
+
+namespace itk
+{
+class WholeSlideImageIO;
+
+/** Whether slides can be segmented with the model like this.
+ * \throw std::runtime_error a sentence where the model wants other channels than slides have, or tells more than two
+ * classes apart and probabilities or filled holes are asked for */
+GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
+                                                 GigapixelUNetOutput      content,
+                                                 bool                     fillHoles);
+
+/** \class SlideSegmentationImageSource
+ * \brief A slide's file, segmented with a trained network.
+ *
+ * The pipeline from a slide through GigapixelUNetImageFilter, put together in one place for all who need it: the
+ * program `gigapixel segment`, Python's `itkgigapixel.segment()` and other programs get the same pixels, to the bit,
+ * from the same settings. It opens the slide with the channels and at the resolution that the model was trained on, and
+ * refuses one that has no such level.
+ *
+ * It streams as GigapixelUNetImageFilter does; a region has the same bits as in the whole slide.
+ *
+ * \tparam TOutputImage Image of unsigned char or float, 2-D: there is this class for these two
+ *
+ * \par Example
+ * \code
+ * slide->SetFileName("slide.svs"); // an itk::WholeSlideImageIO
+ * segmentation->SetSlide(slide);
+ * segmentation->SetModel(gigapixel::Model::Load("run"));
+ * pyramid->SetMadeBy(segmentation->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel segment then knows the file
+ * writer->SetInput(segmentation->GetOutput());
+ * \endcode */
+template <typename TOutputImage = Image<unsigned char, 2>>
+class ITK_TEMPLATE_EXPORT SlideSegmentationImageSource : public ImageSource<TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(SlideSegmentationImageSource);
+
+  using Self = SlideSegmentationImageSource;
+  using Superclass = ImageSource<TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(SlideSegmentationImageSource, ImageSource);
+
+  /** The slide, with its file's name and, where wanted, its stated resolution. Its level and channels are set here. */
+  void SetSlide(WholeSlideImageIO * slide);
+
+  void SetModel(const gigapixel::Model & model);
+
+  /** The level to read, whatever its resolution. Without this: the level of the model's resolution (10 % allowed), or,
+   * where the model knows none, the one that the slide is set to. */
+  void SetLevel(unsigned int level);
+
+  /** Only this rectangle, in pixels of level 0: whole pixels of the level, as far as the slide reaches. Of width 0, the
+   * default: all of the slide. */
+  void SetRegion(const gigapixel::Region & region);
+
+  /** Two classes: the object is where its probability is at least this. Default 0.5. */
+  itkSetClampMacro(Threshold, double, 0.0, 1.0);
+  itkGetConstMacro(Threshold, double);
+
+  itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
+  itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
+
+  /** Makes holes in the object part of it, whatever their size; labels of two classes only. Default off. */
+  itkSetMacro(FillHoles, bool);
+  itkGetConstMacro(FillHoles, bool);
+  itkBooleanMacro(FillHoles);
+
+  /** \name As of GigapixelUNetImageFilter. @{ */
+  itkSetStringMacro(Device);
+  itkGetStringMacro(Device);
+  itkSetStringMacro(Precision);
+  itkGetStringMacro(Precision);
+  itkSetEnumMacro(Strategy, gigapixel::Strategy);
+  itkGetEnumMacro(Strategy, gigapixel::Strategy);
+  itkSetMacro(MemoryLimit, SizeValueType);
+  itkGetConstMacro(MemoryLimit, SizeValueType);
+  void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
+  /** @} */
+
+  /** Opens the slide at the level and finds the region, without preparing the network: for those who plan with it.
+   * \throw ExceptionObject one sentence that names the file */
+  void UpdateSlideInformation();
+
+  /** \name After UpdateSlideInformation() or UpdateOutputInformation(). @{ */
+  /** The level that is read, and its micrometers per pixel (0: unknown). */
+  unsigned int GetLevel() const;
+  double       GetMicronsPerPixel() const;
+
+  /** The region in pixels of the level. */
+  const ImageRegion<2> &
+  GetSlideRegion() const
+  {
+    return m_SlideRegion;
+  }
+
+  /** All that decides on the pixels, in a line for PyramidTIFFImageIO::SetMadeBy().
+   * \param content Automatic: what the output holds; the same for a file of labels or probabilities made of it */
+  std::string GetMadeBy(GigapixelUNetOutput content = GigapixelUNetOutput::Automatic) const;
+  /** @} */
+
+  /** Computes what this rank has to, and gives nothing: what a rank other than 0 does in place of Update(). */
+  void ComputeOwnRows();
+
+  /** CPU seconds of this process while pixels were read and the network computed. */
+  const gigapixel::StageSeconds & GetSeconds() const;
+
+protected:
+  SlideSegmentationImageSource();
+  ~SlideSegmentationImageSource() override;
+
+  /** \throw ExceptionObject one sentence */
+  void GenerateOutputInformation() override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  /** What the output holds: never Automatic. */
+  GigapixelUNetOutput GetContent() const;
+  void                SelectLevel();
+  void                SelectRegion();
+  /** Hands progress on, and an abort back to the stages. */
+  void Advance(double share);
+
+  struct Stages;
+
+  gigapixel::Region                 m_Region;
+  bool                              m_HasLevel{ false };
+  unsigned int                      m_Level{ 0 };
+  double                            m_Threshold{ 0.5 };
+  GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
+  bool                              m_FillHoles{ false };
+  std::string                       m_Device{ "cpu" };
+  std::string                       m_Precision{ "fp32" };
+  gigapixel::Strategy               m_Strategy{ gigapixel::Strategy::Streamed };
+  SizeValueType                     m_MemoryLimit{ 0 };
+  std::shared_ptr<gigapixel::Ranks> m_Ranks;
+  ImageRegion<2>                    m_SlideRegion;
+  std::unique_ptr<Stages>           m_Stages;
+};
+
+extern template class GigapixelUNet_EXPORT SlideSegmentationImageSource<Image<unsigned char, 2>>;
+extern template class GigapixelUNet_EXPORT SlideSegmentationImageSource<Image<float, 2>>;
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,462 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkSlideSegmentationImageSource.h"
+
+#include "gigapixelFileIdentity.h"
+#include "gigapixelGrid.h"
+#include "gigapixelSlidePixels.h"
+
+#include "itkBinaryHoleFillImageFilter.h"
+#include "itkExtractImageFilter.h"
+#include "itkImageFileReader.h"
+#include "itkRGBPixel.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <iomanip>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+namespace itk
+{
+namespace
+{
+
+std::string
+FormatResolution(double micronsPerPixel)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << std::fixed << std::setprecision(3) << micronsPerPixel << " µm/px";
+  return text.str();
+}
+
+/** FNV-1a over what the network computes with: other weights, another number. */
+std::string
+HashModel(const gigapixel::Model & model)
+{
+  std::uint64_t hash = 14695981039346656037ull;
+  const auto    add = [&hash](const void * bytes, std::size_t count) {
+    const auto * const from = static_cast<const unsigned char *>(bytes);
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      hash = (hash ^ from[i]) * 1099511628211ull;
+    }
+  };
+  const std::string network = model.network.ToJSON();
+  add(network.data(), network.size());
+  for (const auto & [name, parameter] : model.parameters)
+  {
+    add(name.data(), name.size());
+    add(parameter.values.data(), parameter.values.size() * sizeof(float));
+  }
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+/** Of this process, of all threads. */
+double
+GetCPUSeconds()
+{
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/** Adds what the process spends while the filter computes; the filters of a pipeline take turns. */
+void
+Measure(ProcessObject * filter, double & seconds)
+{
+  filter->AddObserver(StartEvent(), [&seconds](const EventObject &) { seconds -= GetCPUSeconds(); });
+  filter->AddObserver(EndEvent(), [&seconds](const EventObject &) { seconds += GetCPUSeconds(); });
+}
+
+/** Only masks can be filled. */
+template <typename TImage>
+typename ImageSource<TImage>::Pointer
+MakeHoleFill(TImage * image)
+{
+  if constexpr (std::is_same<typename TImage::PixelType, unsigned char>::value)
+  {
+    const auto fill = BinaryHoleFillImageFilter<TImage>::New();
+    fill->SetInput(image);
+    return fill.GetPointer();
+  }
+  else
+  {
+    return nullptr;
+  }
+}
+} // namespace
+
+void
+CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles)
+{
+  const int classes = model.network.GetNumberOfClasses();
+  if (model.network.channels != 1 && model.network.channels != 3)
+  {
+    throw std::runtime_error("it wants " + std::to_string(model.network.channels) +
+                             " channels; slides have 1 (gray) or 3 (RGB)");
+  }
+  if (content == GigapixelUNetOutput::Probability && classes > 2)
+  {
+    throw std::runtime_error("it tells " + std::to_string(classes) +
+                             " classes apart, whose probabilities do not fit into one picture: ask for labels");
+  }
+  if (fillHoles && classes > 2)
+  {
+    throw std::runtime_error("it tells " + std::to_string(classes) +
+                             " classes apart; holes are filled in the masks of two only");
+  }
+  if (fillHoles && content == GigapixelUNetOutput::Probability)
+  {
+    throw std::runtime_error("a filled hole has no probability: ask for labels");
+  }
+}
+
+/** Holds the filters, because an image does not keep the filter that makes it. */
+template <typename TOutputImage>
+struct SlideSegmentationImageSource<TOutputImage>::Stages
+{
+  WholeSlideImageIO::Pointer                   slide;
+  std::unique_ptr<gigapixel::Model>            model;
+  ProcessObject::Pointer                       reader;
+  typename ImageSource<TOutputImage>::Pointer  network;
+  typename ImageSource<TOutputImage>::Pointer  region; ///< null: all of the level
+  typename ImageSource<TOutputImage>::Pointer  fill;   ///< null: holes stay
+  std::function<std::vector<ImageRegion<2>>()> getOwnRows;
+  gigapixel::StageSeconds                      seconds;
+
+  ImageSource<TOutputImage> &
+  GetLast() const
+  {
+    return fill ? *fill : region ? *region : *network;
+  }
+
+  template <typename TPixel>
+  void Connect(const SlideSegmentationImageSource & source);
+};
+
+template <typename TOutputImage>
+template <typename TPixel>
+void
+SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentationImageSource & source)
+{
+  using ImageType = Image<TPixel, 2>;
+  const auto file = ImageFileReader<ImageType>::New();
+  file->SetImageIO(slide);
+  file->SetFileName(slide->GetFileName());
+  Measure(file, seconds.pixels);
+  reader = file.GetPointer();
+  const auto unet = GigapixelUNetImageFilter<ImageType, TOutputImage>::New();
+  unet->SetInput(file->GetOutput());
+  unet->SetModel(*model);
+  unet->SetThreshold(source.m_Threshold);
+  unet->SetOutputMode(source.m_OutputMode);
+  unet->SetDevice(source.m_Device);
+  unet->SetPrecision(source.m_Precision);
+  unet->SetStrategy(source.m_Strategy);
+  unet->SetRanks(source.m_Ranks);
+  unet->SetMemoryLimit(source.m_MemoryLimit);
+  Measure(unet, seconds.network);
+  getOwnRows = [filter = unet.GetPointer(), &source] { return filter->GetOwnRows(source.m_SlideRegion); };
+  network = unet.GetPointer();
+  region = nullptr;
+  const auto all = slide->GetLevelSize(slide->GetLevel());
+  if (source.m_SlideRegion.GetSize(0) != all[0] || source.m_SlideRegion.GetSize(1) != all[1])
+  {
+    // Copies what it takes. Not RegionOfInterestImageFilter, which asks for all of its region at once.
+    const auto extract = ExtractImageFilter<TOutputImage, TOutputImage>::New();
+    extract->SetInput(network->GetOutput());
+    extract->SetDirectionCollapseToSubmatrix();
+    extract->SetExtractionRegion(source.m_SlideRegion);
+    region = extract.GetPointer();
+  }
+  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>((region ? region : network)->GetOutput()) : nullptr;
+}
+
+template <typename TOutputImage>
+SlideSegmentationImageSource<TOutputImage>::SlideSegmentationImageSource()
+  : m_Stages(std::make_unique<Stages>())
+{}
+
+template <typename TOutputImage>
+SlideSegmentationImageSource<TOutputImage>::~SlideSegmentationImageSource() = default;
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetSlide(WholeSlideImageIO * slide)
+{
+  m_Stages->slide = slide;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetModel(const gigapixel::Model & model)
+{
+  m_Stages->model = std::make_unique<gigapixel::Model>(model);
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetLevel(unsigned int level)
+{
+  m_HasLevel = true;
+  m_Level = level;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetRegion(const gigapixel::Region & region)
+{
+  m_Region = region;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
+{
+  m_Ranks = ranks;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+GigapixelUNetOutput
+SlideSegmentationImageSource<TOutputImage>::GetContent() const
+{
+  if (m_OutputMode != GigapixelUNetOutput::Automatic)
+  {
+    return m_OutputMode;
+  }
+  return std::is_same<typename TOutputImage::PixelType, float>::value ? GigapixelUNetOutput::Probability
+                                                                      : GigapixelUNetOutput::Label;
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SelectLevel()
+{
+  WholeSlideImageIO & slide = *m_Stages->slide;
+  const double        wanted = m_Stages->model->micronsPerPixel;
+  slide.SetGray(false);
+  slide.ReadImageInformation();
+  gigapixel::RequirePicture(slide);
+  slide.SetGray(m_Stages->model->network.channels == 1);
+  if (m_HasLevel)
+  {
+    slide.SetLevel(m_Level);
+  }
+  if (m_HasLevel || wanted <= 0)
+  {
+    slide.ReadImageInformation();
+    return;
+  }
+  const std::string name = slide.GetFileName();
+  const std::string trained = "the model was trained at " + FormatResolution(wanted);
+  if (slide.GetMicronsPerPixel() <= 0)
+  {
+    throw std::runtime_error(name + " does not tell its resolution, but " + trained +
+                             "; state the slide's (--slide-mpp, in Python mpp), or choose a level.");
+  }
+  slide.SetMicronsPerPixel(wanted);
+  slide.ReadImageInformation();
+  if (std::abs(slide.GetMicronsPerPixel() / wanted - 1) > gigapixel::ResolutionTolerance)
+  {
+    throw std::runtime_error(name + " has no level at the model's resolution: " + trained + ", the nearest level (" +
+                             std::to_string(slide.GetLevel()) + ") has " +
+                             FormatResolution(slide.GetMicronsPerPixel()) + '.');
+  }
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SelectRegion()
+{
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  const auto                size = slide.GetLevelSize(slide.GetLevel());
+  m_SlideRegion = ImageRegion<2>({ { 0, 0 } }, { { size[0], size[1] } });
+  if (m_Region.width == 0)
+  {
+    return;
+  }
+  const double                      downsample = slide.GetLevelDownsample(slide.GetLevel());
+  const std::array<std::int64_t, 2> begin{ { m_Region.x, m_Region.y } };
+  const std::array<std::int64_t, 2> extent{ { m_Region.width, m_Region.height } };
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    const auto first = static_cast<IndexValueType>(std::floor(static_cast<double>(begin[axis]) / downsample));
+    const auto last =
+      static_cast<IndexValueType>(std::ceil(static_cast<double>(begin[axis] + extent[axis]) / downsample));
+    const auto end = std::min(last, static_cast<IndexValueType>(size[axis]));
+    if (first < 0 || first >= end)
+    {
+      std::ostringstream text;
+      text << "The region " << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height
+           << " lies outside of " << slide.GetFileName() << '.';
+      throw std::runtime_error(text.str());
+    }
+    m_SlideRegion.SetIndex(axis, first);
+    m_SlideRegion.SetSize(axis, static_cast<SizeValueType>(end - first));
+  }
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
+{
+  if (m_Stages->slide.IsNull() || !m_Stages->model)
+  {
+    itkExceptionMacro("no slide or no model: call SetSlide() and SetModel()");
+  }
+  try
+  {
+    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles);
+  }
+  catch (const std::runtime_error & unsuitable)
+  {
+    itkExceptionMacro(<< "The model cannot be used here: " << unsuitable.what() << '.');
+  }
+  try
+  {
+    this->SelectLevel();
+    this->SelectRegion();
+  }
+  catch (const std::runtime_error & unsuitable)
+  {
+    itkExceptionMacro(<< unsuitable.what());
+  }
+}
+
+template <typename TOutputImage>
+unsigned int
+SlideSegmentationImageSource<TOutputImage>::GetLevel() const
+{
+  return m_Stages->slide ? m_Stages->slide->GetLevel() : 0;
+}
+
+template <typename TOutputImage>
+double
+SlideSegmentationImageSource<TOutputImage>::GetMicronsPerPixel() const
+{
+  return m_Stages->slide ? m_Stages->slide->GetMicronsPerPixel() : 0;
+}
+
+template <typename TOutputImage>
+std::string
+SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput content) const
+{
+  const bool isProbability =
+    (content == GigapixelUNetOutput::Automatic ? this->GetContent() : content) == GigapixelUNetOutput::Probability;
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(17);
+  text << "segment model=" << HashModel(*m_Stages->model);
+  isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
+  text << (m_FillHoles ? " holes filled" : "") << (m_Precision == "fp32" ? "" : " precision=" + m_Precision)
+       << " level=" << this->GetLevel() << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1)
+       << ',' << m_SlideRegion.GetSize(0) << ',' << m_SlideRegion.GetSize(1) << ' '
+       << gigapixel::IdentifyFile(m_Stages->slide->GetFileName());
+  return text.str();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::Advance(double share)
+{
+  if (share > this->GetProgress())
+  {
+    this->UpdateProgress(static_cast<float>(share));
+  }
+  if (this->GetAbortGenerateData())
+  {
+    m_Stages->network->AbortGenerateDataOn();
+    m_Stages->GetLast().AbortGenerateDataOn();
+  }
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
+{
+  this->UpdateSlideInformation();
+  m_Stages->model->network.channels == 1 ? m_Stages->template Connect<unsigned char>(*this)
+                                         : m_Stages->template Connect<RGBPixel<unsigned char>>(*this);
+  // Holes are filled when the whole mask is there: making it is nearly all of the work, and the filter tells of it.
+  ProcessObject * const told = m_Stages->fill ? m_Stages->fill.GetPointer() : m_Stages->network.GetPointer();
+  told->AddObserver(ProgressEvent(),
+                    [this, told](const EventObject &) { this->Advance(static_cast<double>(told->GetProgress())); });
+  if (m_Stages->fill)
+  {
+    m_Stages->network->AddObserver(ProgressEvent(), [this](const EventObject &) {
+      this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
+      this->Advance(0);
+    });
+  }
+  m_Stages->GetLast().UpdateOutputInformation();
+  this->GetOutput()->CopyInformation(m_Stages->GetLast().GetOutput());
+  gigapixel::LinkDamage(*m_Stages->slide, *this->GetOutput());
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::GenerateData()
+{
+  TOutputImage * last = m_Stages->GetLast().GetOutput();
+  last->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
+  last->Update();
+  this->GraftOutput(last);
+  // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
+  last->ReleaseData();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::ComputeOwnRows()
+{
+  this->UpdateOutputInformation();
+  TOutputImage * computed = m_Stages->network->GetOutput();
+  for (const ImageRegion<2> & row : m_Stages->getOwnRows())
+  {
+    this->UpdateProgress(0); // the network's runs anew for each
+    computed->SetRequestedRegion(row);
+    computed->Update();
+  }
+}
+
+template <typename TOutputImage>
+const gigapixel::StageSeconds &
+SlideSegmentationImageSource<TOutputImage>::GetSeconds() const
+{
+  return m_Stages->seconds;
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "Model: " << (m_Stages->model ? m_Stages->model->network.name : "(none)") << '\n';
+  os << indent << "Level: " << this->GetLevel() << '\n';
+  os << indent << "SlideRegion: " << m_SlideRegion << '\n';
+  os << indent << "Threshold: " << m_Threshold << '\n';
+  os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
+  os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';
+  os << indent << "Device: " << m_Device << '\n';
+  os << indent << "Precision: " << m_Precision << '\n';
+  os << indent << "Strategy: " << gigapixel::GetName(m_Strategy) << '\n';
+  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+}
+
+template class SlideSegmentationImageSource<Image<unsigned char, 2>>;
+template class SlideSegmentationImageSource<Image<float, 2>>;
+
+} // namespace itk

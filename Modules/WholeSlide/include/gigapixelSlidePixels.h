@@ -1,0 +1,35 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSlidePixels_h
+#define gigapixelSlidePixels_h
+
+#include "GigapixelWholeSlideExport.h"
+
+#include <string>
+
+namespace itk
+{
+class Object;
+class WholeSlideImageIO;
+} // namespace itk
+
+/** \file What pipelines ask of the slide that they begin with, after its ReadImageInformation(). */
+namespace gigapixel
+{
+
+/** Refuses what is not gray or RGB of 8 bits, which would have to be squeezed.
+ * \throw std::runtime_error one sentence that names the file */
+GigapixelWholeSlide_EXPORT void RequirePicture(const itk::WholeSlideImageIO & slide);
+
+/** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
+GigapixelWholeSlide_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
+
+/** Where the meta data of a pyramid of ours say how many damaged tiles it was made of. */
+constexpr const char * RecordedDamageKey = "gigapixel.source-damaged-tiles";
+
+/** Lets an image that is made of the slide, and the pyramid that it is written to, say how many of the slide's tiles
+ * were damaged: the count goes on while the slide is read through this object. */
+GigapixelWholeSlide_EXPORT void LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image);
+
+} // namespace gigapixel
+
+#endif

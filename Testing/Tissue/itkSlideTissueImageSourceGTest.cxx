@@ -1,0 +1,149 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkSlideTissueImageSource.h"
+
+#include "MaskImages.h"
+
+#include "itkImageFileReader.h"
+#include "itkImageFileWriter.h"
+#include "itkNearestUpsampleImageFilter.h"
+#include "itkPyramidTIFFImageIO.h"
+#include "itkStreamingImageFilter.h"
+#include "itkSyntheticSlideImageSource.h"
+#include "itkTissueLabelImageFilter.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <filesystem>
+
+using namespace gigapixel_test;
+
+namespace
+{
+
+/** A slide of odd sides in color at 0.5 um, which is gone after the test. */
+class SlideTissueImageSource : public ::testing::Test
+{
+protected:
+  void
+  SetUp() override
+  {
+    const auto * test = ::testing::UnitTest::GetInstance()->current_test_info();
+    m_File =
+      (std::filesystem::temp_directory_path() / (std::string("gigapixel-tissue-") + test->name() + ".tif")).string();
+    const auto drawn = itk::SyntheticSlideImageSource::New();
+    drawn->SetSize(1501, 1203);
+    const auto writer = itk::ImageFileWriter<ColorType>::New();
+    writer->SetInput(drawn->GetOutput());
+    writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+    writer->SetFileName(m_File);
+    writer->Update();
+  }
+
+  void
+  TearDown() override
+  {
+    std::filesystem::remove(m_File);
+  }
+
+  itk::WholeSlideImageIO::Pointer
+  Open() const
+  {
+    const auto slide = itk::WholeSlideImageIO::New();
+    slide->SetFileName(m_File);
+    return slide;
+  }
+
+  itk::SlideTissueImageSource::Pointer
+  MakeSource(const std::string & preset, unsigned downsample = 8) const
+  {
+    const auto source = itk::SlideTissueImageSource::New();
+    source->SetSlide(this->Open());
+    source->SetPreset(preset);
+    source->SetDownsample(downsample);
+    return source;
+  }
+
+  /** Reader and label filter alone, on the level that the source has read. */
+  template <typename TImage>
+  MaskType::Pointer
+  LabelByHand(const itk::SlideTissueImageSource & source, itk::WholeSlideImageIO * slide) const
+  {
+    slide->SetLevel(source.GetLevel());
+    slide->ReadImageInformation();
+    const auto reader = itk::ImageFileReader<TImage>::New();
+    reader->SetImageIO(slide);
+    reader->SetFileName(m_File);
+    const auto label = itk::TissueLabelImageFilter<TImage>::New();
+    label->SetInput(reader->GetOutput());
+    label->SetPreset(source.GetChosenPreset());
+    label->SetShrinkFactor(
+      static_cast<unsigned>(std::lround(source.GetDownsample() / slide->GetLevelDownsample(source.GetLevel()))));
+    label->Update();
+    return label->GetOutput();
+  }
+
+  std::string m_File;
+};
+
+} // namespace
+
+TEST_F(SlideTissueImageSource, GivesForEachPresetTheMaskOfTheFilter)
+{
+  for (const std::string & preset : itk::SlideTissueImageSource::GetPresets())
+  {
+    for (const unsigned downsample : { 5u, 8u })
+    {
+      const auto source = this->MakeSource(preset, downsample);
+      source->Update();
+      const std::string chosen = source->GetChosenPreset();
+      EXPECT_EQ(chosen, preset == "auto" ? "robust" : preset);
+      ExpectEqual<MaskType>(source->GetOutput(), this->LabelByHand<ColorType>(*source, this->Open()), preset);
+      const std::string madeBy = source->GetMadeBy();
+      EXPECT_EQ(madeBy.find("label preset=" + chosen + " downsample=" + std::to_string(downsample)), 0u) << madeBy;
+    }
+  }
+}
+
+TEST_F(SlideTissueImageSource, LabelsGrayAsGray)
+{
+  const auto slide = this->Open();
+  slide->SetGray(true);
+  const auto source = this->MakeSource("robust");
+  source->SetSlide(slide);
+  source->Update();
+  const auto again = this->Open();
+  again->SetGray(true);
+  ExpectEqual<MaskType>(source->GetOutput(), this->LabelByHand<MaskType>(*source, again), "gray");
+}
+
+TEST_F(SlideTissueImageSource, StreamsAndEnlarges)
+{
+  const auto grid = this->MakeSource("robust");
+  grid->Update();
+  const auto full = this->MakeSource("robust");
+  full->FullResolutionOn();
+  const auto streamer = itk::StreamingImageFilter<MaskType, MaskType>::New();
+  streamer->SetInput(full->GetOutput());
+  streamer->SetNumberOfStreamDivisions(7);
+  streamer->Update();
+  const auto upsample = itk::NearestUpsampleImageFilter<MaskType>::New();
+  upsample->SetInput(grid->GetOutput());
+  upsample->SetOutputSize({ { 1501, 1203 } });
+  upsample->Update();
+  ExpectEqual<MaskType>(streamer->GetOutput(), upsample->GetOutput(), "full resolution");
+}
+
+TEST_F(SlideTissueImageSource, SaysWhichPresetsThereAreAndWhichDoesNotSuit)
+{
+  const auto source = this->MakeSource("fluorescence");
+  source->UpdateOutputInformation();
+  EXPECT_NE(source->GetAdvice().find("looks like a slide of bright ground"), std::string::npos);
+  source->SetPreset("robust");
+  source->UpdateOutputInformation();
+  EXPECT_EQ(source->GetAdvice(), "");
+  const auto names = itk::SlideTissueImageSource::GetPresets();
+  EXPECT_EQ(names, itk::TissueLabelImageFilter<ColorType>::GetPresets());
+  EXPECT_EQ(names.front(), "remedios2023");
+  EXPECT_EQ(names.back(), "auto");
+  EXPECT_THROW(source->SetPreset("no such preset"), itk::ExceptionObject);
+  EXPECT_THROW(itk::SlideTissueImageSource::New()->Update(), itk::ExceptionObject);
+}

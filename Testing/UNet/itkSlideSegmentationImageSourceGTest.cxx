@@ -1,0 +1,208 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkSlideSegmentationImageSource.h"
+
+#include "UNetTestImages.h"
+#include "itkBinaryHoleFillImageFilter.h"
+#include "itkPyramidTIFFImageIO.h"
+#include "itkRegionOfInterestImageFilter.h"
+#include "itkStreamingImageFilter.h"
+#include "itkSyntheticSlideImageSource.h"
+#include "itkWholeSlideImageIO.h"
+
+using gigapixel_test::ColorImage;
+using gigapixel_test::ExpectSamePixels;
+using gigapixel_test::GrayImage;
+using gigapixel_test::TemporaryFolder;
+using itk::GigapixelUNetOutput;
+
+namespace
+{
+
+using FloatImage = itk::Image<float, 2>;
+
+/** 1111 x 900 pixels in color at 0.5 um (or unknown), with levels below. */
+std::string
+DrawSlide(const TemporaryFolder & folder, double millimeters = 0.0005)
+{
+  const auto drawn = itk::SyntheticSlideImageSource::New();
+  drawn->SetSize(1111, 900);
+  drawn->Update();
+  const ColorImage::Pointer image = drawn->GetOutput();
+  image->DisconnectPipeline();
+  const double spacing[2] = { millimeters, millimeters };
+  image->SetSpacing(spacing);
+  const auto writer = itk::ImageFileWriter<ColorImage>::New();
+  writer->SetInput(image);
+  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  writer->SetFileName(folder.File("slide.tif"));
+  writer->Update();
+  return folder.File("slide.tif");
+}
+
+/** remedios2023, or the same for other channels and outputs. */
+gigapixel::Model
+MakeModel(unsigned channels, double micronsPerPixel, unsigned outputs = 1)
+{
+  std::string json = gigapixel::NetworkDescription::Load("remedios2023").ToJSON();
+  const auto  replace = [&json](const std::string & what, const std::string & with) {
+    const auto at = json.find(what);
+    ASSERT_NE(at, std::string::npos) << what << " in " << json;
+    json.replace(at, what.size(), with);
+  };
+  auto model = gigapixel_test::NoiseModel(128);
+  if (channels != 1 || outputs != 1)
+  {
+    std::ifstream file(GIGAPIXEL_SOURCE_DIR "/Modules/Network/networks/remedios2023.json");
+    json.assign(std::istreambuf_iterator<char>(file), {});
+    replace("\"channels\": 1", "\"channels\": " + std::to_string(channels));
+    replace("\"in\": 1,", "\"in\": " + std::to_string(channels) + ',');
+    if (outputs != 1)
+    {
+      replace("\"out\": 1,", "\"out\": " + std::to_string(outputs) + ',');
+      replace("binary cross-entropy", "softmax cross-entropy");
+    }
+    model = gigapixel_test::NoiseModel(128, json);
+  }
+  model.micronsPerPixel = micronsPerPixel;
+  return model;
+}
+
+itk::WholeSlideImageIO::Pointer
+Open(const std::string & file)
+{
+  const auto slide = itk::WholeSlideImageIO::New();
+  slide->SetFileName(file);
+  return slide;
+}
+
+template <typename TOutput = GrayImage>
+typename itk::SlideSegmentationImageSource<TOutput>::Pointer
+MakeSource(const std::string & file, const gigapixel::Model & model)
+{
+  const auto source = itk::SlideSegmentationImageSource<TOutput>::New();
+  source->SetSlide(Open(file));
+  source->SetModel(model);
+  return source;
+}
+
+/** Reader and network alone, with the level and the pixels that the model is made for. */
+template <typename TImage>
+GrayImage::Pointer
+SegmentByHand(const std::string & file, const gigapixel::Model & model, unsigned level)
+{
+  const auto slide = Open(file);
+  slide->SetLevel(level);
+  slide->SetGray(std::is_same<TImage, GrayImage>::value);
+  const auto reader = itk::ImageFileReader<TImage>::New();
+  reader->SetImageIO(slide);
+  reader->SetFileName(file);
+  const auto network = itk::GigapixelUNetImageFilter<TImage, GrayImage>::New();
+  network->SetInput(reader->GetOutput());
+  network->SetModel(model);
+  network->Update();
+  return network->GetOutput();
+}
+
+} // namespace
+
+TEST(SlideSegmentationImageSource, ReadsTheChannelsAndTheLevelOfTheModel)
+{
+  const TemporaryFolder folder;
+  const std::string     file = DrawSlide(folder);
+  for (const unsigned level : { 0u, 1u })
+  {
+    const double micrometers = level == 0 ? 0.52 : 0.97; // within 10 % of the level's
+    for (const unsigned channels : { 1u, 3u })
+    {
+      const auto model = MakeModel(channels, micrometers);
+      const auto source = MakeSource(file, model);
+      source->Update();
+      EXPECT_EQ(source->GetLevel(), level);
+      ExpectSamePixels(*source->GetOutput(),
+                       channels == 1 ? *SegmentByHand<GrayImage>(file, model, level)
+                                     : *SegmentByHand<ColorImage>(file, model, level));
+    }
+  }
+}
+
+TEST(SlideSegmentationImageSource, StreamedRegionsAndHolesAreThoseOfTheWholeSlide)
+{
+  const TemporaryFolder folder;
+  const auto            whole = MakeSource(DrawSlide(folder), MakeModel(1, 1.0));
+  whole->Update();
+  const auto part = MakeSource(folder.File("slide.tif"), MakeModel(1, 1.0));
+  part->SetRegion({ 101, 40, 900, 700 }); // of level 0: whole pixels of level 1 around it, as far as the slide reaches
+  const auto streamer = itk::StreamingImageFilter<GrayImage, GrayImage>::New();
+  streamer->SetInput(part->GetOutput());
+  streamer->SetNumberOfStreamDivisions(5);
+  streamer->Update();
+  const itk::ImageRegion<2> region({ { 50, 20 } }, { { 451, 350 } });
+  EXPECT_EQ(part->GetSlideRegion(), region);
+  EXPECT_EQ(streamer->GetOutput()->GetLargestPossibleRegion(), region);
+  const auto crop = itk::RegionOfInterestImageFilter<GrayImage, GrayImage>::New();
+  crop->SetInput(whole->GetOutput());
+  crop->SetRegionOfInterest(region);
+  crop->Update();
+  const auto pixels = region.GetNumberOfPixels();
+  EXPECT_TRUE(std::equal(crop->GetOutput()->GetBufferPointer(),
+                         crop->GetOutput()->GetBufferPointer() + pixels,
+                         streamer->GetOutput()->GetBufferPointer()));
+
+  part->FillHolesOn();
+  part->UpdateLargestPossibleRegion();
+  const auto fill = itk::BinaryHoleFillImageFilter<GrayImage>::New();
+  fill->SetInput(crop->GetOutput());
+  fill->Update();
+  EXPECT_TRUE(std::equal(fill->GetOutput()->GetBufferPointer(),
+                         fill->GetOutput()->GetBufferPointer() + pixels,
+                         part->GetOutput()->GetBufferPointer()));
+}
+
+TEST(SlideSegmentationImageSource, ProbabilitiesOfBytesAreThoseOfFloats)
+{
+  const TemporaryFolder folder;
+  const auto            floats = MakeSource<FloatImage>(DrawSlide(folder), MakeModel(3, 1.0));
+  floats->Update();
+  const auto bytes = MakeSource(folder.File("slide.tif"), MakeModel(3, 1.0));
+  bytes->SetOutputMode(GigapixelUNetOutput::Probability);
+  bytes->Update();
+  const auto label = MakeSource(folder.File("slide.tif"), MakeModel(3, 1.0));
+  label->SetThreshold(0.4);
+  label->Update();
+  const auto  pixels = floats->GetOutput()->GetBufferedRegion().GetNumberOfPixels();
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < pixels; ++i)
+  {
+    const auto p = static_cast<double>(floats->GetOutput()->GetBufferPointer()[i]);
+    different += std::lround(255 * p) == bytes->GetOutput()->GetBufferPointer()[i] ? 0 : 1;
+    different += (p >= 0.4 ? 255 : 0) == label->GetOutput()->GetBufferPointer()[i] ? 0 : 1;
+  }
+  EXPECT_EQ(different, 0u);
+  EXPECT_EQ(floats->GetMadeBy(), bytes->GetMadeBy());
+  floats->SetThreshold(0.4);
+  EXPECT_EQ(floats->GetMadeBy(GigapixelUNetOutput::Label), label->GetMadeBy());
+}
+
+TEST(SlideSegmentationImageSource, RefusesInASentence)
+{
+  const TemporaryFolder folder;
+  const std::string     file = DrawSlide(folder);
+  EXPECT_MESSAGE(MakeSource(file, MakeModel(1, 0.1))->Update(), "no level at the model's resolution");
+  EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), "2 channels; slides have 1 (gray) or 3 (RGB)");
+  const auto three = MakeSource(file, MakeModel(1, 0.5, 3));
+  three->FillHolesOn();
+  EXPECT_MESSAGE(three->Update(), "3 classes apart; holes are filled in the masks of two only");
+  three->FillHolesOff();
+  three->SetOutputMode(GigapixelUNetOutput::Probability);
+  EXPECT_MESSAGE(three->Update(), "do not fit into one picture");
+  const auto outside = MakeSource(file, MakeModel(1, 0.5));
+  outside->SetRegion({ 5000, 0, 100, 100 });
+  EXPECT_MESSAGE(outside->Update(), "The region 5000,0,100,100 lies outside of " + file);
+  EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->Update(), "no slide or no model");
+
+  const auto blind = MakeSource(DrawSlide(folder, 1.0), MakeModel(1, 0.5));
+  EXPECT_MESSAGE(blind->Update(), "does not tell its resolution");
+  blind->SetLevel(1);
+  blind->Update();
+  EXPECT_EQ(blind->GetOutput()->GetLargestPossibleRegion().GetSize(0), 556u);
+}
