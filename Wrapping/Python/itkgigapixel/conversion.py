@@ -8,11 +8,13 @@ from typing import Optional
 
 import itk
 
+from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import check_output
-from itkgigapixel.progress import running
+from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide
 
 
+@interruptible()
 def convert(
     slide: Path | Slide,
     output: Path,
@@ -37,10 +39,15 @@ def convert(
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):
         raise ValueError(f"{name} is to be a pyramid TIFF: end it in .pyramid.tif")
-    source = itk.WholeSlideImageIO.New(FileName=slide.path, Level=slide.select(level, mpp))
-    source.ReadImageInformation()
+    source = slide._open()
+    source.SetLevel(slide.select(level, mpp))
+    if mpp is not None:  # a level that the codec makes may be nearer
+        source.SetMicronsPerPixel(mpp)
+    with in_a_sentence():
+        source.ReadImageInformation()
     converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=bool(keep_label))
     converter.SetImageIO(itk.PyramidTIFFImageIO.New(FileName=name))
+    converter.ChooseCompressor()
     if region is not None:
         converter.SetRegion([operator.index(each) for each in slide.inside(region)])
     with running(converter, "convert", progress):

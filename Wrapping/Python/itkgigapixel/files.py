@@ -14,13 +14,11 @@ from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide, file_name
 
 
-def open_source(slide: Path | Slide, mpp: Optional[float], gray: bool = False):
-    """The file of a slide, and a reader of its own of which levels may be chosen."""
+def open_source(slide: Path | Slide, mpp: Optional[float]):
+    """A slide, and a reader of its own of which levels may be chosen."""
     if not isinstance(slide, Slide) or mpp is not None:
         slide = Slide(slide.path if isinstance(slide, Slide) else slide, mpp)
-    io = slide._open()
-    io.SetGray(gray)
-    return slide.path, io
+    return slide, slide._open()
 
 
 def check_output(output: Path, slide: str) -> str:
@@ -36,9 +34,11 @@ def check_output(output: Path, slide: str) -> str:
     return name
 
 
-def write(source, output: Path, description: str, progress: bool) -> None:
+def write(source, output: Path, description: str, progress: bool, made_by: str = "", content: str = "automatic") -> None:
     """Streams a filter's image into a file, which gets its name when all of it is there.
 
+    :param made_by: what a pyramid tells of its making, see ``itk.PyramidTIFFImageIO``
+    :param content: "picture" or "labels", how a pyramid's levels are made
     :raises ValueError: ITK writes no such file
     :raises RuntimeError: it cannot be written
     """
@@ -46,7 +46,7 @@ def write(source, output: Path, description: str, progress: bool) -> None:
     name = file_name(output)
     writer = itk.ImageFileWriter[type(image)].New(Input=image)
     if name.endswith((".pyramid.tif", ".pyramid.tiff")):  # it does that by itself
-        writer.SetImageIO(itk.PyramidTIFFImageIO.New())
+        writer.SetImageIO(itk.PyramidTIFFImageIO.New(MadeBy=made_by, Content=content))
         writer.SetFileName(name)
         with running(writer, description, progress, source):
             writer.Update()

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import re
 from typing import Optional, Sequence
 
 import itk
 
+from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import check_output, open_source, write
-from itkgigapixel.progress import running
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.progress import interruptible, running
+from itkgigapixel.slide import Path, Region, Slide, file_name
 
 
+@interruptible()
 def train(
     slides: Sequence[tuple] | Path,
     folder: Path = "",
@@ -23,14 +26,21 @@ def train(
     network: str = "remedios2023",
     level: int = 0,
     mpp: Optional[float] = None,
+    slide_mpp: Optional[float] = None,
     epochs: int = 50,
     learning_rate: float = 3e-3,
+    learning_rate_decay: float = 1.0,
+    images_per_step: int = 1,
+    early_stopping: int = 0,
     loss: str = "",
     class_weights: Sequence[float] = (),
+    ignored_label: Optional[int] = None,
     augment: bool = True,
     seed: int = 1,
     memory: int | str = 0,
+    tile_size: int = 0,
     cache: Path = "",
+    cache_limit: int | str = 0,
     strategy: str = "streamed",
     device: str = "cpu",
     precision: str = "fp32",
@@ -47,15 +57,22 @@ def train(
     :param network: a preset, or the path of a JSON file
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
+    :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense
     :param epochs: each takes every slide once
     :param learning_rate: of Adam
+    :param learning_rate_decay: factor on the rate after an epoch without a better validation loss
+    :param images_per_step: slides whose mean gradient makes one step
+    :param early_stopping: end after so many epochs without a better validation loss; 0: never
     :param loss: "cross-entropy" or "dice"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
+    :param ignored_label: pixels of the masks with this value take no part
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of 2048 pixels fits
+    :param tile_size: side of a tile's core in pixels; 0: what the memory plan chooses; changes last bits only
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
+    :param cache_limit: bytes of all files there, as *memory*; 0: half of what its disk has for it
     :param strategy: "streamed", exact tiles; "unified", the same from memory that CPU and GPU share; "whole", images as a
         whole by PyTorch, for comparison
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
@@ -77,14 +94,22 @@ def train(
     trainer.SetRunFolder(file_name(folder))
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
+    trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     trainer.SetEpochs(epochs)
     trainer.SetLearningRate(learning_rate)
+    trainer.SetLearningRateDecay(learning_rate_decay)
+    trainer.SetImagesPerStep(images_per_step)
+    trainer.SetEarlyStopping(early_stopping)
     trainer.SetLoss(loss)
     trainer.SetClassWeights(class_weights)
+    if ignored_label is not None:
+        trainer.SetIgnoredLabel(ignored_label)
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
+    trainer.SetTileSize(tile_size)
     trainer.SetCacheFolder(file_name(cache))
+    trainer.SetCacheLimit(_bytes(cache_limit))
     trainer.SetStrategy(strategy)
     trainer.SetDevice(device)
     trainer.SetPrecision(precision)
@@ -137,6 +162,7 @@ def _add(trainer, split: str, sample) -> None:
         raise TypeError(f"Slide and mask of a sample are two files or two ITK images, not {kinds}")
 
 
+@interruptible()
 def segment(
     slide: Path | Slide,
     model,
@@ -144,6 +170,9 @@ def segment(
     *,
     probability: bool = False,
     threshold: float = 0.5,
+    fill_holes: bool = False,
+    level: Optional[int] = None,
+    region: Optional[Region] = None,
     mpp: Optional[float] = None,
     memory: int | str = 0,
     strategy: str = "streamed",
@@ -151,7 +180,9 @@ def segment(
     precision: str = "fp32",
     progress: bool = False,
 ):
-    """Segments a slide with a trained network, streamed, at the resolution that the network was trained at.
+    """Segments a slide with a trained network, streamed, with the channels and at the resolution that it was trained on.
+
+    The same pixels, to the bit, as of the program ``gigapixel segment`` (both are ``itk.SlideSegmentationImageSource``).
 
     :param model: what :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready
         model that comes with the package
@@ -160,6 +191,9 @@ def segment(
     :param probability: give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes
         gives their numbers, and no probabilities here
     :param threshold: the object is where its probability is at least this, 0 to 1
+    :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
+    :param level: of the slide, whatever its resolution; without it the level of the model's resolution (10 % allowed)
+    :param region: only this rectangle, (x, y, width, height) in pixels of level 0
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; never changes a result
     :param strategy: "streamed", or "unified", the same from memory that CPU and GPU share
@@ -167,10 +201,10 @@ def segment(
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises ValueError: a *threshold* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
-        write; a *memory* or *strategy* that is none
-    :raises RuntimeError: what cannot be read or written; a slide that is not as fine as the model wants it; a device that is
-        not there
+    :raises ValueError: a *threshold* out of its range; a *level* below 0, or a *region* that is not inside the slide; an
+        *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *strategy* that is none
+    :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
+        resolution where the model's is known; what the model cannot give; a device that is not there
     """
     if not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
@@ -178,25 +212,28 @@ def segment(
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):
         raise TypeError(f'A model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}')
-    path, io = open_source(slide, mpp, gray=True)
+    if level is not None and operator.index(level) < 0:
+        raise ValueError(f"Levels have the numbers 0, 1, ..., not {level}")
+    slide, io = open_source(slide, mpp)
     if output is not None:
-        check_output(output, path)
-    if model.GetMicronsPerPixel() > 0 and io.GetMicronsPerPixel() > 0:
-        io.SetMicronsPerPixel(model.GetMicronsPerPixel())
-    image = itk.Image[itk.UC, 2]
-    reader = itk.ImageFileReader[image].New(FileName=path, ImageIO=io)
-    network = itk.GigapixelUNetImageFilter[image, image].New(Input=reader.GetOutput())
-    network.SetModel(model)
-    network.SetThreshold(threshold)
-    network.SetMemoryLimit(_bytes(memory))
-    network.SetStrategy(strategy)
-    network.SetDevice(device)
-    network.SetPrecision(precision)
-    if probability:
-        network.SetOutputMode("probability")
+        check_output(output, slide.path)
+    source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, Threshold=threshold, FillHoles=bool(fill_holes))
+    source.SetModel(model)
+    if level is not None:
+        source.SetLevel(operator.index(level))
+    if region is not None:
+        source.SetRegion([operator.index(each) for each in slide.inside(region)])
+    content = "probability" if probability else "label"
+    source.SetOutputMode(content)
+    source.SetMemoryLimit(_bytes(memory))
+    source.SetStrategy(strategy)
+    source.SetDevice(device)
+    source.SetPrecision(precision)
+    with in_a_sentence():
+        source.UpdateSlideInformation()
     if output is None:
-        with running(network, "segment", progress):
-            network.Update()
-        return network.GetOutput()
-    write(network, output, "segment", progress)
+        with running(source, "segment", progress):
+            source.Update()
+        return source.GetOutput()
+    write(source, output, "segment", progress, source.GetMadeBy(content), "picture" if probability else "automatic")
     return output

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """What takes long: a bar for it, and Ctrl-C."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import signal
@@ -64,30 +66,60 @@ def _stay_when_python_ends() -> None:
         threading.Event().wait()
 
 
+_signals: list = []  # Ctrl-C since the main thread entered interruptible()
+_stoppable: list = []  # process objects of the main thread that Ctrl-C stops
+
+
+def _stop() -> None:
+    for process in _stoppable:
+        process.AbortGenerateDataOn()
+
+
+def _remember(*what) -> None:
+    _signals.append(what)
+    _stop()
+
+
 @contextlib.contextmanager
-def _interruptible(*processes):
-    """Ctrl-C becomes an abort of the process objects, then KeyboardInterrupt. Python's own way, an exception out of an
-    observer, would be printed by ITK and end as a RuntimeError that says nothing."""
-    if threading.current_thread() is not threading.main_thread():
+def interruptible():
+    """For what a function of this package does, from its first line to its last: Ctrl-C stops the process object that is
+    at work, and becomes KeyboardInterrupt where nothing can drop it.
+
+    Python's own way raises an exception in whatever runs at that moment. Much of that is called out of C, which cannot
+    pass it on: out of an observer it would be printed by ITK, and end as a RuntimeError that says nothing. And while a
+    wrapped library is loaded it would be lost: the library looks for another in the module ``itk``, whose attributes are
+    looked up by Python code, and CPython clears what is raised there (``import_ensure_initialized``), so that a signal
+    that came while the library was mapped did nothing at all."""
+    before = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if before is _remember or not callable(before):  # within another of these; nobody listens to Ctrl-C here
         yield
         return
-    interrupted = []
-
-    def abort(*_):
-        interrupted.append(True)
-        for process in processes:
-            process.AbortGenerateDataOn()
-
-    before = signal.signal(signal.SIGINT, abort)
+    _signals.clear()
+    signal.signal(signal.SIGINT, _remember)
     try:
         yield
-    except RuntimeError:
-        if not interrupted:
+    except Exception:
+        if not _signals:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupted:
+    if _signals:
+        before(*_signals[0])
+        raise KeyboardInterrupt  # a handler that raises nothing; what was asked for is not there
+
+
+@contextlib.contextmanager
+def _stopped_by_ctrl_c(*processes):
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    if _signals and signal.getsignal(signal.SIGINT) is _remember:
         raise KeyboardInterrupt
+    _stoppable.extend(processes)
+    try:
+        yield
+    finally:
+        del _stoppable[-len(processes) :]
 
 
 @contextlib.contextmanager
@@ -99,17 +131,22 @@ def running(process, description: str, show: bool, source=None):
         writer of a file that is not streamed), and would hear of Ctrl-C no earlier"""
     shown = _tqdm(description) if show else None
 
-    def follow():  # without a bar as well: Python hears of Ctrl-C when it runs
+    def listen():  # Python hears of Ctrl-C when it runs; a process object that begins forgets that it was to stop
+        if _signals:
+            _stop()
+
+    def follow():
         if shown is not None:
             shown.update(max(round(100 * process.GetProgress()) - shown.n, 0))
+        listen()
 
     heard = [(process, follow)]
     if source is not None:
-        heard.append((source, lambda: None))
+        heard.append((source, listen))
     tags = [(each, each.AddObserver(itk.ProgressEvent(), call)) for each, call in heard]
     try:
         processes = [each for each, _ in heard]
-        with in_a_sentence(), _counted(*processes), _interruptible(*processes):
+        with interruptible(), in_a_sentence(), _counted(*processes), _stopped_by_ctrl_c(*processes):
             yield shown
         if shown is not None:
             shown.update(100 - shown.n)

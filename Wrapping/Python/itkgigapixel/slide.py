@@ -12,6 +12,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.progress import interruptible
 
 if TYPE_CHECKING:
     import dask.array
@@ -84,6 +85,7 @@ class Slide:
         self._mpp = None if mpp is None else float(mpp)
         self._io = self._open()
 
+    @interruptible()
     def _open(self):
         io = itk.WholeSlideImageIO.New()
         io.SetFileName(self.path)
@@ -208,6 +210,7 @@ class Slide:
         bottom = min(math.ceil((y + height) / size.downsample), size.height)
         return left, top, max(right - left, 1), max(bottom - top, 1)
 
+    @interruptible()
     def _read(self, level: int, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
         channels = self._channels(gray)
         pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)

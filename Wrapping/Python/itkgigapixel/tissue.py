@@ -3,65 +3,67 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Optional
 
 import itk
 
 from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import check_output, open_source, write
-from itkgigapixel.progress import running
+from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Slide
 
 
+@interruptible()
 def presets() -> list[str]:
-    """Names of the ways to label tissue, the published one first."""
-    return list(_filter_type().GetPresets())
+    """Names of the ways to label tissue, the default first: the published one. "auto" chooses another for each slide."""
+    return list(itk.SlideTissueImageSource.GetPresets())
 
 
-def _filter_type():
-    return itk.TissueLabelImageFilter[itk.Image[itk.RGBPixel[itk.UC], 2], itk.Image[itk.UC, 2]]
-
-
+@interruptible()
 def label(
     slide: Path | Slide,
     output: Optional[Path] = None,
     *,
-    preset: str = "remedios2023",
+    preset: Optional[str] = None,
     downsample: int = 8,
+    full_resolution: bool = False,
     mpp: Optional[float] = None,
     progress: bool = False,
 ):
     """The tissue mask of a slide, 255 where there is tissue, else 0, on a grid *downsample* times coarser than level 0.
 
-    The slide is streamed: memory does not grow with it. It is read, as by the program ``gigapixel label``, at the coarsest
-    level of which whole pixels make one of the mask.
+    The same mask, to the bit, as of the program ``gigapixel label`` (both are ``itk.SlideTissueImageSource``). The slide
+    is streamed: memory does not grow with it. A preset that does not suit the slide is warned of.
 
     :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
         open
-    :param preset: one of :func:`presets`
+    :param preset: one of :func:`presets`, without it the first of them
     :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
+    :param full_resolution: enlarge the mask to the size of level 0
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
     :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
         write
-    :raises RuntimeError: an unknown *preset*; what cannot be read or written
+    :raises RuntimeError: an unknown *preset*; a slide that is not gray or RGB of 8 bits; what cannot be read or written
     """
     if downsample not in range(1, 257):
         raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
-    path, io = open_source(slide, mpp)
+    slide, io = open_source(slide, mpp)
     if output is not None:
-        check_output(output, path)
-    level = io.GetLevelForBlocks(downsample)
-    io.SetLevel(level)
-    reader = itk.ImageFileReader[itk.Image[itk.RGBPixel[itk.UC], 2]].New(FileName=path, ImageIO=io)
-    tissue = _filter_type().New(Input=reader.GetOutput())
+        check_output(output, slide.path)
+    tissue = itk.SlideTissueImageSource.New(Slide=io, Downsample=int(downsample), FullResolution=bool(full_resolution))
     with in_a_sentence():
-        tissue.SetPreset(preset)
-    tissue.SetShrinkFactor(round(downsample / io.GetLevelDownsample(level)))
+        if preset is not None:
+            tissue.SetPreset(preset)
+        tissue.UpdateOutputInformation()
+        advice = tissue.GetAdvice()
+    if advice:
+        warnings.warn(advice, stacklevel=3)
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()
         return tissue.GetOutput()
-    write(tissue, output, "label", progress)
+    write(tissue, output, "label", progress, tissue.GetMadeBy())
     return output

@@ -7,9 +7,15 @@ import subprocess
 import sys
 import time
 
+import itk
 import itkgigapixel as gp
 import numpy as np
+import pytest
+import tifffile
+from conftest import ROOT
 
+RGB = itk.Image[itk.RGBPixel[itk.UC], 2]
+GRAY = itk.Image[itk.UC, 2]
 PROGRAM = pathlib.Path(sys.executable).parent / "gigapixel"
 
 
@@ -26,6 +32,132 @@ def test_info_and_label(slide, tmp_path):
     gigapixel("label", slide, "-o", mask, "--preset", "remedios2023", "--quiet")
     ours = gp.Slide(gp.label(slide, tmp_path / "python.pyramid.tif"))
     assert np.array_equal(gp.Slide(mask).read(gray=True), ours.read(gray=True))
+
+
+def test_presets_are_the_programs():
+    """The program's list and default, the filters', and Python's."""
+    commands = json.loads(gigapixel("--describe"))
+    label = next(each for each in commands if each["name"] == "label")
+    preset = next(each for each in label["arguments"] if each["name"] == "preset")
+    assert preset["choices"] == gp.presets() and preset["default"] == gp.presets()[0]
+    for kind in (itk.TissueLabelImageFilter[RGB, GRAY], itk.TissueLabelImageFilter[GRAY, GRAY], itk.SlideTissueImageSource):
+        assert list(kind.GetPresets()) == gp.presets() and kind.New().GetPreset() == gp.presets()[0]
+    assert "auto" in gp.presets()
+
+
+@pytest.mark.parametrize("preset", [None, "robust", "fluorescence", "ihc", "auto"])
+@pytest.mark.filterwarnings("ignore:.*preset")
+def test_label_is_the_programs(slide, preset, tmp_path):
+    """To the last byte of the file."""
+    words = ["label", slide, "-o", tmp_path / "program.pyramid.tif", "--quiet"]
+    gigapixel(*words, *(["--preset", preset] if preset else []))
+    gp.label(slide, tmp_path / "python.pyramid.tif", preset=preset)
+    assert (tmp_path / "program.pyramid.tif").read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes()
+    # What Python has made is what the program would make: it is kept.
+    gigapixel(*words[:3], tmp_path / "python.pyramid.tif", "--quiet", *(["--preset", preset] if preset else []))
+
+
+def test_other_labels_are_the_programs(drawn, tmp_path):
+    gray, nameless = tmp_path / "gray.tif", tmp_path / "nameless.tif"
+    pixels = gp.Slide(drawn[0]).read(gray=True)
+    tifffile.imwrite(gray, pixels, tile=(256, 256), photometric="minisblack", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    tifffile.imwrite(nameless, gp.Slide(drawn[0]).read()[:1041, :1041], tile=(256, 256), photometric="rgb")
+    for slide, words, options in (
+        (gray, [], {}),
+        (gray, ["--preset", "auto", "--downsample", 5], {"preset": "auto", "downsample": 5}),
+        (nameless, ["--preset", "robust"], {"preset": "robust"}),
+        (nameless, ["--slide-mpp", 0.25, "--full-resolution"], {"mpp": 0.25, "full_resolution": True}),
+    ):
+        gigapixel("label", slide, "-o", tmp_path / "program.pyramid.tif", "--quiet", "--overwrite", *words)
+        gp.label(slide, tmp_path / "python.pyramid.tif", **options)
+        assert (tmp_path / "program.pyramid.tif").read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes(), words
+    tifffile.imwrite(tmp_path / "deep.tif", pixels.astype(np.uint16), tile=(256, 256), photometric="minisblack")
+    with pytest.raises(RuntimeError, match="8-bit gray or RGB"):
+        gp.label(tmp_path / "deep.tif")
+
+
+@pytest.fixture(scope="module", params=["gray", "rgb", "three classes", "rgb at 1 um"])
+def model(request, drawn, tmp_path_factory):
+    """The folder of a short run, and what the network is."""
+    folder = tmp_path_factory.mktemp("model")
+    source = json.loads((ROOT / "Modules" / "Network" / "networks" / "remedios2023.json").read_text())
+    if request.param.startswith("rgb"):
+        source["input"]["channels"] = source["layers"][0]["in"] = 3
+    if request.param == "three classes":
+        source["layers"][-1]["out"] = 3
+        source["loss"] = {"type": "softmax cross-entropy"}
+    (folder / "network.json").write_text(json.dumps(source))
+    mask = tmp_path_factory.mktemp("mask") / "mask.tif"
+    truth = gp.Slide(drawn[1]).read(gray=True)
+    tifffile.imwrite(mask, truth // 128, tile=(256, 256), photometric="minisblack", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    sample = (drawn[0], mask if request.param == "three classes" else drawn[1])
+    mpp = {"mpp": 1.0} if request.param == "rgb at 1 um" else {}
+    gp.train([sample], folder / "run", network=folder / "network.json", epochs=3, seed=4, **mpp)
+    return folder / "run", request.param
+
+
+def test_segment_is_the_programs(drawn, model, tmp_path):
+    """To the last byte of the files, with each option that both have; by the level as well."""
+    run, kind = model
+    ways = [
+        ([], {}),
+        (["--threshold", 0.3], {"threshold": 0.3}),
+        (["--region", "501,300,1400,1000"], {"region": (501, 300, 1400, 1000)}),
+        (["--level", 2], {"level": 2}),
+    ]
+    if kind != "three classes":
+        ways.append((["--fill-holes", "--threshold", 0.4], {"fill_holes": True, "threshold": 0.4}))
+    for words, options in ways:
+        name = "program.pyramid.tif"
+        told = gigapixel("segment", drawn[0], "--model", run, "-o", tmp_path / name, "--overwrite", "--json", *words)
+        assert json.loads(told)["level"] == (2 if "--level" in words else 1 if kind == "rgb at 1 um" else 0)
+        gp.segment(drawn[0], run, tmp_path / "python.pyramid.tif", **options)
+        assert (tmp_path / name).read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes(), words
+        image = itk.array_from_image(gp.segment(drawn[0], run, **options))
+        assert np.array_equal(gp.Slide(tmp_path / name).read(gray=True), image), words
+
+
+def test_probabilities_are_the_programs(drawn, model, tmp_path):
+    run, kind = model
+    names = [tmp_path / "label.pyramid.tif", tmp_path / "probability.pyramid.tif"]
+    words = ["segment", drawn[0], "--model", run, "-o", names[0], "--probability", names[1], "--quiet"]
+    if kind == "three classes":
+        assert subprocess.run([PROGRAM, *map(str, words)], capture_output=True).returncode == 1
+        for refused in ({"probability": True}, {"fill_holes": True}):
+            with pytest.raises(RuntimeError, match="3 classes"):
+                gp.segment(drawn[0], run, **refused)
+        return
+    gigapixel(*words)
+    gp.segment(drawn[0], run, tmp_path / "python.pyramid.tif", probability=True)
+    assert names[1].read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes()
+
+
+def test_resolutions_are_the_programs(drawn, model, tmp_path):
+    """A slide that does not tell its resolution is refused by both, and read at the same level where it is stated."""
+    run, _ = model
+    path = tmp_path / "nameless.tif"
+    with tifffile.TiffWriter(path) as file:
+        for level in (0, 1, 2):
+            file.write(gp.Slide(drawn[0]).read(level), tile=(256, 256), photometric="rgb", subfiletype=min(level, 1))
+    words = ["segment", path, "--model", run, "-o", tmp_path / "program.pyramid.tif", "--quiet"]
+    assert subprocess.run([PROGRAM, *map(str, words)], capture_output=True).returncode == 1
+    with pytest.raises(RuntimeError, match="does not tell its resolution"):
+        gp.segment(path, run)
+    gigapixel(*words, "--slide-mpp", 0.25)
+    gp.segment(path, run, tmp_path / "python.pyramid.tif", mpp=0.25)
+    assert (tmp_path / "program.pyramid.tif").read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes()
+
+
+def test_conversion_is_the_programs(slide, tmp_path):
+    """The pixels of the same level, compressed in the same way: of tiles that are copied, of a level by its resolution
+    (which the codec makes, where there is none), and of a region that begins within tiles."""
+    mpp = gp.Slide(slide).mpp * 8
+    for words, options in (([], {}), (["--mpp", mpp], {"mpp": mpp}), (["--region", "301,203,900,700"], {"region": (301, 203, 900, 700)})):
+        gigapixel("convert", slide, tmp_path / "program.pyramid.tif", "--overwrite", "--quiet", *words)
+        gp.convert(slide, tmp_path / "python.pyramid.tif", **options)
+        ours, theirs = (gp.Slide(tmp_path / name) for name in ("python.pyramid.tif", "program.pyramid.tif"))
+        assert ours.levels == theirs.levels and ours.decoder == theirs.decoder
+        assert all(np.array_equal(ours.read(k), theirs.read(k)) for k in range(len(ours.levels))), words
 
 
 def test_train_and_segment(drawn, tmp_path):

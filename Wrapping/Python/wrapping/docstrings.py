@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 # How ITK names the instances of a template. Names that do not exist do no harm.
-ENDINGS = ("IUC2", "IRGBUC2", "IUC2IUC2", "IRGBUC2IUC2", "IRGBUC2IRGBUC2", "IUC2IF2", "IRGBUC2IF2", "IUC2VIUC2", "IUC2VIF2")
+ENDINGS = ("IUC2", "IF2", "IRGBUC2", "IUC2IUC2", "IRGBUC2IUC2", "IRGBUC2IRGBUC2", "IUC2IF2", "IRGBUC2IF2", "IUC2VIUC2", "IUC2VIF2")
 COMMENT = re.compile(r"/\*\*(.*?)\*/(.*?)(?=\n\s*\n|/\*\*|\Z)", re.DOTALL)
 CLASS = re.compile(r"\s*(?:template\s*<.*?>\s*)?(?:class|struct)\s+(?:\w+_EXPORT\s+)?(\w+)\s*[:{]", re.DOTALL)
 MACRO = re.compile(r"\bitk(Set|Get|Boolean)\w*Macro\((\w+)")
