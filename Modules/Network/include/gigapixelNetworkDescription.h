@@ -3,6 +3,7 @@
 #define gigapixelNetworkDescription_h
 
 #include "GigapixelNetworkExport.h"
+#include "gigapixelNetworkGraph.h"
 #include "gigapixelSource.h"
 
 #include <string>
@@ -63,8 +64,12 @@ public:
   std::string        name;
   int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
-  std::vector<Layer> layers;
-  Loss               loss{ Loss::BinaryCrossEntropy };
+  std::vector<Layer> layers;         ///< a chain of convolutions, or empty:
+  NetworkGraph       graph;          ///< a network of any operations; empty where there are layers
+  /** Of a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
+  std::vector<double> mean;
+  std::vector<double> deviation;
+  Loss                loss{ Loss::BinaryCrossEntropy };
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. */
   std::vector<double> classWeights;

@@ -4,14 +4,19 @@
 
 #include "gigapixelNetworkDescription.h"
 
+#include <memory>
+
 namespace gigapixel
 {
+
+struct TileProgram;
 
 /** One tile: what it answers for, and what it must see to do so. */
 struct Tile
 {
   Region core;   ///< real pixels of the image; the cores cover the image once
   Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
+  std::shared_ptr<const TileProgram> program; ///< of a network that is a graph: its window ends where the image does
 };
 
 /** \class TileGrid

@@ -1,0 +1,111 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelNetworkGraph_h
+#define gigapixelNetworkGraph_h
+
+#include "GigapixelNetworkExport.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** Value of an attribute: a flag, a whole number for each axis of the map (y, x), a number for each axis, a whole
+ * number, a number, or a word. */
+using AttributeValue =
+  std::variant<bool, std::vector<std::int64_t>, std::vector<double>, std::int64_t, double, std::string>;
+
+/** \class Operation
+ * \brief One operation of a network under PyTorch's name and with PyTorch's attributes, as its functional form has
+ * them ("conv2d": stride, padding, dilation, groups ...).
+ *
+ * Which operations there are, their attributes and what they mean: src/graph/gigapixelOperationSchema.cxx. */
+struct GigapixelNetwork_EXPORT Operation
+{
+  std::string              name; ///< unique in its network
+  std::string              type;
+  std::vector<std::string> inputs; ///< names of earlier operations
+  /** Those that are not given get their default in NetworkGraph::Validate(). */
+  std::map<std::string, AttributeValue> attributes;
+  /** Role ("weight", "bias", "running_mean" ...) to the name of the array in the model file. Roles that are not given
+   * get "<name of the operation>.<role>" in NetworkGraph::Validate(). Two operations may share an array. */
+  std::map<std::string, std::string> parameters;
+
+  // Of a validated operation.
+  bool                GetFlag(const char * attribute) const;
+  std::int64_t        GetInteger(const char * attribute) const;
+  double              GetNumber(const char * attribute) const;
+  const std::string & GetWord(const char * attribute) const;
+  /** Whether it holds a word where it might hold numbers, or the numbers that it has by default. */
+  bool IsWord(const char * attribute) const;
+  /** Along an axis: 0 is y, 1 is x. 0 where none is given. */
+  std::int64_t        GetAlong(const char * attribute, int axis) const;
+  double              GetNumberAlong(const char * attribute, int axis) const;
+  const std::string & GetParameter(const char * role) const;
+};
+
+/** One array of numbers that a network has: a weight that is trained, or a statistic that is kept as it is. */
+struct ParameterDescription
+{
+  std::string               name;
+  std::vector<std::int64_t> shape; ///< PyTorch's layout
+  bool                      trained{ true };
+
+  std::int64_t GetNumberOfValues() const;
+};
+
+/** \class NetworkGraph
+ * \brief A network as data: operations in topological order, from an operation of type "input" to the output.
+ *
+ * The spatial axes are those of PyTorch's tensors behind batch and channels; nothing but the schema of an operation
+ * knows how many there are. Maps of every size are possible: what an operation yields for an image is computed for
+ * that image, as PyTorch does (GraphGeometry). */
+class GigapixelNetwork_EXPORT NetworkGraph
+{
+public:
+  static constexpr int NumberOfAxes = 2;
+
+  std::vector<Operation> operations;
+  std::string            output; ///< name of the operation whose map are the logits
+
+  bool
+  IsEmpty() const
+  {
+    return operations.empty();
+  }
+
+  /** Fills in defaults. \throw std::invalid_argument names the operation and what is wrong with it */
+  void Validate();
+
+  // Of a validated graph.
+
+  /** Place of an operation. \throw std::invalid_argument there is none of that name */
+  int GetIndex(const std::string & name) const;
+
+  /** Of each operation the places of its inputs. */
+  std::vector<std::vector<int>> GetInputs() const;
+
+  /** Of each operation's map. */
+  std::vector<int> GetChannels() const;
+
+  int GetInputChannels() const;
+
+  int GetOutputChannels() const;
+
+  /** In the order of the operations; an array that several operations share is there once. */
+  std::vector<ParameterDescription> GetParameters() const;
+
+  /** JSON arrays of the operations; the inverse of ToJSON(). Validates.
+   * \throw std::invalid_argument says what is wrong */
+  static NetworkGraph FromJSON(const std::string & operations, const std::string & output);
+
+  /** Attributes that have their default are left out. */
+  std::string ToJSON() const;
+};
+
+} // namespace gigapixel
+
+#endif

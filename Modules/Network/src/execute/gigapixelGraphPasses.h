@@ -1,0 +1,53 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelGraphPasses_h
+#define gigapixelGraphPasses_h
+
+#include "gigapixelDevice.h"
+#include "gigapixelFixedPointSum.h"
+#include "gigapixelTileNetwork.h"
+#include "schedule/gigapixelTileProgram.h"
+
+namespace gigapixel
+{
+
+/** \class GraphPasses
+ * \brief What computes the tiles of a network that is a graph.
+ *
+ * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own, whose
+ * tile has the program that is to be run. A tile is computed by the calling thread alone. */
+class GraphPasses
+{
+public:
+  virtual ~GraphPasses() = default;
+
+  /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
+  virtual void SetParameters(const std::vector<double> & parameters) = 0;
+
+  /** Sums that AddGradient() adds to. */
+  virtual std::size_t GetNumberOfSums() const = 0;
+
+  /** Adds the loss of the core's pixels, and the tile's gradient `times` times. */
+  virtual void AddGradient(TileData &        data,
+                           const LossTerms & terms,
+                           std::int64_t      times,
+                           LossSum &         loss,
+                           FixedPointSum &   gradient) const = 0;
+
+  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained. */
+  virtual std::vector<double> GetGradient(const FixedPointSum & sums) const = 0;
+
+  virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
+
+  /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
+  virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
+
+  /** Writes the core's labels as TileNetwork::PredictLabels() promises. */
+  virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
+};
+
+/** LibTorch's operations, in float or double. \throw std::runtime_error LibTorch does not load */
+std::unique_ptr<GraphPasses> MakeTorchGraphPasses(const NetworkDescription & network, const Device & device);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,152 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelGraphGeometry.h"
+
+#include <numeric>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
+  : m_Graph(graph)
+  , m_Inputs(graph.GetInputs())
+  , m_Sizes(graph.operations.size())
+{
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    const Operation & operation = graph.operations[i];
+    m_Schemas.push_back(OperationSchema::Find(operation.type));
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      std::int64_t & size = m_Sizes[i][axis];
+      try
+      {
+        size = m_Inputs[i].empty()
+                 ? image[axis]
+                 : m_Schemas[i]->getSize(operation, axis, GetAxisSizes(static_cast<int>(i), axis).inputs);
+      }
+      catch (const std::invalid_argument & error)
+      {
+        throw std::invalid_argument("for an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) +
+                                    " pixels the operation \"" + operation.name +
+                                    "\" cannot be computed: " + error.what());
+      }
+      if (size < 1)
+      {
+        throw std::invalid_argument("an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) +
+                                    " pixels is too small for the operation \"" + operation.name +
+                                    "\": nothing is left of it");
+      }
+    }
+  }
+}
+
+AxisSizes
+GraphGeometry::GetAxisSizes(int operation, int axis) const
+{
+  AxisSizes sizes;
+  for (const int input : m_Inputs[operation])
+  {
+    sizes.inputs.push_back(m_Sizes[input][axis]);
+  }
+  sizes.output = m_Sizes[operation][axis];
+  return sizes;
+}
+
+Box
+GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output) const
+{
+  Box box;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    box[axis] = m_Schemas[operation]->getRequired(
+      m_Graph.operations[operation], axis, input, output[axis], GetAxisSizes(operation, axis));
+    if (box[axis].IsEmpty())
+    {
+      return {};
+    }
+  }
+  return box;
+}
+
+std::vector<std::optional<Box>>
+GraphGeometry::GetRequired(const Box & output) const
+{
+  std::vector<std::optional<Box>> boxes(m_Graph.operations.size());
+  boxes[m_Graph.GetIndex(m_Graph.output)] = output;
+  for (std::size_t i = boxes.size(); i-- > 0;)
+  {
+    for (std::size_t j = 0; boxes[i] && j < m_Inputs[i].size(); ++j)
+    {
+      const Box required = GetRequired(static_cast<int>(i), j, *boxes[i]);
+      if (GetNumberOfPixels(required) == 0)
+      {
+        continue;
+      }
+      std::optional<Box> & box = boxes[m_Inputs[i][j]];
+      for (int axis = 0; box && axis < NetworkGraph::NumberOfAxes; ++axis)
+      {
+        (*box)[axis] = Hull((*box)[axis], required[axis]);
+      }
+      box = box ? box : required;
+    }
+  }
+  return boxes;
+}
+
+Box
+GraphGeometry::GetInputBox(const Box & output) const
+{
+  const auto boxes = GetRequired(output);
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+  {
+    if (m_Inputs[i].empty() && boxes[i])
+    {
+      return *boxes[i];
+    }
+  }
+  return output; // of a network whose output does not depend on the image
+}
+
+std::int64_t
+GetStride(const NetworkGraph & graph)
+{
+  // What borders take from a map of so many pixels is not seen in the rounded ratio.
+  constexpr std::int64_t Side = 1 << 24;
+  constexpr std::int64_t Most = 65536;
+  Extent                 image;
+  image.fill(Side);
+  const GraphGeometry geometry(graph, image);
+  std::int64_t        stride = 1;
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    for (const std::int64_t size : geometry.GetSize(static_cast<int>(i)))
+    {
+      const std::int64_t scale = (Side + size / 2) / size;
+      stride = scale >= 1 && scale <= Most ? std::lcm(stride, scale) : stride;
+    }
+  }
+  return std::min(stride, Most);
+}
+
+std::int64_t
+GetHalo(const NetworkGraph & graph)
+{
+  // Far from the borders of an image that is large enough: a core of one stride, at a place that is a multiple of it.
+  const std::int64_t stride = GetStride(graph);
+  const std::int64_t side = stride * 1024;
+  const Interval     core{ side / 2 / stride * stride, side / 2 / stride * stride + stride };
+  Box                output;
+  output.fill(core);
+  Extent image;
+  image.fill(side);
+  const Box    input = GraphGeometry(graph, image).GetInputBox(output);
+  std::int64_t halo = 0;
+  for (const Interval & interval : input)
+  {
+    halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
+  }
+  return halo;
+}
+
+} // namespace gigapixel

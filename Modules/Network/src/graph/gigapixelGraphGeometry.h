@@ -1,0 +1,87 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelGraphGeometry_h
+#define gigapixelGraphGeometry_h
+
+#include "gigapixelOperationSchema.h"
+
+#include <array>
+#include <optional>
+
+namespace gigapixel
+{
+
+/** An interval for each axis: y, x. */
+using Box = std::array<Interval, NetworkGraph::NumberOfAxes>;
+using Extent = std::array<std::int64_t, NetworkGraph::NumberOfAxes>;
+
+inline std::int64_t
+GetNumberOfPixels(const Box & box)
+{
+  std::int64_t pixels = 1;
+  for (const Interval & interval : box)
+  {
+    pixels *= interval.GetLength();
+  }
+  return pixels;
+}
+
+/** \class GraphGeometry
+ * \brief Sizes of all maps of a network for an image of one size, and which part of each map a part of the output is
+ * computed from.
+ *
+ * Integers only: no map is rounded to a stride, and padding is applied only where the real map ends, so that a part
+ * is computed from exactly what the whole image would show it. */
+class GigapixelNetwork_EXPORT GraphGeometry
+{
+public:
+  /** \param graph validated; has to live as long as this
+   * \throw std::invalid_argument the image is too small for the network, or maps that meet are of different sizes */
+  GraphGeometry(const NetworkGraph & graph, const Extent & image);
+
+  const NetworkGraph &
+  GetGraph() const
+  {
+    return m_Graph;
+  }
+
+  const Extent &
+  GetSize(int operation) const
+  {
+    return m_Sizes[operation];
+  }
+
+  AxisSizes GetAxisSizes(int operation, int axis) const;
+
+  /** The part of input number `input` of the operation that a part of its output reads; empty: none. */
+  Box GetRequired(int operation, std::size_t input, const Box & output) const;
+
+  /** Of each operation the hull of what has to be computed for this part of the output; without a value: nothing. */
+  std::vector<std::optional<Box>> GetRequired(const Box & output) const;
+
+  /** Of the input's map, for this part of the output. */
+  Box GetInputBox(const Box & output) const;
+
+  const std::vector<std::vector<int>> &
+  GetInputs() const
+  {
+    return m_Inputs;
+  }
+
+private:
+  const NetworkGraph &                 m_Graph;
+  std::vector<std::vector<int>>        m_Inputs;
+  std::vector<const OperationSchema *> m_Schemas;
+  std::vector<Extent>                  m_Sizes;
+};
+
+/** How far an output pixel sees in an unlimited image, the greatest over all positions: before and after, along the
+ * axes' worst one. Pixels. */
+GigapixelNetwork_EXPORT std::int64_t GetHalo(const NetworkGraph & graph);
+
+/** Least common multiple of the maps' scales below the input's: outputs this far apart see their surroundings at the
+ * same places of every map. */
+GigapixelNetwork_EXPORT std::int64_t GetStride(const NetworkGraph & graph);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,415 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkGraph.h"
+#include "gigapixelOperationSchema.h"
+
+#include <set>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr int MostChannels = 65536;
+
+[[noreturn]] void
+Refuse(const Operation & operation, const std::string & reason)
+{
+  throw std::invalid_argument("operation \"" + operation.name + "\" (" + operation.type + "): " + reason);
+}
+
+std::string
+List(const std::vector<std::string> & names)
+{
+  std::string text;
+  for (const std::string & name : names)
+  {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+const OperationSchema &
+FindSchema(const Operation & operation)
+{
+  const OperationSchema * schema = OperationSchema::Find(operation.type);
+  if (!schema)
+  {
+    std::vector<std::string> types;
+    for (const OperationSchema & known : OperationSchema::GetAll())
+    {
+      types.push_back(known.type);
+    }
+    throw std::invalid_argument("operation \"" + operation.name + "\": there is no type \"" + operation.type +
+                                "\" (there are: " + List(types) + ")");
+  }
+  return *schema;
+}
+
+/** A value that was made in C++ or read from JSON, as the schema's kind; what cannot be is refused. */
+AttributeValue
+Convert(const Operation & operation, const AttributeSchema & schema, const AttributeValue & value)
+{
+  using Kind = AttributeSchema::Kind;
+  using Integers = std::vector<std::int64_t>;
+  using Numbers = std::vector<double>;
+  const Kind  kind = schema.kind;
+  const auto  integer = std::get_if<std::int64_t>(&value);
+  const auto  integers = std::get_if<Integers>(&value);
+  const bool  axes = kind == Kind::Axes || kind == Kind::AxesOrWord;
+  std::size_t numberOfAxes = NetworkGraph::NumberOfAxes;
+  if (axes && integer)
+  {
+    return Integers(numberOfAxes, *integer);
+  }
+  if (axes && integers && (integers->size() == numberOfAxes || value == schema.defaultValue))
+  {
+    return value;
+  }
+  if (kind == Kind::AxesNumbers)
+  {
+    if (const auto number = std::get_if<double>(&value))
+    {
+      return Numbers(numberOfAxes, *number);
+    }
+    if (integer)
+    {
+      return Numbers(numberOfAxes, static_cast<double>(*integer));
+    }
+    if (integers && integers->size() == numberOfAxes)
+    {
+      return Numbers(integers->begin(), integers->end());
+    }
+    const auto numbers = std::get_if<Numbers>(&value);
+    if (numbers && (numbers->size() == numberOfAxes || value == schema.defaultValue))
+    {
+      return value;
+    }
+  }
+  if ((kind == Kind::Flag && std::holds_alternative<bool>(value)) || (kind == Kind::Integer && integer) ||
+      (kind == Kind::Number && std::holds_alternative<double>(value)))
+  {
+    return value;
+  }
+  if (kind == Kind::Number && integer)
+  {
+    return static_cast<double>(*integer);
+  }
+  const auto word = std::get_if<std::string>(&value);
+  if (word && (kind == Kind::Word || kind == Kind::AxesOrWord))
+  {
+    if (std::find(schema.words.begin(), schema.words.end(), *word) == schema.words.end())
+    {
+      Refuse(operation, std::string("\"") + schema.name + "\" is \"" + *word + "\", not one of " + List(schema.words));
+    }
+    return value;
+  }
+  const char * const wanted[] = { "true or false",
+                                  "a whole number, or one for each of the two axes",
+                                  "a whole number, one for each of the two axes, or \"same\"",
+                                  "a number, or one for each of the two axes",
+                                  "a whole number",
+                                  "a number",
+                                  "a word" };
+  Refuse(operation, std::string("\"") + schema.name + "\" must be " + wanted[static_cast<int>(kind)]);
+}
+
+void
+CheckRange(const Operation & operation, const AttributeSchema & schema, const AttributeValue & value)
+{
+  std::vector<std::int64_t> integers;
+  if (const auto integer = std::get_if<std::int64_t>(&value))
+  {
+    integers = { *integer };
+  }
+  else if (const auto several = std::get_if<std::vector<std::int64_t>>(&value))
+  {
+    integers = *several;
+  }
+  for (const std::int64_t integer : integers)
+  {
+    if (integer < schema.least || integer > schema.greatest)
+    {
+      Refuse(operation,
+             std::string("\"") + schema.name + "\" is " + std::to_string(integer) + ", not from " +
+               std::to_string(schema.least) + " to " + std::to_string(schema.greatest));
+    }
+  }
+}
+
+void
+ValidateAttributes(Operation & operation, const OperationSchema & schema)
+{
+  std::vector<std::string> names;
+  for (const AttributeSchema & attribute : schema.attributes)
+  {
+    names.push_back(attribute.name);
+    const auto given = operation.attributes.find(attribute.name);
+    if (given == operation.attributes.end())
+    {
+      if (attribute.required)
+      {
+        Refuse(operation, std::string("it needs \"") + attribute.name + "\"");
+      }
+      operation.attributes[attribute.name] = attribute.defaultValue;
+      continue;
+    }
+    given->second = Convert(operation, attribute, given->second);
+    CheckRange(operation, attribute, given->second);
+  }
+  for (const auto & item : operation.attributes)
+  {
+    if (std::find(names.begin(), names.end(), item.first) == names.end())
+    {
+      Refuse(operation, "it has no \"" + item.first + "\"" + (names.empty() ? "" : " (it has: " + List(names) + ")"));
+    }
+  }
+  // PyTorch's default: windows that touch each other.
+  const auto stride = operation.attributes.find("stride");
+  if (stride != operation.attributes.end() && std::get<std::vector<std::int64_t>>(stride->second).empty())
+  {
+    stride->second = operation.attributes.at("kernel_size");
+  }
+}
+
+void
+ValidateParameters(Operation & operation, const OperationSchema & schema, const std::vector<int> & channels)
+{
+  std::vector<std::string> roles;
+  for (const ParameterDescription & parameter : schema.getParameters(operation, channels))
+  {
+    roles.push_back(parameter.name);
+    operation.parameters.try_emplace(parameter.name, operation.name + "." + parameter.name);
+  }
+  for (const auto & item : operation.parameters)
+  {
+    if (std::find(roles.begin(), roles.end(), item.first) == roles.end())
+    {
+      Refuse(operation, "it has no parameter \"" + item.first + "\"");
+    }
+  }
+}
+
+void
+CheckName(const Operation & operation)
+{
+  const std::string & name = operation.name;
+  if (name.empty() || name.size() > 256 || name.find_first_of("/\" \t\n") != std::string::npos)
+  {
+    throw std::invalid_argument("the name of an operation, \"" + name.substr(0, 256) +
+                                "\", is empty, too long, or holds a slash, quote or space");
+  }
+  if (name == "training" || name.rfind("training.", 0) == 0)
+  {
+    Refuse(operation, "model files keep what a training needs under this name; use another one");
+  }
+}
+
+} // namespace
+
+std::int64_t
+ParameterDescription::GetNumberOfValues() const
+{
+  std::int64_t number = 1;
+  for (const std::int64_t length : shape)
+  {
+    number *= length;
+  }
+  return number;
+}
+
+bool
+Operation::GetFlag(const char * attribute) const
+{
+  return std::get<bool>(attributes.at(attribute));
+}
+
+std::int64_t
+Operation::GetInteger(const char * attribute) const
+{
+  return std::get<std::int64_t>(attributes.at(attribute));
+}
+
+double
+Operation::GetNumber(const char * attribute) const
+{
+  return std::get<double>(attributes.at(attribute));
+}
+
+const std::string &
+Operation::GetWord(const char * attribute) const
+{
+  return std::get<std::string>(attributes.at(attribute));
+}
+
+bool
+Operation::IsWord(const char * attribute) const
+{
+  const auto found = attributes.find(attribute);
+  return found != attributes.end() && std::holds_alternative<std::string>(found->second);
+}
+
+std::int64_t
+Operation::GetAlong(const char * attribute, int axis) const
+{
+  const auto & values = std::get<std::vector<std::int64_t>>(attributes.at(attribute));
+  return values.empty() ? 0 : values.at(axis);
+}
+
+double
+Operation::GetNumberAlong(const char * attribute, int axis) const
+{
+  const auto & values = std::get<std::vector<double>>(attributes.at(attribute));
+  return values.empty() ? 0 : values.at(axis);
+}
+
+const std::string &
+Operation::GetParameter(const char * role) const
+{
+  return parameters.at(role);
+}
+
+void
+NetworkGraph::Validate()
+{
+  std::map<std::string, int> places;
+  std::vector<int>           channels;
+  for (std::size_t i = 0; i < operations.size(); ++i)
+  {
+    Operation & operation = operations[i];
+    CheckName(operation);
+    const OperationSchema & schema = FindSchema(operation);
+    ValidateAttributes(operation, schema);
+    if (operation.inputs.size() < schema.fewestInputs || operation.inputs.size() > schema.mostInputs)
+    {
+      Refuse(operation, "it has " + std::to_string(operation.inputs.size()) + " inputs");
+    }
+    std::vector<int> inputs;
+    for (const std::string & input : operation.inputs)
+    {
+      const auto found = places.find(input);
+      if (found == places.end())
+      {
+        Refuse(operation, "its input \"" + input + "\" is no earlier operation");
+      }
+      inputs.push_back(channels[found->second]);
+    }
+    const std::string problem = schema.check(operation, inputs);
+    if (!problem.empty())
+    {
+      Refuse(operation, problem);
+    }
+    ValidateParameters(operation, schema, inputs);
+    channels.push_back(schema.getChannels(operation, inputs));
+    if (channels.back() > MostChannels)
+    {
+      Refuse(operation, "it has more than " + std::to_string(MostChannels) + " channels");
+    }
+    if (!places.emplace(operation.name, static_cast<int>(i)).second)
+    {
+      Refuse(operation, "there is another operation of this name");
+    }
+    if ((operation.type == "input") != (i == 0))
+    {
+      Refuse(operation, "the first operation, and no other one, is the network's input");
+    }
+  }
+  if (places.find(output) == places.end())
+  {
+    throw std::invalid_argument("the output \"" + output + "\" is no operation of the network");
+  }
+  GetParameters(); // checks that shared arrays have one shape
+}
+
+int
+NetworkGraph::GetIndex(const std::string & name) const
+{
+  for (std::size_t i = 0; i < operations.size(); ++i)
+  {
+    if (operations[i].name == name)
+    {
+      return static_cast<int>(i);
+    }
+  }
+  throw std::invalid_argument("the network has no operation \"" + name + "\"");
+}
+
+std::vector<std::vector<int>>
+NetworkGraph::GetInputs() const
+{
+  std::map<std::string, int>    places;
+  std::vector<std::vector<int>> inputs;
+  for (const Operation & operation : operations)
+  {
+    inputs.emplace_back();
+    for (const std::string & input : operation.inputs)
+    {
+      inputs.back().push_back(places.at(input));
+    }
+    places.emplace(operation.name, static_cast<int>(places.size()));
+  }
+  return inputs;
+}
+
+std::vector<int>
+NetworkGraph::GetChannels() const
+{
+  const auto       inputs = GetInputs();
+  std::vector<int> channels;
+  for (std::size_t i = 0; i < operations.size(); ++i)
+  {
+    std::vector<int> ofInputs;
+    for (const int input : inputs[i])
+    {
+      ofInputs.push_back(channels[input]);
+    }
+    channels.push_back(OperationSchema::Find(operations[i].type)->getChannels(operations[i], ofInputs));
+  }
+  return channels;
+}
+
+int
+NetworkGraph::GetInputChannels() const
+{
+  return static_cast<int>(operations.front().GetInteger("channels"));
+}
+
+int
+NetworkGraph::GetOutputChannels() const
+{
+  return GetChannels()[GetIndex(output)];
+}
+
+std::vector<ParameterDescription>
+NetworkGraph::GetParameters() const
+{
+  const auto                         inputs = GetInputs();
+  const auto                         channels = GetChannels();
+  std::vector<ParameterDescription>  all;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < operations.size(); ++i)
+  {
+    const Operation & operation = operations[i];
+    std::vector<int>  ofInputs;
+    for (const int input : inputs[i])
+    {
+      ofInputs.push_back(channels[input]);
+    }
+    for (ParameterDescription & parameter : OperationSchema::Find(operation.type)->getParameters(operation, ofInputs))
+    {
+      parameter.name = operation.GetParameter(parameter.name.c_str());
+      const auto found = places.emplace(parameter.name, all.size());
+      if (found.second)
+      {
+        all.push_back(parameter);
+      }
+      else if (all[found.first->second].shape != parameter.shape)
+      {
+        Refuse(operation, "it shares the array \"" + parameter.name + "\", which has another shape elsewhere");
+      }
+    }
+  }
+  return all;
+}
+
+} // namespace gigapixel

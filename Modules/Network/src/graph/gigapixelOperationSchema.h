@@ -1,0 +1,151 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelOperationSchema_h
+#define gigapixelOperationSchema_h
+
+#include "gigapixelNetworkGraph.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+
+/** Half-open interval of indices of one map along one axis. */
+struct Interval
+{
+  std::int64_t begin{ 0 };
+  std::int64_t end{ 0 };
+
+  std::int64_t
+  GetLength() const
+  {
+    return end - begin;
+  }
+
+  bool
+  IsEmpty() const
+  {
+    return end <= begin;
+  }
+
+  bool
+  operator==(const Interval & other) const
+  {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/** The interval that holds both; an empty one adds nothing. */
+inline Interval
+Hull(const Interval & a, const Interval & b)
+{
+  return a.IsEmpty() ? b : b.IsEmpty() ? a : Interval{ std::min(a.begin, b.begin), std::max(a.end, b.end) };
+}
+
+/** What an operation's backward pass has to see of its forward pass. */
+enum class Keeps
+{
+  Nothing,
+  Input,
+  Output,
+  InputAndIndices ///< the input's shape alone, and a place for each output (pooling)
+};
+
+struct AttributeSchema
+{
+  enum class Kind
+  {
+    Flag,
+    Axes,        ///< a whole number for each axis; a single one in the JSON counts for all of them
+    AxesOrWord,  ///< the same, or one of the words
+    AxesNumbers, ///< a number for each axis, likewise
+    Integer,
+    Number,
+    Word
+  };
+
+  const char *             name;
+  Kind                     kind;
+  bool                     required;
+  AttributeValue           defaultValue; ///< of one that is not required; no numbers: as the check says
+  std::int64_t             least{ 0 };   ///< of whole numbers
+  std::int64_t             greatest{ 65536 };
+  std::vector<std::string> words{}; ///< those that there are
+};
+
+/** Sizes of an operation's maps along one axis. */
+struct AxisSizes
+{
+  std::vector<std::int64_t> inputs;
+  std::int64_t              output{ 0 };
+};
+
+/** \class OperationSchema
+ * \brief All that is known of a type of operation without computing it; what computes it is the function of the same
+ * type in each executor. */
+struct OperationSchema
+{
+  const char *                 type;
+  std::size_t                  fewestInputs;
+  std::size_t                  mostInputs;
+  std::vector<AttributeSchema> attributes;
+  Keeps                        keeps;
+  bool                         mayOverwrite; ///< its output may take the place of its first input
+
+  /** What the attributes and input channels must fulfill beyond their ranges; empty: nothing is wrong. */
+  std::string (*check)(const Operation & operation, const std::vector<int> & channels);
+
+  int (*getChannels)(const Operation & operation, const std::vector<int> & channels);
+
+  /** Size of the output along an axis, as PyTorch computes it. \throw std::invalid_argument there is none */
+  std::int64_t (*getSize)(const Operation & operation, int axis, const std::vector<std::int64_t> & inputs);
+
+  /** Indices of an input that the outputs of the interval are computed from, clipped to the real map; never empty where
+   * the input's values count, empty where only its size does. */
+  Interval (*getRequired)(const Operation & operation,
+                          int               axis,
+                          std::size_t       input,
+                          const Interval &  output,
+                          const AxisSizes & sizes);
+
+  /** Named by their roles. */
+  std::vector<ParameterDescription> (*getParameters)(const Operation & operation, const std::vector<int> & channels);
+
+  /** Multiplications for one pixel of the output, and for one of the first input. */
+  std::pair<double, double> (*getCost)(const Operation & operation, const std::vector<int> & channels);
+
+  /** \return null: there is none of this type */
+  static const OperationSchema * Find(const std::string & type);
+
+  static const std::vector<OperationSchema> & GetAll();
+};
+
+/** Padding of a window operation: zeros (or, for a maximum, nothing) before and after the real map. */
+struct Padding
+{
+  std::int64_t before{ 0 };
+  std::int64_t after{ 0 };
+};
+
+/** Of conv2d (also "same"), max_pool2d, avg_pool2d and pad. */
+Padding GetPadding(const Operation & operation, int axis);
+
+/** The source coordinate of interpolate's output index, before it is clipped to the map: bilinear; and that of nearest,
+ * which is an index. As ATen computes them. */
+double       GetBilinearSource(const Operation & operation,
+                               int               axis,
+                               std::int64_t      index,
+                               std::int64_t      input,
+                               std::int64_t      output);
+std::int64_t GetNearestSource(const Operation & operation,
+                              int               axis,
+                              std::int64_t      index,
+                              std::int64_t      input,
+                              std::int64_t      output);
+
+/** The index of the real map of `size` that stands at an index before or behind it. \param mode "reflect" or
+ * "replicate" */
+std::int64_t GetMirrored(const std::string & mode, std::int64_t index, std::int64_t size);
+
+} // namespace gigapixel
+
+#endif

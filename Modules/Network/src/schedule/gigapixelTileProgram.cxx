@@ -1,0 +1,268 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTileProgram.h"
+
+namespace gigapixel
+{
+namespace
+{
+
+const OperationSchema &
+GetSchema(const NetworkGraph & graph, int operation)
+{
+  return *OperationSchema::Find(graph.operations[operation].type);
+}
+
+bool
+HasTrainedParameters(const GraphGeometry & geometry, int operation)
+{
+  const NetworkGraph &   graph = geometry.GetGraph();
+  const std::vector<int> all = graph.GetChannels();
+  std::vector<int>       channels;
+  for (const int input : geometry.GetInputs()[operation])
+  {
+    channels.push_back(all[input]);
+  }
+  for (const auto & parameter : GetSchema(graph, operation).getParameters(graph.operations[operation], channels))
+  {
+    if (parameter.trained)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** How many steps read a step's map, and the last one that does. */
+struct Readers
+{
+  int number{ 0 };
+  int last{ -1 };
+};
+
+std::vector<Readers>
+FindReaders(const std::vector<TileProgram::Step> & steps)
+{
+  std::vector<Readers> readers(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+  {
+    for (const int source : steps[i].sources)
+    {
+      if (source >= 0)
+      {
+        ++readers[source].number;
+        readers[source].last = static_cast<int>(i);
+      }
+    }
+  }
+  return readers;
+}
+
+/** Whether a step may write its output over its first input. */
+bool
+MayWorkInPlace(const NetworkGraph &                   graph,
+               const std::vector<TileProgram::Step> & steps,
+               std::size_t                            i,
+               const std::vector<Readers> &           readers,
+               bool                                   training)
+{
+  const TileProgram::Step & step = steps[i];
+  const OperationSchema &   schema = GetSchema(graph, step.operation);
+  if (!schema.mayOverwrite || step.sources.front() < 1 || readers[step.sources.front()].number > 1)
+  {
+    return false;
+  }
+  const TileProgram::Step & source = steps[step.sources.front()];
+  const bool                neededLater =
+    training && (schema.keeps == Keeps::Input || GetSchema(graph, source.operation).keeps == Keeps::Output);
+  return !neededLater && source.output == step.output;
+}
+
+} // namespace
+
+TileProgram
+TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool training)
+{
+  const NetworkGraph & graph = geometry.GetGraph();
+  const auto           boxes = geometry.GetRequired(core);
+  std::vector<int>     stepOf(boxes.size(), -1);
+  TileProgram          program;
+  program.core = core;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+  {
+    if (!boxes[i])
+    {
+      continue;
+    }
+    Step step;
+    step.operation = static_cast<int>(i);
+    step.output = *boxes[i];
+    step.needsGradient = training && HasTrainedParameters(geometry, step.operation);
+    const auto & inputs = geometry.GetInputs()[i];
+    for (std::size_t j = 0; j < inputs.size(); ++j)
+    {
+      step.inputs.push_back(geometry.GetRequired(step.operation, j, step.output));
+      step.sources.push_back(GetNumberOfPixels(step.inputs.back()) == 0 ? -1 : stepOf[inputs[j]]);
+      step.needsGradient =
+        step.needsGradient || (step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
+    }
+    if (inputs.empty())
+    {
+      program.window = step.output;
+    }
+    stepOf[i] = static_cast<int>(program.steps.size());
+    program.steps.push_back(std::move(step));
+  }
+  const std::vector<Readers> readers = FindReaders(program.steps);
+  for (std::size_t i = 0; i < program.steps.size(); ++i)
+  {
+    if (readers[i].last >= 0)
+    {
+      program.steps[readers[i].last].lastReaderOf.push_back(static_cast<int>(i));
+    }
+    program.steps[i].inPlace =
+      !program.steps[i].sources.empty() && MayWorkInPlace(graph, program.steps, i, readers, training);
+  }
+  return program;
+}
+
+double
+TileProgram::GetOperations(const NetworkGraph & graph) const
+{
+  const std::vector<int> all = graph.GetChannels();
+  double                 products = 0;
+  for (const Step & step : steps)
+  {
+    if (step.sources.empty())
+    {
+      continue;
+    }
+    std::vector<int> channels;
+    for (const int source : step.sources)
+    {
+      channels.push_back(source < 0 ? 0 : all[steps[source].operation]);
+    }
+    const auto [ofOutput, ofInput] =
+      GetSchema(graph, step.operation).getCost(graph.operations[step.operation], channels);
+    products += ofOutput * static_cast<double>(GetNumberOfPixels(step.output)) +
+                ofInput * static_cast<double>(GetNumberOfPixels(step.inputs.front()));
+  }
+  return 2 * products;
+}
+
+namespace
+{
+
+/** Bytes of maps that live at the same time, while a program's passes are gone through. */
+class LiveBytes
+{
+public:
+  void
+  Take(std::int64_t bytes)
+  {
+    m_Now += bytes;
+    m_Peak = std::max(m_Peak, m_Now);
+  }
+
+  void
+  Give(std::int64_t bytes)
+  {
+    m_Now -= bytes;
+  }
+
+  std::int64_t
+  GetPeak() const
+  {
+    return m_Peak;
+  }
+
+private:
+  std::int64_t m_Now{ 0 };
+  std::int64_t m_Peak{ 0 };
+};
+
+} // namespace
+
+std::int64_t
+TileProgram::GetPeakBytes(const NetworkGraph & graph, bool training, int valueBytes) const
+{
+  constexpr std::int64_t    IndexBytes = 8;
+  const std::vector<int>    channels = graph.GetChannels();
+  const auto                number = static_cast<int>(steps.size());
+  std::vector<std::int64_t> values(number);
+  std::vector<Keeps>        keeps(number);
+  std::vector<int>          keptFor(number, -1); // the earliest step whose backward pass still reads the map
+  for (int i = 0; i < number; ++i)
+  {
+    const Step & step = steps[i];
+    values[i] = channels[step.operation] * GetNumberOfPixels(step.output);
+    keeps[i] = GetSchema(graph, step.operation).keeps;
+    if (!training || !step.needsGradient)
+    {
+      continue;
+    }
+    keptFor[i] = keeps[i] == Keeps::Output ? i : keptFor[i];
+    for (const int source : step.sources)
+    {
+      if (source >= 0 && keeps[i] == Keeps::Input && keptFor[source] < 0)
+      {
+        keptFor[source] = i;
+      }
+    }
+  }
+  LiveBytes live;
+  for (int i = 0; i < number; ++i)
+  {
+    if (!steps[i].inPlace)
+    {
+      live.Take(values[i] * valueBytes);
+    }
+    if (keeps[i] == Keeps::InputAndIndices)
+    {
+      live.Take(values[i] * IndexBytes);
+    }
+    if (keeps[i] == Keeps::InputAndIndices && !training)
+    {
+      live.Give(values[i] * IndexBytes);
+    }
+    for (const int read : steps[i].lastReaderOf)
+    {
+      const bool movedOn = steps[i].inPlace && read == steps[i].sources.front();
+      if (keptFor[read] < 0 && !movedOn)
+      {
+        live.Give(values[read] * valueBytes);
+      }
+    }
+  }
+  if (!training)
+  {
+    return live.GetPeak();
+  }
+  std::vector<bool> hasGradient(number, false);
+  live.Take(values[number - 1] * valueBytes);
+  for (int i = number - 1; i > 0; --i)
+  {
+    for (const int source : steps[i].sources)
+    {
+      if (source >= 0 && steps[source].needsGradient && !hasGradient[source])
+      {
+        live.Take(values[source] * valueBytes);
+        hasGradient[source] = true;
+      }
+    }
+    live.Give(values[i] * valueBytes); // its gradient
+    if (keeps[i] == Keeps::InputAndIndices)
+    {
+      live.Give(values[i] * IndexBytes);
+    }
+    for (int kept = 0; kept < i; ++kept)
+    {
+      if (keptFor[kept] == i)
+      {
+        live.Give(values[kept] * valueBytes);
+      }
+    }
+  }
+  return live.GetPeak();
+}
+
+} // namespace gigapixel
