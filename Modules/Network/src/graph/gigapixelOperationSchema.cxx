@@ -126,6 +126,12 @@ RequireSame(const Operation &, int, std::size_t, const Interval & output, const 
   return output;
 }
 
+std::int64_t
+OnePhase(const Operation &, int, std::int64_t, const AxisSizes &)
+{
+  return 0;
+}
+
 Parameters
 HaveNone(const Operation &, const Channels &)
 {
@@ -334,6 +340,12 @@ RequireTransposed(const Operation & operation, int axis, std::size_t, const Inte
               sizes.inputs.front());
 }
 
+std::int64_t
+GetTransposedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes &)
+{
+  return output % operation.GetAlong("stride", axis);
+}
+
 std::string
 CheckPooling(const Operation & operation, const Channels &)
 {
@@ -412,6 +424,17 @@ RequireInterpolated(const Operation & operation,
   const double first = GetBilinearSource(operation, axis, output.begin, size, sizes.output);
   const double end = GetBilinearSource(operation, axis, last, size, sizes.output);
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::floor(end)) + 2 }, size);
+}
+
+/** Sources repeat with a whole factor only. */
+std::int64_t
+GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes)
+{
+  const std::int64_t input = sizes.inputs.front();
+  const double       given = operation.GetNumberAlong("scale_factor", axis);
+  const bool         whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") &&
+                     (given == 0 || given == static_cast<double>(sizes.output / input));
+  return whole ? output % (sizes.output / input) : output;
 }
 
 std::int64_t
@@ -592,87 +615,87 @@ OperationSchema::GetAll()
   // clang-format off
   // type, fewest and most inputs, attributes,
   // what the backward pass keeps, whether it may overwrite its input,
-  // check, channels, size, required input, parameters, cost
+  // check, channels, size, required input, phase, parameters, cost
   static const std::vector<OperationSchema> all{
     { "input", 0, 0,
       { NeededInteger("channels", 1) },
       Keeps::Nothing, false,
-      AcceptAll, GetInputOperationChannels, RefuseSize, RequireSame, HaveNone, CostNothing },
+      AcceptAll, GetInputOperationChannels, RefuseSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "conv2d", 1, 1,
       { NeededInteger("out_channels", 1), NeededAlongAxes("kernel_size", 1), AlongAxes("stride", 1, 1),
         { "padding", Kind::AxesOrWord, false, std::vector<std::int64_t>(Axes, 0), 0, 65536, { "same" } },
         Word("padding_mode", "zeros", { "zeros", "reflect", "replicate" }), AlongAxes("dilation", 1, 1),
         Integer("groups", 1, 1), Flag("bias", true) },
       Keeps::Input, false,
-      CheckConvolution, GetOutChannels, GetWindowedSize, RequireWindow, GetConvolutionParameters, GetConvolutionCost },
+      CheckConvolution, GetOutChannels, GetWindowedSize, RequireWindow, OnePhase, GetConvolutionParameters, GetConvolutionCost },
     { "conv_transpose2d", 1, 1,
       { NeededInteger("out_channels", 1), NeededAlongAxes("kernel_size", 1), AlongAxes("stride", 1, 1),
         AlongAxes("padding", 0, 0), AlongAxes("output_padding", 0, 0), AlongAxes("dilation", 1, 1),
         Integer("groups", 1, 1), Flag("bias", true) },
       Keeps::Input, false,
-      CheckTransposed, GetOutChannels, GetTransposedSize, RequireTransposed, GetConvolutionParameters, GetTransposedCost },
+      CheckTransposed, GetOutChannels, GetTransposedSize, RequireTransposed, GetTransposedPhase, GetConvolutionParameters, GetTransposedCost },
     { "max_pool2d", 1, 1,
       { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0),
         AlongAxes("dilation", 1, 1), Flag("ceil_mode", false) },
       Keeps::InputAndIndices, false,
-      CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, HaveNone, GetPoolingCost },
+      CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, OnePhase, HaveNone, GetPoolingCost },
     { "avg_pool2d", 1, 1,
       { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0),
         Flag("ceil_mode", false), Flag("count_include_pad", true) },
       Keeps::Nothing, false,
-      CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, HaveNone, GetPoolingCost },
+      CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, OnePhase, HaveNone, GetPoolingCost },
     { "interpolate", 1, 2,
       { Word("mode", "nearest", { "nearest", "bilinear" }), Flag("align_corners", false),
         { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() }, OptionalAlongAxes("size", 1) },
       Keeps::Nothing, false,
-      CheckInterpolation, KeepChannels, GetInterpolatedSize, RequireInterpolated, HaveNone, CostOneEach },
+      CheckInterpolation, KeepChannels, GetInterpolatedSize, RequireInterpolated, GetInterpolatedPhase, HaveNone, CostOneEach },
     { "cat", 1, 64, {},
       Keeps::Nothing, false,
-      AcceptAll, SumChannels, KeepCommonSize, RequireSame, HaveNone, CostNothing },
+      AcceptAll, SumChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "add", 1, 2, { Number("other", NotGiven) },
       Keeps::Nothing, true,
-      CheckPair, KeepChannels, KeepCommonSize, RequireSame, HaveNone, CostOneEach },
+      CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "sub", 1, 2, { Number("other", NotGiven) },
       Keeps::Nothing, true,
-      CheckPair, KeepChannels, KeepCommonSize, RequireSame, HaveNone, CostOneEach },
+      CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "mul", 1, 2, { Number("other", NotGiven) },
       Keeps::Input, true,
-      CheckPair, KeepChannels, KeepCommonSize, RequireSame, HaveNone, CostOneEach },
+      CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "pad", 1, 2,
       { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Integer("multiple", 1, 1),
         Word("mode", "constant", { "constant", "reflect", "replicate" }), Number("value", 0) },
       Keeps::Nothing, false,
-      CheckPad, KeepChannels, GetPaddedSize, RequirePadded, HaveNone, CostNothing },
+      CheckPad, KeepChannels, GetPaddedSize, RequirePadded, OnePhase, HaveNone, CostNothing },
     { "crop", 1, 2,
       { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Flag("center", false) },
       Keeps::Nothing, false,
-      AcceptAll, KeepChannels, GetCroppedSize, RequireCropped, HaveNone, CostNothing },
+      AcceptAll, KeepChannels, GetCroppedSize, RequireCropped, OnePhase, HaveNone, CostNothing },
     { "slice", 1, 1,
       { AlongAxes("start", 0, 0), AlongAxes("step", 1, 1) },
       Keeps::Nothing, false,
-      AcceptAll, KeepChannels, GetSlicedSize, RequireSliced, HaveNone, CostNothing },
+      AcceptAll, KeepChannels, GetSlicedSize, RequireSliced, OnePhase, HaveNone, CostNothing },
     { "pad_channels", 1, 1,
       { Integer("before", 0, 0), Integer("after", 0, 0) },
       Keeps::Nothing, false,
-      AcceptAll, AddChannels, KeepSize, RequireSame, HaveNone, CostNothing },
+      AcceptAll, AddChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "relu", 1, 1, {},
       Keeps::Output, true,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, HaveNone, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "leaky_relu", 1, 1, { Number("negative_slope", 0.01) },
       Keeps::Input, true,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, HaveNone, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "sigmoid", 1, 1, {},
       Keeps::Output, true,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, HaveNone, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "batch_norm", 1, 1, { Number("eps", 1e-5), Flag("affine", true) },
       Keeps::Input, true,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, GetBatchNormParameters, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetBatchNormParameters, CostOneEach },
     { "affine", 1, 1, {},
       Keeps::Input, true,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, GetScaleAndShift, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetScaleAndShift, CostOneEach },
     { "layer_norm", 1, 1, { Number("eps", 1e-5), Flag("affine", true) },
       Keeps::Input, false,
-      AcceptAll, KeepChannels, KeepSize, RequireSame, GetScaleAndShiftIfAffine, CostOneEach },
+      AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetScaleAndShiftIfAffine, CostOneEach },
   };
   // clang-format on
   return all;

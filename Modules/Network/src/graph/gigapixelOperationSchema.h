@@ -107,6 +107,10 @@ struct OperationSchema
                           const Interval &  output,
                           const AxisSizes & sizes);
 
+  /** Outputs at two places that have the same phase, and whose inputs lie alike, are computed alike as long as they see
+   * no border of the map. */
+  std::int64_t (*getPhase)(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes);
+
   /** Named by their roles. */
   std::vector<ParameterDescription> (*getParameters)(const Operation & operation, const std::vector<int> & channels);
 

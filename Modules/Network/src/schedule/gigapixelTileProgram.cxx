@@ -12,24 +12,25 @@ GetSchema(const NetworkGraph & graph, int operation)
   return *OperationSchema::Find(graph.operations[operation].type);
 }
 
-bool
-HasTrainedParameters(const GraphGeometry & geometry, int operation)
+/** Of each operation, whether it has parameters that are trained. */
+std::vector<bool>
+FindTrained(const GraphGeometry & geometry)
 {
   const NetworkGraph &   graph = geometry.GetGraph();
-  const std::vector<int> all = graph.GetChannels();
-  std::vector<int>       channels;
-  for (const int input : geometry.GetInputs()[operation])
+  const std::vector<int> channels = graph.GetChannels();
+  std::vector<bool>      trained;
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
   {
-    channels.push_back(all[input]);
-  }
-  for (const auto & parameter : GetSchema(graph, operation).getParameters(graph.operations[operation], channels))
-  {
-    if (parameter.trained)
+    std::vector<int> ofInputs;
+    for (const int input : geometry.GetInputs()[i])
     {
-      return true;
+      ofInputs.push_back(channels[input]);
     }
+    const auto parameters = GetSchema(graph, static_cast<int>(i)).getParameters(graph.operations[i], ofInputs);
+    trained.push_back(
+      std::any_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }));
   }
-  return false;
+  return trained;
 }
 
 /** How many steps read a step's map, and the last one that does. */
@@ -77,6 +78,41 @@ MayWorkInPlace(const NetworkGraph &                   graph,
   return !neededLater && source.output == step.output;
 }
 
+/** What a step's computation depends on along one axis: lengths, where the parts that it reads lie in the maps that
+ * hold them, and how far borders of the real maps are where they are met. */
+void
+AppendSignature(const GraphGeometry &                  geometry,
+                const std::vector<TileProgram::Step> & steps,
+                const TileProgram::Step &              step,
+                int                                    axis,
+                std::vector<std::int64_t> &            signature)
+{
+  constexpr std::int64_t NotMet = -1;
+  const AxisSizes        sizes = geometry.GetAxisSizes(step.operation, axis);
+  const Interval         output = step.output[axis];
+  bool                   atBegin = false, atEnd = false;
+  signature.push_back(step.operation);
+  signature.push_back(output.GetLength());
+  for (std::size_t j = 0; j < step.sources.size(); ++j)
+  {
+    if (step.sources[j] >= 0)
+    {
+      const Interval input = step.inputs[j][axis];
+      signature.push_back(input.GetLength());
+      signature.push_back(input.begin - steps[step.sources[j]].output[axis].begin);
+      atBegin = atBegin || input.begin == 0;
+      atEnd = atEnd || input.end == sizes.inputs[j];
+    }
+  }
+  if (!step.sources.empty())
+  {
+    signature.push_back(GetSchema(geometry.GetGraph(), step.operation)
+                          .getPhase(geometry.GetGraph().operations[step.operation], axis, output.begin, sizes));
+  }
+  signature.push_back(atBegin ? output.begin : NotMet);
+  signature.push_back(atEnd ? sizes.output - output.end : NotMet);
+}
+
 } // namespace
 
 TileProgram
@@ -84,6 +120,7 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
 {
   const NetworkGraph & graph = geometry.GetGraph();
   const auto           boxes = geometry.GetRequired(core);
+  const auto           trained = training ? FindTrained(geometry) : std::vector<bool>(boxes.size());
   std::vector<int>     stepOf(boxes.size(), -1);
   TileProgram          program;
   program.core = core;
@@ -96,18 +133,22 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     Step step;
     step.operation = static_cast<int>(i);
     step.output = *boxes[i];
-    step.needsGradient = training && HasTrainedParameters(geometry, step.operation);
+    step.needsGradient = trained[i];
     const auto & inputs = geometry.GetInputs()[i];
     for (std::size_t j = 0; j < inputs.size(); ++j)
     {
       step.inputs.push_back(geometry.GetRequired(step.operation, j, step.output));
       step.sources.push_back(GetNumberOfPixels(step.inputs.back()) == 0 ? -1 : stepOf[inputs[j]]);
-      step.needsGradient =
-        step.needsGradient || (step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
+      step.needsGradient = step.needsGradient ||
+                           (training && step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
     }
     if (inputs.empty())
     {
       program.window = step.output;
+    }
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      AppendSignature(geometry, program.steps, step, axis, program.signature);
     }
     stepOf[i] = static_cast<int>(program.steps.size());
     program.steps.push_back(std::move(step));
