@@ -2,17 +2,17 @@
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelProcessMemory.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelWorkers.h"
 
 #include "device/gigapixelDeviceKernels.h"
+#include "schedule/gigapixelGraphPlan.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 
-#include <unistd.h>
 #ifdef __GLIBC__
 #  include <malloc.h>
 #endif
@@ -37,21 +37,6 @@ constexpr double OperationsPerSecondWhole = 2.5e9; ///< LibTorch's, mostly in th
 
 constexpr std::int64_t DefaultTileSize = 2048;
 constexpr std::int64_t LeastTileSize = 256;
-
-/** What the process holds already: LibTorch's libraries, and pixels that the caller keeps in memory. */
-std::int64_t
-GetResidentBytes()
-{
-  std::int64_t total = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
-std::int64_t
-GetMachineBytes()
-{
-  return std::int64_t{ sysconf(_SC_PHYS_PAGES) } * sysconf(_SC_PAGESIZE);
-}
 
 struct MapBytes
 {
@@ -368,6 +353,10 @@ MemoryPlan::Make(const NetworkDescription & network,
                  Precision                  precision,
                  bool                       inPlace)
 {
+  if (!network.graph.IsEmpty())
+  {
+    return MakeGraphPlan(network, image, purpose, strategy, budget, threads, tileSize);
+  }
   const Planner      planner(network, image, purpose, precision, inPlace);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   if (strategy == Strategy::Whole || (strategy == Strategy::Automatic && precision == Precision::Float))

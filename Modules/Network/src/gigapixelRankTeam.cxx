@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRankTeam.h"
+#include "execute/gigapixelFixedPointSum.h"
 
 #include <algorithm>
 
@@ -104,6 +105,40 @@ RankTeam::GetOwn(std::int64_t index) const
 {
   const std::int64_t place = (m_Ranks ? m_Ranks->GetRank() : 0) - m_First;
   return (index / m_Run * m_Number + place) * m_Run + index % m_Run;
+}
+
+void
+RankTeam::AddAll(int to, FixedPointSum & sum) const
+{
+  if (m_Number < 2)
+  {
+    return;
+  }
+  if (m_Ranks->GetRank() != to)
+  {
+    return m_Ranks->Send(to, sum.GetData(), sum.GetBytes());
+  }
+  FixedPointSum other(sum.GetSize());
+  for (int rank = m_First; rank < m_First + m_Number; ++rank)
+  {
+    if (rank != to)
+    {
+      m_Ranks->Receive(rank, other.GetData(), other.GetBytes());
+      sum.Add(other);
+    }
+  }
+}
+
+void
+RankTeam::Send(Ranks & ranks, int to, const LossSum & sum, const NetworkDescription & network)
+{
+  SendMessage(ranks, to, MakeMessage(sum, network));
+}
+
+void
+RankTeam::Receive(Ranks & ranks, int from, LossSum & sum, const NetworkDescription & network)
+{
+  ExtractLossSum(ReceiveMessage(ranks, from, GetSizeOfLossSum(network)), network, sum);
 }
 
 void

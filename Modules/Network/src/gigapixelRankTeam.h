@@ -34,6 +34,12 @@ public:
     return Contains(m_Ranks ? m_Ranks->GetRank() : 0);
   }
 
+  bool
+  IsThis(int rank) const
+  {
+    return rank == (m_Ranks ? m_Ranks->GetRank() : 0);
+  }
+
   int
   GetFirstRank() const
   {
@@ -94,7 +100,12 @@ public:
     }
   }
 
+  /** To be called by all ranks of the team: rank `to` adds what the others have. */
+  void AddAll(int to, FixedPointSum & sum) const;
+
   /** Sums as messages; both sides know the network. */
+  static void Send(Ranks & ranks, int to, const LossSum & sum, const NetworkDescription & network);
+  static void Receive(Ranks & ranks, int from, LossSum & sum, const NetworkDescription & network);
   static void Send(Ranks & ranks, int to, const LossGradient & sum, const NetworkDescription & network);
   static void Send(Ranks & ranks, int to, const Score & sum, const NetworkDescription & network);
   static void Receive(Ranks & ranks, int from, LossGradient & sum, const NetworkDescription & network);

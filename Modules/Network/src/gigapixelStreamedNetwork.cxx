@@ -2,6 +2,7 @@
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelDeviceModule.h"
 #include "gigapixelLoss.h"
+#include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -97,7 +98,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
                               TResult &        sum,
                               const Progress & progress,
                               const RankTeam & team,
-                              const TCompute & compute)
+                              const TCompute & compute,
+                              bool             training)
 {
   CheckPixels(pixels);
   const Size size = pixels.GetSize();
@@ -107,7 +109,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
                                 std::to_string(labels.GetSize().height) + ") than the pixels (" +
                                 std::to_string(size.width) + " x " + std::to_string(size.height) + ")");
   }
-  const TileGrid       grid(m_Network, size, m_TileSize);
+  const TileGrid       grid(m_Network, size, m_TileSize, training);
   const std::int64_t   tiles = grid.GetNumberOfTiles();
   const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
@@ -132,7 +134,11 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       Measure(m_PixelTime,
               [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
       Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
-      Measure(m_NetworkTime, [&] { uniform.Compute(data, m_Network.channels, result, compute); });
+      Measure(m_NetworkTime, [&] {
+        // Equal tiles of a graph are told by compute() itself.
+        m_Tiles.GetGraphPasses() && training ? compute(data, result)
+                                             : uniform.Compute(data, m_Network.channels, result, compute);
+      });
     },
     [&](std::int64_t index) {
       const std::int64_t tile = team.GetOwn(index);
@@ -166,9 +172,110 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
   }
   const auto report = [&](double done) { return !progress || progress(dice ? 0.5 + done / 2 : done); };
   const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
-  const bool finished = SumOverTiles(pixels, labels, sum, report, team, compute);
+  const bool finished = m_Tiles.GetGraphPasses() ? ComputeGraphGradient(pixels, labels, terms, sum, report, team)
+                                                 : SumOverTiles(pixels, labels, sum, report, team, compute, true);
   sum.loss = dice ? score.loss : sum.loss;
   return finished;
+}
+
+namespace
+{
+
+/** Tiles of one color and one class that are the same computation: their gradient is computed once for all of them. */
+class EqualTiles
+{
+public:
+  /** \return whether the tile is equal to an earlier one, whose loss is then this one's */
+  bool
+  TakeEarlier(const UniformTiles<LossSum>::Key & key, LossSum & loss)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    const auto                        found = m_Tiles.find(key);
+    if (found == m_Tiles.end())
+    {
+      return false;
+    }
+    loss = found->second.loss;
+    ++found->second.more;
+    return true;
+  }
+
+  void
+  Remember(const UniformTiles<LossSum>::Key & key, const TileData & data, const LossSum & loss)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Tiles.emplace(key, Entry{ data.tile, loss });
+  }
+
+  struct Entry
+  {
+    Tile         tile;
+    LossSum      loss;
+    std::int64_t more{ 0 }; ///< tiles that are equal to it
+  };
+
+  const std::map<UniformTiles<LossSum>::Key, Entry> &
+  GetAll() const
+  {
+    return m_Tiles;
+  }
+
+private:
+  std::mutex                                  m_Mutex;
+  std::map<UniformTiles<LossSum>::Key, Entry> m_Tiles;
+};
+
+} // namespace
+
+/** Gradients are added in any order, exactly, so that neither threads nor ranks have to wait for each other and none
+ * keeps a gradient of its own. */
+bool
+StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
+                                      LabelSource &     labels,
+                                      const LossTerms & terms,
+                                      LossGradient &    sum,
+                                      const Progress &  progress,
+                                      const RankTeam &  team)
+{
+  const GraphPasses & passes = *m_Tiles.GetGraphPasses();
+  FixedPointSum       gradient(passes.GetNumberOfSums());
+  EqualTiles          equal;
+  LossSum &           loss = sum;
+  const auto          compute = [&](TileData & data, LossSum & result) {
+    if (!UniformTiles<LossSum>::IsUniform(data, m_Network.channels))
+    {
+      return passes.AddGradient(data, terms, 1, result, gradient);
+    }
+    const auto key = UniformTiles<LossSum>::MakeKey(data, m_Network.channels);
+    if (!equal.TakeEarlier(key, result))
+    {
+      passes.AddGradient(data, terms, 1, result, gradient);
+      equal.Remember(key, data, result);
+    }
+  };
+  if (!SumOverTiles(pixels, labels, loss, progress, team, compute, true))
+  {
+    return false;
+  }
+  for (const auto & item : equal.GetAll())
+  {
+    const EqualTiles::Entry & entry = item.second;
+    if (entry.more > 0)
+    {
+      TileData & data = m_Data.front();
+      LossSum    known;
+      ReadPixels(pixels, entry.tile, data);
+      ReadClasses(labels, entry.tile, m_Network, data);
+      passes.AddGradient(data, terms, entry.more, known, gradient);
+    }
+  }
+  const int last = GetLastRank(pixels, team);
+  team.AddAll(last, gradient);
+  if (team.IsThis(last))
+  {
+    sum.gradient = passes.GetGradient(gradient);
+  }
+  return true;
 }
 
 bool
@@ -220,6 +327,12 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
   {
     throw std::invalid_argument("the region is not a part of the image");
+  }
+  if (size.width != m_UniformSize.width || size.height != m_UniformSize.height)
+  {
+    m_UniformProbabilities.Clear();
+    m_UniformLabels.Clear();
+    m_UniformSize = size;
   }
   const auto computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
     if (data.inMemory.pixels.first || !uniform.IsUniform(data, m_Network.channels))

@@ -73,6 +73,13 @@ public:
   StageSeconds GetSeconds() const;
 
 private:
+  bool ComputeGraphGradient(PixelSource &     pixels,
+                            LabelSource &     labels,
+                            const LossTerms & terms,
+                            LossGradient &    sum,
+                            const Progress &  progress,
+                            const RankTeam &  team);
+
   void CheckPixels(const PixelSource & pixels) const;
 
   template <typename TResult, typename TCompute>
@@ -81,7 +88,8 @@ private:
                     TResult &        sum,
                     const Progress & progress,
                     const RankTeam & team,
-                    const TCompute & compute);
+                    const TCompute & compute,
+                    bool             training = false);
 
   /** First rows of a uniform tile's core, which repeat over it with the network's stride; empty where they do not. */
   template <typename T>
@@ -106,6 +114,7 @@ private:
   UniformRows<float>        m_UniformProbabilities;
   UniformRows<std::uint8_t> m_UniformLabels;
   double                    m_Threshold{ 0 }; ///< of m_UniformLabels
+  Size                      m_UniformSize;    ///< of the image that both are of
 
   std::atomic<std::int64_t> m_PixelTime{ 0 }; ///< ns of CPU, as the next two
   std::atomic<std::int64_t> m_LabelTime{ 0 };

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileGrid.h"
+#include "schedule/gigapixelTileProgram.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -17,8 +18,26 @@ Intersect(const Region & a, const Region & b)
            std::max<std::int64_t>(0, std::min(a.y + a.height, b.y + b.height) - y) };
 }
 
-TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize)
-  : m_Image(image)
+namespace
+{
+
+Box
+ToBox(const Region & region)
+{
+  return { Interval{ region.y, region.y + region.height }, Interval{ region.x, region.x + region.width } };
+}
+
+Region
+ToRegion(const Box & box)
+{
+  return { box[1].begin, box[0].begin, box[1].GetLength(), box[0].GetLength() };
+}
+
+} // namespace
+
+TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training)
+  : m_Training(training)
+  , m_Image(image)
   , m_TileSize(tileSize)
   , m_Halo(network.GetHalo())
 {
@@ -32,18 +51,34 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
     throw std::invalid_argument("the tile size " + std::to_string(tileSize) +
                                 " is no multiple of the network's stride " + std::to_string(stride));
   }
-  m_Canvas = { RoundUp(image.width, stride), RoundUp(image.height, stride) };
+  if (!network.graph.IsEmpty())
+  {
+    m_Graph = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+  }
+  m_Canvas = m_Graph ? image : Size{ RoundUp(image.width, stride), RoundUp(image.height, stride) };
   m_Columns = (image.width + tileSize - 1) / tileSize;
   m_Rows = (image.height + tileSize - 1) / tileSize;
+}
+
+/** Of a chain of layers. */
+Region
+TileGrid::GetWindow(const Region & core) const
+{
+  return Intersect({ core.x - m_Halo, core.y - m_Halo, core.width + 2 * m_Halo, core.height + 2 * m_Halo },
+                   { 0, 0, m_Canvas.width, m_Canvas.height });
 }
 
 Tile
 TileGrid::GetTile(std::int64_t index) const
 {
-  const std::int64_t x = index % m_Columns * m_TileSize, y = index / m_Columns * m_TileSize;
-  const std::int64_t side = m_TileSize + 2 * m_Halo;
-  return { Intersect({ x, y, m_TileSize, m_TileSize }, { 0, 0, m_Image.width, m_Image.height }),
-           Intersect({ x - m_Halo, y - m_Halo, side, side }, { 0, 0, m_Canvas.width, m_Canvas.height }) };
+  const Region whole{ index % m_Columns * m_TileSize, index / m_Columns * m_TileSize, m_TileSize, m_TileSize };
+  const Region core = Intersect(whole, { 0, 0, m_Image.width, m_Image.height });
+  if (!m_Graph)
+  {
+    return { core, GetWindow(whole), nullptr };
+  }
+  const auto program = std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, ToBox(core), m_Training));
+  return { core, ToRegion(program->window), program };
 }
 
 Region
@@ -59,6 +94,10 @@ Region
 TileGrid::GetInputRegion(const Region & region) const
 {
   const Region tiles = GrowToTiles(region);
+  if (m_Graph)
+  {
+    return ToRegion(m_Graph->GetInputBox(ToBox(tiles)));
+  }
   return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
                    { 0, 0, m_Image.width, m_Image.height });
 }

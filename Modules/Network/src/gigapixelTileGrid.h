@@ -19,17 +19,22 @@ struct Tile
   std::shared_ptr<const TileProgram> program; ///< of a network that is a graph: its window ends where the image does
 };
 
+class GraphGeometry;
+
 /** \class TileGrid
  * \brief The tiles of an image: a grid anchored at its origin.
  *
- * The canvas is the image, padded right and bottom to a multiple of the stride. A window is the core grown by the halo
- * and clipped to the canvas: at the canvas' edge each layer's own zero padding acts as it does on the whole canvas,
- * elsewhere that padding only reaches halo values that the core does not use. */
+ * The window of a network that is a graph is what the core is computed from, clipped to the image. For a chain of
+ * layers: The canvas is the image, padded right and bottom to a multiple of the stride. A window is the core grown by
+ * the halo and clipped to the canvas: at the canvas' edge each layer's own zero padding acts as it does on the whole
+ * canvas, elsewhere that padding only reaches halo values that the core does not use. */
 class GigapixelNetwork_EXPORT TileGrid
 {
 public:
-  /** \param tileSize side of a core, a multiple of the network's stride */
-  TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize);
+  /** \param network has to live as long as this
+   * \param tileSize side of a core, a multiple of the network's stride
+   * \param training whether tiles are for a backward pass, too */
+  TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training = false);
 
   std::int64_t
   GetNumberOfTiles() const
@@ -56,6 +61,11 @@ public:
   }
 
 private:
+  Region GetWindow(const Region & core) const;
+
+  std::shared_ptr<const GraphGeometry> m_Graph; ///< null for a chain of layers
+  bool                                 m_Training;
+
   Size         m_Image;
   Size         m_Canvas;
   std::int64_t m_TileSize;

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileNetwork.h"
 #include "gigapixelTilePasses.h"
+#include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,6 +50,11 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device, Path
   : m_Precision(device.precision)
 {
   network.Validate();
+  if (!network.graph.IsEmpty())
+  {
+    m_Graph = MakeTorchGraphPasses(network, device);
+    return;
+  }
   m_Passes = device.precision == Precision::Double || path == Path::Stock ? MakeStockPasses(network, device.precision)
              : device.cuda >= 0                                           ? MakeCudaPasses(network, device)
                                                                           : MakeFusedPasses(network, device.precision);
@@ -59,7 +65,7 @@ TileNetwork::~TileNetwork() = default;
 void
 TileNetwork::SetParameters(const std::vector<double> & parameters)
 {
-  m_Passes->SetParameters(parameters);
+  m_Graph ? m_Graph->SetParameters(parameters) : m_Passes->SetParameters(parameters);
 }
 
 void
@@ -91,19 +97,20 @@ TileNetwork::AddGradient(TileData & data, const LossTerms & terms, LossGradient 
 void
 TileNetwork::AddScore(TileData & data, const LossTerms & terms, Score & sum) const
 {
-  m_Passes->AddScore(data, terms, sum);
+  m_Graph ? m_Graph->AddScore(data, terms, sum) : m_Passes->AddScore(data, terms, sum);
 }
 
 void
 TileNetwork::Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const
 {
-  m_Passes->Predict(data, probabilities, pitch);
+  m_Graph ? m_Graph->Predict(data, probabilities, pitch) : m_Passes->Predict(data, probabilities, pitch);
 }
 
 void
 TileNetwork::PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
 {
-  m_Passes->PredictLabels(data, threshold, labels, pitch);
+  m_Graph ? m_Graph->PredictLabels(data, threshold, labels, pitch)
+          : m_Passes->PredictLabels(data, threshold, labels, pitch);
 }
 
 } // namespace gigapixel

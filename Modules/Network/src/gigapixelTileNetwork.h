@@ -53,6 +53,8 @@ struct GigapixelNetwork_EXPORT Score : LossSum
   double GetDice() const;
 };
 
+class FixedPointSum;
+class GraphPasses;
 class TilePasses;
 
 /** \class TileNetwork
@@ -73,7 +75,15 @@ public:
   /** \param parameters as in ParameterLayout */
   void SetParameters(const std::vector<double> & parameters);
 
+  /** Of a chain of layers. */
   void AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const;
+
+  /** What computes a network that is a graph, whose gradients are added in any order; null for a chain of layers. */
+  const GraphPasses *
+  GetGraphPasses() const
+  {
+    return m_Graph.get();
+  }
 
   void AddScore(TileData & data, const LossTerms & terms, Score & sum) const;
 
@@ -85,8 +95,9 @@ public:
   void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;
 
 private:
-  Precision                   m_Precision;
-  std::unique_ptr<TilePasses> m_Passes;
+  Precision                    m_Precision;
+  std::unique_ptr<TilePasses>  m_Passes; ///< of a chain of layers, or else:
+  std::unique_ptr<GraphPasses> m_Graph;
 };
 
 } // namespace gigapixel

@@ -3,9 +3,9 @@
 #define gigapixelUniformTiles_h
 
 #include "gigapixelTileData.h"
+#include "schedule/gigapixelTileProgram.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -68,10 +68,27 @@ public:
     m_Results.clear();
   }
 
-private:
-  /** Color and class, place and size of the core in its window, size of the window. */
-  using Key = std::pair<std::vector<std::uint8_t>, std::array<std::int64_t, 6>>;
+  /** Color and class; place and size of the core in its window, size of the window, and the program's signature. */
+  using Key = std::pair<std::vector<std::uint8_t>, std::vector<std::int64_t>>;
 
+  static Key
+  MakeKey(const TileData & data, int channels)
+  {
+    const Region &            core = data.tile.core;
+    const Region &            window = data.tile.window;
+    std::vector<std::uint8_t> values(data.rows.first, data.rows.first + channels);
+    values.insert(values.end(), data.classes.begin(), data.classes.begin() + (data.classes.empty() ? 0 : 1));
+    std::vector<std::int64_t> place{ core.x - window.x, core.y - window.y, core.width,
+                                     core.height,       window.width,      window.height };
+    if (data.tile.program)
+    {
+      const auto & signature = data.tile.program->signature;
+      place.insert(place.end(), signature.begin(), signature.end());
+    }
+    return { values, place };
+  }
+
+private:
   /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
   static constexpr std::size_t MostResults = 32;
 
@@ -94,16 +111,6 @@ private:
       }
     }
     return true;
-  }
-
-  static Key
-  MakeKey(const TileData & data, int channels)
-  {
-    const Region &            core = data.tile.core;
-    const Region &            window = data.tile.window;
-    std::vector<std::uint8_t> values(data.rows.first, data.rows.first + channels);
-    values.insert(values.end(), data.classes.begin(), data.classes.begin() + (data.classes.empty() ? 0 : 1));
-    return { values, { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height } };
   }
 
   std::mutex             m_Mutex;

@@ -1,0 +1,172 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelGraphPlan.h"
+#include "gigapixelProcessMemory.h"
+#include "gigapixelTileGrid.h"
+#include "gigapixelTileProgram.h"
+#include "gigapixelWorkers.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+
+// Measured on x86-64.
+constexpr std::int64_t TorchBytes = 140 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
+constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
+constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
+constexpr std::int64_t TrainingBytes = 120;    ///< moments, sums and checkpoints as well
+
+constexpr std::int64_t GreatestClass = 1024 * MiB;
+constexpr std::int64_t LeastClass = 16 * MiB;
+
+constexpr std::array<std::int64_t, 9> TileSizes{ 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 };
+
+/** Operations per second by the side of the maps: larger ones fall out of the caches. */
+double
+GetRate(std::int64_t tileSize)
+{
+  return tileSize <= 512 ? 62e9 : tileSize <= 1024 ? 56e9 : tileSize <= 2048 ? 53e9 : 50e9;
+}
+
+/** Places of the first, an inner and the last tile along one axis, and for how many each stands. */
+std::vector<std::pair<std::int64_t, std::int64_t>>
+GetPlaces(std::int64_t number)
+{
+  std::vector<std::pair<std::int64_t, std::int64_t>> places{ { 0, 1 } };
+  if (number > 2)
+  {
+    places.emplace_back(1, number - 2);
+  }
+  if (number > 1)
+  {
+    places.emplace_back(number - 1, 1);
+  }
+  return places;
+}
+
+/** The backward pass computes gradients of weights and of inputs. */
+constexpr double OperationsOfStep = 3;
+
+} // namespace
+
+GraphTileCost
+GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize)
+{
+  const bool         training = purpose == Purpose::Training;
+  const TileGrid     grid(network, image, tileSize, training);
+  const std::int64_t columns = (image.width + tileSize - 1) / tileSize;
+  const std::int64_t rows = (image.height + tileSize - 1) / tileSize;
+  GraphTileCost      cost;
+  cost.tiles = grid.GetNumberOfTiles();
+  for (const auto & [row, likeRow] : GetPlaces(rows))
+  {
+    for (const auto & [column, likeColumn] : GetPlaces(columns))
+    {
+      const Tile         tile = grid.GetTile(row * columns + column);
+      const std::int64_t window = tile.window.width * tile.window.height;
+      const std::int64_t core = tile.core.width * tile.core.height;
+      const std::int64_t pixels = window * network.channels + core;
+      cost.bytes = std::max(
+        cost.bytes, pixels + tile.program->GetPeakBytes(network.graph, training, static_cast<int>(sizeof(float))));
+      cost.operations += static_cast<double>(likeRow * likeColumn) * tile.program->GetOperations(network.graph) *
+                         (training ? OperationsOfStep : 1);
+    }
+  }
+  cost.bytes += WorkerBytes;
+  cost.seconds = cost.operations / GetRate(std::min({ tileSize, image.width, image.height }));
+  return cost;
+}
+
+namespace
+{
+
+std::int64_t
+GetBaseBytes(const NetworkDescription & network, Purpose purpose)
+{
+  const std::int64_t resident = GetResidentBytes();
+  const std::int64_t torch = resident > TorchBytes ? 0 : TorchBytes; // loaded already
+  return resident + torch +
+         network.GetNumberOfParameters() * (purpose == Purpose::Training ? TrainingBytes : InferenceBytes);
+}
+
+/** The fastest tile size within a class; the smallest one where none is. */
+std::int64_t
+ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes)
+{
+  const std::int64_t stride = network.GetStride();
+  std::int64_t       best = RoundUp(TileSizes.front(), stride);
+  double             least = 0;
+  for (const std::int64_t side : TileSizes)
+  {
+    const std::int64_t  tileSize = RoundUp(side, stride);
+    const GraphTileCost cost = GraphTileCost::Make(network, image, purpose, tileSize);
+    if (cost.bytes > bytes)
+    {
+      break;
+    }
+    if (least == 0 || cost.seconds < least)
+    {
+      best = tileSize;
+      least = cost.seconds;
+    }
+    if (cost.tiles == 1)
+    {
+      break;
+    }
+  }
+  return best;
+}
+
+} // namespace
+
+MemoryPlan
+MakeGraphPlan(const NetworkDescription & network,
+              Size                       image,
+              Purpose                    purpose,
+              Strategy                   strategy,
+              std::int64_t               budget,
+              int                        threads,
+              std::int64_t               tileSize)
+{
+  const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
+  const std::int64_t base = GetBaseBytes(network, purpose) +
+                            (strategy == Strategy::Unified ? (network.channels + 1) * image.width * image.height : 0);
+  if (strategy == Strategy::Whole)
+  {
+    tileSize = RoundUp(std::max(image.width, image.height), network.GetStride());
+  }
+  std::int64_t  size = tileSize;
+  GraphTileCost cost;
+  for (std::int64_t memoryClass = GreatestClass; memoryClass >= LeastClass; memoryClass /= 2)
+  {
+    size = tileSize > 0 ? tileSize : ChooseTileSize(network, image, purpose, memoryClass);
+    cost = GraphTileCost::Make(network, image, purpose, size);
+    if (base + cost.bytes <= limit || tileSize > 0)
+    {
+      break;
+    }
+  }
+  MemoryPlan plan;
+  plan.strategy = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
+  plan.tileSize = size;
+  plan.numberOfTiles = cost.tiles;
+  const std::int64_t fitting = std::max<std::int64_t>(1, (limit - base) / cost.bytes);
+  plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
+  plan.peakBytes = base + plan.tilesInFlight * cost.bytes;
+  plan.coreSeconds = cost.seconds;
+  if (plan.peakBytes > limit)
+  {
+    throw MemoryLimitError("the memory limit of " + std::to_string(limit / MiB) + " MB is too small: at least " +
+                             std::to_string(plan.peakBytes / MiB + 1) + " MB are needed for tiles of " +
+                             std::to_string(size) + " pixels",
+                           plan.peakBytes);
+  }
+  return plan;
+}
+
+} // namespace gigapixel
