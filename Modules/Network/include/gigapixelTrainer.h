@@ -73,9 +73,10 @@ struct TrainingProgress
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
  * The run folder holds best.safetensors and last.safetensors (models; the last one also with Adam's moments and the
- * counters, written after every step, so that an interrupted run goes on bit for bit), and history.csv. Files appear by
- * atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no run
- * always; two runs in one folder at the same time are refused (a lock that ends with the process).
+ * counters, so that an interrupted run goes on bit for bit; written after every step, or, where there are more than a
+ * million parameters, once a minute, at the end of an epoch and when the run is stopped), and history.csv. Files appear
+ * by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no
+ * run always; two runs in one folder at the same time are refused (a lock that ends with the process).
  *
  * With Strategy::Streamed the result has the same bits for any number of threads and any budget (which may choose
  * another tile size at the start of a run, if it is too small for tiles of 2048), and with Strategy::Unified those of

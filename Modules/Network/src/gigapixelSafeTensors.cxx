@@ -150,24 +150,28 @@ SafeTensors::Parse(const std::string & content, const std::string & path)
 void
 SafeTensors::Save(const std::string & path) const
 {
-  nlohmann::ordered_json header;
-  std::string            data;
+  nlohmann::ordered_json        header;
+  std::vector<std::string_view> parts(2); // of the header, which is known last
+  std::size_t                   end = 0;
   header["__metadata__"] = metadata;
   for (const auto & [name, tensor] : tensors)
   {
     header[name] = { { "dtype", tensor.type },
                      { "shape", tensor.shape },
-                     { "data_offsets", { data.size(), data.size() + tensor.bytes.size() } } };
-    data.append(tensor.bytes.begin(), tensor.bytes.end());
+                     { "data_offsets", { end, end + tensor.bytes.size() } } };
+    end += tensor.bytes.size();
+    parts.emplace_back(tensor.bytes.data(), tensor.bytes.size());
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' '); // the format asks for aligned data
-  std::string content;
+  std::string head;
   for (std::uint64_t i = 0, length = text.size(); i < 8; ++i)
   {
-    content.push_back(static_cast<char>(length >> (8 * i)));
+    head.push_back(static_cast<char>(length >> (8 * i)));
   }
-  WriteFileAtomically(path, content + text + data);
+  parts[0] = head;
+  parts[1] = text;
+  WriteFileAtomically(path, parts);
 }
 
 void
@@ -185,14 +189,23 @@ SafeTensors::Add(const std::string & name, const std::vector<std::int64_t> & sha
 void
 WriteFileAtomically(const std::string & path, const std::string & content)
 {
+  WriteFileAtomically(path, std::vector<std::string_view>{ content });
+}
+
+void
+WriteFileAtomically(const std::string & path, const std::vector<std::string_view> & parts)
+{
   const std::string temporary = path + ".part-" + std::to_string(getpid());
   const int         file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   int               error = file < 0 ? errno : 0;
-  for (std::size_t done = 0; !error && done < content.size();)
+  for (const std::string_view part : parts)
   {
-    const ssize_t written = write(file, content.data() + done, content.size() - done);
-    error = written < 0 && errno != EINTR ? errno : 0;
-    done += written > 0 ? written : 0;
+    for (std::size_t done = 0; !error && done < part.size();)
+    {
+      const ssize_t written = write(file, part.data() + done, part.size() - done);
+      error = written < 0 && errno != EINTR ? errno : 0;
+      done += written > 0 ? written : 0;
+    }
   }
   if (file >= 0)
   {

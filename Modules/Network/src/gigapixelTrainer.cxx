@@ -76,8 +76,10 @@ Trainer::Run(const Observer & observer)
   catch (const std::exception & error)
   {
     m_Implementation->ranks->Fail(error.what());
+    m_Implementation->SaveLastSteps();
     throw;
   }
+  m_Implementation->SaveLastSteps();
   return false;
 }
 

@@ -17,6 +17,11 @@ namespace gigapixel
 namespace
 {
 
+/** Up to so many parameters a checkpoint is written after every step: it takes milliseconds. Larger ones are written
+ * when some time has passed, when an epoch ends, and when the run is stopped. */
+constexpr std::int64_t         SmallNetwork = 1000000;
+constexpr std::chrono::seconds CheckpointInterval{ 60 };
+
 constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
 
 /** Calls work(), and says to which sample wrong labels belong. */
@@ -242,7 +247,12 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
-  Save();
+  saved = false;
+  if (static_cast<std::int64_t>(state.parameters.size()) <= SmallNetwork ||
+      std::chrono::steady_clock::now() - savedAt >= CheckpointInterval)
+  {
+    Save();
+  }
   progress.loss = mean.loss;
   return Report(1);
 }
@@ -349,6 +359,17 @@ Trainer::Implementation::Save()
   if (folder)
   {
     state.ToFile(last, settings).Save(folder->GetLastFile());
+  }
+  saved = true;
+  savedAt = std::chrono::steady_clock::now();
+}
+
+void
+Trainer::Implementation::SaveLastSteps()
+{
+  if (!saved)
+  {
+    Save();
   }
 }
 

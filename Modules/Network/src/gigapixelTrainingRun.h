@@ -9,6 +9,8 @@
 #include "gigapixelTrainer.h"
 #include "gigapixelTrainingState.h"
 
+#include <chrono>
+
 namespace gigapixel
 {
 
@@ -40,7 +42,13 @@ struct Trainer::Implementation
   TrainingProgress                 progress;
   Observer                         observer;
 
+  bool                                  saved{ true }; ///< the state, since its last step
+  std::chrono::steady_clock::time_point savedAt;
+
   bool Run();
+
+  /** Writes the checkpoint if steps were done since it was written, however the run ended. */
+  void SaveLastSteps();
 
 private:
   void        MakePlan();

@@ -86,6 +86,8 @@ Trainer::Implementation::Prepare()
   }
   streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight, options.device);
   kept.empty() ? Begin() : Resume(checkpoint, file);
+  saved = true;
+  savedAt = std::chrono::steady_clock::now();
 }
 
 /** That of rank 0 for all. */
