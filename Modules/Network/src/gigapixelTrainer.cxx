@@ -76,7 +76,14 @@ Trainer::Run(const Observer & observer)
   catch (const std::exception & error)
   {
     m_Implementation->ranks->Fail(error.what());
-    m_Implementation->SaveLastSteps();
+    try
+    {
+      m_Implementation->SaveLastSteps();
+    }
+    catch (const std::exception &)
+    {
+      // What went wrong first is what to say; the last checkpoint stays.
+    }
     throw;
   }
   m_Implementation->SaveLastSteps();

@@ -1,0 +1,229 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkGraph.h"
+#include "graph/gigapixelGraphGeometry.h"
+#include "schedule/gigapixelTileProgram.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+using namespace gigapixel;
+
+namespace
+{
+
+/** A U-Net of one level with odd sizes taken care of: convolution, pooling, transposed convolution, skip. */
+const char * const SmallUNet = R"([
+  { "name": "image", "type": "input", "channels": 3 },
+  { "name": "down", "type": "conv2d", "inputs": ["image"], "out_channels": 4, "kernel_size": 3, "padding": 1 },
+  { "name": "down.relu", "type": "relu", "inputs": ["down"] },
+  { "name": "pool", "type": "max_pool2d", "inputs": ["down.relu"], "kernel_size": 2 },
+  { "name": "inner", "type": "conv2d", "inputs": ["pool"], "out_channels": 8, "kernel_size": [3, 3], "padding": [1, 1],
+    "bias": false },
+  { "name": "inner.norm", "type": "batch_norm", "inputs": ["inner"] },
+  { "name": "up", "type": "conv_transpose2d", "inputs": ["inner.norm"], "out_channels": 4, "kernel_size": 2, "stride": 2 },
+  { "name": "up.pad", "type": "pad", "inputs": ["up", "down.relu"] },
+  { "name": "cat", "type": "cat", "inputs": ["down.relu", "up.pad"] },
+  { "name": "logits", "type": "conv2d", "inputs": ["cat"], "out_channels": 1, "kernel_size": 1 }
+])";
+
+/** A graph of one operation behind the input. */
+NetworkGraph
+MakeSingle(const std::string & attributes)
+{
+  return NetworkGraph::FromJSON(R"([{ "name": "image", "type": "input", "channels": 2 },
+    { "name": "x", "inputs": ["image"], )" +
+                                  attributes + "}]",
+                                "x");
+}
+
+std::int64_t
+GetOutputSize(const std::string & attributes, std::int64_t side)
+{
+  const NetworkGraph graph = MakeSingle(attributes);
+  return GraphGeometry(graph, { side, side }).GetSize(1)[0];
+}
+
+std::string
+GetRefusal(const std::string & operations, const std::string & output = "x")
+{
+  try
+  {
+    NetworkGraph::FromJSON(operations, output);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string
+GetRefusalOf(const std::string & attributes)
+{
+  return GetRefusal(R"([{ "name": "image", "type": "input", "channels": 6 },
+    { "name": "x", "inputs": ["image"], )" +
+                    attributes + "}]");
+}
+
+} // namespace
+
+TEST(NetworkGraph, IsTheSameAfterARoundTripThroughJSON)
+{
+  const NetworkGraph graph = NetworkGraph::FromJSON(SmallUNet, "logits");
+  const NetworkGraph again = NetworkGraph::FromJSON(graph.ToJSON(), graph.output);
+  EXPECT_EQ(again.ToJSON(), graph.ToJSON());
+  ASSERT_EQ(again.operations.size(), graph.operations.size());
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    EXPECT_EQ(again.operations[i].inputs, graph.operations[i].inputs);
+    EXPECT_EQ(again.operations[i].parameters, graph.operations[i].parameters);
+    EXPECT_EQ(again.operations[i].attributes, graph.operations[i].attributes);
+  }
+}
+
+TEST(NetworkGraph, ListsParametersInTheOrderOfTheOperations)
+{
+  const auto                     parameters = NetworkGraph::FromJSON(SmallUNet, "logits").GetParameters();
+  const std::vector<std::string> names{ "down.weight",
+                                        "down.bias",
+                                        "inner.weight",
+                                        "inner.norm.weight",
+                                        "inner.norm.bias",
+                                        "inner.norm.running_mean",
+                                        "inner.norm.running_var",
+                                        "up.weight",
+                                        "up.bias",
+                                        "logits.weight",
+                                        "logits.bias" };
+  ASSERT_EQ(parameters.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+  {
+    EXPECT_EQ(parameters[i].name, names[i]);
+    EXPECT_EQ(parameters[i].trained, names[i].find("running") == std::string::npos) << names[i];
+  }
+  EXPECT_EQ(parameters[0].shape, (std::vector<std::int64_t>{ 4, 3, 3, 3 }));
+  EXPECT_EQ(parameters[7].shape, (std::vector<std::int64_t>{ 8, 4, 2, 2 })); // in, out: as PyTorch
+}
+
+TEST(NetworkGraph, SharesArraysOfOneName)
+{
+  const char * const shared = R"([{ "name": "image", "type": "input", "channels": 2 },
+    { "name": "a", "type": "conv2d", "inputs": ["image"], "out_channels": 2, "kernel_size": 3, "padding": 1,
+      "parameters": { "weight": "w", "bias": "b" } },
+    { "name": "x", "type": "conv2d", "inputs": ["a"], "out_channels": 2, "kernel_size": 3, "padding": 1,
+      "parameters": { "weight": "w", "bias": "b" } }])";
+  EXPECT_EQ(NetworkGraph::FromJSON(shared, "x").GetParameters().size(), 2u);
+}
+
+TEST(NetworkGraph, RefusesWhatCannotBeComputedInOneSentence)
+{
+  const auto expect = [](const std::string & refusal, const std::string & part) {
+    EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
+    EXPECT_LT(refusal.size(), 400u) << refusal;
+  };
+  expect(GetRefusalOf(R"("type": "convolution")"), "there is no type \"convolution\"");
+  expect(GetRefusalOf(R"("type": "conv2d", "kernel_size": 3)"), "it needs \"out_channels\"");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "strides": 2)"), "has no \"strides\"");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 0)"), "not from 1 to");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": [3, 3, 3])"), "two axes");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "padding": 3)"),
+         "wider than its kernel");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "padding": "valid")"),
+         "not one of same");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "groups": 4)"), "unevenly");
+  expect(GetRefusalOf(R"("type": "max_pool2d", "kernel_size": 3, "padding": 2)"), "more than half");
+  expect(GetRefusalOf(R"("type": "interpolate")"), "needs one of");
+  expect(GetRefusalOf(R"("type": "add")"), "second input");
+  expect(GetRefusalOf(R"("type": "batch_norm", "parameters": { "scale": "s" })"), "no parameter \"scale\"");
+  expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": [] }])"), "0 inputs");
+  expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": ["y"] }])"), "no earlier operation");
+  expect(GetRefusal(R"([{ "name": "image", "type": "input", "channels": 1 }])"), "is no operation");
+  expect(GetRefusal("{}"), "must be an array");
+}
+
+TEST(GraphGeometry, GivesSizesAsPyTorchComputesThem)
+{
+  // By the formulas in PyTorch's documentation of Conv2d, ConvTranspose2d, MaxPool2d and Upsample.
+  EXPECT_EQ(GetOutputSize(R"("type": "conv2d", "out_channels": 1, "kernel_size": 7, "stride": 2, "padding": 3)", 501),
+            251);
+  EXPECT_EQ(
+    GetOutputSize(R"("type": "conv2d", "out_channels": 1, "kernel_size": 3, "dilation": 12, "padding": 12)", 501), 501);
+  EXPECT_EQ(GetOutputSize(R"("type": "conv2d", "out_channels": 1, "kernel_size": 4, "padding": "same")", 501), 501);
+  EXPECT_EQ(GetOutputSize(R"("type": "conv_transpose2d", "out_channels": 1, "kernel_size": 3, "stride": 2, "padding": 1,
+                           "output_padding": 1)",
+                          251),
+            502);
+  EXPECT_EQ(GetOutputSize(R"("type": "max_pool2d", "kernel_size": 2)", 501), 250);
+  EXPECT_EQ(GetOutputSize(R"("type": "max_pool2d", "kernel_size": 2, "ceil_mode": true)", 501), 251);
+  // A window that would begin behind the padded map is left out.
+  EXPECT_EQ(GetOutputSize(R"("type": "max_pool2d", "kernel_size": 2, "stride": 3, "padding": 1, "ceil_mode": true)", 5),
+            2);
+  EXPECT_EQ(GetOutputSize(R"("type": "interpolate", "scale_factor": 1.5)", 501), 751);
+  EXPECT_EQ(GetOutputSize(R"("type": "interpolate", "size": [77, 77])", 501), 77);
+  EXPECT_EQ(GetOutputSize(R"("type": "pad", "multiple": 32)", 501), 512);
+  EXPECT_EQ(GetOutputSize(R"("type": "slice", "start": 1, "step": 2)", 501), 250);
+}
+
+TEST(GraphGeometry, SaysWhichImagesAreTooSmall)
+{
+  const NetworkGraph graph = MakeSingle(R"("type": "conv2d", "out_channels": 1, "kernel_size": 7)");
+  EXPECT_NO_THROW(GraphGeometry(graph, { 7, 7 }));
+  EXPECT_THROW(GraphGeometry(graph, { 6, 7 }), std::invalid_argument);
+}
+
+TEST(GraphGeometry, ClipsPartsToTheRealMaps)
+{
+  const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");
+  const GraphGeometry geometry(graph, { 101, 53 });
+  const auto          boxes = geometry.GetRequired({ Interval{ 40, 60 }, Interval{ 33, 53 } });
+  // Rows 40..59 come from rows 20..29 of the inner map, these from 19..30 of the pooled one, and those from 37..62 of
+  // the image; columns end where the image does: 53 pixels, 26 pooled ones, and one that is padded.
+  EXPECT_EQ(boxes[graph.GetIndex("inner")]->at(0), (Interval{ 20, 30 }));
+  EXPECT_EQ(boxes[graph.GetIndex("pool")]->at(0), (Interval{ 19, 31 }));
+  EXPECT_EQ(boxes[graph.GetIndex("image")]->at(0), (Interval{ 37, 63 }));
+  EXPECT_EQ(boxes[graph.GetIndex("up")]->at(1), (Interval{ 33, 52 }));
+  EXPECT_EQ(boxes[graph.GetIndex("inner")]->at(1), (Interval{ 16, 26 }));
+  EXPECT_EQ(boxes[graph.GetIndex("image")]->at(1), (Interval{ 29, 53 }));
+  EXPECT_EQ(GetStride(graph), 2);
+  EXPECT_EQ(GetHalo(graph), 3);
+}
+
+TEST(TileProgram, HasOneSignatureForTilesThatAreTheSameComputation)
+{
+  const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");
+  const GraphGeometry geometry(graph, { 101, 101 });
+  const auto          make = [&](std::int64_t y, std::int64_t x) {
+    return TileProgram::Make(geometry, { Interval{ y, y + 10 }, Interval{ x, x + 10 } }, true);
+  };
+  const auto inner = make(40, 40).signature;
+  EXPECT_EQ(make(50, 40).signature, inner);
+  EXPECT_EQ(make(40, 62).signature, inner);
+  EXPECT_NE(make(41, 40).signature, inner) << "pooling begins at another place";
+  EXPECT_NE(make(0, 40).signature, inner) << "the convolution meets the upper border";
+  EXPECT_NE(make(91, 40).signature, inner);
+  EXPECT_NE(make(40, 90).signature, inner) << "the upsampled map is padded there";
+}
+
+TEST(TileProgram, OverwritesOnlyWhatNobodyNeeds)
+{
+  const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");
+  const GraphGeometry geometry(graph, { 64, 64 });
+  const auto          program = TileProgram::Make(geometry, { Interval{ 0, 64 }, Interval{ 0, 64 } }, true);
+  ASSERT_EQ(program.steps.size(), graph.operations.size());
+  EXPECT_TRUE(program.steps[graph.GetIndex("down.relu")].inPlace);
+  // In training the norm's gradient needs its input; else nobody does.
+  EXPECT_FALSE(program.steps[graph.GetIndex("inner.norm")].inPlace);
+  EXPECT_TRUE(TileProgram::Make(geometry, program.core, false).steps[graph.GetIndex("inner.norm")].inPlace);
+  EXPECT_FALSE(program.steps[graph.GetIndex("image")].needsGradient);
+  EXPECT_TRUE(program.steps[graph.GetIndex("pool")].needsGradient);
+}
+
+TEST(TileProgram, CountsOperations)
+{
+  const NetworkGraph  graph = MakeSingle(R"("type": "conv2d", "out_channels": 5, "kernel_size": [3, 1])");
+  const GraphGeometry geometry(graph, { 12, 10 });
+  const auto          program = TileProgram::Make(geometry, { Interval{ 0, 10 }, Interval{ 0, 10 } }, false);
+  EXPECT_EQ(program.GetOperations(graph), 2.0 * 3 * 2 * 5 * 100);
+  EXPECT_EQ(program.GetPeakBytes(graph, false, 4), 4 * (2 * 120 + 5 * 100));
+}
