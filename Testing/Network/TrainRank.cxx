@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // TrainRank FOLDER EPOCHS IMAGES_PER_STEP [resume] [die|hang|stop|fail RANK]
 // One rank of a small training on slides without files, into the run folder. The named rank misbehaves in its second
-// epoch. The environment variable LOSS names another loss than cross-entropy. Exit code 0: trained, 1: an error
+// epoch. The environment variables LOSS and NETWORK name others than cross-entropy and remedios2023. Exit code 0: trained, 1: an error
 // (printed), 3: stopped.
 #include "SyntheticSources.h"
 
@@ -50,7 +50,8 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
   options.tileSize = 256;
   options.learningRateDecay = 0.5;
   options.ranks = JoinRanks(Launch::Find());
-  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  const char *       name = std::getenv("NETWORK");
+  NetworkDescription network = NetworkDescription::Load(name ? name : "remedios2023");
   if (const char * loss = std::getenv("LOSS"))
   {
     network.SetLoss(loss);

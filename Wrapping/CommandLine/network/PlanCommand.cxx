@@ -78,7 +78,9 @@ Format(const JSON & json)
     if (row["tileSize"] != 0)
     {
       text += row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " + row["tilesInFlight"].dump() +
-              " at a time; of a GPU " + FormatBytes(row["deviceBytes"].get<double>());
+              " at a time";
+      const double ofDevice = row["deviceBytes"].get<double>();
+      text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     }
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
   }
