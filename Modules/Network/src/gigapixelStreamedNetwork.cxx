@@ -204,7 +204,10 @@ public:
   Remember(const UniformTiles<LossSum>::Key & key, const TileData & data, const LossSum & loss)
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
-    m_Tiles.emplace(key, Entry{ data.tile, loss });
+    if (m_Tiles.size() < MostTiles)
+    {
+      m_Tiles.emplace(key, Entry{ data.tile, loss });
+    }
   }
 
   struct Entry
@@ -221,6 +224,9 @@ public:
   }
 
 private:
+  /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
+  static constexpr std::size_t MostTiles = 32;
+
   std::mutex                                  m_Mutex;
   std::map<UniformTiles<LossSum>::Key, Entry> m_Tiles;
 };
