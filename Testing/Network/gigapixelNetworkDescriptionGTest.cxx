@@ -27,18 +27,39 @@ GetRefusal(const std::string & json)
   return "";
 }
 
+std::string
+Change(std::string text, const std::string & from, const std::string & to)
+{
+  const std::size_t place = text.find(from);
+  if (place == std::string::npos)
+  {
+    throw std::logic_error("the network does not hold " + from);
+  }
+  return text.replace(place, from.size(), to);
+}
+
 /** The preset's text with one change. */
 std::string
 Change(const std::string & from, const std::string & to)
 {
-  std::string       text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Modules/Network/networks/remedios2023.json");
-  const std::size_t place = text.find(from);
-  if (place == std::string::npos)
-  {
-    throw std::logic_error("the preset does not hold " + from);
-  }
-  return text.replace(place, from.size(), to);
+  return Change(test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Modules/Network/networks/remedios2023.json"), from, to);
 }
+
+/** A pooling, a way back up, and a skip. */
+const std::string GraphText = R"({
+  "name": "small",
+  "input": { "channels": 2, "mean": [0.5, 0.25], "deviation": [0.5, 1] },
+  "operations": [
+    { "name": "image", "type": "input", "channels": 2 },
+    { "name": "down", "type": "max_pool2d", "inputs": ["image"], "kernel_size": 2, "ceil_mode": true },
+    { "name": "inner", "type": "conv2d", "inputs": ["down"], "out_channels": 8, "kernel_size": 3, "padding": "same" },
+    { "name": "up", "type": "interpolate", "inputs": ["inner", "image"] },
+    { "name": "both", "type": "cat", "inputs": ["image", "up"] },
+    { "name": "logits", "type": "conv2d", "inputs": ["both"], "out_channels": 1, "kernel_size": 1 }
+  ],
+  "output": "logits",
+  "loss": { "type": "dice" }
+})";
 
 } // namespace
 
@@ -52,7 +73,7 @@ TEST(NetworkDescription, KnowsThePreset)
   EXPECT_EQ(network.GetHalo(), 64);
   EXPECT_EQ(network.GetNumberOfOutputChannels(), 1);
   EXPECT_EQ(network.GetNumberOfClasses(), 2);
-  EXPECT_EQ(NetworkDescription::GetPresets(), std::vector<std::string>{ "remedios2023" });
+  EXPECT_EQ(NetworkDescription::GetPresets().front(), "remedios2023");
 }
 
 TEST(NetworkDescription, SurvivesJSON)
@@ -96,6 +117,91 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect("\"kernel\": 16", "\"kernel\": " + nested, "nested deeper");
   expect("\"name\": \"remedios2023\"", "\"name\": " + nested, "nested deeper");
   EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
+}
+
+TEST(NetworkDescription, TakesGraphs)
+{
+  const NetworkDescription network = NetworkDescription::FromJSON(GraphText);
+  EXPECT_TRUE(network.layers.empty());
+  EXPECT_EQ(network.channels, 2);
+  EXPECT_FALSE(network.invert);
+  EXPECT_EQ(network.deviation, (std::vector<double>{ 0.5, 1 }));
+  EXPECT_EQ(network.loss, NetworkDescription::Loss::Dice);
+  EXPECT_EQ(network.GetNumberOfOutputChannels(), 1);
+  EXPECT_EQ(network.GetNumberOfParameters(), 2 * 8 * 9 + 8 + 10 + 1);
+  EXPECT_EQ(network.GetStride(), 2);
+  EXPECT_EQ(network.GetHalo(), 2); // the convolution's one pixel of the pooled map
+  const std::string json = network.ToJSON();
+  EXPECT_EQ(NetworkDescription::FromJSON(json).ToJSON(), json);
+  const std::string invert = Change(GraphText, R"(, "mean": [0.5, 0.25], "deviation": [0.5, 1])", "");
+  EXPECT_TRUE(NetworkDescription::FromJSON(invert).invert);
+  EXPECT_NE(NetworkDescription::FromJSON(invert).ToJSON().find("\"invert\": true"), std::string::npos);
+}
+
+TEST(NetworkDescription, RefusesGraphsWithTheReason)
+{
+  const auto expect = [](const std::string & from, const std::string & to, const std::string & reason) {
+    const std::string refusal = GetRefusal(Change(GraphText, from, to));
+    EXPECT_NE(refusal.find(reason), std::string::npos) << reason << "\nnot in: " << refusal;
+  };
+  expect("\"output\": \"logits\",", "", "the name of the one that is the \"output\"");
+  expect("\"operations\"", "\"layers\": [], \"operations\"", "either the list \"layers\", or");
+  expect("\"output\": \"logits\"", "\"output\": \"down\"", "not of the input's size: for an image of");
+  expect("\"output\": \"logits\"", "\"output\": \"nothing\"", "is no operation of the network");
+  expect("\"max_pool2d\"", "\"group_norm\"", "there is no type \"group_norm\"");
+  expect("\"channels\": 2, \"mean\"", "\"channels\": 3, \"mean\"", "the input has 3 channels");
+  expect("[0.5, 0.25]", "[0.5]", "a number for each of the 2 channels");
+  expect("[0.5, 1]", "[0.5, 0]", "deviations above 0");
+  expect("[0.5, 1]", "[0.5, \"x\"]", "must be a list of numbers");
+  expect(", \"deviation\": [0.5, 1]", "", "go together");
+  expect("\"mean\"", "\"invert\": false, \"mean\"", "go together, and not with \"invert\"");
+  expect("\"out_channels\": 1,", "\"out_channels\": 255,", "at most 254 output channels");
+  expect("\"type\": \"dice\"", "\"type\": \"softmax cross-entropy\"", "the network has 1");
+  expect("[\"inner\", \"image\"]", "[\"inner\"], \"scale_factor\": 2", "its inputs are of different sizes");
+  expect("\"output\": \"logits\"", "\"output\": \"rest\"", "is no operation");
+  expect("\"kernel_size\": 1 }",
+         "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }], \"output\": "
+         "\"p\", \"loss\": {}, \"x\": [",
+         "unknown key \"x\"");
+  std::string sigmoid =
+    Change(GraphText,
+           "\"kernel_size\": 1 }",
+           "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }");
+  EXPECT_NE(GetRefusal(Change(sigmoid, "\"output\": \"logits\"", "\"output\": \"p\"")).find("has to be logits"),
+            std::string::npos);
+}
+
+// Files from elsewhere: refused before any memory is taken for what they say.
+TEST(NetworkDescription, RefusesHostileGraphs)
+{
+  const auto expect = [](const std::string & from, const std::string & to, const std::string & reason) {
+    const std::string refusal = GetRefusal(Change(GraphText, from, to));
+    EXPECT_NE(refusal.find(reason), std::string::npos) << reason << "\nnot in: " << refusal.substr(0, 300);
+  };
+  expect("\"out_channels\": 8, \"kernel_size\": 3", "\"out_channels\": 65000, \"kernel_size\": 65535", "parameters");
+  expect("\"name\": \"inner\"", "\"name\": \"" + std::string(300, 'x') + "\"", "too long");
+  const std::string array = "\"parameters\": { \"weight\": \"";
+  expect("\"padding\": \"same\"", "\"padding\": \"same\", " + array + std::string(600, 'x') + "\" }", "too long");
+  expect("\"padding\": \"same\"", "\"padding\": \"same\", " + array + "training.adam\" }", "model files keep");
+  expect(
+    "\"out_channels\": 8", "\"out_channels\": " + std::string(1000, '[') + std::string(1000, ']'), "nested deeper");
+  std::string many, last = "both";
+  for (int i = 0; i < 5000; ++i)
+  {
+    const std::string name = "r" + std::to_string(i);
+    many += "{ \"name\": \"" + name + "\", \"type\": \"relu\", \"inputs\": [\"" + last + "\"] },";
+    last = name;
+  }
+  expect("{ \"name\": \"logits\"", many + "{ \"name\": \"logits\"", "1 to 4096");
+  std::string grows, before = "both";
+  for (int i = 0; i < 20; ++i)
+  {
+    const std::string name = "g" + std::to_string(i);
+    grows += "{ \"name\": \"" + name + "\", \"type\": \"interpolate\", \"scale_factor\": 256, \"inputs\": [\"" +
+             before + "\"] },";
+    before = name;
+  }
+  expect("{ \"name\": \"logits\"", grows + "{ \"name\": \"logits\"", "too many pixels");
 }
 
 TEST(NetworkDescription, TakesAnotherLoss)

@@ -24,7 +24,7 @@ struct Parameter
 struct GigapixelNetwork_EXPORT Model
 {
   NetworkDescription               network;
-  std::map<std::string, Parameter> parameters;           ///< "<layer>.weight", "<layer>.bias", in PyTorch's layout
+  std::map<std::string, Parameter> parameters;           ///< those of NetworkDescription::GetParameters()
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
 

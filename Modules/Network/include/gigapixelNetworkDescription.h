@@ -43,14 +43,15 @@ struct GigapixelNetwork_EXPORT Layer
 };
 
 /** \class NetworkDescription
- * \brief A fully convolutional network as data: what the JSON file says.
+ * \brief A fully convolutional network as data: what the JSON file says, which is a chain of layers or a graph of
+ * operations.
  *
  * The output has one channel per class (softmax), or one channel (sigmoid) for two classes. Its map has the size of
- * the input canvas; networks whose output is not of the input's size, or with layers that see the whole image, are
- * refused with the reason (std::invalid_argument).
+ * the input; networks whose output is not of the input's size, or with layers that see the whole image, are refused
+ * with the reason (std::invalid_argument).
  *
  * \par Example
- * See Modules/Network/networks/remedios2023.json */
+ * See Modules/Network/networks/remedios2023.json, and Documentation/Networks.md for graphs */
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:
@@ -60,6 +61,9 @@ public:
     SoftmaxCrossEntropy, ///< two and more
     Dice                 ///< either: 1 less the weighted mean of the classes' Dice of the whole image
   };
+
+  static constexpr std::size_t  MostOperations = 4096;
+  static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31;
 
   std::string        name;
   int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give
@@ -76,7 +80,8 @@ public:
   int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
   bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
 
-  /** "remedios2023", or the path of a JSON file. \throw std::invalid_argument names the file and what is wrong. */
+  /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), or the path of a JSON file.
+   * \throw std::invalid_argument names the preset or file and what is wrong. */
   static NetworkDescription Load(const std::string & nameOrFile);
 
   static NetworkDescription FromJSON(const std::string & text);
@@ -87,13 +92,19 @@ public:
    * "dice". \throw std::invalid_argument for another name */
   void SetLoss(const std::string & lossName);
 
-  /** What Load() and FromJSON() check, for descriptions that a program makes.
+  /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which
+   * fills in what it leaves out.
    * \throw std::invalid_argument says what is wrong */
   void Validate() const;
 
   /** Names that Load() knows without a file. */
   static std::vector<std::string> GetPresets();
 
+  /** Arrays of numbers in the order in which the engine keeps them, one behind the other: of layers weight and bias by
+   * turns, of a graph NetworkGraph::GetParameters(). */
+  std::vector<ParameterDescription> GetParameters() const;
+
+  /** Numbers in all arrays, those that are not trained as well. */
   std::int64_t GetNumberOfParameters() const;
 
   int GetNumberOfOutputChannels() const;
@@ -101,11 +112,13 @@ public:
   /** Classes that the network tells apart: 2 for one output channel. */
   int GetNumberOfClasses() const;
 
-  /** Product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it. */
+  /** Of layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
+   * Of a graph: outputs this far apart see their surroundings at the same places of every map; no size has to be a
+   * multiple. */
   int GetStride() const;
 
-  /** Pixels around a tile that its outputs depend on, by interval arithmetic through all layers, rounded up to the
-   * stride (64 for remedios2023, whose exact halo is 60). */
+  /** Pixels around a tile that its outputs depend on, by interval arithmetic. Of layers rounded up to the stride (64
+   * for remedios2023, whose exact halo is 60), of a graph exact, of the side that sees farther. */
   int GetHalo() const;
 };
 

@@ -48,7 +48,7 @@ struct GigapixelNetwork_EXPORT Operation
 };
 
 /** One array of numbers that a network has: a weight that is trained, or a statistic that is kept as it is. */
-struct ParameterDescription
+struct GigapixelNetwork_EXPORT ParameterDescription
 {
   std::string               name;
   std::vector<std::int64_t> shape; ///< PyTorch's layout

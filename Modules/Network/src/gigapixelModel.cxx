@@ -3,6 +3,7 @@
 #include "gigapixelPresets.h"
 #include "gigapixelValueRange.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -14,9 +15,11 @@ namespace gigapixel
 namespace
 {
 
-/** Version of the metadata's meaning. */
+/** Version of the metadata's meaning. Networks of layers are still written as the first one, so that older programs
+ * read them; of a graph these say that a newer program wrote it. */
 const char * const FormatKey = "gigapixel";
-const char * const Format = "1";
+const char * const FormatOfLayers = "1";
+const char * const FormatOfGraphs = "2";
 
 std::string
 GetText(const SafeTensors & file, const std::string & path, const char * key)
@@ -61,29 +64,45 @@ ToParameter(const SafeTensors::Tensor & tensor)
 }
 
 void
-CheckParameter(const Model & model, const std::string & name, const std::vector<std::int64_t> & shape)
+CheckParameter(const Model & model, const ParameterDescription & parameter)
 {
-  const auto found = model.parameters.find(name);
+  const std::string & name = parameter.name;
+  const auto          found = model.parameters.find(name);
   if (found == model.parameters.end())
   {
     throw std::invalid_argument("the network \"" + model.network.name + "\" needs the weights \"" + name +
                                 "\", which are missing");
   }
-  std::int64_t number = 1;
-  for (const std::int64_t length : shape)
-  {
-    number *= length;
-  }
-  if (found->second.shape != shape || static_cast<std::int64_t>(found->second.values.size()) != number)
+  const Parameter & given = found->second;
+  if (given.shape != parameter.shape || static_cast<std::int64_t>(given.values.size()) != parameter.GetNumberOfValues())
   {
     throw std::invalid_argument("the weights \"" + name + "\" are not of the shape that the network \"" +
                                 model.network.name + "\" needs");
   }
-  for (const float value : found->second.values)
+  for (const float value : given.values)
   {
     if (!std::isfinite(value))
     {
       throw std::invalid_argument("the weights \"" + name + "\" hold a value that is no finite number");
+    }
+  }
+}
+
+/** A norm takes their root. */
+void
+CheckVariances(const Model & model)
+{
+  for (const Operation & operation : model.network.graph.operations)
+  {
+    const auto found = operation.parameters.find("running_var");
+    if (found == operation.parameters.end())
+    {
+      continue;
+    }
+    const std::vector<float> & variances = model.parameters.at(found->second).values;
+    if (std::any_of(variances.begin(), variances.end(), [](float variance) { return variance < 0; }))
+    {
+      throw std::invalid_argument("the variances \"" + found->second + "\" hold a negative number");
     }
   }
 }
@@ -96,16 +115,17 @@ constexpr std::int64_t MaximumTileSize = 65536;
 void
 CheckParameters(const Model & model)
 {
-  for (const Layer & layer : model.network.layers)
+  const std::vector<ParameterDescription> parameters = model.network.GetParameters();
+  for (const ParameterDescription & parameter : parameters)
   {
-    CheckParameter(model, layer.name + ".weight", layer.GetWeightShape());
-    CheckParameter(model, layer.name + ".bias", { layer.outputChannels });
+    CheckParameter(model, parameter);
   }
-  if (model.parameters.size() != 2 * model.network.layers.size())
+  if (model.parameters.size() != parameters.size())
   {
     throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
   }
   CheckValueRange(model);
+  CheckVariances(model);
   const int stride = model.network.GetStride();
   if (model.tileSize > MaximumTileSize)
   {
@@ -126,7 +146,8 @@ CheckParameters(const Model & model)
 Model
 ToModel(const SafeTensors & file, const std::string & path)
 {
-  if (GetText(file, path, FormatKey) != Format)
+  const std::string format = GetText(file, path, FormatKey);
+  if (format != FormatOfLayers && format != FormatOfGraphs)
   {
     throw std::runtime_error("model file \"" + path + "\" was written by a newer version of this program");
   }
@@ -162,7 +183,7 @@ FromModel(const Model & model)
 {
   CheckParameters(model);
   SafeTensors file;
-  file.metadata = { { FormatKey, Format },
+  file.metadata = { { FormatKey, model.network.graph.IsEmpty() ? FormatOfLayers : FormatOfGraphs },
                     { "network", model.network.ToJSON() },
                     { "microns_per_pixel", FormatNumber(model.micronsPerPixel) },
                     { "tile_size", std::to_string(model.tileSize) } };

@@ -1,15 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelNetworkGeometry.h"
-#include "gigapixelPresets.h"
-
-#include <nlohmann/json.hpp>
+#include "gigapixelNetworkPresets.h"
+#include "graph/gigapixelGraphGeometry.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -19,130 +17,10 @@ namespace gigapixel
 namespace
 {
 
-using Json = nlohmann::ordered_json;
-
 [[noreturn]] void
 Refuse(const std::string & reason)
 {
   throw std::invalid_argument(reason);
-}
-
-/** Only known keys: a misspelt one would otherwise silently mean its default. */
-void
-CheckKeys(const Json & object, const std::string & where, std::initializer_list<const char *> known)
-{
-  if (!object.is_object())
-  {
-    Refuse(where + " must be a JSON object");
-  }
-  for (const auto & item : object.items())
-  {
-    if (std::none_of(known.begin(), known.end(), [&](const char * key) { return item.key() == key; }))
-    {
-      std::string names;
-      for (const char * key : known)
-      {
-        names += (names.empty() ? "" : ", ") + std::string(key);
-      }
-      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + names + ")");
-    }
-  }
-}
-
-template <typename T>
-bool
-HasType(const Json & value)
-{
-  if constexpr (std::is_same_v<T, std::string>)
-  {
-    return value.is_string();
-  }
-  else if constexpr (std::is_same_v<T, bool>)
-  {
-    return value.is_boolean();
-  }
-  else
-  {
-    return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= 65536;
-  }
-}
-
-template <typename T>
-T
-Get(const Json & object, const std::string & where, const char * key)
-{
-  if (!object.contains(key))
-  {
-    Refuse(where + " lacks the key \"" + key + "\"");
-  }
-  if (!HasType<T>(object.at(key)))
-  {
-    const char * wanted = std::is_same_v<T, std::string> ? "a string"
-                          : std::is_same_v<T, bool>      ? "true or false"
-                                                         : "a whole number from 0 to 65536";
-    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + object.at(key).dump());
-  }
-  return object.at(key).get<T>();
-}
-
-template <typename T>
-T
-Get(const Json & object, const std::string & where, const char * key, const T & defaultValue)
-{
-  return object.contains(key) ? Get<T>(object, where, key) : defaultValue;
-}
-
-/** The reason why a layer type is not among those that stream. */
-[[noreturn]] void
-RefuseType(const std::string & where, const std::string & type)
-{
-  std::string lower = type;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const char * global :
-       { "norm", "global", "adaptive", "attention", "squeeze", "linear", "dense", "fully", "transformer" })
-  {
-    if (lower.find(global) != std::string::npos)
-    {
-      Refuse(where + ": a layer of type \"" + type +
-             "\" sees the whole image, so that a tile could not be computed exactly from its surroundings; use only "
-             "\"convolution\" and \"transposed convolution\"");
-    }
-  }
-  Refuse(where + ": unknown type \"" + type +
-         "\"; use \"convolution\" (with a stride in place of pooling) or \"transposed convolution\"");
-}
-
-Layer
-ReadLayer(const Json & json, std::size_t index)
-{
-  std::string where = "layer " + std::to_string(index + 1);
-  if (!json.is_object())
-  {
-    Refuse(where + " must be a JSON object");
-  }
-  Layer layer;
-  layer.name = Get<std::string>(json, where, "name");
-  where = "layer \"" + layer.name + "\"";
-  const std::string type = Get<std::string>(json, where, "type");
-  if (type != "convolution" && type != "transposed convolution")
-  {
-    RefuseType(where, type); // before the keys: such a layer brings its own
-  }
-  CheckKeys(json, where, { "name", "type", "in", "out", "kernel", "stride", "padding", "activation", "add" });
-  layer.kind = type == "convolution" ? Layer::Kind::Convolution : Layer::Kind::TransposedConvolution;
-  layer.inputChannels = Get<int>(json, where, "in");
-  layer.outputChannels = Get<int>(json, where, "out");
-  layer.kernel = Get<int>(json, where, "kernel");
-  layer.stride = Get<int>(json, where, "stride", 1);
-  layer.padding = Get<int>(json, where, "padding", 0);
-  const std::string activation = Get<std::string>(json, where, "activation");
-  if (activation != "relu" && activation != "none")
-  {
-    Refuse(where + ": unknown activation \"" + activation + "\"; use \"relu\" or \"none\"");
-  }
-  layer.activation = activation == "relu" ? Layer::Activation::ReLU : Layer::Activation::None;
-  layer.add = Get<std::string>(json, where, "add", "");
-  return layer;
 }
 
 void
@@ -248,27 +126,154 @@ CheckChain(const NetworkDescription & network)
 }
 
 void
-CheckOutput(const NetworkDescription & network)
+CheckLast(const Layer & last)
 {
-  const Layer & last = network.layers.back();
   if (last.activation != Layer::Activation::None)
   {
     Refuse("layer \"" + last.name + "\" is the last one and must have the activation \"none\": its output are logits");
   }
+}
+
+/** Whole numbers only, so that a hostile file costs no memory. */
+void
+CheckParameterArrays(const NetworkGraph & graph)
+{
+  double values = 0;
+  for (const ParameterDescription & parameter : graph.GetParameters())
+  {
+    const std::string & name = parameter.name;
+    if (name.empty() || name.size() > 512 || name.rfind("training.", 0) == 0 || name.rfind("__", 0) == 0)
+    {
+      Refuse("the name of an array, \"" + name.substr(0, 512) +
+             "\", is empty, too long, or one that model files keep for other things");
+    }
+    double length = 1;
+    for (const std::int64_t side : parameter.shape)
+    {
+      length *= static_cast<double>(side);
+    }
+    values += length;
+  }
+  if (values > static_cast<double>(NetworkDescription::MostParameters))
+  {
+    Refuse("the network has more than " + std::to_string(NetworkDescription::MostParameters) + " parameters");
+  }
+}
+
+/** Images have any size, and so has their output to have. */
+void
+CheckSizes(const NetworkGraph & graph)
+{
+  const std::int64_t stride = gigapixel::GetStride(graph);
+  if (stride > 4096)
+  {
+    Refuse("the maps' scales multiply to more than 4096");
+  }
+  const int output = graph.GetIndex(graph.output);
+  for (const Extent & image :
+       { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
+  {
+    const Extent & size = GraphGeometry(graph, image).GetSize(output);
+    if (size != image)
+    {
+      Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
+             std::to_string(image[0]) + " pixels it has " + std::to_string(size[1]) + " x " + std::to_string(size[0]) +
+             "; end with a crop, pad or interpolate whose second input is the network's input");
+    }
+  }
+}
+
+void
+CheckStandardization(const NetworkDescription & network)
+{
+  if (network.mean.empty() && network.deviation.empty())
+  {
+    return;
+  }
+  const auto channels = static_cast<std::size_t>(network.channels);
+  const auto isFinite = [](double value) { return std::isfinite(value); };
+  const auto isPositive = [](double value) { return std::isfinite(value) && value > 0; };
+  if (network.mean.size() != channels || network.deviation.size() != channels || network.invert ||
+      !std::all_of(network.mean.begin(), network.mean.end(), isFinite) ||
+      !std::all_of(network.deviation.begin(), network.deviation.end(), isPositive))
+  {
+    Refuse("\"input\": mean and deviation need a number for each of the " + std::to_string(channels) +
+           " channels, deviations above 0, and the input must not be inverted");
+  }
+}
+
+bool
+IsSame(const AttributeValue & a, const AttributeValue & b)
+{
+  const auto isMissing = [](const AttributeValue & value) {
+    return std::holds_alternative<double>(value) && std::isnan(std::get<double>(value));
+  };
+  return a == b || (isMissing(a) && isMissing(b));
+}
+
+bool
+IsSame(const Operation & a, const Operation & b)
+{
+  const auto same = [](const auto & x, const auto & y) { return x.first == y.first && IsSame(x.second, y.second); };
+  return a.parameters == b.parameters &&
+         std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(), same);
+}
+
+void
+CheckGraph(const NetworkDescription & network)
+{
+  const NetworkGraph & graph = network.graph;
+  if (!network.layers.empty())
+  {
+    Refuse("a network is of layers or of operations, not of both");
+  }
+  if (graph.operations.size() > NetworkDescription::MostOperations)
+  {
+    Refuse("a network has at most " + std::to_string(NetworkDescription::MostOperations) + " operations");
+  }
+  NetworkGraph validated = graph;
+  validated.Validate();
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    if (!IsSame(graph.operations[i], validated.operations[i]))
+    {
+      Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
+    }
+  }
+  if (network.channels != graph.GetInputChannels())
+  {
+    Refuse("the input has " + std::to_string(network.channels) + " channels, the network's operation \"" +
+           graph.operations.front().name + "\" " + std::to_string(graph.GetInputChannels()));
+  }
+  CheckParameterArrays(graph);
+  CheckSizes(graph);
+  CheckStandardization(network);
+  const Operation & last = graph.operations[graph.GetIndex(graph.output)];
+  if (last.type == "sigmoid" || last.type == "relu")
+  {
+    Refuse("the output \"" + last.name + "\" is a " + last.type +
+           ", but has to be logits: leave it out, the loss and the prediction apply what they need");
+  }
+}
+
+void
+CheckOutput(const NetworkDescription & network)
+{
+  const int  channels = network.GetNumberOfOutputChannels();
   const bool binary = network.loss == NetworkDescription::Loss::BinaryCrossEntropy;
   const bool softmax = network.loss == NetworkDescription::Loss::SoftmaxCrossEntropy;
-  if (binary && last.outputChannels != 1)
+  if (binary && channels != 1)
   {
-    Refuse("binary cross-entropy needs one output channel, the network has " + std::to_string(last.outputChannels) +
+    Refuse("binary cross-entropy needs one output channel, the network has " + std::to_string(channels) +
            "; use \"softmax cross-entropy\" for several");
   }
-  if (softmax && last.outputChannels < 2)
+  if (softmax && channels < 2)
   {
     Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
   }
-  if (last.outputChannels > 254)
+  if (channels > 254)
   {
-    Refuse("a network has at most 254 output channels, one for each class, not " + std::to_string(last.outputChannels));
+    Refuse("a network has at most 254 output channels, one for each class, not " + std::to_string(channels));
   }
 }
 
@@ -298,36 +303,6 @@ CheckLoss(const NetworkDescription & network)
   }
 }
 
-/** The losses' names in JSON. */
-const std::pair<const char *, NetworkDescription::Loss> LossNames[] = {
-  { "binary cross-entropy", NetworkDescription::Loss::BinaryCrossEntropy },
-  { "softmax cross-entropy", NetworkDescription::Loss::SoftmaxCrossEntropy },
-  { "dice", NetworkDescription::Loss::Dice }
-};
-
-void
-ReadLoss(const Json & json, NetworkDescription & network)
-{
-  const std::string where = "\"loss\"";
-  CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
-  const std::string type = Get<std::string>(json, where, "type", LossNames[0].first);
-  const auto *      found =
-    std::find_if(std::begin(LossNames), std::end(LossNames), [&](const auto & l) { return type == l.first; });
-  if (found == std::end(LossNames))
-  {
-    Refuse("unknown loss \"" + type + "\"; use \"binary cross-entropy\", \"softmax cross-entropy\" or \"dice\"");
-  }
-  network.loss = found->second;
-  const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
-  if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
-  {
-    Refuse(where + ": \"class weights\" must be a list of numbers, not " + weights.dump());
-  }
-  network.classWeights = weights.get<std::vector<double>>();
-  network.ignoredLabel = Get<int>(json, where, "ignored label", LabelSource::Ignored);
-  network.ignoreUnscanned = Get<bool>(json, where, "ignore unscanned", true);
-}
-
 } // namespace
 
 std::vector<std::int64_t>
@@ -337,45 +312,18 @@ Layer::GetWeightShape() const
                                    : std::vector<std::int64_t>{ inputChannels, outputChannels, kernel, kernel };
 }
 
-NetworkDescription
-NetworkDescription::FromJSON(const std::string & text)
-{
-  NetworkDescription network;
-  Json               json;
-  try
-  {
-    // Values that are refused are shown: to print deeply nested ones takes a stack frame for each level.
-    json = Json::parse(text, [](int depth, Json::parse_event_t, const Json &) {
-      return depth <= 16 ? true : throw std::invalid_argument("it is nested deeper than a network's description is");
-    });
-  }
-  catch (const Json::exception & error)
-  {
-    Refuse(std::string("no JSON: ") + error.what());
-  }
-  CheckKeys(json, "the network", { "name", "input", "layers", "loss" });
-  network.name = Get<std::string>(json, "the network", "name");
-  const Json & input = json.contains("input") ? json.at("input") : Json::object();
-  CheckKeys(input, "\"input\"", { "channels", "invert" });
-  network.channels = Get<int>(input, "\"input\"", "channels", 1);
-  network.invert = Get<bool>(input, "\"input\"", "invert", true);
-  if (!json.contains("layers") || !json.at("layers").is_array())
-  {
-    Refuse("the network lacks the list \"layers\"");
-  }
-  for (const Json & layer : json.at("layers"))
-  {
-    network.layers.push_back(ReadLayer(layer, network.layers.size()));
-  }
-  ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
-  network.Validate();
-  return network;
-}
-
 void
 NetworkDescription::Validate() const
 {
-  CheckChain(*this);
+  if (graph.IsEmpty())
+  {
+    CheckChain(*this);
+    CheckLast(layers.back());
+  }
+  else
+  {
+    CheckGraph(*this);
+  }
   CheckOutput(*this);
   CheckLoss(*this);
 }
@@ -396,12 +344,9 @@ NetworkDescription
 NetworkDescription::Load(const std::string & nameOrFile)
 {
   constexpr std::uintmax_t MaximumBytes = 16 << 20; // another file than a description is not read to its end
-  for (const Preset & preset : GetEmbeddedPresets())
+  if (const NetworkPreset * preset = NetworkPreset::Find(nameOrFile))
   {
-    if (preset.name == nameOrFile)
-    {
-      return FromJSON(preset.json);
-    }
+    return preset->Make(nameOrFile);
   }
   std::stringstream content;
   std::error_code   ignored;
@@ -432,62 +377,36 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
 }
 
-std::string
-NetworkDescription::ToJSON() const
-{
-  Json json;
-  json["name"] = name;
-  json["input"] = { { "channels", channels }, { "invert", invert } };
-  json["layers"] = Json::array();
-  for (const Layer & layer : layers)
-  {
-    Json item;
-    item["name"] = layer.name;
-    item["type"] = layer.kind == Layer::Kind::Convolution ? "convolution" : "transposed convolution";
-    item["in"] = layer.inputChannels;
-    item["out"] = layer.outputChannels;
-    item["kernel"] = layer.kernel;
-    item["stride"] = layer.stride;
-    item["padding"] = layer.padding;
-    item["activation"] = layer.activation == Layer::Activation::ReLU ? "relu" : "none";
-    if (!layer.add.empty())
-    {
-      item["add"] = layer.add;
-    }
-    json["layers"].push_back(item);
-  }
-  json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
-  if (!classWeights.empty())
-  {
-    json["loss"]["class weights"] = classWeights;
-  }
-  if (ignoredLabel != LabelSource::Ignored)
-  {
-    json["loss"]["ignored label"] = ignoredLabel;
-  }
-  json["loss"]["ignore unscanned"] = ignoreUnscanned;
-  return json.dump(2);
-}
-
 std::vector<std::string>
 NetworkDescription::GetPresets()
 {
   std::vector<std::string> names;
-  for (const Preset & preset : GetEmbeddedPresets())
+  for (const NetworkPreset & preset : NetworkPreset::GetAll())
   {
     names.push_back(preset.name);
   }
   return names;
 }
 
+std::vector<ParameterDescription>
+NetworkDescription::GetParameters() const
+{
+  std::vector<ParameterDescription> all = graph.GetParameters();
+  for (const Layer & layer : layers)
+  {
+    all.push_back({ layer.name + ".weight", layer.GetWeightShape() });
+    all.push_back({ layer.name + ".bias", { layer.outputChannels } });
+  }
+  return all;
+}
+
 std::int64_t
 NetworkDescription::GetNumberOfParameters() const
 {
   std::int64_t number = 0;
-  for (const Layer & layer : layers)
+  for (const ParameterDescription & parameter : GetParameters())
   {
-    number += std::int64_t{ layer.kernel } * layer.kernel * layer.inputChannels * layer.outputChannels;
-    number += layer.outputChannels;
+    number += parameter.GetNumberOfValues();
   }
   return number;
 }
@@ -495,6 +414,10 @@ NetworkDescription::GetNumberOfParameters() const
 int
 NetworkDescription::GetNumberOfOutputChannels() const
 {
+  if (!graph.IsEmpty())
+  {
+    return graph.GetOutputChannels();
+  }
   return layers.empty() ? 0 : layers.back().outputChannels;
 }
 
@@ -507,12 +430,16 @@ NetworkDescription::GetNumberOfClasses() const
 int
 NetworkDescription::GetStride() const
 {
-  return static_cast<int>(GetCanvasStride(layers));
+  return static_cast<int>(graph.IsEmpty() ? GetCanvasStride(layers) : gigapixel::GetStride(graph));
 }
 
 int
 NetworkDescription::GetHalo() const
 {
+  if (!graph.IsEmpty())
+  {
+    return static_cast<int>(gigapixel::GetHalo(graph));
+  }
   const std::int64_t stride = GetCanvasStride(layers);
   return static_cast<int>((GetExactHalo(layers) + stride - 1) / stride * stride);
 }

@@ -40,15 +40,11 @@ RoundWeights(const std::vector<ParameterPlace> & layout,
 std::vector<double>
 ToArray(const Model & model)
 {
-  std::vector<double> array(model.network.GetNumberOfParameters());
-  const auto          layout = GetParameterLayout(model.network);
-  for (std::size_t i = 0; i < layout.size(); ++i)
+  std::vector<double> array;
+  for (const ParameterDescription & parameter : model.network.GetParameters())
   {
-    const std::string & name = model.network.layers[i].name;
-    const auto &        weight = model.parameters.at(name + ".weight").values;
-    const auto &        bias = model.parameters.at(name + ".bias").values;
-    std::copy(weight.begin(), weight.end(), array.begin() + layout[i].weight);
-    std::copy(bias.begin(), bias.end(), array.begin() + layout[i].bias);
+    const std::vector<float> & values = model.parameters.at(parameter.name).values;
+    array.insert(array.end(), values.begin(), values.end());
   }
   return array;
 }
@@ -57,17 +53,12 @@ std::map<std::string, Parameter>
 ToParameters(const NetworkDescription & network, const std::vector<double> & array)
 {
   std::map<std::string, Parameter> parameters;
-  const auto                       layout = GetParameterLayout(network);
-  for (std::size_t i = 0; i < layout.size(); ++i)
+  auto                             begin = array.begin();
+  for (const ParameterDescription & parameter : network.GetParameters())
   {
-    const Layer & layer = network.layers[i];
-    const auto    begin = array.begin();
-    parameters[layer.name + ".weight"] = {
-      layer.GetWeightShape(), { begin + layout[i].weight, begin + layout[i].weight + layout[i].numberOfWeights }
-    };
-    parameters[layer.name + ".bias"] = {
-      { layer.outputChannels }, { begin + layout[i].bias, begin + layout[i].bias + layout[i].numberOfBiases }
-    };
+    const auto end = begin + parameter.GetNumberOfValues();
+    parameters[parameter.name] = { parameter.shape, { begin, end } };
+    begin = end;
   }
   return parameters;
 }

@@ -17,6 +17,7 @@ struct ParameterPlace
   std::size_t numberOfBiases;
 };
 
+/** Of a network of layers. */
 GigapixelNetwork_EXPORT std::vector<ParameterPlace> GetParameterLayout(const NetworkDescription & network);
 
 /** The parameters as floats, and the weights among them, but not the biases, as a precision keeps them.
@@ -25,6 +26,7 @@ GigapixelNetwork_EXPORT std::vector<float> RoundWeights(const std::vector<Parame
                                                         const std::vector<double> &         parameters,
                                                         void (*round)(float *, std::size_t));
 
+/** All parameters of any network, in the order of NetworkDescription::GetParameters(). */
 GigapixelNetwork_EXPORT std::vector<double> ToArray(const Model & model);
 
 GigapixelNetwork_EXPORT std::map<std::string, Parameter> ToParameters(const NetworkDescription &  network,

@@ -7,6 +7,14 @@
 namespace gigapixel
 {
 
+namespace
+{
+
+/** No image has so many pixels along an axis; what an operation makes of this many is still a 64-bit number. */
+constexpr std::int64_t MostPixels = std::int64_t{ 1 } << 40;
+
+} // namespace
+
 GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
   : m_Graph(graph)
   , m_Inputs(graph.GetInputs())
@@ -36,6 +44,10 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
         throw std::invalid_argument("an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) +
                                     " pixels is too small for the operation \"" + operation.name +
                                     "\": nothing is left of it");
+      }
+      if (size > MostPixels)
+      {
+        throw std::invalid_argument("operation \"" + operation.name + "\": its map has too many pixels");
       }
     }
   }
@@ -123,10 +135,10 @@ GetStride(const NetworkGraph & graph)
     for (const std::int64_t size : geometry.GetSize(static_cast<int>(i)))
     {
       const std::int64_t scale = (Side + size / 2) / size;
-      stride = scale >= 1 && scale <= Most ? std::lcm(stride, scale) : stride;
+      stride = scale >= 1 && scale <= Most ? std::min(std::lcm(stride, scale), Most) : stride;
     }
   }
-  return std::min(stride, Most);
+  return stride;
 }
 
 std::int64_t

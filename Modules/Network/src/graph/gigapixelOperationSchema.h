@@ -82,7 +82,7 @@ struct AxisSizes
 /** \class OperationSchema
  * \brief All that is known of a type of operation without computing it; what computes it is the function of the same
  * type in each executor. */
-struct OperationSchema
+struct GigapixelNetwork_EXPORT OperationSchema
 {
   const char *                 type;
   std::size_t                  fewestInputs;

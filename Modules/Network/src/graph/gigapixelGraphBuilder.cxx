@@ -1,0 +1,109 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelGraphBuilder.h"
+
+namespace gigapixel
+{
+namespace
+{
+
+AttributeValue
+Whole(std::int64_t value)
+{
+  return value;
+}
+
+} // namespace
+
+GraphBuilder::Name
+GraphBuilder::Append(Operation operation)
+{
+  m_Graph.operations.push_back(std::move(operation));
+  return m_Graph.operations.back().name;
+}
+
+GraphBuilder::Name
+GraphBuilder::Input(int channels)
+{
+  return Append({ "input", "input", {}, { { "channels", Whole(channels) } }, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::Convolve(const Name & name, const Name & input, int channels, int kernel, int stride, bool bias)
+{
+  return Append({ name,
+                  "conv2d",
+                  { input },
+                  { { "out_channels", Whole(channels) },
+                    { "kernel_size", Whole(kernel) },
+                    { "stride", Whole(stride) },
+                    { "padding", Whole(kernel / 2) },
+                    { "bias", bias } },
+                  {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::ConvolveTransposed(const Name & name, const Name & input, int channels, int stride)
+{
+  return Append(
+    { name,
+      "conv_transpose2d",
+      { input },
+      { { "out_channels", Whole(channels) }, { "kernel_size", Whole(stride) }, { "stride", Whole(stride) } },
+      {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::Normalize(const Name & name, const Name & input)
+{
+  return Append({ name, "batch_norm", { input }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::Rectify(const Name & name, const Name & input)
+{
+  return Append({ name, "relu", { input }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding)
+{
+  return Append({ name,
+                  "max_pool2d",
+                  { input },
+                  { { "kernel_size", Whole(kernel) }, { "stride", Whole(stride) }, { "padding", Whole(padding) } },
+                  {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::Add(const Name & name, const Name & a, const Name & b)
+{
+  return Append({ name, "add", { a, b }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::Concatenate(const Name & name, const Name & a, const Name & b)
+{
+  return Append({ name, "cat", { a, b }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::PadLike(const Name & name, const Name & input, const Name & like)
+{
+  return Append({ name, "pad", { input, like }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::EnlargeLike(const Name & name, const Name & input, const Name & like)
+{
+  return Append({ name, "interpolate", { input, like }, {}, {} });
+}
+
+NetworkGraph
+GraphBuilder::Finish(const Name & output)
+{
+  m_Graph.output = output;
+  m_Graph.Validate();
+  return m_Graph;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,54 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelGraphBuilder_h
+#define gigapixelGraphBuilder_h
+
+#include "gigapixelNetworkGraph.h"
+
+namespace gigapixel
+{
+
+/** \class GraphBuilder
+ * \brief Writes the operations of a network one behind the other. Each function names its operation, as a PyTorch
+ * module names what does the same, and returns that name. */
+class GraphBuilder
+{
+public:
+  using Name = std::string;
+
+  Name Input(int channels);
+
+  /** Keeps the size, or divides it by the stride: padded by half of the odd kernel. */
+  Name Convolve(const Name & name, const Name & input, int channels, int kernel, int stride, bool bias);
+
+  /** Kernels that touch each other: times the stride. */
+  Name ConvolveTransposed(const Name & name, const Name & input, int channels, int stride);
+
+  /** With frozen statistics. */
+  Name Normalize(const Name & name, const Name & input);
+
+  Name Rectify(const Name & name, const Name & input);
+
+  Name PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding);
+
+  Name Add(const Name & name, const Name & a, const Name & b);
+
+  Name Concatenate(const Name & name, const Name & a, const Name & b);
+
+  /** Zeros behind, up to another map's size. */
+  Name PadLike(const Name & name, const Name & input, const Name & like);
+
+  /** Nearest pixels, to another map's size. */
+  Name EnlargeLike(const Name & name, const Name & input, const Name & like);
+
+  /** \throw std::invalid_argument what was built is no network */
+  NetworkGraph Finish(const Name & output);
+
+private:
+  Name Append(Operation operation);
+
+  NetworkGraph m_Graph;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,231 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelUNetPresets.h"
+#include "gigapixelGraphBuilder.h"
+
+#include <array>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Name = GraphBuilder::Name;
+
+PresetOption
+GetClassesOption()
+{
+  return { "classes", "classes; two are told apart by one output channel", "2", 2, 254 };
+}
+
+/** What both families have in common: as many output channels as the classes need. */
+NetworkDescription
+Describe(const NetworkGraph & graph)
+{
+  NetworkDescription network;
+  network.graph = graph;
+  network.channels = graph.GetInputChannels();
+  network.SetLoss("cross-entropy");
+  return network;
+}
+
+int
+GetOutputChannels(const PresetValues & values)
+{
+  const int classes = values.GetInteger("classes");
+  return classes == 2 ? 1 : classes;
+}
+
+/** Two convolutions; named like a torch.nn.Sequential of them, their norms and their activations. */
+Name
+ConvolveTwice(GraphBuilder & builder, const Name & name, Name map, int channels, bool norm)
+{
+  int place = 0;
+  for (int i = 0; i < 2; ++i)
+  {
+    const auto next = [&] { return name + '.' + std::to_string(place++); };
+    map = builder.Convolve(next(), map, channels, 3, 1, !norm);
+    map = norm ? builder.Normalize(next(), map) : map;
+    map = builder.Rectify(next(), map);
+  }
+  return map;
+}
+
+/** On the way up a map may lack the last row or column of the skip's, where pooling left one over: zeros are put there,
+ * right and bottom, as is usual. Inverted pixels make glass 0, so that these zeros, and those of the convolutions'
+ * padding, continue the slide by what it most likely continues with. */
+NetworkDescription
+BuildUNet(const PresetValues & values)
+{
+  const int         base = values.GetInteger("base"), depth = values.GetInteger("depth");
+  const bool        norm = values.GetWord("norm") == "batch";
+  GraphBuilder      builder;
+  Name              map = builder.Input(values.GetInteger("channels"));
+  std::vector<Name> skips;
+  for (int level = 0; level <= depth; ++level)
+  {
+    const std::string place = std::to_string(level);
+    map = level > 0 ? builder.PoolMaximum("pool." + place, map, 2, 2, 0) : map;
+    map = ConvolveTwice(builder, "enc." + place, map, base << level, norm);
+    skips.push_back(map);
+  }
+  for (int level = depth - 1; level >= 0; --level)
+  {
+    const std::string place = std::to_string(level);
+    const Name        up = builder.ConvolveTransposed("up." + place, map, base << level, 2);
+    const Name        padded = builder.PadLike("pad." + place, up, skips[level]);
+    map = builder.Concatenate("cat." + place, skips[level], padded);
+    map = ConvolveTwice(builder, "dec." + place, map, base << level, norm);
+  }
+  NetworkDescription network =
+    Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
+  network.invert = true;
+  return network;
+}
+
+/** Numbers of blocks of the four stages, and whether they are bottlenecks. */
+struct ResNet
+{
+  std::array<int, 4> blocks;
+  bool               bottleneck;
+
+  int
+  GetExpansion() const
+  {
+    return bottleneck ? 4 : 1;
+  }
+};
+
+ResNet
+GetResNet(int depth)
+{
+  return { depth == 18 ? std::array<int, 4>{ 2, 2, 2, 2 } : std::array<int, 4>{ 3, 4, 6, 3 }, depth == 50 };
+}
+
+/** A convolution and its norm under torchvision's names: "conv1", "bn1". */
+Name
+ConvolveNumbered(GraphBuilder & builder,
+                 const Name &   block,
+                 int            number,
+                 const Name &   map,
+                 int            channels,
+                 int            kernel,
+                 int            stride)
+{
+  const std::string place = std::to_string(number);
+  return builder.Normalize(block + "bn" + place,
+                           builder.Convolve(block + "conv" + place, map, channels, kernel, stride, false));
+}
+
+/** A block with torchvision's names. Of a bottleneck the 3x3 convolution has the stride, as in torchvision. */
+Name
+BuildBlock(GraphBuilder & builder,
+           const ResNet & resnet,
+           const Name &   block,
+           const Name &   input,
+           int            width,
+           int            stride,
+           bool           reshape)
+{
+  Name map = input;
+  if (resnet.bottleneck)
+  {
+    map = builder.Rectify(block + "relu1", ConvolveNumbered(builder, block, 1, map, width, 1, 1));
+    map = builder.Rectify(block + "relu2", ConvolveNumbered(builder, block, 2, map, width, 3, stride));
+    map = ConvolveNumbered(builder, block, 3, map, 4 * width, 1, 1);
+  }
+  else
+  {
+    map = builder.Rectify(block + "relu1", ConvolveNumbered(builder, block, 1, map, width, 3, stride));
+    map = ConvolveNumbered(builder, block, 2, map, width, 3, 1);
+  }
+  Name identity = input;
+  if (reshape)
+  {
+    identity = builder.Convolve(block + "downsample.0", input, width * resnet.GetExpansion(), 1, stride, false);
+    identity = builder.Normalize(block + "downsample.1", identity);
+  }
+  return builder.Rectify(block + "relu", builder.Add(block + "add", map, identity));
+}
+
+/** The maps at 1/2, 1/4, 1/8, 1/16 and 1/32 of the image. */
+std::vector<Name>
+BuildEncoder(GraphBuilder & builder, const ResNet & resnet, const Name & image)
+{
+  std::vector<Name> maps{ builder.Rectify("relu", ConvolveNumbered(builder, "", 1, image, 64, 7, 2)) };
+  Name              map = builder.PoolMaximum("maxpool", maps.back(), 3, 2, 1);
+  for (int stage = 0; stage < 4; ++stage)
+  {
+    for (int i = 0; i < resnet.blocks[stage]; ++i)
+    {
+      const int  stride = stage > 0 && i == 0 ? 2 : 1;
+      const bool reshape = i == 0 && (stage > 0 || resnet.bottleneck);
+      const Name block = "layer" + std::to_string(stage + 1) + '.' + std::to_string(i) + '.';
+      map = BuildBlock(builder, resnet, block, map, 64 << stage, stride, reshape);
+    }
+    maps.push_back(map);
+  }
+  return maps;
+}
+
+/** The decoder of segmentation_models_pytorch's Unet, by its names: nearest pixels to the size of the skip, whatever it
+ * is, so that images of every size fit; the last block has no skip and is of the image's size. */
+NetworkDescription
+BuildResNetUNet(int depth, const PresetValues & values)
+{
+  constexpr std::array<int, 5> Channels{ 256, 128, 64, 32, 16 };
+  GraphBuilder                 builder;
+  const Name                   image = builder.Input(3);
+  const std::vector<Name>      maps = BuildEncoder(builder, GetResNet(depth), image);
+  Name                         map = maps.back();
+  for (int i = 0; i < 5; ++i)
+  {
+    const Name block = "decoder.blocks." + std::to_string(i) + '.';
+    const Name skip = i < 4 ? maps[3 - i] : image;
+    map = builder.EnlargeLike(block + "up", map, skip);
+    map = i < 4 ? builder.Concatenate(block + "cat", map, skip) : map;
+    for (const char * part : { "conv1.", "conv2." })
+    {
+      map = builder.Convolve(block + part + '0', map, Channels[i], 3, 1, false);
+      map = builder.Rectify(block + part + '2', builder.Normalize(block + part + '1', map));
+    }
+  }
+  map = builder.Convolve("segmentation_head.0", map, GetOutputChannels(values), 3, 1, true);
+  NetworkDescription network = Describe(builder.Finish(map));
+  // Of ImageNet's training pictures, by which torchvision's weights were trained.
+  network.invert = false;
+  network.mean = { 0.485, 0.456, 0.406 };
+  network.deviation = { 0.229, 0.224, 0.225 };
+  return network;
+}
+
+} // namespace
+
+NetworkPreset
+MakeUNetPreset()
+{
+  return { "unet",
+           "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
+           { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
+             { "depth", "poolings", "4", 1, 8 },
+             { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 },
+             GetClassesOption(),
+             { "norm",
+               "batch: a batch norm with frozen statistics behind each 3x3 convolution",
+               "batch",
+               0,
+               0,
+               { "batch", "none" } } },
+           BuildUNet };
+}
+
+NetworkPreset
+MakeResNetUNetPreset(int depth)
+{
+  const std::string number = std::to_string(depth);
+  return { "resnet" + number + "-unet",
+           "U-Net with ResNet-" + number + " as its encoder, under torchvision's names, and frozen batch norms",
+           { GetClassesOption() },
+           [depth](const PresetValues & values) { return BuildResNetUNet(depth, values); } };
+}
+
+} // namespace gigapixel
