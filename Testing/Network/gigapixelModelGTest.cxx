@@ -132,7 +132,8 @@ TEST(Model, RefusesDamagedFiles)
   EXPECT_NE(change("L1.bias", "L1.bios").find("L1.bias\", which are missing"), std::string::npos);
   EXPECT_NE(change("[6,1,16,16]", "[1,6,16,16]").find("not of the shape"), std::string::npos);
   EXPECT_NE(change("\"F32\",\"shape\":[6]", "\"F64\",\"shape\":[3]").find("not 32-bit floats"), std::string::npos);
-  EXPECT_NE(change("\"dtype\":\"F32\"", "\"dtype\":\"I32\"").find("only F32 and F64"), std::string::npos);
+  EXPECT_NE(change("\"dtype\":\"F32\"", "\"dtype\":\"I32\"").find("not 32-bit floats"), std::string::npos);
+  EXPECT_NE(change("\"dtype\":\"F32\"", "\"dtype\":\"X32\"").find("no type of number known here"), std::string::npos);
   EXPECT_NE(change("\"gigapixel\":\"1\"", "\"gigapixel\":\"9\"").find("newer version"), std::string::npos);
 }
 

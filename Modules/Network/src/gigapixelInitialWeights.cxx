@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <map>
 
 namespace gigapixel
 {
@@ -105,10 +107,8 @@ SetLastBiases(const NetworkDescription & network, const std::vector<double> & sh
   }
 }
 
-} // namespace
-
 std::vector<double>
-MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
+MakeLayersWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
 {
   std::vector<double> parameters(network.GetNumberOfParameters());
   const auto          layout = GetParameterLayout(network);
@@ -120,6 +120,155 @@ MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const
   SetLastWeights(network.layers.back(), parameters.data() + layout.back().weight);
   SetLastBiases(network, shares, parameters.data() + layout.back().bias);
   return parameters;
+}
+
+using Readers = std::vector<std::vector<int>>;
+
+/** Of each operation those that read its map. */
+Readers
+FindReaders(const NetworkGraph & graph)
+{
+  Readers    readers(graph.operations.size());
+  const auto inputs = graph.GetInputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    for (const int input : inputs[i])
+    {
+      readers[input].push_back(static_cast<int>(i));
+    }
+  }
+  return readers;
+}
+
+bool
+HasType(const Operation & operation, std::initializer_list<const char *> types)
+{
+  return std::any_of(types.begin(), types.end(), [&](const char * type) { return operation.type == type; });
+}
+
+/** Whether what an operation yields goes through a rectifier before another operation has weights for it. */
+bool
+IsRectified(const NetworkGraph & graph, const Readers & readers, int operation)
+{
+  while (!readers[operation].empty())
+  {
+    operation = readers[operation].front();
+    const Operation & reader = graph.operations[operation];
+    if (!HasType(reader, { "batch_norm", "affine", "add" }))
+    {
+      return HasType(reader, { "relu", "leaky_relu" });
+    }
+  }
+  return false;
+}
+
+/** Whether an operation ends the residual branch of an addition: the shortcut may end with a norm as well, and is the
+ * second summand then. */
+bool
+EndsResidual(const NetworkGraph & graph, const Readers & readers, int operation)
+{
+  if (graph.operations[operation].type != "batch_norm" || readers[operation].size() != 1)
+  {
+    return false;
+  }
+  const Operation & reader = graph.operations[readers[operation].front()];
+  if (reader.type != "add" || reader.inputs.size() != 2)
+  {
+    return false;
+  }
+  const bool first = reader.inputs.front() == graph.operations[operation].name;
+  return first || graph.operations[graph.GetIndex(reader.inputs.front())].type != "batch_norm";
+}
+
+double
+GetFanIn(const Operation & convolution, const ParameterDescription & weight)
+{
+  double fanIn = static_cast<double>(weight.shape[1]);
+  if (convolution.type == "conv_transpose2d")
+  {
+    fanIn = static_cast<double>(weight.shape[0] / convolution.GetInteger("groups"));
+  }
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    const auto taps = static_cast<double>(convolution.GetAlong("kernel_size", axis));
+    const bool spread = convolution.type == "conv_transpose2d"; // over so many outputs
+    fanIn *= spread ? taps / static_cast<double>(convolution.GetAlong("stride", axis)) : taps;
+  }
+  return fanIn;
+}
+
+/** The convolution whose biases are those of the logits: behind it pixels are only moved. \return -1: there is none */
+int
+FindLastConvolution(const NetworkGraph & graph)
+{
+  int operation = graph.GetIndex(graph.output);
+  while (HasType(graph.operations[operation], { "crop", "pad", "interpolate", "slice" }))
+  {
+    operation = graph.GetIndex(graph.operations[operation].inputs.front());
+  }
+  return HasType(graph.operations[operation], { "conv2d", "conv_transpose2d" }) ? operation : -1;
+}
+
+/** Fills one array, which has the role in the operation. */
+void
+Begin(const NetworkGraph &         graph,
+      const Readers &              readers,
+      int                          operation,
+      const std::string &          role,
+      const ParameterDescription & parameter,
+      Random &                     random,
+      double *                     values)
+{
+  const Operation & owner = graph.operations[operation];
+  const auto        number = parameter.GetNumberOfValues();
+  if (role == "weight" && HasType(owner, { "conv2d", "conv_transpose2d" }))
+  {
+    const double gain = IsRectified(graph, readers, operation) ? 2 : 1;
+    const double deviation = std::sqrt(gain / GetFanIn(owner, parameter));
+    std::generate_n(values, number, [&] { return static_cast<float>(deviation * random.Normal()); });
+    return;
+  }
+  const bool one = role == "running_var" || (role == "weight" && !EndsResidual(graph, readers, operation));
+  std::fill_n(values, number, one ? 1.0 : 0.0);
+}
+
+std::vector<double>
+MakeGraphWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
+{
+  const NetworkGraph &                               graph = network.graph;
+  const Readers                                      readers = FindReaders(graph);
+  const auto                                         parameters = graph.GetParameters();
+  std::map<std::string, std::pair<int, std::string>> owners; // of each array an operation and the role
+  for (std::size_t i = graph.operations.size(); i-- > 0;)    // of several operations the first
+  {
+    for (const auto & [role, name] : graph.operations[i].parameters)
+    {
+      owners[name] = { static_cast<int>(i), role };
+    }
+  }
+  const int           last = FindLastConvolution(graph);
+  std::vector<double> values(network.GetNumberOfParameters());
+  double *            next = values.data();
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+  {
+    const auto & [operation, role] = owners.at(parameters[i].name);
+    Random random(seed, Random::Purpose::Weights, i);
+    Begin(graph, readers, operation, role, parameters[i], random, next);
+    if (operation == last && role == "bias")
+    {
+      SetLastBiases(network, shares, next);
+    }
+    next += parameters[i].GetNumberOfValues();
+  }
+  return values;
+}
+
+} // namespace
+
+std::vector<double>
+MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
+{
+  return network.graph.IsEmpty() ? MakeLayersWeights(network, seed, shares) : MakeGraphWeights(network, seed, shares);
 }
 
 void

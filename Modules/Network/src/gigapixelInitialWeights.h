@@ -11,10 +11,10 @@ namespace gigapixel
 
 /** Weights to begin with, such that no seed stalls.
  *
- * Pixels (inverted) and the maps behind a ReLU are never negative, so that a drawn filter answers with the same sign
- * nearly everywhere, and Adam's steps, which are of one size for all weights, move all of a large kernel the same way:
- * units that the output holds against class 1 are dead after a few steps, and where chance has drawn no other kind the
- * training stalls. Chance is therefore kept out of the signs:
+ * Of a network of layers: pixels (inverted) and the maps behind a ReLU are never negative, so that a drawn filter
+ * answers with the same sign nearly everywhere, and Adam's steps, which are of one size for all weights, move all of a
+ * large kernel the same way: units that the output holds against class 1 are dead after a few steps, and where chance
+ * has drawn no other kind the training stalls. Chance is therefore kept out of the signs:
  * - He's normal distribution (variance 2 / fan-in), but output channels in mirrored pairs, w and -w: one of them is
  *   alive for every input.
  * - The last layer's weights are all of one size, three times He's deviation; each pair of its inputs speaks for one
@@ -23,8 +23,18 @@ namespace gigapixel
  * et al., "Checkerboard artifact free sub-pixel convolution" (2017), do with sub-pixel convolutions. Kernels of random
  *   taps would cancel the gradient on its way down.
  * - Biases are 0, but the last ones: the logarithm of the classes' shares (of their odds for one logit).
+ *
+ * Of a graph, whose many channels leave less to chance:
+ * - He's normal distribution where the output is rectified, with half of the variance where it is not: so the second
+ *   moment of the maps stays what it is from operation to operation.
+ * - Norms scale by 1 and shift by 0, and their statistics are 0 and 1. They are frozen and so begin as the identity:
+ *   they do not hold back the sums of residual blocks, which would double at each of them. The norm that ends the
+ *   residual branch of an addition therefore scales by 0 (Goyal et al., "Accurate, large minibatch SGD" (2017)), so
+ * that each block begins as its shortcut.
+ * - Biases are 0, but the last ones, as above.
  * \param shares of the classes among the training pixels
- * \return as in ParameterLayout, every value a float */
+ * \return in the order of NetworkDescription::GetParameters(), every value a float; each array depends on the seed and
+ * its place alone */
 GigapixelNetwork_EXPORT std::vector<double> MakeInitialWeights(const NetworkDescription &  network,
                                                                std::uint64_t               seed,
                                                                const std::vector<double> & shares);

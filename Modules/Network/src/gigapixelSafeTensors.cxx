@@ -25,10 +25,16 @@ Refuse(const std::string & path, const std::string & reason)
   throw std::runtime_error("model file \"" + path + "\" " + reason);
 }
 
+/** Of the format's types. \return 0: it has none of this name */
 std::size_t
 GetBytesPerValue(const std::string & type)
 {
-  return type == "F32" ? 4 : type == "F64" ? 8 : 0;
+  static const std::map<std::string, std::size_t> bytes{ { "BOOL", 1 },    { "U8", 1 },  { "I8", 1 },  { "F8_E4M3", 1 },
+                                                         { "F8_E5M2", 1 }, { "U16", 2 }, { "I16", 2 }, { "F16", 2 },
+                                                         { "BF16", 2 },    { "U32", 4 }, { "I32", 4 }, { "F32", 4 },
+                                                         { "U64", 8 },     { "I64", 8 }, { "F64", 8 } };
+  const auto                                      found = bytes.find(type);
+  return found == bytes.end() ? 0 : found->second;
 }
 
 SafeTensors::Tensor
@@ -40,7 +46,7 @@ ReadTensor(const std::string & path, const std::string & name, const nlohmann::j
   const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
   if (GetBytesPerValue(tensor.type) == 0)
   {
-    Refuse(path, "holds \"" + name + "\" as " + tensor.type + "; only F32 and F64 are known here");
+    Refuse(path, "holds \"" + name + "\" as " + tensor.type + ", which is no type of number known here");
   }
   std::uint64_t bytes = GetBytesPerValue(tensor.type);
   for (const std::int64_t length : tensor.shape)

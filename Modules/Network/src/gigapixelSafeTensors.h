@@ -18,7 +18,7 @@ struct SafeTensors
 {
   struct Tensor
   {
-    std::string               type; ///< "F32" or "F64"
+    std::string               type; ///< "F32", "F64", or of other programs' files another one of the format, "BF16"
     std::vector<std::int64_t> shape;
     std::vector<char>         bytes;
   };

@@ -1,0 +1,84 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelWeightsFile.h"
+#include "gigapixelSafeTensors.h"
+#include "gigapixelStoredNumbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+template <typename T>
+std::vector<float>
+Convert(const std::vector<char> & bytes)
+{
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(static_cast<void *>(values.data()), bytes.data(), values.size() * sizeof(T));
+  std::vector<float> floats(values.size());
+  std::transform(values.begin(), values.end(), floats.begin(), [](T value) { return static_cast<float>(value); });
+  return floats;
+}
+
+/** \return empty: numbers of a type that is none of weights */
+std::vector<float>
+ToFloats(const SafeTensors::Tensor & tensor)
+{
+  return tensor.type == "F32"    ? Convert<float>(tensor.bytes)
+         : tensor.type == "F64"  ? Convert<double>(tensor.bytes)
+         : tensor.type == "F16"  ? Convert<Float16>(tensor.bytes)
+         : tensor.type == "BF16" ? Convert<BFloat16>(tensor.bytes)
+                                 : std::vector<float>();
+}
+
+} // namespace
+
+TakenWeights
+TakeWeights(const std::string & path, const NetworkDescription & network, std::vector<double> & parameters)
+{
+  SafeTensors         file = SafeTensors::Load(path);
+  TakenWeights        result;
+  std::vector<double> values = parameters;
+  std::size_t         next = 0;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const std::size_t begin = next;
+    next += parameter.GetNumberOfValues();
+    const auto found = file.tensors.find(parameter.name);
+    if (found == file.tensors.end())
+    {
+      result.notInFile.push_back(parameter.name);
+      continue;
+    }
+    const std::vector<float> floats = ToFloats(found->second);
+    const bool               fits = found->second.shape == parameter.shape && !floats.empty();
+    if (!std::all_of(floats.begin(), floats.end(), [](float value) { return std::isfinite(value); }))
+    {
+      throw std::runtime_error("weights file \"" + path + "\": \"" + parameter.name +
+                               "\" holds a value that is no finite number");
+    }
+    (fits ? result.taken : result.ofOtherShape).push_back(parameter.name);
+    if (fits)
+    {
+      std::copy(floats.begin(), floats.end(), values.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    file.tensors.erase(found);
+  }
+  for (const auto & item : file.tensors)
+  {
+    result.notInNetwork.push_back(item.first);
+  }
+  if (result.taken.empty())
+  {
+    throw std::runtime_error("weights file \"" + path + "\" holds no array of the name and shape that the network \"" +
+                             network.name + "\" needs");
+  }
+  parameters = std::move(values);
+  return result;
+}
+
+} // namespace gigapixel

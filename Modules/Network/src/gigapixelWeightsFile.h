@@ -1,0 +1,30 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelWeightsFile_h
+#define gigapixelWeightsFile_h
+
+#include "gigapixelNetworkDescription.h"
+
+namespace gigapixel
+{
+
+/** What became of the arrays of a file of weights, by their names. */
+struct TakenWeights
+{
+  std::vector<std::string> taken;
+  std::vector<std::string> ofOtherShape; ///< the network has an array of that name, but not of that shape
+  std::vector<std::string> notInNetwork; ///< the file alone has them
+  std::vector<std::string> notInFile;    ///< the network alone has them; they stay as they are
+};
+
+/** Sets those of a network's parameters whose names and shapes a file agrees on: a PyTorch module's state_dict as a
+ * safetensors file (safetensors.torch.save_file), floats of 16, 32 or 64 bits.
+ * \param parameters as MakeInitialWeights() gives them
+ * \throw std::runtime_error names the file and what is wrong: it is no such file, holds numbers that are not finite, or
+ * the network takes nothing of it; the parameters are then as they were */
+GigapixelNetwork_EXPORT TakenWeights TakeWeights(const std::string &        path,
+                                                 const NetworkDescription & network,
+                                                 std::vector<double> &      parameters);
+
+} // namespace gigapixel
+
+#endif

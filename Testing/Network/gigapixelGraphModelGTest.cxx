@@ -1,0 +1,227 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TemporaryFolder.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelModel.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelWeightsFile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+Model
+MakeModel(const std::string & name = "unet:base=4,depth=2")
+{
+  Model model;
+  model.network = NetworkDescription::Load(name);
+  model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 3, { 0.75, 0.25 }));
+  return model;
+}
+
+/** Mean of squares. */
+double
+GetMoment(const Parameter & parameter)
+{
+  double sum = 0;
+  for (const float value : parameter.values)
+  {
+    sum += double{ value } * value;
+  }
+  return sum / static_cast<double>(parameter.values.size());
+}
+
+bool
+IsAll(const Parameter & parameter, float wanted)
+{
+  return std::all_of(parameter.values.begin(), parameter.values.end(), [&](float v) { return v == wanted; });
+}
+
+/** A file as safetensors.torch.save_file writes it. \param entries name, type, shape in JSON, bytes */
+void
+WriteWeights(const std::string & path, const std::vector<std::array<std::string, 4>> & entries)
+{
+  std::string header, data;
+  for (const auto & [name, type, shape, bytes] : entries)
+  {
+    header += (header.empty() ? "{\"" : ",\"") + name + R"(":{"dtype":")" + type + R"(","shape":)" + shape +
+              ",\"data_offsets\":[" + std::to_string(data.size()) + ',' + std::to_string(data.size() + bytes.size()) +
+              "]}";
+    data += bytes;
+  }
+  header += '}';
+  const std::uint64_t length = header.size();
+  std::string         head(8, '\0');
+  std::memcpy(&head[0], &length, 8);
+  std::ofstream(path, std::ios::binary) << head + header + data;
+}
+
+template <typename T>
+std::string
+ToBytes(const std::vector<T> & values)
+{
+  return { reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T) };
+}
+
+} // namespace
+
+// Variances of many draws: within four standard errors, sqrt(2 / number) of the variance each.
+TEST(InitialWeights, OfGraphsKeepTheirMapsScale)
+{
+  const Model model = MakeModel("resnet18-unet");
+  const auto  expect = [&](const std::string & name, double variance) {
+    const Parameter & parameter = model.parameters.at(name);
+    const double      error = std::sqrt(2.0 / static_cast<double>(parameter.values.size()));
+    EXPECT_NEAR(GetMoment(parameter) / variance, 1, 4 * error) << name;
+  };
+  expect("conv1.weight", 2.0 / (7 * 7 * 3));
+  expect("layer1.0.conv1.weight", 2.0 / (9 * 64));
+  expect("layer1.0.conv2.weight", 2.0 / (9 * 64)); // through the norm and the addition to the rectifier
+  expect("decoder.blocks.0.conv1.0.weight", 2.0 / (9 * 768));
+  expect("segmentation_head.0.weight", 1.0 / (9 * 16)); // nothing rectifies the logits
+  EXPECT_TRUE(IsAll(model.parameters.at("bn1.weight"), 1));
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.bn1.weight"), 1));
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.bn2.weight"), 0)); // each block begins as its shortcut
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.downsample.1.weight"), 1));
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.bn2.bias"), 0));
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.bn2.running_mean"), 0));
+  EXPECT_TRUE(IsAll(model.parameters.at("layer2.0.bn2.running_var"), 1));
+  EXPECT_FLOAT_EQ(model.parameters.at("segmentation_head.0.bias").values.front(), std::log(0.25f / 0.75f));
+}
+
+TEST(InitialWeights, OfGraphsDependOnTheSeedAndTheirPlace)
+{
+  const NetworkDescription  network = NetworkDescription::Load("unet:norm=none");
+  const std::vector<double> weights = MakeInitialWeights(network, 3, { 0.5, 0.5 });
+  ASSERT_EQ(static_cast<std::int64_t>(weights.size()), network.GetNumberOfParameters());
+  EXPECT_EQ(weights, MakeInitialWeights(network, 3, { 0.5, 0.5 }));
+  EXPECT_NE(weights, MakeInitialWeights(network, 4, { 0.5, 0.5 }));
+  EXPECT_TRUE(std::all_of(weights.begin(), weights.end(), [](double w) { return w == static_cast<float>(w); }));
+  // Kernels that touch each other: each output is made of one pixel, and is not rectified.
+  const auto parameters = ToParameters(network, weights);
+  EXPECT_NEAR(GetMoment(parameters.at("up.3.weight")) * 256, 1, 4 * std::sqrt(2.0 / (4 * 256 * 128)));
+  EXPECT_TRUE(IsAll(parameters.at("up.3.bias"), 0));
+  // The first convolution is the same in a network that goes on otherwise.
+  const NetworkDescription other = NetworkDescription::Load("unet:norm=none,depth=2,classes=5");
+  EXPECT_EQ(ToParameters(other, MakeInitialWeights(other, 3, std::vector<double>(5, 0.2))).at("enc.0.0.weight").values,
+            parameters.at("enc.0.0.weight").values);
+}
+
+TEST(GraphModel, SurvivesItsFile)
+{
+  const TemporaryFolder folder("graph-model");
+  const std::string     path = folder.path + "/m.safetensors";
+  const Model           model = MakeModel();
+  model.Save(path);
+  const Model loaded = Model::Load(path);
+  EXPECT_EQ(loaded.network.ToJSON(), model.network.ToJSON());
+  ASSERT_EQ(loaded.parameters.size(), model.parameters.size());
+  for (const auto & [name, parameter] : model.parameters)
+  {
+    EXPECT_EQ(loaded.parameters.at(name).shape, parameter.shape) << name;
+    EXPECT_EQ(loaded.parameters.at(name).values, parameter.values) << name;
+  }
+  const std::vector<double> array = ToArray(loaded);
+  EXPECT_EQ(static_cast<std::int64_t>(array.size()), model.network.GetNumberOfParameters());
+  EXPECT_EQ(ToParameters(loaded.network, array).at("dec.0.1.running_var").values,
+            model.parameters.at("dec.0.1.running_var").values);
+  // Programs that know layers alone say that a newer one wrote it.
+  EXPECT_NE(ReadAll(path).find("\"gigapixel\":\"2\""), std::string::npos);
+}
+
+TEST(GraphModel, RefusesWrongParameters)
+{
+  const TemporaryFolder folder("graph-model");
+  const std::string     path = folder.path + "/m.safetensors";
+  const auto            refuse = [&](const std::function<void(Model &)> & change, const std::string & reason) {
+    Model model = MakeModel();
+    change(model);
+    try
+    {
+      model.Save(path);
+      ADD_FAILURE() << reason;
+    }
+    catch (const std::invalid_argument & error)
+    {
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  };
+  refuse([](Model & model) { model.parameters.erase("enc.0.1.running_mean"); },
+         "\"enc.0.1.running_mean\", which are missing");
+  refuse([](Model & model) { model.parameters["enc.9.0.weight"] = { { 1 }, { 1 } }; }, "does not have");
+  refuse([](Model & model) { model.parameters["last.weight"].shape = { 4, 1, 1, 1 }; }, "not of the shape");
+  refuse([](Model & model) { model.parameters["up.0.bias"].values[1] = NAN; }, "no finite number");
+  refuse([](Model & model) { model.parameters["enc.0.1.running_var"].values[1] = -1; }, "hold a negative number");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(WeightsFile, IsTakenByNamesAndShapes)
+{
+  const TemporaryFolder    folder("weights");
+  const std::string        path = folder.path + "/w.safetensors";
+  const NetworkDescription network = NetworkDescription::Load("unet:base=1,depth=1");
+  std::vector<double>      parameters = MakeInitialWeights(network, 1, { 0.5, 0.5 });
+  const auto               before = ToParameters(network, parameters);
+  WriteWeights(path,
+               { { "enc.0.1.weight", "F64", "[1]", ToBytes<double>({ 0.1 }) },
+                 { "enc.0.1.bias", "F16", "[1]", ToBytes<std::uint16_t>({ 0xbe00 }) },                  // -1.5
+                 { "enc.1.1.running_mean", "BF16", "[2]", ToBytes<std::uint16_t>({ 0x4040, 0x3f80 }) }, // 3, 1
+                 { "enc.1.1.running_var", "F32", "[2]", ToBytes<float>({ 0.25F, 4 }) },
+                 { "enc.0.1.num_batches_tracked", "I64", "[]", ToBytes<std::int64_t>({ 7 }) },
+                 { "last.bias", "I32", "[1]", ToBytes<std::int32_t>({ 7 }) },
+                 { "last.weight", "F32", "[2,1,1,1]", ToBytes<float>({ 1, 2 }) } });
+  const TakenWeights result = TakeWeights(path, network, parameters);
+  const auto         after = ToParameters(network, parameters);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(result.taken, (Names{ "enc.0.1.weight", "enc.0.1.bias", "enc.1.1.running_mean", "enc.1.1.running_var" }));
+  EXPECT_EQ(result.ofOtherShape, (Names{ "last.weight", "last.bias" }));
+  EXPECT_EQ(result.notInNetwork, (Names{ "enc.0.1.num_batches_tracked" }));
+  EXPECT_EQ(result.taken.size() + result.ofOtherShape.size() + result.notInFile.size(), before.size());
+  EXPECT_EQ(after.at("enc.0.1.weight").values, std::vector<float>{ 0.1F });
+  EXPECT_EQ(after.at("enc.0.1.bias").values, std::vector<float>{ -1.5F });
+  EXPECT_EQ(after.at("enc.1.1.running_mean").values, (std::vector<float>{ 3, 1 }));
+  EXPECT_EQ(after.at("enc.1.1.running_var").values, (std::vector<float>{ 0.25F, 4 }));
+  for (const std::string & name : result.notInFile)
+  {
+    EXPECT_EQ(after.at(name).values, before.at(name).values) << name;
+  }
+}
+
+TEST(WeightsFile, IsRefusedWithTheReason)
+{
+  const TemporaryFolder     folder("weights");
+  const std::string         path = folder.path + "/w.safetensors";
+  const NetworkDescription  network = NetworkDescription::Load("unet:base=1,depth=1");
+  const std::vector<double> before = MakeInitialWeights(network, 1, { 0.5, 0.5 });
+  const auto                refuse = [&](const std::string & reason) {
+    std::vector<double> parameters = before;
+    try
+    {
+      TakeWeights(path, network, parameters);
+      ADD_FAILURE() << reason;
+    }
+    catch (const std::runtime_error & error)
+    {
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(parameters, before);
+  };
+  refuse("cannot be opened");
+  WriteWeights(path, { { "other", "F32", "[1]", ToBytes<float>({ 1 }) } });
+  refuse("no array of the name and shape");
+  WriteWeights(path,
+               { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
+                 { "last.bias", "F32", "[1]", ToBytes<float>({ INFINITY }) } });
+  refuse("\"last.bias\" holds a value that is no finite number");
+  std::ofstream(path) << "no weights";
+  refuse("safetensors");
+}
