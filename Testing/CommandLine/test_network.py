@@ -64,6 +64,32 @@ def test_plan():
     assert "--size" in run("plan", code=2).err
 
 
+def test_networks_lists_presets_and_describes_one(tmp_path):
+    presets = {network["name"]: network for network in run("networks", "--json").json}
+    assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets
+    assert {option["name"]: option["default"] for option in presets["unet"]["options"]}["base"] == "16"
+    assert (presets["remedios2023"]["parameters"], presets["remedios2023"]["halo"]) == (4492, 64)
+    text = run("networks").out
+    assert "base=16 (1 to 512)" in text and "halo 94 px" in text
+    one = run("networks", "unet:base=32,classes=3", "--json").json
+    assert (one["name"], one["classes"], one["halo"]) == ("unet:base=32,classes=3", 3, 94)
+    assert [tile["side"] for tile in one["tiles"]] == [512, 1024, 2048]
+    # Twice the channels: four times the products of all convolutions but the first and the last.
+    assert 3.5 < one["multiplyAddsPerPixel"] / presets["unet"]["multiplyAddsPerPixel"] < 4
+    operations = [{"name": "x", "type": "input", "channels": 1}]
+    operations += [{"name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 3, "padding": 1}]
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    mine = run("networks", file, "--json").json
+    assert (mine["parameters"], mine["multiplyAddsPerPixel"], mine["halo"]) == (10, 9, 1)
+    operations[1]["padding"] = 0
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    message = fails("networks", file)
+    assert str(file) in message and "not of the input's size" in message
+    assert "it has: base" in fails("networks", "unet:levels=3")
+    assert "resnet18-unet" in fails("networks", "nosuch")
+
+
 def test_plan_of_a_slide(cohort):
     plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
     assert (plan["width"], plan["height"]) == (400, 350)

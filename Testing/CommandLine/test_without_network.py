@@ -31,6 +31,7 @@ def run_program(program, *arguments):
 def test_missing_module(program, synthetic, tmp_path):
     for arguments in (
         ["plan", "--size", "100x100"],
+        ["networks"],
         ["segment", synthetic[0], "--model", "run", "-o", tmp_path / "m.tif"],
         ["train", "--cohort", "c.csv", "-o", tmp_path / "run"],
     ):

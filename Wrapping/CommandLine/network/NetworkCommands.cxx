@@ -241,7 +241,8 @@ extern "C" __attribute__((visibility("default"))) gigapixel::commandline::Comman
 GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
-  return std::strcmp(name, "train") == 0 ? RunTrain : std::strcmp(name, "segment") == 0 ? RunSegment : RunPlan;
+  const auto is = [name](const char * command) { return std::strcmp(name, command) == 0; };
+  return is("train") ? RunTrain : is("segment") ? RunSegment : is("networks") ? RunNetworks : RunPlan;
 }
 
 extern "C" __attribute__((visibility("default"))) void

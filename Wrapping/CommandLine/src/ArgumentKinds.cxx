@@ -148,11 +148,14 @@ LevelResolution()
 Argument
 Network()
 {
-  return Argument{ "network",
-                   Type::Text,
-                   "NAME|FILE.json",
-                   "The network: a name (remedios2023) or a JSON file of layers, channels, kernels, strides and skips.",
-                   "remedios2023" };
+  return Argument{
+    "network",
+    Type::Text,
+    "NAME|FILE.json",
+    "The network: a preset, with options if it has some (remedios2023, unet:base=32,depth=3; see gigapixel "
+    "networks), or a JSON file of layers or operations.",
+    "remedios2023"
+  };
 }
 
 Argument

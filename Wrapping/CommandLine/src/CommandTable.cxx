@@ -402,6 +402,28 @@ Plan()
 }
 
 Command
+Networks()
+{
+  Argument network{
+    "NETWORK",
+    Type::Text,
+    "",
+    "A preset, with options if it has some (unet:base=32,depth=3), or a JSON file. Without it, all presets "
+    "and their options."
+  };
+  return {
+    "networks",
+    "networks that there are, and what they cost",
+    "Lists the presets that --network takes, with their options, and shows of each, or of the one that is named: "
+    "parameters, multiply-adds for a pixel of the slide, halo and stride, channels and classes, and the memory "
+    "that the maps of a tile take, in training and inference.",
+    { network },
+    { "gigapixel networks", "gigapixel networks unet:base=32,depth=3", "gigapixel networks mine.json --json" },
+    true
+  };
+}
+
+Command
 Doctor()
 {
   return { "doctor",
@@ -418,8 +440,8 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),      Label(),   Train(),   Segment(),    Evaluate(), Overlay(),
-                              Rasterize(), Outline(), Convert(), Synthesize(), Plan(),     Doctor() };
+    std::vector<Command> all{ Info(),    Label(),   Train(),      Segment(), Evaluate(), Overlay(), Rasterize(),
+                              Outline(), Convert(), Synthesize(), Plan(),    Networks(), Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -13,8 +13,8 @@
 namespace gigapixel::commandline
 {
 
-/** Where the library stands that holds train, segment, plan and the ranks of a job, and with them LibTorch: beside this
- * library, in ITKGigapixel/. Nothing is loaded by asking. */
+/** Where the library stands that holds train, segment, plan, networks and the ranks of a job, and with them LibTorch:
+ * beside this library, in ITKGigapixel/. Nothing is loaded by asking. */
 std::string GetNetworkModulePath();
 
 /** Loads the module if that has not happened yet. \throw std::runtime_error saying what to install or build */

@@ -1,0 +1,91 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkSummary.h"
+#include "gigapixelNetworkGeometry.h"
+#include "schedule/gigapixelTileProgram.h"
+
+namespace gigapixel
+{
+namespace
+{
+
+Extent
+MakeSquare(std::int64_t side)
+{
+  Extent extent;
+  extent.fill(side);
+  return extent;
+}
+
+double
+GetMultiplyAdds(const TileProgram & program, const NetworkGraph & graph)
+{
+  return program.GetOperations(graph) / 2 / static_cast<double>(GetNumberOfPixels(program.core));
+}
+
+/** Of an image that is large beside what is cut off at its borders, in one piece. */
+double
+CountOfGraph(const NetworkGraph & graph)
+{
+  const std::int64_t  side = 1024 * GetStride(graph);
+  const GraphGeometry geometry(graph, MakeSquare(side));
+  Box                 all;
+  all.fill({ 0, side });
+  return GetMultiplyAdds(TileProgram::Make(geometry, all, false), graph);
+}
+
+double
+CountOfLayers(const std::vector<Layer> & layers)
+{
+  const std::vector<MapScale> scales = GetMapScales(layers);
+  double                      all = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+  {
+    // Each pixel of the smaller map meets the whole kernel: that of the output, or of a transposed convolution's input.
+    const Layer & layer = layers[i];
+    const double  scale = static_cast<double>(scales[i].numerator) / static_cast<double>(scales[i].denominator);
+    const double  side = layer.kind == Layer::Kind::Convolution ? scale : scale / layer.stride;
+    all += static_cast<double>(layer.kernel) * layer.kernel * layer.inputChannels * layer.outputChannels * side * side;
+  }
+  return all;
+}
+
+NetworkSummary::Tile
+DescribeTile(const NetworkGraph & graph, std::int64_t side, double multiplyAdds)
+{
+  const std::int64_t  stride = GetStride(graph);
+  const std::int64_t  begin = (GetHalo(graph) / stride + 1) * stride;
+  const GraphGeometry geometry(graph, MakeSquare(2 * begin + (side / stride + 1) * stride));
+  Box                 core;
+  core.fill({ begin, begin + side });
+  const TileProgram training = TileProgram::Make(geometry, core, true);
+  const TileProgram inference = TileProgram::Make(geometry, core, false);
+  return { side,
+           training.GetPeakBytes(graph, true, sizeof(float)),
+           inference.GetPeakBytes(graph, false, sizeof(float)),
+           GetMultiplyAdds(inference, graph) / multiplyAdds };
+}
+
+} // namespace
+
+NetworkSummary
+NetworkSummary::Make(const NetworkDescription & network)
+{
+  NetworkSummary summary;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    (parameter.trained ? summary.trainedParameters : summary.keptParameters) += parameter.GetNumberOfValues();
+  }
+  if (network.graph.IsEmpty())
+  {
+    summary.multiplyAdds = CountOfLayers(network.layers);
+    return summary;
+  }
+  summary.multiplyAdds = CountOfGraph(network.graph);
+  for (const std::int64_t side : { 512, 1024, 2048 })
+  {
+    summary.tiles.push_back(DescribeTile(network.graph, side, summary.multiplyAdds));
+  }
+  return summary;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,230 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkPresets.h"
+#include "gigapixelNetworkSummary.h"
+#include "graph/gigapixelGraphGeometry.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+using namespace gigapixel;
+
+namespace
+{
+
+std::string
+GetRefusal(const std::string & name)
+{
+  try
+  {
+    NetworkDescription::Load(name);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+/** Pixels that an output of one stride reads before and behind itself, far from borders. */
+std::pair<std::int64_t, std::int64_t>
+GetReach(const NetworkDescription & network)
+{
+  const std::int64_t stride = network.GetStride(), side = 256 * stride, middle = side / 2;
+  Extent             image;
+  Box                core;
+  image.fill(side);
+  core.fill({ middle, middle + stride });
+  const GraphGeometry geometry(network.graph, image);
+  const Box           box = geometry.GetInputBox(core);
+  return { middle - box.front().begin, box.front().end - middle - stride };
+}
+
+std::map<std::string, std::vector<std::int64_t>>
+GetShapes(const NetworkDescription & network)
+{
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    shapes[parameter.name] = parameter.shape;
+  }
+  return shapes;
+}
+
+/** Of the arrays that torchvision's ResNet has: how many, and how many trained numbers are in them. */
+std::pair<int, std::int64_t>
+CountTrunk(const NetworkDescription & network)
+{
+  int          arrays = 0;
+  std::int64_t numbers = 0;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const std::string & name = parameter.name;
+    if (name.rfind("conv1.", 0) == 0 || name.rfind("bn1.", 0) == 0 || name.rfind("layer", 0) == 0)
+    {
+      ++arrays;
+      numbers += parameter.trained ? parameter.GetNumberOfValues() : 0;
+    }
+  }
+  return { arrays, numbers };
+}
+
+/** Weights and biases, layer by layer, of the U-Net of the paper with padding. */
+std::int64_t
+CountUNet(std::int64_t base, int depth, std::int64_t channels, std::int64_t outputs, bool norm)
+{
+  const auto twice = [norm](std::int64_t in, std::int64_t width) {
+    return 9 * (in * width + width * width) + (norm ? 4 : 2) * width;
+  };
+  std::int64_t number = base * outputs + outputs;
+  for (int level = 0; level <= depth; ++level)
+  {
+    const std::int64_t width = base << level;
+    number += twice(level == 0 ? channels : width / 2, width);
+    number += level < depth ? twice(2 * width, width) + 4 * 2 * width * width + width : 0;
+  }
+  return number;
+}
+
+} // namespace
+
+// What is published of torchvision's networks: numbers of parameters without the last layer, which classifies.
+TEST(NetworkPresets, ResNetsHaveTorchvisionsParameters)
+{
+  const auto count = [](const char * name) { return CountTrunk(NetworkDescription::Load(name)); };
+  // A convolution and its norm have five arrays; ResNet-18 has 20 of them, ResNet-34 36, ResNet-50 53.
+  EXPECT_EQ(count("resnet18-unet"), std::make_pair(100, std::int64_t{ 11176512 }));
+  EXPECT_EQ(count("resnet34-unet"), std::make_pair(180, std::int64_t{ 21284672 }));
+  EXPECT_EQ(count("resnet50-unet"), std::make_pair(265, std::int64_t{ 23508032 }));
+  const auto basic = GetShapes(NetworkDescription::Load("resnet18-unet"));
+  using Shape = std::vector<std::int64_t>;
+  EXPECT_EQ(basic.at("conv1.weight"), (Shape{ 64, 3, 7, 7 }));
+  EXPECT_EQ(basic.at("bn1.running_mean"), (Shape{ 64 }));
+  EXPECT_EQ(basic.at("layer2.0.conv1.weight"), (Shape{ 128, 64, 3, 3 }));
+  EXPECT_EQ(basic.at("layer2.0.downsample.0.weight"), (Shape{ 128, 64, 1, 1 }));
+  EXPECT_EQ(basic.at("layer4.1.bn2.running_var"), (Shape{ 512 }));
+  EXPECT_EQ(basic.count("layer1.0.downsample.0.weight"), 0u);
+  const NetworkDescription deep = NetworkDescription::Load("resnet50-unet");
+  EXPECT_EQ(GetShapes(deep).at("layer1.0.downsample.0.weight"), (Shape{ 256, 64, 1, 1 }));
+  EXPECT_EQ(GetShapes(deep).at("layer3.0.conv3.weight"), (Shape{ 1024, 256, 1, 1 }));
+  // Its version 1.5: the stride is in the convolution that sees neighbors.
+  EXPECT_EQ(deep.graph.operations[deep.graph.GetIndex("layer2.0.conv1")].GetAlong("stride", 0), 1);
+  EXPECT_EQ(deep.graph.operations[deep.graph.GetIndex("layer2.0.conv2")].GetAlong("stride", 0), 2);
+}
+
+TEST(NetworkPresets, UNetsParametersHaveAClosedForm)
+{
+  const auto count = [](const std::string & name) {
+    return NetworkSummary::Make(NetworkDescription::Load(name)).trainedParameters;
+  };
+  EXPECT_EQ(count("unet"), CountUNet(16, 4, 3, 1, true));
+  EXPECT_EQ(count("unet:norm=none"), CountUNet(16, 4, 3, 1, false));
+  EXPECT_EQ(count("unet:base=32,depth=3,channels=1,classes=4"), CountUNet(32, 3, 1, 4, true));
+  EXPECT_EQ(count("unet:base=1,depth=8"), CountUNet(1, 8, 3, 1, true));
+  using Shape = std::vector<std::int64_t>;
+  const auto shapes = GetShapes(NetworkDescription::Load("unet"));
+  EXPECT_EQ(shapes.at("enc.0.0.weight"), (Shape{ 16, 3, 3, 3 }));
+  EXPECT_EQ(shapes.at("enc.4.4.running_var"), (Shape{ 256 }));
+  EXPECT_EQ(shapes.at("up.3.weight"), (Shape{ 256, 128, 2, 2 }));
+  EXPECT_EQ(shapes.at("dec.0.3.weight"), (Shape{ 16, 16, 3, 3 }));
+  EXPECT_EQ(shapes.count("enc.0.0.bias"), 0u);
+  EXPECT_EQ(GetShapes(NetworkDescription::Load("unet:norm=none")).at("dec.1.2.bias"), (Shape{ 32 }));
+}
+
+// By hand: four poolings, two 3x3 convolutions at each of nine places see 2 + 4 + 8 + 16 + 32 + 16 + 8 + 4 + 2 pixels
+// to each side, the pooled and the enlarged pixels the rest. Of the ResNets: an independent implementation in Python.
+TEST(NetworkPresets, SeeAsFarAsIsKnown)
+{
+  const auto load = [](const char * name) { return NetworkDescription::Load(name); };
+  EXPECT_EQ(load("unet").GetHalo(), 94);
+  EXPECT_EQ(load("unet").GetStride(), 16);
+  using Reach = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(GetReach(load("resnet18-unet")), (Reach{ 281, 250 }));
+  EXPECT_EQ(GetReach(load("resnet34-unet")), (Reach{ 513, 482 }));
+  EXPECT_EQ(GetReach(load("resnet50-unet")), (Reach{ 277, 246 }));
+  EXPECT_EQ(load("resnet18-unet").GetHalo(), 281);
+  EXPECT_EQ(load("resnet18-unet").GetStride(), 32);
+}
+
+TEST(NetworkPresets, TakeImagesOfEverySize)
+{
+  for (const char * name : { "unet", "unet:depth=5", "resnet18-unet", "resnet50-unet:classes=3" })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    for (const Extent & image : { Extent{ 613, 501 }, Extent{ 97, 64 }, Extent{ 1000, 33 } })
+    {
+      const GraphGeometry geometry(network.graph, image);
+      EXPECT_EQ(geometry.GetSize(network.graph.GetIndex(network.graph.output)), image) << name;
+    }
+  }
+}
+
+TEST(NetworkPresets, SayWhatTheyAre)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:classes=4,base=16,depth=3");
+  EXPECT_EQ(network.name, "unet:depth=3,classes=4");
+  EXPECT_EQ(network.GetNumberOfClasses(), 4);
+  EXPECT_EQ(network.GetNumberOfOutputChannels(), 4);
+  EXPECT_EQ(network.loss, NetworkDescription::Loss::SoftmaxCrossEntropy);
+  EXPECT_TRUE(network.invert);
+  const NetworkDescription resnet = NetworkDescription::Load("resnet34-unet");
+  EXPECT_EQ(resnet.name, "resnet34-unet");
+  EXPECT_EQ(resnet.GetNumberOfClasses(), 2);
+  EXPECT_EQ(resnet.GetNumberOfOutputChannels(), 1);
+  EXPECT_EQ(resnet.mean.size(), 3u);
+  EXPECT_FALSE(resnet.invert);
+  for (const NetworkPreset & preset : NetworkPreset::GetAll())
+  {
+    const std::string json = NetworkDescription::Load(preset.name).ToJSON();
+    EXPECT_EQ(NetworkDescription::FromJSON(json).ToJSON(), json) << preset.name;
+    EXPECT_FALSE(preset.summary.empty());
+  }
+}
+
+TEST(NetworkPresets, RefuseWithTheReason)
+{
+  const auto expect = [](const std::string & name, const std::string & reason) {
+    EXPECT_NE(GetRefusal(name).find(reason), std::string::npos) << reason << "\nnot in: " << GetRefusal(name);
+    EXPECT_NE(GetRefusal(name).find(name), std::string::npos);
+  };
+  expect("unet:bass=3",
+         "it has: base (1 to 512), depth (1 to 8), channels (1 to 1024), classes (2 to 254), norm (batch or none)");
+  expect("unet:base", "none of its options with a value");
+  expect("unet:base=0", "its option base is \"0\", not 1 to 512");
+  expect("unet:base=3.5", "not 1 to 512");
+  expect("unet:base=99999999999999999999", "not 1 to 512");
+  expect("unet:norm=instance", "not batch or none");
+  expect("unet:base=8,base=8", "given twice");
+  expect("unet:base=512,depth=8", "not from 1 to 65536");
+  expect("unet:base=512,depth=7", "more than 2147483648 parameters");
+  expect("remedios2023:base=8", "it has none");
+  expect("vnet", "(remedios2023, unet, resnet18-unet, resnet34-unet, resnet50-unet)");
+}
+
+// Of U-Net(16) 93 thousand operations a pixel are known, of the ResNet-18-U-Net 165 thousand, and what tiles of
+// 1024 pixels compute beside their own (two digits), by the implementation in Python.
+TEST(NetworkPresets, CostWhatIsKnown)
+{
+  const NetworkSummary unet = NetworkSummary::Make(NetworkDescription::Load("unet"));
+  EXPECT_NEAR(2 * unet.multiplyAdds, 93e3, 1e3);
+  ASSERT_EQ(unet.tiles.size(), 3u);
+  EXPECT_NEAR(unet.tiles[1].workFactor, 1.13, 0.006);
+  const NetworkSummary resnet = NetworkSummary::Make(NetworkDescription::Load("resnet18-unet"));
+  EXPECT_NEAR(2 * resnet.multiplyAdds, 165e3, 2e3);
+  EXPECT_NEAR(resnet.tiles[1].workFactor, 1.46, 0.006);
+  // Four numbers a pixel of the greatest map at the very least, and more to train.
+  for (const NetworkSummary::Tile & tile : unet.tiles)
+  {
+    EXPECT_GT(tile.inferenceBytes, 16 * 4 * tile.side * tile.side);
+    EXPECT_GT(tile.trainingBytes, 2 * tile.inferenceBytes);
+  }
+  const NetworkSummary layers = NetworkSummary::Make(NetworkDescription::Load("remedios2023"));
+  EXPECT_EQ(layers.trainedParameters, 4492);
+  EXPECT_EQ(layers.keptParameters, 0);
+  // 16 * 16 * 6 / 8^2 of L1, 4 * 4 * 6 * 6 / 16^2 of L2, ... each number over the pixels that share it.
+  EXPECT_NEAR(layers.multiplyAdds,
+              1536 / 64. + 576 / 256. + 864 / 1024. + 729 / 1024. + 216 / 1024. + 144 / 256. + 384 / 64.,
+              1e-9);
+}

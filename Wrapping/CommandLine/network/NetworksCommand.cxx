@@ -1,0 +1,108 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "gigapixelNetworkPresets.h"
+#include "gigapixelNetworkSummary.h"
+
+#include <nlohmann/json.hpp>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+JSON
+DescribeOptions(const NetworkPreset & preset)
+{
+  JSON options = JSON::array();
+  for (const PresetOption & option : preset.options)
+  {
+    options.push_back({ { "name", option.name },
+                        { "default", option.defaultValue },
+                        { "range", option.GetRange() },
+                        { "description", option.description } });
+  }
+  return options;
+}
+
+JSON
+DescribeNetwork(const NetworkDescription & network)
+{
+  const NetworkSummary summary = NetworkSummary::Make(network);
+  JSON                 json{ { "name", network.name } };
+  json["parameters"] = summary.trainedParameters;
+  json["keptParameters"] = summary.keptParameters;
+  json["multiplyAddsPerPixel"] = summary.multiplyAdds;
+  json["halo"] = network.GetHalo();
+  json["stride"] = network.GetStride();
+  json["channels"] = network.channels;
+  json["classes"] = network.GetNumberOfClasses();
+  json["tiles"] = JSON::array();
+  for (const NetworkSummary::Tile & tile : summary.tiles)
+  {
+    json["tiles"].push_back({ { "side", tile.side },
+                              { "trainingBytes", tile.trainingBytes },
+                              { "inferenceBytes", tile.inferenceBytes },
+                              { "work", tile.workFactor } });
+  }
+  return json;
+}
+
+std::string
+Format(const JSON & json)
+{
+  std::string text = json["name"].get<std::string>() + '\n';
+  if (json.contains("summary"))
+  {
+    text += "  " + json["summary"].get<std::string>() + '\n';
+    for (const JSON & option : json["options"])
+    {
+      text += "  " + option["name"].get<std::string>() + '=' + option["default"].get<std::string>() + " (" +
+              option["range"].get<std::string>() + "): " + option["description"].get<std::string>() + '\n';
+    }
+  }
+  text += "  " + json["parameters"].dump() + " parameters";
+  text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
+  text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a pixel\n";
+  text += "  " + json["channels"].dump() + " channels, " + json["classes"].dump() + " classes; halo " +
+          json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
+  for (const JSON & tile : json["tiles"])
+  {
+    text += "  tile of " + tile["side"].dump() + " px: training " + FormatBytes(tile["trainingBytes"].get<double>()) +
+            ", inference " + FormatBytes(tile["inferenceBytes"].get<double>()) + ", " +
+            FormatNumber(tile["work"].get<double>(), 2) + " times the work of its pixels\n";
+  }
+  return text;
+}
+} // namespace
+
+int
+RunNetworks(const ArgumentValues & values, const Session & session)
+{
+  JSON networks = JSON::array();
+  if (values.Has("NETWORK"))
+  {
+    networks.push_back(DescribeNetwork(NetworkDescription::Load(values.GetText("NETWORK"))));
+  }
+  else
+  {
+    for (const NetworkPreset & preset : NetworkPreset::GetAll())
+    {
+      JSON json = DescribeNetwork(preset.Make(preset.name));
+      json["summary"] = preset.summary;
+      json["options"] = DescribeOptions(preset);
+      networks.push_back(json);
+    }
+  }
+  std::string text;
+  for (const JSON & network : networks)
+  {
+    text += Format(network);
+  }
+  const JSON & result = values.Has("NETWORK") ? networks.front() : networks;
+  session.PrintResult(text, result.dump(2, ' ', false, JSON::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline
