@@ -1,0 +1,76 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "TemporaryFolder.h"
+#include "gigapixelNetworkPresets.h"
+#include "graph/gigapixelOperationSchema.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+using namespace gigapixel;
+
+namespace
+{
+
+/** Of the table under a heading of Documentation/Networks.md: the first column's word, and all words in `code` of the
+ * second one. */
+std::map<std::string, std::set<std::string>>
+ReadTable(const std::string & heading)
+{
+  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/Networks.md");
+  const std::size_t begin = text.find("\n## " + heading + "\n");
+  if (begin == std::string::npos)
+  {
+    ADD_FAILURE() << "no heading " << heading;
+    return {};
+  }
+  std::map<std::string, std::set<std::string>> table;
+  const std::regex                             row("\\| `([^`]+)` \\|([^|]*)\\|.*");
+  const std::regex                             word("`([a-z_]+)`");
+  std::stringstream                            section(text.substr(begin + 1, text.find("\n## ", begin + 1) - begin));
+  for (std::string line; std::getline(section, line);)
+  {
+    std::smatch cells;
+    if (std::regex_match(line, cells, row))
+    {
+      const std::string second = cells[2];
+      auto &            words = table[cells[1]];
+      for (std::sregex_iterator found(second.begin(), second.end(), word), end; found != end; ++found)
+      {
+        words.insert((*found)[1]);
+      }
+    }
+  }
+  return table;
+}
+
+} // namespace
+
+TEST(NetworkDocument, ListsEveryOperationWithItsAttributes)
+{
+  std::map<std::string, std::set<std::string>> known;
+  for (const OperationSchema & schema : OperationSchema::GetAll())
+  {
+    auto & attributes = known[schema.type];
+    for (const AttributeSchema & attribute : schema.attributes)
+    {
+      attributes.insert(attribute.name);
+    }
+  }
+  EXPECT_EQ(ReadTable("Operations"), known);
+}
+
+TEST(NetworkDocument, ListsEveryPresetWithItsOptions)
+{
+  std::map<std::string, std::set<std::string>> known;
+  for (const NetworkPreset & preset : NetworkPreset::GetAll())
+  {
+    auto & options = known[preset.name];
+    for (const PresetOption & option : preset.options)
+    {
+      options.insert(option.name);
+    }
+  }
+  EXPECT_EQ(ReadTable("Presets"), known);
+}
