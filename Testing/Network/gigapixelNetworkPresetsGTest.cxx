@@ -114,6 +114,17 @@ TEST(NetworkPresets, ResNetsHaveTorchvisionsParameters)
   EXPECT_EQ(deep.graph.operations[deep.graph.GetIndex("layer2.0.conv2")].GetAlong("stride", 0), 2);
 }
 
+// What segmentation_models_pytorch's Unet has with one class.
+TEST(NetworkPresets, ResNetUNetsHaveAsManyParametersAsTheirModel)
+{
+  const auto count = [](const char * name) {
+    return NetworkSummary::Make(NetworkDescription::Load(name)).trainedParameters;
+  };
+  EXPECT_EQ(count("resnet18-unet"), 14328209);
+  EXPECT_EQ(count("resnet34-unet"), 24436369);
+  EXPECT_EQ(count("resnet50-unet"), 32521105);
+}
+
 TEST(NetworkPresets, UNetsParametersHaveAClosedForm)
 {
   const auto count = [](const std::string & name) {

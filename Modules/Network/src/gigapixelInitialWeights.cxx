@@ -186,7 +186,7 @@ GetFanIn(const Operation & convolution, const ParameterDescription & weight)
   double fanIn = static_cast<double>(weight.shape[1]);
   if (convolution.type == "conv_transpose2d")
   {
-    fanIn = static_cast<double>(weight.shape[0] / convolution.GetInteger("groups"));
+    fanIn = static_cast<double>(weight.shape[0]) / static_cast<double>(convolution.GetInteger("groups"));
   }
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {

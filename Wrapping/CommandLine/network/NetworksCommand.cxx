@@ -65,7 +65,7 @@ Format(const JSON & json)
   text += "  " + json["parameters"].dump() + " parameters";
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a pixel\n";
-  text += "  " + json["channels"].dump() + " channels, " + json["classes"].dump() + " classes; halo " +
+  text += "  channels " + json["channels"].dump() + ", classes " + json["classes"].dump() + ", halo " +
           json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
   for (const JSON & tile : json["tiles"])
   {
