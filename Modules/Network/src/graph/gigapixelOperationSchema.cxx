@@ -182,12 +182,28 @@ GetWindow(const Operation & operation, int axis)
            dilated ? operation.GetAlong("dilation", axis) : 1 };
 }
 
+/** The pixel at a map's border is there once: as many pixels as are padded have to lie behind it. */
+void
+CheckReflection(std::int64_t size, const Padding & padding)
+{
+  const std::int64_t most = std::max(padding.before, padding.after);
+  if (most >= size)
+  {
+    Refuse("its input of " + std::to_string(size) + " pixels is too small to be reflected over " +
+           std::to_string(most));
+  }
+}
+
 std::int64_t
 GetWindowedSize(const Operation & operation, int axis, const Sizes & inputs)
 {
   const Window       window = GetWindow(operation, axis);
   const Padding      padding = GetPadding(operation, axis);
   const std::int64_t padded = inputs.front() + padding.before + padding.after;
+  if (operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") == "reflect")
+  {
+    CheckReflection(inputs.front(), padding);
+  }
   const std::int64_t left = padded - window.GetReach();
   if (left < 0)
   {
@@ -423,7 +439,7 @@ RequireInterpolated(const Operation & operation,
   }
   const double first = GetBilinearSource(operation, axis, output.begin, size, sizes.output);
   const double end = GetBilinearSource(operation, axis, last, size, sizes.output);
-  return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::floor(end)) + 2 }, size);
+  return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
 /** Sources repeat with a whole factor only. */
@@ -440,17 +456,18 @@ GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output,
 std::int64_t
 GetPaddedSize(const Operation & operation, int axis, const Sizes & inputs)
 {
-  if (inputs.size() == 2)
+  const std::int64_t before = operation.GetAlong("before", axis), multiple = operation.GetInteger("multiple");
+  const std::int64_t least = inputs.front() + before + operation.GetAlong("after", axis);
+  const std::int64_t size = inputs.size() == 2 ? inputs[1] : DivideUp(least, multiple) * multiple;
+  if (size < inputs.front())
   {
-    if (inputs[1] < inputs[0])
-    {
-      Refuse("it pads to " + std::to_string(inputs[1]) + " pixels what has " + std::to_string(inputs[0]));
-    }
-    return inputs[1];
+    Refuse("it pads to " + std::to_string(size) + " pixels what has " + std::to_string(inputs.front()));
   }
-  const std::int64_t multiple = operation.GetInteger("multiple");
-  const std::int64_t size = inputs.front() + operation.GetAlong("before", axis) + operation.GetAlong("after", axis);
-  return DivideUp(size, multiple) * multiple;
+  if (operation.GetWord("mode") == "reflect")
+  {
+    CheckReflection(inputs.front(), { before, size - inputs.front() - before });
+  }
+  return size;
 }
 
 Interval

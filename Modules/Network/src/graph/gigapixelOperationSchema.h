@@ -131,24 +131,24 @@ struct Padding
 };
 
 /** Of conv2d (also "same"), max_pool2d, avg_pool2d and pad. */
-Padding GetPadding(const Operation & operation, int axis);
+GigapixelNetwork_EXPORT Padding GetPadding(const Operation & operation, int axis);
 
 /** The source coordinate of interpolate's output index, before it is clipped to the map: bilinear; and that of nearest,
  * which is an index. As ATen computes them. */
-double       GetBilinearSource(const Operation & operation,
-                               int               axis,
-                               std::int64_t      index,
-                               std::int64_t      input,
-                               std::int64_t      output);
-std::int64_t GetNearestSource(const Operation & operation,
-                              int               axis,
-                              std::int64_t      index,
-                              std::int64_t      input,
-                              std::int64_t      output);
+GigapixelNetwork_EXPORT double GetBilinearSource(const Operation & operation,
+                                                 int               axis,
+                                                 std::int64_t      index,
+                                                 std::int64_t      input,
+                                                 std::int64_t      output);
+GigapixelNetwork_EXPORT std::int64_t GetNearestSource(const Operation & operation,
+                                                      int               axis,
+                                                      std::int64_t      index,
+                                                      std::int64_t      input,
+                                                      std::int64_t      output);
 
 /** The index of the real map of `size` that stands at an index before or behind it. \param mode "reflect" or
  * "replicate" */
-std::int64_t GetMirrored(const std::string & mode, std::int64_t index, std::int64_t size);
+GigapixelNetwork_EXPORT std::int64_t GetMirrored(const std::string & mode, std::int64_t index, std::int64_t size);
 
 } // namespace gigapixel
 

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileProgram.h"
 
+#include "graph/gigapixelFoldedParameters.h"
+
 namespace gigapixel
 {
 namespace
@@ -58,24 +60,51 @@ FindReaders(const std::vector<TileProgram::Step> & steps)
   return readers;
 }
 
+/** What the backward pass of a step has to see; of a step that has one. */
+Keeps
+GetKeeps(const NetworkGraph & graph, const TileProgram::Step & step)
+{
+  const Operation & operation = graph.operations[step.operation];
+  const bool        byNumber = operation.type == "mul" && operation.inputs.size() == 1;
+  return !step.needsGradient || step.folded || byNumber ? Keeps::Nothing : GetSchema(graph, step.operation).keeps;
+}
+
 /** Whether a step may write its output over its first input. */
 bool
 MayWorkInPlace(const NetworkGraph &                   graph,
                const std::vector<TileProgram::Step> & steps,
                std::size_t                            i,
-               const std::vector<Readers> &           readers,
-               bool                                   training)
+               const std::vector<Readers> &           readers)
 {
   const TileProgram::Step & step = steps[i];
   const OperationSchema &   schema = GetSchema(graph, step.operation);
-  if (!schema.mayOverwrite || step.sources.front() < 1 || readers[step.sources.front()].number > 1)
+  if (step.sources.empty() || !schema.mayOverwrite || step.sources.front() < 1 ||
+      readers[step.sources.front()].number > 1)
   {
     return false;
   }
   const TileProgram::Step & source = steps[step.sources.front()];
-  const bool                neededLater =
-    training && (schema.keeps == Keeps::Input || GetSchema(graph, source.operation).keeps == Keeps::Output);
-  return !neededLater && source.output == step.output;
+  return source.keptFor < 0 && source.output == step.output;
+}
+
+/** Of each step the earliest one whose backward pass reads its map. */
+void
+FindKept(std::vector<TileProgram::Step> & steps)
+{
+  for (std::size_t i = steps.size(); i-- > 0;)
+  {
+    if (steps[i].keeps == Keeps::Output)
+    {
+      steps[i].keptFor = static_cast<int>(i); // nobody before it reads it
+    }
+    for (const int source : steps[i].sources)
+    {
+      if (source >= 0 && steps[i].keeps == Keeps::Input)
+      {
+        steps[source].keptFor = static_cast<int>(i);
+      }
+    }
+  }
 }
 
 /** What a step's computation depends on along one axis: lengths, where the parts that it reads lie in the maps that
@@ -133,6 +162,11 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     Step step;
     step.operation = static_cast<int>(i);
     step.output = *boxes[i];
+    step.folded = IsFolded(graph, step.operation);
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      step.sizes[axis] = geometry.GetAxisSizes(step.operation, axis);
+    }
     step.needsGradient = trained[i];
     const auto & inputs = geometry.GetInputs()[i];
     for (std::size_t j = 0; j < inputs.size(); ++j)
@@ -142,6 +176,7 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
       step.needsGradient = step.needsGradient ||
                            (training && step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
     }
+    step.keeps = GetKeeps(graph, step);
     if (inputs.empty())
     {
       program.window = step.output;
@@ -153,6 +188,7 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     stepOf[i] = static_cast<int>(program.steps.size());
     program.steps.push_back(std::move(step));
   }
+  FindKept(program.steps);
   const std::vector<Readers> readers = FindReaders(program.steps);
   for (std::size_t i = 0; i < program.steps.size(); ++i)
   {
@@ -160,8 +196,7 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     {
       program.steps[readers[i].last].lastReaderOf.push_back(static_cast<int>(i));
     }
-    program.steps[i].inPlace =
-      !program.steps[i].sources.empty() && MayWorkInPlace(graph, program.steps, i, readers, training);
+    program.steps[i].inPlace = MayWorkInPlace(graph, program.steps, i, readers);
   }
   return program;
 }
@@ -230,25 +265,9 @@ TileProgram::GetPeakBytes(const NetworkGraph & graph, bool training, int valueBy
   const std::vector<int>    channels = graph.GetChannels();
   const auto                number = static_cast<int>(steps.size());
   std::vector<std::int64_t> values(number);
-  std::vector<Keeps>        keeps(number);
-  std::vector<int>          keptFor(number, -1); // the earliest step whose backward pass still reads the map
   for (int i = 0; i < number; ++i)
   {
-    const Step & step = steps[i];
-    values[i] = channels[step.operation] * GetNumberOfPixels(step.output);
-    keeps[i] = GetSchema(graph, step.operation).keeps;
-    if (!training || !step.needsGradient)
-    {
-      continue;
-    }
-    keptFor[i] = keeps[i] == Keeps::Output ? i : keptFor[i];
-    for (const int source : step.sources)
-    {
-      if (source >= 0 && keeps[i] == Keeps::Input && keptFor[source] < 0)
-      {
-        keptFor[source] = i;
-      }
-    }
+    values[i] = channels[steps[i].operation] * GetNumberOfPixels(steps[i].output);
   }
   LiveBytes live;
   for (int i = 0; i < number; ++i)
@@ -257,18 +276,18 @@ TileProgram::GetPeakBytes(const NetworkGraph & graph, bool training, int valueBy
     {
       live.Take(values[i] * valueBytes);
     }
-    if (keeps[i] == Keeps::InputAndIndices)
+    if (steps[i].keeps == Keeps::InputAndIndices)
     {
       live.Take(values[i] * IndexBytes);
     }
-    if (keeps[i] == Keeps::InputAndIndices && !training)
+    if (steps[i].keeps == Keeps::InputAndIndices && !training)
     {
       live.Give(values[i] * IndexBytes);
     }
     for (const int read : steps[i].lastReaderOf)
     {
       const bool movedOn = steps[i].inPlace && read == steps[i].sources.front();
-      if (keptFor[read] < 0 && !movedOn)
+      if (steps[read].keptFor < 0 && !movedOn)
       {
         live.Give(values[read] * valueBytes);
       }
@@ -291,13 +310,13 @@ TileProgram::GetPeakBytes(const NetworkGraph & graph, bool training, int valueBy
       }
     }
     live.Give(values[i] * valueBytes); // its gradient
-    if (keeps[i] == Keeps::InputAndIndices)
+    if (steps[i].keeps == Keeps::InputAndIndices)
     {
       live.Give(values[i] * IndexBytes);
     }
     for (int kept = 0; kept < i; ++kept)
     {
-      if (keptFor[kept] == i)
+      if (steps[kept].keptFor == i)
       {
         live.Give(values[kept] * valueBytes);
       }

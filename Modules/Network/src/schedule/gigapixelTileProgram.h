@@ -20,10 +20,14 @@ struct GigapixelNetwork_EXPORT TileProgram
     Box output; ///< the part of the operation's map that is computed
     std::vector<Box>
       inputs; ///< the part of each input's map that is read: within the one that was computed; empty: none
-    std::vector<int> sources;                ///< of each input, the step that computes it; -1: only its size counts
-    std::vector<int> lastReaderOf;           ///< steps whose maps nobody reads in the forward pass after this step
-    bool             inPlace{ false };       ///< the output may overwrite the first input, whose map nobody else needs
-    bool             needsGradient{ false }; ///< behind a parameter that is trained
+    std::vector<int> sources; ///< of each input, the step that computes it; -1: only its size counts
+    std::array<AxisSizes, NetworkGraph::NumberOfAxes> sizes; ///< of the real maps
+    std::vector<int> lastReaderOf;            ///< steps whose maps nobody reads in the forward pass after this step
+    bool             folded{ false };         ///< a batch norm that the step before computes: see IsFolded()
+    bool             inPlace{ false };        ///< the output may overwrite the first input, whose map nobody else needs
+    bool             needsGradient{ false };  ///< behind a parameter that is trained
+    Keeps            keeps{ Keeps::Nothing }; ///< for its backward pass, if there will be one
+    int              keptFor{ -1 };           ///< the earliest step whose backward pass reads this step's map; -1: none
   };
 
   std::vector<Step> steps;  ///< the first one is the network's input

@@ -1,0 +1,94 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelFoldedParameters_h
+#define gigapixelFoldedParameters_h
+
+#include "gigapixelNetworkGraph.h"
+
+namespace gigapixel
+{
+
+/** Whether the operation is a batch norm that goes into the weights of the convolution before it, whose map only it
+ * reads: nothing is left to compute for it. */
+GigapixelNetwork_EXPORT bool IsFolded(const NetworkGraph & graph, int operation);
+
+/** \class FoldedParameters
+ * \brief The arrays that operations are computed with, in training, too: batch norms, whose statistics are frozen, are
+ * folded into the convolutions before them, and are a scale and a shift elsewhere.
+ *
+ * Gradients are taken for these arrays, and those of the network's parameters follow from them once a step, by the
+ * chain rule on small arrays: a map less for each batch norm, and a pass over it. */
+class GigapixelNetwork_EXPORT FoldedParameters
+{
+public:
+  struct Array
+  {
+    std::string               role; ///< "weight", "bias"
+    std::vector<std::int64_t> shape;
+    std::size_t               first; ///< among all values
+    std::size_t               size;
+  };
+
+  /** \param graph validated */
+  explicit FoldedParameters(const NetworkGraph & graph);
+
+  /** Of all arrays together. */
+  std::size_t
+  GetNumberOfValues() const
+  {
+    return m_NumberOfValues;
+  }
+
+  const std::vector<Array> &
+  GetArrays(int operation) const
+  {
+    return m_Arrays[operation];
+  }
+
+  /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
+  std::vector<double> Fold(const std::vector<double> & parameters) const;
+
+  /** Gradient of the parameters, 0 for statistics. \param gradient that of the folded arrays */
+  std::vector<double> Unfold(const std::vector<double> & parameters, const std::vector<double> & gradient) const;
+
+private:
+  /** A batch norm, and the convolution it is folded into, or -1; the places of parameters, or None. */
+  struct Norm
+  {
+    static constexpr std::size_t None = static_cast<std::size_t>(-1);
+
+    int         operation;
+    int         convolution{ -1 };
+    std::size_t gamma{ None };
+    std::size_t beta{ None };
+    std::size_t mean{ 0 };
+    std::size_t variance{ 0 };
+    std::size_t weight{ None };
+    std::size_t bias{ None };
+
+    double GetDeviation(const std::vector<double> & parameters, std::size_t channel, double eps) const;
+  };
+
+  std::size_t GetPlace(int operation, const char * role) const;
+  Norm        MakeNorm(int operation) const;
+  void        AddArray(int operation, const ParameterDescription & array, std::size_t first);
+  std::size_t GetOutputChannel(const Norm & norm, std::size_t value) const;
+
+  NetworkGraph                       m_Graph;
+  std::map<std::string, std::size_t> m_Places; ///< of the parameters
+  std::size_t                        m_NumberOfParameters{ 0 };
+  std::size_t                        m_NumberOfValues{ 0 };
+  std::vector<std::vector<Array>>    m_Arrays;
+  std::vector<Norm>                  m_Norms;
+  /** Arrays that are as they are in the parameters: place there, place here, size. */
+  struct Plain
+  {
+    std::size_t parameter;
+    std::size_t first;
+    std::size_t size;
+  };
+  std::vector<Plain> m_Plain;
+};
+
+} // namespace gigapixel
+
+#endif
