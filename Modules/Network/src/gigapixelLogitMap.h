@@ -9,16 +9,22 @@ namespace gigapixel
 {
 
 /** \class LogitMap
- * \brief Logits of a tile's window at full resolution, where the last layer is none that the kernels fuse with the
- * loss. Planar, compact; all functions but PredictLabels() overwrite them. */
+ * \brief Logits of a tile's window, or a part of it that holds the core, at full resolution, where the last layer is
+ * none that the kernels fuse with the loss. Planar, compact; all functions but PredictLabels() overwrite them. */
 template <typename T>
 class LogitMap
 {
 public:
   LogitMap(T * values, int channels, const TileData & data)
+    : LogitMap(values, channels, data, data.tile.window)
+  {}
+
+  /** \param covered what of the image the logits are there for */
+  LogitMap(T * values, int channels, const TileData & data, const Region & covered)
     : m_Values(values)
     , m_Channels(channels)
     , m_Data(data)
+    , m_Covered(covered)
   {}
 
   /** Logits become gradients, zero outside the core and where a pixel takes no part. */
@@ -92,7 +98,7 @@ private:
   void
   ForEachPixel(const F & f) const
   {
-    const Region & window = m_Data.tile.window;
+    const Region & window = m_Covered;
     const Region & core = m_Data.tile.core;
     for (std::int64_t y = 0; y < core.height; ++y)
     {
@@ -107,7 +113,7 @@ private:
   void
   ClearOutside() const
   {
-    const Region & window = m_Data.tile.window;
+    const Region & window = m_Covered;
     const Region & core = m_Data.tile.core;
     for (int c = 0; c < m_Channels; ++c)
     {
@@ -126,6 +132,7 @@ private:
   T *              m_Values;
   int              m_Channels;
   const TileData & m_Data;
+  Region           m_Covered;
 };
 
 } // namespace gigapixel

@@ -20,10 +20,12 @@ TorchModule::Get()
     }
     catch (const std::runtime_error & error)
     {
-      throw std::runtime_error(std::string("LibTorch is needed to take an image whole, and does not load (") +
-                               error.what() +
-                               "): install the one that the engine was built with (Debian: libtorch1.13; Python: pip "
-                               "install 'itk-gigapixel[torch]'), or stream");
+      throw std::runtime_error(
+        std::string("LibTorch is needed to take an image whole and for networks of any operations, "
+                    "and does not load (") +
+        error.what() +
+        "): install the one that the engine was built with (Debian: libtorch1.13; Python: pip "
+        "install 'itk-gigapixel[torch]'), or stream");
     }
   }();
   return module;
@@ -39,6 +41,12 @@ std::unique_ptr<TilePasses>
 MakeStockPasses(const NetworkDescription & network, Precision precision)
 {
   return std::unique_ptr<TilePasses>(TorchModule::Get().makeStockPasses(network, precision));
+}
+
+std::unique_ptr<GraphPasses>
+MakeTorchGraphPasses(const NetworkDescription & network, const Device & device)
+{
+  return std::unique_ptr<GraphPasses>(TorchModule::Get().makeGraphPasses(network, device));
 }
 
 namespace

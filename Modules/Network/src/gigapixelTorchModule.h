@@ -2,6 +2,7 @@
 #ifndef gigapixelTorchModule_h
 #define gigapixelTorchModule_h
 
+#include "execute/gigapixelGraphPasses.h"
 #include "gigapixelTilePasses.h"
 
 namespace gigapixel
@@ -19,6 +20,7 @@ struct TorchModule
                                        LabelSource &,
                                        const Device &,
                                        int);
+  GraphPasses * (*makeGraphPasses)(const NetworkDescription &, const Device &);
 
   /** \throw std::runtime_error when it does not load: what to install */
   static const TorchModule & Get();

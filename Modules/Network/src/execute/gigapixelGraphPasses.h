@@ -43,10 +43,14 @@ public:
 
   /** Writes the core's labels as TileNetwork::PredictLabels() promises. */
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
+
+  /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. */
+  virtual std::int64_t GetPeakBytes() const = 0;
 };
 
 /** LibTorch's operations, in float or double. \throw std::runtime_error LibTorch does not load */
-std::unique_ptr<GraphPasses> MakeTorchGraphPasses(const NetworkDescription & network, const Device & device);
+GigapixelNetwork_EXPORT std::unique_ptr<GraphPasses> MakeTorchGraphPasses(const NetworkDescription & network,
+                                                                          const Device &             device);
 
 } // namespace gigapixel
 

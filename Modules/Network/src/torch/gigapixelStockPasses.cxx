@@ -42,20 +42,6 @@ AddTo(double * sum, const at::Tensor & gradient)
   }
 }
 
-/** Makes LibTorch compute with the calling thread alone: each tile has a thread of its own. */
-void
-ComputeAlone()
-{
-  thread_local bool done = false;
-  if (!done)
-  {
-    // Asked first: LibTorch takes the process' number over when it is first asked in a thread, which would undo ours.
-    at::get_num_threads();
-    at::set_num_threads(1);
-    done = true;
-  }
-}
-
 template <typename T>
 class StockPasses : public TilePasses
 {

@@ -9,4 +9,5 @@ extern "C" __attribute__((visibility("default"))) const gigapixel::TorchModule G
 
 const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION,
                                                    &gigapixel::torchmodule::MakeStockPasses,
-                                                   &gigapixel::torchmodule::ComputeWholeGradient };
+                                                   &gigapixel::torchmodule::ComputeWholeGradient,
+                                                   &gigapixel::torchmodule::MakeGraphPasses };

@@ -2,6 +2,7 @@
 #ifndef gigapixelTorchPasses_h
 #define gigapixelTorchPasses_h
 
+#include "execute/gigapixelGraphPasses.h"
 #include "gigapixelTilePasses.h"
 
 namespace gigapixel::torchmodule
@@ -17,6 +18,9 @@ LossGradient ComputeWholeGradient(const NetworkDescription &  network,
                                   LabelSource &               labels,
                                   const Device &              device,
                                   int                         threads);
+
+/** MakeTorchGraphPasses() of this module. */
+GraphPasses * MakeGraphPasses(const NetworkDescription & network, const Device & device);
 
 } // namespace gigapixel::torchmodule
 

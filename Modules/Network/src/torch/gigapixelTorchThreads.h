@@ -20,6 +20,20 @@ private:
   const int m_Threads{ at::get_num_threads() };
 };
 
+/** Makes LibTorch compute with the calling thread alone: each tile has a thread of its own. */
+inline void
+ComputeAlone()
+{
+  thread_local bool done = false;
+  if (!done)
+  {
+    // Asked first: LibTorch takes the process' number over when it is first asked in a thread, which would undo ours.
+    at::get_num_threads();
+    at::set_num_threads(1);
+    done = true;
+  }
+}
+
 } // namespace gigapixel
 
 #endif

@@ -1,0 +1,142 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationCall.h"
+
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+std::map<std::string, const TorchOperation *> &
+GetOperations()
+{
+  static std::map<std::string, const TorchOperation *> operations;
+  return operations;
+}
+
+/** The map's axes in the order in which they lie in memory. */
+at::Tensor
+PutChannelsLast(const at::Tensor & map)
+{
+  return map.permute({ 0, 2, 3, 1 });
+}
+
+at::Tensor
+PutChannelsSecond(const at::Tensor & map)
+{
+  return map.permute({ 0, 3, 1, 2 });
+}
+
+} // namespace
+
+TorchOperation::TorchOperation(const char * type, Forward forwardPass, Backward backwardPass)
+  : forward(forwardPass)
+  , backward(backwardPass)
+{
+  GetOperations()[type] = this;
+}
+
+const TorchOperation &
+TorchOperation::Find(const std::string & type)
+{
+  return *GetOperations().at(type);
+}
+
+at::Tensor
+OperationCall::GetWeight(const char * role) const
+{
+  const auto found = weights.find(role);
+  return found == weights.end() ? at::Tensor() : found->second;
+}
+
+at::Tensor
+OperationCall::MakeInputMap(std::size_t input) const
+{
+  return MakeMap(channels[input], step.inputs[input], options);
+}
+
+at::Tensor
+MakeDense(const at::Tensor & map)
+{
+  return map.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor
+MakeMap(std::int64_t channels, const Box & box, const at::TensorOptions & options)
+{
+  return at::empty({ 1, channels, box[0].GetLength(), box[1].GetLength() },
+                   options.memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+at::Tensor
+Show(const at::Tensor & map, const Box & covered, const Box & wanted, double value)
+{
+  std::vector<std::int64_t> pads; // of the last axis first, as PyTorch has them
+  at::Tensor                shown = map;
+  bool                      more = false;
+  for (int axis = NetworkGraph::NumberOfAxes; axis-- > 0;)
+  {
+    const std::int64_t begin = std::max(covered[axis].begin, wanted[axis].begin);
+    const std::int64_t end = std::min(covered[axis].end, wanted[axis].end);
+    if (begin >= end)
+    {
+      at::Tensor all = MakeMap(map.size(1), wanted, map.options());
+      return all.fill_(value);
+    }
+    shown = shown.narrow(GetDimension(axis), begin - covered[axis].begin, end - begin);
+    pads.push_back(begin - wanted[axis].begin);
+    pads.push_back(wanted[axis].end - end);
+    more = more || pads[pads.size() - 2] > 0 || pads.back() > 0;
+  }
+  if (!more)
+  {
+    return shown;
+  }
+  at::Tensor all = MakeMap(map.size(1), wanted, map.options());
+  all.fill_(value);
+  at::Tensor part = all;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    const int dimension = GetDimension(axis);
+    part = part.narrow(dimension, pads[2 * (NetworkGraph::NumberOfAxes - 1 - axis)], shown.size(dimension));
+  }
+  part.copy_(shown);
+  return all;
+}
+
+bool
+IsAlone(const at::Tensor & tensor)
+{
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+}
+
+at::Tensor
+MakeOwn(at::Tensor tensor)
+{
+  return IsAlone(tensor) ? tensor : tensor.clone(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor
+Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indices)
+{
+  const at::Tensor places = at::tensor(indices, at::kLong).to(map.device());
+  return PutChannelsSecond(PutChannelsLast(map).index_select(axis + 1, places));
+}
+
+at::Tensor
+Scatter(const at::Tensor & gradient, int axis, const std::vector<std::int64_t> & indices, std::int64_t length)
+{
+  const at::Tensor          places = at::tensor(indices, at::kLong).to(gradient.device());
+  const at::Tensor          values = PutChannelsLast(gradient);
+  std::vector<std::int64_t> shape = values.sizes().vec();
+  shape[axis + 1] = length;
+  return PutChannelsSecond(at::zeros(shape, gradient.options()).index_add_(axis + 1, places, values));
+}
+
+} // namespace gigapixel::torchmodule

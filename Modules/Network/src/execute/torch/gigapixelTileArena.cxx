@@ -1,0 +1,233 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTileArena.h"
+#include "schedule/gigapixelBlockPlacement.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+// torch/version.h, whose folder no include path of the engine has.
+#include <torch/csrc/api/include/torch/version.h>
+
+#include <algorithm>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace gigapixel::torchmodule
+{
+
+/** One piece of addresses, as many as are ever needed; pages come when they are first written. */
+class TileArena
+{
+public:
+  TileArena()
+    : m_Memory(mmap(nullptr, Addresses, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))
+  {
+    if (m_Memory == MAP_FAILED)
+    {
+      throw std::bad_alloc();
+    }
+  }
+
+  ~TileArena() { munmap(m_Memory, Addresses); }
+
+  TileArena(const TileArena &) = delete;
+  TileArena & operator=(const TileArena &) = delete;
+
+  void *
+  Take(std::size_t bytes)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    const std::int64_t                first = m_Blocks.Take(static_cast<std::int64_t>(bytes));
+    if (first + bytes > Addresses)
+    {
+      m_Blocks.Give(first);
+      throw std::bad_alloc();
+    }
+    return static_cast<char *>(m_Memory) + first;
+  }
+
+  void
+  Give(void * block)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Blocks.Give(static_cast<char *>(block) - static_cast<char *>(m_Memory));
+  }
+
+  std::int64_t
+  GetPeak()
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    return m_Blocks.GetPeak();
+  }
+
+private:
+  static constexpr std::size_t Addresses = std::size_t(1) << 42;
+
+  void *         m_Memory;
+  std::mutex     m_Mutex;
+  BlockPlacement m_Blocks;
+};
+
+namespace
+{
+
+/** Where the calling thread's tensors go; none: to the allocator that was there before. */
+std::shared_ptr<TileArena> &
+GetArena()
+{
+  thread_local std::shared_ptr<TileArena> arena;
+  return arena;
+}
+
+/** Stands before each block of an arena, which lives as long as any of them. */
+struct BlockHead
+{
+  std::shared_ptr<TileArena> arena;
+};
+
+constexpr std::size_t HeadBytes = BlockPlacement::Alignment;
+constexpr std::size_t LeastBytes = 32768;
+static_assert(sizeof(BlockHead) <= HeadBytes);
+
+void
+GiveBlock(void * values)
+{
+  auto * const                     head = reinterpret_cast<BlockHead *>(static_cast<char *>(values) - HeadBytes);
+  const std::shared_ptr<TileArena> arena = std::move(head->arena);
+  head->~BlockHead();
+  arena->Give(head);
+}
+
+class ArenaAllocator : public c10::Allocator
+{
+public:
+  explicit ArenaAllocator(c10::Allocator * others)
+    : m_Others(others)
+  {}
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+  c10::DataPtr
+  allocate(std::size_t bytes) override
+  {
+    return Allocate(bytes);
+  }
+
+  void
+  copy_data(void * target, const void * source, std::size_t bytes) const override
+  {
+    default_copy_data(target, source, bytes);
+  }
+#else
+  c10::DataPtr
+  allocate(std::size_t bytes) const override
+  {
+    return Allocate(bytes);
+  }
+#endif
+
+  /** Of memory without a deleter of its own, which never is an arena's. */
+  c10::DeleterFnPtr
+  raw_deleter() const override
+  {
+    return m_Others->raw_deleter();
+  }
+
+  c10::Allocator *
+  GetOthers() const
+  {
+    return m_Others;
+  }
+
+private:
+  c10::DataPtr
+  Allocate(std::size_t bytes) const
+  {
+    const std::shared_ptr<TileArena> & arena = GetArena();
+    if (!arena || bytes < LeastBytes)
+    {
+      return m_Others->allocate(bytes);
+    }
+    auto * const head = static_cast<char *>(arena->Take(bytes + HeadBytes));
+    new (head) BlockHead{ arena };
+    void * const values = head + HeadBytes;
+    return { values, values, &GiveBlock, c10::Device(c10::DeviceType::CPU) };
+  }
+
+  c10::Allocator * const m_Others;
+};
+
+std::mutex &
+GetInstallMutex()
+{
+  static std::mutex mutex;
+  return mutex;
+}
+
+int              installed = 0;
+ArenaAllocator * allocator = nullptr; ///< of all objects; never freed, since tensors may remember it
+
+} // namespace
+
+TileArenas::TileArenas()
+{
+  const std::lock_guard<std::mutex> lock(GetInstallMutex());
+  if (installed++ == 0)
+  {
+    c10::Allocator * const others = c10::GetCPUAllocator();
+    if (!allocator || (others != allocator && others != allocator->GetOthers()))
+    {
+      allocator = new ArenaAllocator(others);
+    }
+    c10::SetCPUAllocator(allocator);
+  }
+}
+
+TileArenas::~TileArenas()
+{
+  const std::lock_guard<std::mutex> lock(GetInstallMutex());
+  if (--installed == 0 && c10::GetCPUAllocator() == allocator)
+  {
+    c10::SetCPUAllocator(allocator->GetOthers());
+  }
+}
+
+TileArenas::Scope::Scope(TileArenas & arenas)
+  : m_Arenas(arenas)
+  , m_Before(GetArena())
+{
+  {
+    const std::lock_guard<std::mutex> lock(arenas.m_Mutex);
+    if (!arenas.m_Free.empty())
+    {
+      m_Arena = std::move(arenas.m_Free.back());
+      arenas.m_Free.pop_back();
+    }
+  }
+  if (!m_Arena)
+  {
+    m_Arena = std::make_shared<TileArena>();
+  }
+  GetArena() = m_Arena;
+}
+
+TileArenas::Scope::~Scope()
+{
+  GetArena() = m_Before;
+  const std::lock_guard<std::mutex> lock(m_Arenas.m_Mutex);
+  m_Arenas.m_Free.push_back(std::move(m_Arena));
+}
+
+std::int64_t
+TileArenas::GetPeak()
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  std::int64_t                      peak = 0;
+  for (const auto & arena : m_Free)
+  {
+    peak = std::max(peak, arena->GetPeak());
+  }
+  return peak;
+}
+
+} // namespace gigapixel::torchmodule

@@ -1,0 +1,362 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelLogitMap.h"
+#include "gigapixelOperationCall.h"
+#include "gigapixelTileArena.h"
+#include "gigapixelTorchPasses.h"
+#include "gigapixelTorchThreads.h"
+#include "graph/gigapixelFoldedParameters.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
+
+#include <array>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+using Step = TileProgram::Step;
+
+/** What the forward pass leaves. */
+struct Tape
+{
+  std::vector<at::Tensor>              maps;      ///< of each step, while somebody needs it
+  std::vector<std::vector<at::Tensor>> kept;      ///< of each step, beside maps
+  std::vector<at::Tensor>              gradients; ///< of maps, while they are added up
+};
+
+/** The part of a step's map that another step reads. */
+at::Tensor
+GetPart(const at::Tensor & map, const Box & covered, const Box & part)
+{
+  return part == covered ? map : Show(map, covered, part);
+}
+
+template <typename T>
+class TorchGraphPasses : public GraphPasses
+{
+public:
+  explicit TorchGraphPasses(const NetworkDescription & network)
+    : m_Network(network)
+    , m_Parameters(network.graph)
+    , m_Channels(network.graph.GetChannels())
+    , m_Weights(network.graph.operations.size())
+  {
+    for (const Operation & operation : network.graph.operations)
+    {
+      m_Operations.push_back(operation.type == "input" ? nullptr : &TorchOperation::Find(operation.type));
+    }
+    for (int c = 0; c < network.channels; ++c)
+    {
+      const double mean = network.mean.empty() ? 0.0 : network.mean[c];
+      const double deviation = network.deviation.empty() ? 1.0 : network.deviation[c];
+      for (int sample = 0; sample < 256; ++sample)
+      {
+        const double value = (network.invert ? 255 - sample : sample) / 255.0;
+        m_SampleValues.push_back(static_cast<T>((value - mean) / deviation));
+      }
+    }
+  }
+
+  void
+  SetParameters(const std::vector<double> & parameters) override
+  {
+    m_Values = parameters;
+    const std::vector<double> folded = m_Parameters.Fold(parameters);
+    for (std::size_t i = 0; i < m_Weights.size(); ++i)
+    {
+      for (const FoldedParameters::Array & array : m_Parameters.GetArrays(static_cast<int>(i)))
+      {
+        at::Tensor tensor = at::empty(array.shape, m_Options);
+        std::copy_n(folded.begin() + array.first, array.size, tensor.data_ptr<T>());
+        m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor) : tensor;
+      }
+    }
+  }
+
+  std::size_t
+  GetNumberOfSums() const override
+  {
+    return m_Parameters.GetNumberOfValues();
+  }
+
+  void
+  AddGradient(TileData & data, const LossTerms & terms, std::int64_t times, LossSum & loss, FixedPointSum & gradient)
+    const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    Tape                     tape = Forward(data);
+    at::Tensor               logits = std::move(tape.maps.back()).contiguous();
+    if (data.tile.program->steps.back().keptFor >= 0)
+    {
+      tape.maps.back() = MakeDense(logits);
+      logits = logits.clone();
+    }
+    GetLogitMap(logits, data).TakeLoss(terms, loss);
+    tape.gradients.resize(tape.maps.size());
+    tape.gradients.back() = MakeDense(logits);
+    logits.reset();
+    Backward(*data.tile.program, tape, times, gradient);
+  }
+
+  std::vector<double>
+  GetGradient(const FixedPointSum & sums) const override
+  {
+    return m_Parameters.Unfold(m_Values, sums.GetValues());
+  }
+
+  void
+  AddScore(TileData & data, const LossTerms & terms, Score & sum) const override
+  {
+    sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
+    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.TakeScore(terms, sum); });
+  }
+
+  void
+  Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
+  {
+    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.Predict(probabilities, pitch); });
+  }
+
+  void
+  PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
+  {
+    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.PredictLabels(threshold, labels, pitch); });
+  }
+
+  std::int64_t
+  GetPeakBytes() const override
+  {
+    return m_Arenas.GetPeak();
+  }
+
+private:
+  static LogitMap<T>
+  GetLogitMap(at::Tensor & logits, const TileData & data)
+  {
+    return { logits.data_ptr<T>(), static_cast<int>(logits.size(1)), data, data.tile.core };
+  }
+
+  template <typename F>
+  void
+  TakeLogits(TileData & data, const F & f) const
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    at::Tensor               logits = std::move(Forward(data).maps.back()).contiguous();
+    f(GetLogitMap(logits, data));
+  }
+
+  at::Tensor
+  MakeInput(const TileData & data) const
+  {
+    const Box & window = data.tile.program->window;
+    const int   channels = m_Network.channels;
+    at::Tensor  input = MakeMap(channels, window, m_Options);
+    T *         value = input.data_ptr<T>();
+    const auto  samples = channels * window[1].GetLength();
+    for (std::int64_t y = 0; y < window[0].GetLength(); ++y)
+    {
+      const std::uint8_t * const row = data.rows.first + y * data.rows.pitch;
+      for (std::int64_t i = 0; i < samples; i += channels)
+      {
+        for (int c = 0; c < channels; ++c)
+        {
+          *value++ = m_SampleValues[256 * c + row[i + c]];
+        }
+      }
+    }
+    return input;
+  }
+
+  OperationCall
+  MakeCall(const TileProgram & program, const Step & step) const
+  {
+    OperationCall call{ m_Network.graph.operations[step.operation],
+                        step,
+                        m_Weights[step.operation],
+                        {},
+                        m_Options,
+                        false,
+                        {},
+                        {},
+                        {},
+                        {},
+                        {} };
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      const int source = step.sources[j];
+      call.channels.push_back(source < 0 ? 0 : m_Channels[program.steps[source].operation]);
+      call.wanted.push_back(source >= 0 && program.steps[source].needsGradient);
+    }
+    call.inputs.resize(step.sources.size());
+    return call;
+  }
+
+  Tape
+  Forward(const TileData & data) const
+  {
+    const TileProgram & program = *data.tile.program;
+    Tape                tape;
+    tape.maps.resize(program.steps.size());
+    tape.kept.resize(program.steps.size());
+    for (std::size_t i = 0; i < program.steps.size(); ++i)
+    {
+      const Step & step = program.steps[i];
+      if (step.sources.empty())
+      {
+        tape.maps[i] = MakeInput(data);
+        continue;
+      }
+      if (step.folded)
+      {
+        tape.maps[i] = std::move(tape.maps[step.sources.front()]);
+      }
+      else
+      {
+        Run(program, step, tape.maps, tape.maps[i], tape.kept[i]);
+      }
+      for (const int read : step.lastReaderOf)
+      {
+        if (program.steps[read].keptFor < 0)
+        {
+          tape.maps[read].reset();
+        }
+      }
+    }
+    return tape;
+  }
+
+  void
+  Run(const TileProgram &       program,
+      const Step &              step,
+      std::vector<at::Tensor> & maps,
+      at::Tensor &              output,
+      std::vector<at::Tensor> & kept) const
+  {
+    OperationCall call = MakeCall(program, step);
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      const int source = step.sources[j];
+      if (source >= 0)
+      {
+        call.inputs[j] = GetPart(maps[source], program.steps[source].output, step.inputs[j]);
+      }
+    }
+    if (step.inPlace)
+    {
+      maps[step.sources.front()].reset();
+      call.inPlace = IsAlone(call.inputs.front());
+    }
+    output = m_Operations[step.operation]->forward(call);
+    kept = std::move(call.kept);
+  }
+
+  void
+  Backward(const TileProgram & program, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  {
+    for (std::size_t i = program.steps.size(); i-- > 1;)
+    {
+      const Step & step = program.steps[i];
+      if (step.needsGradient && tape.gradients[i].defined())
+      {
+        if (step.folded)
+        {
+          tape.gradients[step.sources.front()] = std::move(tape.gradients[i]);
+        }
+        else
+        {
+          RunBackward(program, i, tape, times, sums);
+        }
+      }
+      for (std::size_t kept = 0; kept <= i; ++kept)
+      {
+        if (program.steps[kept].keptFor == static_cast<int>(i))
+        {
+          tape.maps[kept].reset();
+        }
+      }
+    }
+  }
+
+  void
+  RunBackward(const TileProgram & program, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  {
+    const Step &  step = program.steps[i];
+    OperationCall call = MakeCall(program, step);
+    call.kept = std::move(tape.kept[i]);
+    call.output = tape.maps[i];
+    for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
+    {
+      const int source = step.sources[j];
+      if (source >= 0)
+      {
+        call.inputs[j] = GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]);
+      }
+    }
+    std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, std::move(tape.gradients[i]));
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      if (call.wanted[j])
+      {
+        const int  source = step.sources[j];
+        at::Tensor part = std::move(gradients[j]);
+        AddPart(tape.gradients[source],
+                program.steps[source].output,
+                std::move(part),
+                step.inputs[j],
+                source + 1 == static_cast<int>(i));
+      }
+    }
+    for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))
+    {
+      const at::Tensor values = call.weightGradients.at(array.role).contiguous();
+      sums.Add(array.first, values.data_ptr<T>(), array.size, times);
+    }
+  }
+
+  /** Adds the gradient of a part of a map to the map's. \param soon whether the map's step comes next */
+  static void
+  AddPart(at::Tensor & sum, const Box & covered, at::Tensor part, const Box & box, bool soon)
+  {
+    if (sum.defined())
+    {
+      sum = MakeOwn(std::move(sum));
+      GetPart(sum, covered, box).add_(part);
+      return;
+    }
+    part = box == covered ? std::move(part) : Show(part, box, covered);
+    // A part of a larger map would keep all of it until then.
+    sum = soon ? std::move(part) : MakeDense(part);
+  }
+
+  const KeepTorchThreads              m_Threads; ///< what threads of their own set is the process' number, too
+  mutable TileArenas                  m_Arenas;
+  const NetworkDescription            m_Network;
+  const FoldedParameters              m_Parameters;
+  const at::TensorOptions             m_Options{ std::is_same_v<T, float> ? at::kFloat : at::kDouble };
+  const std::vector<int>              m_Channels;
+  std::vector<const TorchOperation *> m_Operations;
+  std::vector<T>                      m_SampleValues;       ///< 256 for each channel
+  std::vector<double>                 m_Values;             ///< the parameters
+  std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
+};
+
+} // namespace
+
+GraphPasses *
+MakeGraphPasses(const NetworkDescription & network, const Device & device)
+{
+  if (device.precision == Precision::Double)
+  {
+    return new TorchGraphPasses<double>(network);
+  }
+  return new TorchGraphPasses<float>(network);
+}
+
+} // namespace gigapixel::torchmodule

@@ -1,0 +1,108 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationCall.h"
+
+#include <ATen/ops/cat.h>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+at::Tensor
+Concatenate(OperationCall & call)
+{
+  return at::cat(call.inputs, 1);
+}
+
+std::vector<at::Tensor>
+DifferentiateConcatenation(OperationCall & call, at::Tensor gradient)
+{
+  std::vector<at::Tensor> gradients;
+  std::int64_t            first = 0;
+  for (const std::int64_t channels : call.channels)
+  {
+    gradients.push_back(gradient.narrow(1, first, channels));
+    first += channels;
+  }
+  return gradients;
+}
+
+bool
+HasTwo(const OperationCall & call)
+{
+  return call.inputs.size() == 2;
+}
+
+double
+GetOther(const OperationCall & call)
+{
+  return call.operation.GetNumber("other");
+}
+
+at::Tensor
+Add(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  if (!HasTwo(call))
+  {
+    return call.inPlace ? input.add_(GetOther(call)) : input.add(GetOther(call));
+  }
+  return call.inPlace ? input.add_(call.inputs[1]) : input.add(call.inputs[1]);
+}
+
+std::vector<at::Tensor>
+DifferentiateAdd(OperationCall & call, at::Tensor gradient)
+{
+  return std::vector<at::Tensor>(call.inputs.size(), gradient);
+}
+
+at::Tensor
+Subtract(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  if (!HasTwo(call))
+  {
+    return call.inPlace ? input.sub_(GetOther(call)) : input.sub(GetOther(call));
+  }
+  return call.inPlace ? input.sub_(call.inputs[1]) : input.sub(call.inputs[1]);
+}
+
+std::vector<at::Tensor>
+DifferentiateSubtract(OperationCall & call, at::Tensor gradient)
+{
+  if (!HasTwo(call))
+  {
+    return { std::move(gradient) };
+  }
+  return { gradient, call.wanted[1] ? gradient.neg() : at::Tensor() };
+}
+
+at::Tensor
+Multiply(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  if (!HasTwo(call))
+  {
+    return call.inPlace ? input.mul_(GetOther(call)) : input.mul(GetOther(call));
+  }
+  return call.inPlace ? input.mul_(call.inputs[1]) : input.mul(call.inputs[1]);
+}
+
+std::vector<at::Tensor>
+DifferentiateMultiply(OperationCall & call, at::Tensor gradient)
+{
+  if (!HasTwo(call))
+  {
+    return { gradient.mul(GetOther(call)) };
+  }
+  return { call.wanted[0] ? gradient.mul(call.inputs[1]) : at::Tensor(),
+           call.wanted[1] ? gradient.mul(call.inputs[0]) : at::Tensor() };
+}
+
+const TorchOperation Concatenation("cat", &Concatenate, &DifferentiateConcatenation);
+const TorchOperation Addition("add", &Add, &DifferentiateAdd);
+const TorchOperation Subtraction("sub", &Subtract, &DifferentiateSubtract);
+const TorchOperation Multiplication("mul", &Multiply, &DifferentiateMultiply);
+
+} // namespace
+} // namespace gigapixel::torchmodule

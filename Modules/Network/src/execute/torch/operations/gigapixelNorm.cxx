@@ -1,0 +1,91 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationCall.h"
+
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
+
+#include <array>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+at::Tensor
+AlongChannels(const at::Tensor & values)
+{
+  return values.view({ 1, -1, 1, 1 });
+}
+
+/** A factor and a term for each channel: affine, and a batch norm with frozen statistics. */
+at::Tensor
+ScaleAndShift(OperationCall & call)
+{
+  const at::Tensor weight = AlongChannels(call.GetWeight("weight")), bias = AlongChannels(call.GetWeight("bias"));
+  return (call.inPlace ? call.inputs[0].mul_(weight) : call.inputs[0].mul(weight)).add_(bias);
+}
+
+std::vector<at::Tensor>
+DifferentiateScaleAndShift(OperationCall & call, at::Tensor gradient)
+{
+  call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum({ 0, 2, 3 });
+  call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
+  return { call.wanted[0] ? gradient.mul(AlongChannels(call.GetWeight("weight"))) : at::Tensor() };
+}
+
+// Channels as the last dimension.
+at::Tensor
+ToRows(const at::Tensor & map)
+{
+  return MakeDense(map).permute({ 0, 2, 3, 1 });
+}
+
+at::Tensor
+FromRows(const at::Tensor & rows)
+{
+  return rows.permute({ 0, 3, 1, 2 });
+}
+
+/** Each pixel's channels get mean 0 and deviation 1. */
+at::Tensor
+NormalizeLayer(OperationCall & call)
+{
+  auto [output, mean, deviation] = at::native_layer_norm(ToRows(call.inputs[0]),
+                                                         { call.channels[0] },
+                                                         call.GetWeight("weight"),
+                                                         call.GetWeight("bias"),
+                                                         call.operation.GetNumber("eps"));
+  if (call.step.keeps == Keeps::Input)
+  {
+    call.kept = { mean, deviation };
+  }
+  return FromRows(output);
+}
+
+std::vector<at::Tensor>
+DifferentiateLayer(OperationCall & call, at::Tensor gradient)
+{
+  const at::Tensor weight = call.GetWeight("weight");
+  auto [input, scale, shift] =
+    at::native_layer_norm_backward(ToRows(gradient),
+                                   ToRows(call.inputs[0]),
+                                   { call.channels[0] },
+                                   call.kept[0],
+                                   call.kept[1],
+                                   weight,
+                                   call.GetWeight("bias"),
+                                   std::array<bool, 3>{ call.wanted[0], weight.defined(), weight.defined() });
+  if (weight.defined())
+  {
+    call.weightGradients["weight"] = scale;
+    call.weightGradients["bias"] = shift;
+  }
+  return { call.wanted[0] ? FromRows(input) : at::Tensor() };
+}
+
+const TorchOperation BatchNorm("batch_norm", &ScaleAndShift, &DifferentiateScaleAndShift);
+const TorchOperation Affine("affine", &ScaleAndShift, &DifferentiateScaleAndShift);
+const TorchOperation LayerNorm("layer_norm", &NormalizeLayer, &DifferentiateLayer);
+
+} // namespace
+} // namespace gigapixel::torchmodule
