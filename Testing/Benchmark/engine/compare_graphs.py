@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Compares a training step of a network that is a graph with eager PyTorch's: same pixels, same weights, one thread,
+interleaved.
+
+    ninja GraphStep
+    compare_graphs.py --ours bin/GraphStep --python /tmp/engines/bin/python [--network unet] [--side 2048] [--tiles 512 1024]
+
+CPU seconds are the least of all rounds; memory is the peak resident memory above that before the first step; gradients
+are compared with eager PyTorch's, ||g - ref|| / ||ref||. Batch norms have frozen statistics. --python has PyTorch and
+NumPy.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from array import array
+from pathlib import Path
+
+
+def run(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def read_gradient(folder):
+    values = array("d")
+    values.frombytes((folder / "gradient.raw").read_bytes())
+    return values
+
+
+def difference(a, b):
+    return (sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b)) ** 0.5
+
+
+def compare(options, folder):
+    script = Path(__file__).with_name("graph_step.py")
+    subprocess.run([options.python, script, "data", options.network, str(options.side), folder], check=True)
+    commands = {kind: [options.python, script, kind, options.side, folder, options.repeats] for kind in options.eager}
+    for tile in options.tiles:
+        commands[f"ours, {tile}"] = [options.ours, options.side, tile, folder, options.repeats]
+    results, gradients = {}, {}
+    for _ in range(options.rounds):
+        for name, command in commands.items():
+            found = run(command)
+            print(name, json.dumps(found), file=sys.stderr, flush=True)
+            best = results.setdefault(name, found)
+            best["cpu_seconds"] = min(best["cpu_seconds"], found["cpu_seconds"])
+            best["bytes"] = max(best.get("bytes", 0), found["peak_bytes"] - found["bytes_before"])
+            gradients[name] = read_gradient(folder)
+    first = next(iter(commands))
+    for name in results:
+        results[name]["difference"] = difference(gradients[name], gradients[first])
+    return first, results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", type=Path, required=True, help="the program GraphStep of a build")
+    parser.add_argument("--python", type=Path, required=True, help="a Python that has PyTorch and NumPy")
+    parser.add_argument("--network", default="unet", help="unet or resnet18-unet")
+    parser.add_argument("--side", type=int, default=2048, help="of the image")
+    parser.add_argument("--tiles", type=int, nargs="+", default=[512, 1024], help="sides")
+    parser.add_argument("--eager", nargs="*", default=["eager", "channels_last"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=1, help="steps in each process of a round")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        first, results = compare(options, Path(name))
+    print(f"{options.network}, {options.side} x {options.side}")
+    print("| engine | CPU s | of the first | MB above start | of the first | gradient |\n|" + " --- |" * 6)
+    for name, r in results.items():
+        time, memory = r["cpu_seconds"] / results[first]["cpu_seconds"], r["bytes"] / results[first]["bytes"]
+        print(
+            f"| {name} | {r['cpu_seconds']:.2f} | {time:.2f} | {r['bytes'] / 1e6:.0f} | {memory:.2f} | "
+            f"{r['difference']:.1e} |"
+        )
+
+
+main()

@@ -1,0 +1,183 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks as graphs, and a training step of one in eager PyTorch, in a process of its own, for compare_graphs.py.
+
+graph_step.py data NETWORK SIDE FOLDER            graph.json, pixels.raw, labels.raw and parameters.raw
+graph_step.py eager|channels_last|double SIDE FOLDER REPEATS
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch_step import measure, status
+
+
+class Graph:
+    """Operations as NetworkGraph has them, one behind the other."""
+
+    def __init__(self, channels):
+        self.operations = [{"name": "input", "type": "input", "channels": channels}]
+
+    def add(self, kind, *inputs, name=None, **attributes):
+        name = name or f"{kind}{len(self.operations)}"
+        self.operations.append({"name": name, "type": kind, "inputs": list(inputs), **attributes})
+        return name
+
+    def convolve(self, x, channels, kernel=3, stride=1, norm=True, relu=True):
+        size = {"kernel_size": kernel, "stride": stride, "padding": kernel // 2}
+        x = self.add("conv2d", x, out_channels=channels, bias=not norm, **size)
+        x = self.add("batch_norm", x) if norm else x
+        return self.add("relu", x) if relu else x
+
+
+def unet(base=16, levels=4):
+    graph, x, skips = Graph(3), "input", []
+    for level in range(levels + 1):
+        x = graph.add("max_pool2d", x, kernel_size=2) if level else x
+        x = graph.convolve(graph.convolve(x, base << level), base << level)
+        skips.append(x)
+    for level in reversed(range(levels)):
+        x = graph.add("conv_transpose2d", x, out_channels=base << level, kernel_size=2, stride=2)
+        x = graph.add("cat", skips[level], x)
+        x = graph.convolve(graph.convolve(x, base << level), base << level)
+    graph.add("conv2d", x, name="output", out_channels=1, kernel_size=1)
+    return graph.operations
+
+
+def resnet18_unet():
+    graph = Graph(3)
+    x = graph.convolve("input", 64, 7, 2)
+    skips = [x]
+    x = graph.add("max_pool2d", x, kernel_size=3, stride=2, padding=1)
+    for level in range(4):
+        channels = 64 << level
+        for block in range(2):
+            stride = 2 if level and not block else 1
+            y = graph.convolve(graph.convolve(x, channels, 3, stride), channels, relu=False)
+            x = graph.convolve(x, channels, 1, stride, relu=False) if stride > 1 else x
+            x = graph.add("relu", graph.add("add", y, x))
+        skips.append(x)
+    for channels, skip in zip((256, 128, 64, 32, 16), (skips[3], skips[2], skips[1], skips[0], None)):
+        x = graph.add("interpolate", x, scale_factor=2)
+        x = graph.add("cat", x, skip) if skip else x
+        x = graph.convolve(graph.convolve(x, channels), channels)
+    graph.add("conv2d", x, name="output", out_channels=1, kernel_size=3, padding=1)
+    return graph.operations
+
+
+NETWORKS = {"unet": unet, "resnet18-unet": resnet18_unet}
+
+
+def shapes(operations):
+    """Each array's name, shape and whether it is trained, in the order of NetworkGraph::GetParameters()."""
+    channels = {}
+    for o in operations:
+        first = channels[o["inputs"][0]] if "inputs" in o else o["channels"]
+        out = o.get("out_channels", first)
+        channels[o["name"]] = sum(channels[i] for i in o["inputs"]) if o["type"] == "cat" else out
+        if o["type"].startswith("conv"):
+            pair = (first, out) if o["type"] == "conv_transpose2d" else (out, first)
+            yield o["name"] + ".weight", (*pair, o["kernel_size"], o["kernel_size"]), True
+            if o.get("bias", True):
+                yield o["name"] + ".bias", (out,), True
+        if o["type"] == "batch_norm":
+            for role in ("weight", "bias", "running_mean", "running_var"):
+                yield f"{o['name']}.{role}", (first,), not role.startswith("running")
+
+
+def draw(name, shape):
+    if len(shape) == 4:
+        return torch.randn(shape) * (2 / (shape[1] * shape[2] * shape[3])) ** 0.5
+    if name.endswith(("running_var", "norm.weight")):
+        return torch.rand(shape) + 0.5
+    return torch.rand(shape) * 0.2 + (0.9 if "batch_norm" in name and name.endswith("weight") else 0)
+
+
+def write_data(network, side, folder):
+    operations = NETWORKS[network]()
+    (folder / "graph.json").write_text(json.dumps(operations))
+    y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
+    smooth = 120 + 60 * torch.sin(x / 37.0) * torch.cos(y / 53.0)
+    pixels = (smooth[:, :, None] + torch.randint(0, 60, (side, side, 3))).to(torch.uint8)
+    pixels.numpy().tofile(folder / "pixels.raw")
+    (smooth > 130).to(torch.uint8).numpy().tofile(folder / "labels.raw")
+    values = [draw(name, shape).flatten() for name, shape, _ in shapes(operations)]
+    torch.cat(values).double().numpy().tofile(folder / "parameters.raw")
+
+
+def load(operations, folder, precision, layout):
+    values = torch.frombuffer(bytearray((folder / "parameters.raw").read_bytes()), dtype=torch.float64)
+    arrays, place = {}, 0
+    for name, shape, trained in shapes(operations):
+        size = torch.Size(shape).numel()
+        array = values[place : place + size].view(shape).to(precision)
+        array = array.contiguous(memory_format=layout) if array.dim() == 4 else array.clone()
+        arrays[name] = array.requires_grad_(trained)
+        place += size
+    return arrays
+
+
+def forward(operations, arrays, x):
+    maps = {"input": x}
+    for o in operations[1:]:
+        inputs, name = [maps[i] for i in o["inputs"]], o["name"]
+        weight, bias = arrays.get(name + ".weight"), arrays.get(name + ".bias")
+        stride, padding = o.get("stride", 1), o.get("padding", 0)
+        if o["type"] == "conv2d":
+            y = F.conv2d(inputs[0], weight, bias, stride, padding)
+        elif o["type"] == "conv_transpose2d":
+            y = F.conv_transpose2d(inputs[0], weight, bias, stride)
+        elif o["type"] == "batch_norm":
+            mean, variance = arrays[name + ".running_mean"], arrays[name + ".running_var"]
+            y = F.batch_norm(inputs[0], mean, variance, weight, bias, False)
+        elif o["type"] == "relu":
+            y = F.relu_(inputs[0])
+        elif o["type"] == "max_pool2d":
+            y = F.max_pool2d(inputs[0], o["kernel_size"], o.get("stride"), padding)
+        elif o["type"] == "interpolate":
+            y = F.interpolate(inputs[0], scale_factor=2)
+        elif o["type"] == "add":
+            y = inputs[0] + inputs[1]
+        else:
+            y = torch.cat(inputs, 1)
+        maps[name] = y
+    return maps["output"]
+
+
+def step(kind, side, folder, repeats):
+    precision = torch.float64 if kind == "double" else torch.float32
+    layout = torch.channels_last if kind == "channels_last" else torch.contiguous_format
+    operations = json.loads((folder / "graph.json").read_text())
+    arrays = load(operations, folder, precision, layout)
+    read = lambda name, size: torch.from_file(str(folder / name), size=size, dtype=torch.uint8).clone()
+    pixels = read("pixels.raw", 3 * side * side).view(1, side, side, 3)
+    labels = read("labels.raw", side * side).view(1, 1, side, side)
+    before = status("VmRSS")
+
+    def once():
+        for array in arrays.values():
+            array.grad = None
+        x = (pixels.to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
+        logits = forward(operations, arrays, x)
+        F.binary_cross_entropy_with_logits(logits, labels.to(precision)).backward()
+
+    cpu, _ = measure(once, repeats)
+    parts = [a.grad if a.requires_grad else torch.zeros_like(a) for a in arrays.values()]
+    torch.cat([part.double().flatten() for part in parts]).numpy(force=True).tofile(folder / "gradient.raw")
+    return {"cpu_seconds": cpu, "peak_bytes": status("VmHWM"), "bytes_before": before}
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    if sys.argv[1] == "data":
+        write_data(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        kind, side, folder, repeats = sys.argv[1:]
+        print(json.dumps({**step(kind, int(side), Path(folder), int(repeats)), "torch": torch.__version__}))
+
+
+if __name__ == "__main__":
+    main()

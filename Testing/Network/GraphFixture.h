@@ -1,0 +1,247 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef GraphFixture_h
+#define GraphFixture_h
+
+#include "GraphReference.h"
+#include "execute/gigapixelGraphPasses.h"
+
+#include <random>
+
+namespace gigapixel
+{
+namespace test
+{
+
+inline AttributeValue
+Pair(std::int64_t y, std::int64_t x)
+{
+  return std::vector<std::int64_t>{ y, x };
+}
+
+inline AttributeValue
+NumberPair(double y, double x)
+{
+  return std::vector<double>{ y, x };
+}
+
+using Attributes = std::map<std::string, AttributeValue>;
+
+/** Builds a graph operation by operation. */
+inline std::string
+Append(NetworkGraph &                   graph,
+       const std::string &              type,
+       const std::vector<std::string> & inputs,
+       const Attributes &               attributes = {})
+{
+  Operation operation;
+  operation.name = type + std::to_string(graph.operations.size());
+  operation.type = type;
+  operation.inputs = inputs;
+  operation.attributes = attributes;
+  graph.operations.push_back(operation);
+  graph.output = operation.name;
+  return operation.name;
+}
+
+inline std::string
+AppendConvolution(NetworkGraph &      graph,
+                  const std::string & input,
+                  std::int64_t        channels,
+                  std::int64_t        kernel,
+                  std::int64_t        padding)
+{
+  return Append(
+    graph,
+    "conv2d",
+    { input },
+    { { "out_channels", channels }, { "kernel_size", Pair(kernel, kernel) }, { "padding", Pair(padding, padding) } });
+}
+
+/** A network that is this graph, validated. */
+inline NetworkDescription
+MakeNetwork(const NetworkGraph & graph)
+{
+  NetworkDescription network;
+  network.name = "test";
+  network.graph = graph;
+  network.graph.Validate();
+  network.channels = network.graph.GetInputChannels();
+  network.invert = false;
+  for (int c = 0; c < network.channels; ++c)
+  {
+    network.mean.push_back(0.4 + 0.1 * c);
+    network.deviation.push_back(0.25 + 0.05 * c);
+  }
+  network.loss = network.graph.GetOutputChannels() == 1 ? NetworkDescription::Loss::BinaryCrossEntropy
+                                                        : NetworkDescription::Loss::SoftmaxCrossEntropy;
+  return network;
+}
+
+/** Random numbers: weights so that maps keep their magnitude, variances above 0. */
+inline std::vector<double>
+MakeParameters(const NetworkGraph & graph, unsigned seed)
+{
+  std::mt19937                     engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double>              values;
+  for (const ParameterDescription & parameter : graph.GetParameters())
+  {
+    const bool   matrix = parameter.shape.size() > 1;
+    const double inputs = matrix ? static_cast<double>(parameter.GetNumberOfValues() / parameter.shape[0]) : 1.0;
+    const bool   variance = parameter.name.find("running_var") != std::string::npos;
+    for (std::int64_t i = 0; i < parameter.GetNumberOfValues(); ++i)
+    {
+      const double value = normal(engine);
+      // As float has them, so that float and double compute with the same weights.
+      values.push_back(static_cast<float>(variance ? 0.5 + value * value
+                                          : matrix ? value / std::sqrt(inputs)
+                                                   : 0.3 + 0.5 * value));
+    }
+  }
+  return values;
+}
+
+inline LabeledImage
+MakeImage(Size size, int channels, int classes, unsigned seed)
+{
+  std::mt19937 engine(seed);
+  LabeledImage image{ size, {}, {} };
+  for (std::int64_t i = 0; i < size.width * size.height; ++i)
+  {
+    for (int c = 0; c < channels; ++c)
+    {
+      image.pixels.push_back(static_cast<std::uint8_t>(engine() % 256));
+    }
+    const auto label = static_cast<std::uint8_t>(engine() % (classes + 1));
+    image.labels.push_back(label == classes ? LabelSource::Ignored : label);
+  }
+  return image;
+}
+
+/** Fills in what the tile of this core is computed from. */
+inline void
+SetTile(TileData & data, const LabeledImage & image, int channels, std::shared_ptr<const TileProgram> program)
+{
+  const Box & core = program->core;
+  const Box & window = program->window;
+  const auto  toRegion = [](const Box & box) {
+    return Region{ box[1].begin, box[0].begin, box[1].GetLength(), box[0].GetLength() };
+  };
+  data.tile.core = toRegion(core);
+  data.tile.window = toRegion(window);
+  data.tile.program = std::move(program);
+  data.rows.first = image.pixels.data() + (window[0].begin * image.size.width + window[1].begin) * channels;
+  data.rows.pitch = image.size.width * channels;
+  data.classes.clear();
+  for (std::int64_t y = core[0].begin; y < core[0].end; ++y)
+  {
+    const auto row = image.labels.begin() + y * image.size.width;
+    data.classes.insert(data.classes.end(), row + core[1].begin, row + core[1].end);
+  }
+}
+
+/** Row by row, each of at most this size. */
+inline std::vector<Box>
+MakeCores(Size image, std::int64_t height, std::int64_t width)
+{
+  std::vector<Box> cores;
+  for (std::int64_t y = 0; y < image.height; y += height)
+  {
+    for (std::int64_t x = 0; x < image.width; x += width)
+    {
+      cores.push_back({ Interval{ y, std::min(y + height, image.height) }, { x, std::min(x + width, image.width) } });
+    }
+  }
+  return cores;
+}
+
+/** The image in tiles. */
+inline GraphResult
+ComputeInTiles(const NetworkDescription &  network,
+               const std::vector<double> & parameters,
+               const LabeledImage &        image,
+               Precision                   precision,
+               std::int64_t                height,
+               std::int64_t                width)
+{
+  Device device;
+  device.precision = precision;
+  const auto passes = MakeTorchGraphPasses(network, device);
+  passes->SetParameters(parameters);
+  const GraphGeometry geometry(network.graph, { image.size.height, image.size.width });
+  const int           outputs = network.graph.GetOutputChannels();
+  LossTerms           terms;
+  terms.weights.assign(std::max(outputs, 2), 1.0);
+  FixedPointSum sums(passes->GetNumberOfSums());
+  LossSum       loss;
+  GraphResult   result;
+  TileData      data;
+  result.probabilities.resize(image.size.width * image.size.height * outputs);
+  std::vector<float> probabilities;
+  for (const Box & core : MakeCores(image.size, height, width))
+  {
+    SetTile(data, image, network.channels, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, true)));
+    passes->AddGradient(data, terms, 1, loss, sums);
+    SetTile(data, image, network.channels, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, false)));
+    const Region & region = data.tile.core;
+    probabilities.resize(region.width * region.height * outputs);
+    passes->Predict(data, probabilities.data(), region.width * outputs);
+    for (std::int64_t y = 0; y < region.height; ++y)
+    {
+      std::copy_n(probabilities.begin() + y * region.width * outputs,
+                  region.width * outputs,
+                  result.probabilities.begin() + ((region.y + y) * image.size.width + region.x) * outputs);
+    }
+  }
+  result.loss = loss.loss;
+  result.gradient = passes->GetGradient(sums);
+  return result;
+}
+
+struct Difference
+{
+  double      loss{ 0 };
+  double      probability{ 0 };
+  double      gradient{ 0 }; ///< the greatest of any array: norm of the difference, relative to the reference's norm
+  std::string array;         ///< whose it is
+};
+
+/** Arrays whose gradient is nothing but rounding, 1e-6 of the whole one, count by that instead of their own norm. */
+inline Difference
+Compare(const NetworkGraph & graph, const GraphResult & result, const GraphResult & reference)
+{
+  Difference difference;
+  difference.loss = std::abs(result.loss - reference.loss) / std::abs(reference.loss);
+  for (std::size_t i = 0; i < reference.probabilities.size(); ++i)
+  {
+    difference.probability =
+      std::max(difference.probability, std::abs(result.probabilities[i] - reference.probabilities[i]));
+  }
+  double all = 0;
+  for (const double value : reference.gradient)
+  {
+    all += value * value;
+  }
+  std::size_t place = 0;
+  for (const ParameterDescription & parameter : graph.GetParameters())
+  {
+    double wrong = 0, norm = 0;
+    for (std::int64_t i = 0; i < parameter.GetNumberOfValues(); ++i, ++place)
+    {
+      wrong += std::pow(result.gradient[place] - reference.gradient[place], 2);
+      norm += std::pow(reference.gradient[place], 2);
+    }
+    const double relative = std::sqrt(wrong / std::max(norm, 1e-12 * all + 1e-300));
+    if (!(relative <= difference.gradient))
+    {
+      difference.gradient = relative;
+      difference.array = parameter.name;
+    }
+  }
+  return difference;
+}
+
+} // namespace test
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,392 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "GraphReference.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+namespace gigapixel
+{
+namespace test
+{
+namespace
+{
+
+using at::Tensor;
+using Numbers = std::vector<std::int64_t>;
+
+/** One operation: its inputs and its arrays by role. */
+struct Given
+{
+  const Operation &             operation;
+  std::vector<Tensor>           inputs;
+  std::map<std::string, Tensor> arrays;
+
+  const Tensor &
+  X() const
+  {
+    return inputs.front();
+  }
+
+  Tensor
+  Array(const char * role) const
+  {
+    const auto found = arrays.find(role);
+    return found == arrays.end() ? Tensor() : found->second;
+  }
+
+  Numbers
+  Along(const char * attribute) const
+  {
+    return { operation.GetAlong(attribute, 0), operation.GetAlong(attribute, 1) };
+  }
+};
+
+/** \param sides left, right, above, below */
+Tensor
+PadBy(const Tensor & map, const Numbers & sides, const std::string & mode, double value = 0)
+{
+  return mode == "reflect"     ? at::reflection_pad2d(map, sides)
+         : mode == "replicate" ? at::replication_pad2d(map, sides)
+                               : at::constant_pad_nd(map, sides, value);
+}
+
+Tensor
+Convolve(const Given & given)
+{
+  const Operation & operation = given.operation;
+  const auto        groups = operation.GetInteger("groups");
+  const std::string mode = operation.GetWord("padding_mode");
+  Numbers           sides; // left, right, above, below
+  for (int axis = 1; axis >= 0; --axis)
+  {
+    const std::int64_t reach = (operation.GetAlong("kernel_size", axis) - 1) * operation.GetAlong("dilation", axis);
+    const bool         same = operation.IsWord("padding");
+    const std::int64_t before = same ? reach / 2 : operation.GetAlong("padding", axis);
+    sides.push_back(before);
+    sides.push_back(same ? reach - before : before);
+  }
+  if (mode == "zeros" && operation.IsWord("padding"))
+  {
+    return at::conv2d(given.X(),
+                      given.Array("weight"),
+                      given.Array("bias"),
+                      given.Along("stride"),
+                      "same",
+                      given.Along("dilation"),
+                      groups);
+  }
+  if (mode == "zeros")
+  {
+    return at::conv2d(given.X(),
+                      given.Array("weight"),
+                      given.Array("bias"),
+                      given.Along("stride"),
+                      given.Along("padding"),
+                      given.Along("dilation"),
+                      groups);
+  }
+  return at::conv2d(PadBy(given.X(), sides, mode),
+                    given.Array("weight"),
+                    given.Array("bias"),
+                    given.Along("stride"),
+                    at::IntArrayRef({ 0, 0 }),
+                    given.Along("dilation"),
+                    groups);
+}
+
+Tensor
+ConvolveTransposed(const Given & given)
+{
+  return at::conv_transpose2d(given.X(),
+                              given.Array("weight"),
+                              given.Array("bias"),
+                              given.Along("stride"),
+                              given.Along("padding"),
+                              given.Along("output_padding"),
+                              given.operation.GetInteger("groups"),
+                              given.Along("dilation"));
+}
+
+Tensor
+PoolGreatest(const Given & given)
+{
+  return at::max_pool2d(given.X(),
+                        given.Along("kernel_size"),
+                        given.Along("stride"),
+                        given.Along("padding"),
+                        given.Along("dilation"),
+                        given.operation.GetFlag("ceil_mode"));
+}
+
+Tensor
+PoolMean(const Given & given)
+{
+  return at::avg_pool2d(given.X(),
+                        given.Along("kernel_size"),
+                        given.Along("stride"),
+                        given.Along("padding"),
+                        given.operation.GetFlag("ceil_mode"),
+                        given.operation.GetFlag("count_include_pad"));
+}
+
+Tensor
+Interpolate(const Given & given)
+{
+  const Operation &     operation = given.operation;
+  Numbers               size = given.Along("size");
+  c10::optional<double> scales[2];
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    const double factor = operation.GetNumberAlong("scale_factor", axis);
+    if (factor > 0)
+    {
+      scales[axis] = factor;
+      size[axis] = static_cast<std::int64_t>(std::floor(static_cast<double>(given.X().size(2 + axis)) * factor));
+    }
+    else if (given.inputs.size() == 2)
+    {
+      size[axis] = given.inputs[1].size(2 + axis);
+    }
+  }
+  return operation.GetWord("mode") == "nearest"
+           ? at::upsample_nearest2d(given.X(), size, scales[0], scales[1])
+           : at::upsample_bilinear2d(given.X(), size, operation.GetFlag("align_corners"), scales[0], scales[1]);
+}
+
+Tensor
+Pad(const Given & given)
+{
+  const Operation & operation = given.operation;
+  Numbers           sides;
+  for (int axis = 1; axis >= 0; --axis)
+  {
+    const std::int64_t size = given.X().size(2 + axis), multiple = operation.GetInteger("multiple");
+    const std::int64_t before = operation.GetAlong("before", axis);
+    std::int64_t       all = size + before + operation.GetAlong("after", axis);
+    all = given.inputs.size() == 2 ? given.inputs[1].size(2 + axis) : (all + multiple - 1) / multiple * multiple;
+    sides.push_back(before);
+    sides.push_back(all - size - before);
+  }
+  return PadBy(given.X(), sides, operation.GetWord("mode"), operation.GetNumber("value"));
+}
+
+Tensor
+Crop(const Given & given)
+{
+  Tensor map = given.X();
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    const std::int64_t size = map.size(2 + axis);
+    std::int64_t       before = given.operation.GetAlong("before", axis);
+    const std::int64_t wanted = given.inputs.size() == 2 ? given.inputs[1].size(2 + axis)
+                                                         : size - before - given.operation.GetAlong("after", axis);
+    before = given.operation.GetFlag("center") ? (size - wanted) / 2 : before;
+    map = map.narrow(2 + axis, before, wanted);
+  }
+  return map;
+}
+
+Tensor
+Slice(const Given & given)
+{
+  Tensor map = given.X();
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    map = map.slice(
+      2 + axis, given.operation.GetAlong("start", axis), map.size(2 + axis), given.operation.GetAlong("step", axis));
+  }
+  return map;
+}
+
+Tensor
+PadChannels(const Given & given)
+{
+  return at::constant_pad_nd(given.X(),
+                             { 0, 0, 0, 0, given.operation.GetInteger("before"), given.operation.GetInteger("after") });
+}
+
+Tensor
+NormalizeBatch(const Given & given)
+{
+  return at::batch_norm(given.X(),
+                        given.Array("weight"),
+                        given.Array("bias"),
+                        given.Array("running_mean"),
+                        given.Array("running_var"),
+                        false,
+                        0,
+                        given.operation.GetNumber("eps"),
+                        false);
+}
+
+Tensor
+NormalizeLayer(const Given & given)
+{
+  const Tensor rows = given.X().permute({ 0, 2, 3, 1 });
+  return at::layer_norm(
+           rows, { rows.size(3) }, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"))
+    .permute({ 0, 3, 1, 2 });
+}
+
+Tensor
+Second(const Given & given)
+{
+  return given.inputs.size() == 2 ? given.inputs[1] : at::full_like(given.X(), given.operation.GetNumber("other"));
+}
+
+const std::map<std::string, std::function<Tensor(const Given &)>> &
+GetOperations()
+{
+  static const std::map<std::string, std::function<Tensor(const Given &)>> operations{
+    { "conv2d", Convolve },
+    { "conv_transpose2d", ConvolveTransposed },
+    { "max_pool2d", PoolGreatest },
+    { "avg_pool2d", PoolMean },
+    { "interpolate", Interpolate },
+    { "cat", [](const Given & given) { return at::cat(given.inputs, 1); } },
+    { "add", [](const Given & given) { return given.X() + Second(given); } },
+    { "sub", [](const Given & given) { return given.X() - Second(given); } },
+    { "mul", [](const Given & given) { return given.X() * Second(given); } },
+    { "pad", Pad },
+    { "crop", Crop },
+    { "slice", Slice },
+    { "pad_channels", PadChannels },
+    { "relu", [](const Given & given) { return at::relu(given.X()); } },
+    { "leaky_relu",
+      [](const Given & given) { return at::leaky_relu(given.X(), given.operation.GetNumber("negative_slope")); } },
+    { "sigmoid", [](const Given & given) { return at::sigmoid(given.X()); } },
+    { "batch_norm", NormalizeBatch },
+    { "affine",
+      [](const Given & given) {
+        return given.X() * given.Array("weight").view({ 1, -1, 1, 1 }) + given.Array("bias").view({ 1, -1, 1, 1 });
+      } },
+    { "layer_norm", NormalizeLayer },
+  };
+  return operations;
+}
+
+Tensor
+MakeInput(const NetworkDescription & network, const LabeledImage & image, at::ScalarType type)
+{
+  const Tensor bytes = at::tensor(at::ArrayRef<std::uint8_t>(image.pixels), at::kByte)
+                         .view({ 1, image.size.height, image.size.width, network.channels });
+  Tensor input = bytes.permute({ 0, 3, 1, 2 }).contiguous().to(at::kDouble) / 255;
+  input = network.invert ? 1 - input : input;
+  if (!network.mean.empty())
+  {
+    const Tensor mean = at::tensor(network.mean, at::kDouble), deviation = at::tensor(network.deviation, at::kDouble);
+    input = (input - mean.view({ 1, -1, 1, 1 })) / deviation.view({ 1, -1, 1, 1 });
+  }
+  return input.to(type);
+}
+
+/** Summed cross-entropy of the pixels that take part. */
+Tensor
+GetLoss(const Tensor & logits, const std::vector<std::uint8_t> & labels)
+{
+  const std::int64_t channels = logits.size(1);
+  const Tensor       truth = at::tensor(at::ArrayRef<std::uint8_t>(labels), at::kByte).to(at::kLong);
+  const Tensor       takesPart = truth < std::max<std::int64_t>(channels, 2);
+  const Tensor       rows = logits.permute({ 0, 2, 3, 1 }).reshape({ -1, channels }).index({ takesPart });
+  const Tensor       classes = truth.index({ takesPart });
+  return channels == 1 ? at::binary_cross_entropy_with_logits(
+                           rows.view(-1), classes.to(logits.scalar_type()), {}, {}, at::Reduction::Sum)
+                       : at::cross_entropy_loss(rows, classes, {}, at::Reduction::Sum);
+}
+
+std::vector<double>
+GetValues(const Tensor & tensor)
+{
+  const Tensor values = tensor.detach().to(at::kDouble).contiguous();
+  return { values.data_ptr<double>(), values.data_ptr<double>() + values.numel() };
+}
+
+std::map<std::string, Tensor>
+MakeArrays(const NetworkGraph & graph, const std::vector<double> & parameters, at::ScalarType type)
+{
+  std::map<std::string, Tensor> arrays;
+  const double *                values = parameters.data();
+  for (const ParameterDescription & parameter : graph.GetParameters())
+  {
+    Tensor array = at::empty(parameter.shape, at::kDouble);
+    std::copy_n(values, array.numel(), array.data_ptr<double>());
+    values += array.numel();
+    arrays[parameter.name] = array.to(type).requires_grad_(parameter.trained);
+  }
+  return arrays;
+}
+
+Tensor
+Forward(const NetworkGraph & graph, const std::map<std::string, Tensor> & arrays, const Tensor & input)
+{
+  std::map<std::string, Tensor> maps;
+  for (const Operation & operation : graph.operations)
+  {
+    if (operation.type == "input")
+    {
+      maps[operation.name] = input;
+      continue;
+    }
+    Given given{ operation, {}, {} };
+    for (const std::string & name : operation.inputs)
+    {
+      given.inputs.push_back(maps.at(name));
+    }
+    for (const auto & item : operation.parameters)
+    {
+      given.arrays[item.first] = arrays.at(item.second);
+    }
+    maps[operation.name] = GetOperations().at(operation.type)(given);
+  }
+  return maps.at(graph.output);
+}
+
+} // namespace
+
+GraphResult
+ComputeReference(const NetworkDescription &  network,
+                 const std::vector<double> & parameters,
+                 const LabeledImage &        image,
+                 at::ScalarType              type)
+{
+  const auto   arrays = MakeArrays(network.graph, parameters, type);
+  const Tensor logits = Forward(network.graph, arrays, MakeInput(network, image, type));
+  const Tensor loss = GetLoss(logits, image.labels);
+  torch::autograd::backward({ loss }, {});
+  GraphResult result;
+  result.loss = loss.item<double>();
+  const Tensor probabilities = logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
+  result.probabilities = GetValues(probabilities.permute({ 0, 2, 3, 1 }));
+  for (const ParameterDescription & parameter : network.graph.GetParameters())
+  {
+    const Tensor & array = arrays.at(parameter.name);
+    const auto     part = GetValues(array.grad().defined() ? array.grad() : at::zeros_like(array));
+    result.gradient.insert(result.gradient.end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+Tensor
+ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const Tensor & input)
+{
+  return Forward(graph, MakeArrays(graph, parameters, at::kDouble), input).detach();
+}
+
+Tensor
+MakeInputMap(const NetworkGraph & graph, Size size, unsigned seed)
+{
+  std::mt19937 engine(seed);
+  Tensor       input = at::empty({ 1, graph.GetInputChannels(), size.height, size.width }, at::kDouble);
+  for (std::int64_t i = 0; i < input.numel(); ++i)
+  {
+    input.data_ptr<double>()[i] = std::normal_distribution<double>()(engine);
+  }
+  return input;
+}
+
+} // namespace test
+} // namespace gigapixel

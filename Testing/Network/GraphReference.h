@@ -1,0 +1,45 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef GraphReference_h
+#define GraphReference_h
+
+#include "gigapixelNetworkDescription.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace gigapixel
+{
+namespace test
+{
+
+/** An image and its labels in memory. */
+struct LabeledImage
+{
+  Size                      size;
+  std::vector<std::uint8_t> pixels; ///< channels interleaved
+  std::vector<std::uint8_t> labels;
+};
+
+struct GraphResult
+{
+  double              loss{ 0 };
+  std::vector<double> gradient;      ///< of the summed loss for the network's parameters
+  std::vector<double> probabilities; ///< interleaved channels
+};
+
+/** The whole image at once, operation by operation as PyTorch has them, and LibTorch's autograd: no tiles, nothing
+ * folded or lowered. Cross-entropy without weights. */
+GraphResult ComputeReference(const NetworkDescription &  network,
+                             const std::vector<double> & parameters,
+                             const LabeledImage &        image,
+                             at::ScalarType              type);
+
+/** The graph's output for an input map of 1 x channels x height x width. */
+at::Tensor ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const at::Tensor & input);
+
+/** Random numbers. */
+at::Tensor MakeInputMap(const NetworkGraph & graph, Size size, unsigned seed);
+
+} // namespace test
+} // namespace gigapixel
+
+#endif

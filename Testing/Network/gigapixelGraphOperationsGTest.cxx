@@ -1,0 +1,79 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Every operation in tiles, forward and backward, against autograd on the whole image.
+#include "GraphCases.h"
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+class GraphOperations : public testing::TestWithParam<OperationCase>
+{
+};
+
+/** Each variant of the operation, on whole images and in tiles. */
+template <typename F>
+void
+ForEachVariant(const OperationCase & test, const F & f)
+{
+  for (std::size_t i = 0; i < test.variants.size(); ++i)
+  {
+    SCOPED_TRACE("variant " + std::to_string(i));
+    const NetworkDescription  network = MakeNetwork(MakeGraph(test, test.variants[i]));
+    const std::vector<double> parameters = MakeParameters(network.graph, 3);
+    const LabeledImage        image = MakeImage({ Width, Height }, network.channels, 2, 5);
+    f(network, parameters, image);
+  }
+}
+
+TEST_P(GraphOperations, InDoubleTilesAreTheWholeImage)
+{
+  ForEachVariant(GetParam(), [](const auto & network, const auto & parameters, const auto & image) {
+    const GraphResult                           reference = ComputeReference(network, parameters, image, at::kDouble);
+    const std::pair<std::int64_t, std::int64_t> sides[] = { { Height, Width }, { 16, 12 }, { 5, 7 }, { 3, 2 } };
+    for (const auto & [height, width] : sides)
+    {
+      const GraphResult result = ComputeInTiles(network, parameters, image, Precision::Double, height, width);
+      const Difference  difference = Compare(network.graph, result, reference);
+      EXPECT_LE(difference.loss, 1e-12) << "tiles of " << height << " x " << width;
+      EXPECT_LE(difference.gradient, 1e-12) << difference.array << ", tiles of " << height << " x " << width;
+      EXPECT_LE(difference.probability, 1e-7) << "tiles of " << height << " x " << width; // which are float
+    }
+  });
+}
+
+TEST_P(GraphOperations, InFloatTilesAreAsGoodAsEager)
+{
+  ForEachVariant(GetParam(), [](const auto & network, const auto & parameters, const auto & image) {
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+    const Difference  eager =
+      Compare(network.graph, ComputeReference(network, parameters, image, at::kFloat), reference);
+    for (const std::int64_t side : { 40, 9 })
+    {
+      const GraphResult result = ComputeInTiles(network, parameters, image, Precision::Float, side, side);
+      const Difference  difference = Compare(network.graph, result, reference);
+      EXPECT_LE(difference.gradient, std::max(4 * eager.gradient, 1e-5)) << difference.array << ", tiles of " << side;
+      EXPECT_LE(difference.probability, std::max(4 * eager.probability, 1e-5)) << "tiles of " << side;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GraphOperations, testing::ValuesIn(GetOperationCases()), [](const auto & info) {
+  return info.param.name;
+});
+
+TEST(GraphOperationCases, AreAllTested)
+{
+  for (const OperationSchema & schema : OperationSchema::GetAll())
+  {
+    const auto cases = GetOperationCases();
+    EXPECT_TRUE(schema.type == std::string("input") ||
+                std::any_of(cases.begin(), cases.end(), [&](const auto & test) { return test.type == schema.type; }))
+      << schema.type;
+  }
+}
+
+} // namespace

@@ -1,0 +1,353 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
+// GIGAPIXEL_RANDOM_GRAPHS=500: so many instead of 50.
+#include "GraphFixture.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** Grows a random graph: operations that do not fit their inputs are drawn again. */
+class RandomGraph
+{
+public:
+  RandomGraph(unsigned seed, Size image)
+    : m_Random(seed)
+    , m_Image{ image.height, image.width }
+  {
+    m_Maps.push_back(Append(m_Graph, "input", {}, { { "channels", Whole(1, 3) } }));
+    m_Unread.push_back(m_Maps.back());
+    Add("conv2d");
+    const int wanted = static_cast<int>(Whole(5, 12));
+    for (int i = 0; i < wanted; ++i)
+    {
+      Add("");
+    }
+    Finish();
+  }
+
+  const NetworkGraph &
+  Get() const
+  {
+    return m_Graph;
+  }
+
+private:
+  std::int64_t
+  Whole(std::int64_t least, std::int64_t greatest)
+  {
+    return std::uniform_int_distribution<std::int64_t>(least, greatest)(m_Random);
+  }
+
+  bool
+  Chance()
+  {
+    return Whole(0, 1) == 1;
+  }
+
+  double
+  Number(double least, double greatest)
+  {
+    return std::uniform_real_distribution<double>(least, greatest)(m_Random);
+  }
+
+  AttributeValue
+  DrawPair(std::int64_t least, std::int64_t greatest)
+  {
+    return Pair(Whole(least, greatest), Whole(least, greatest));
+  }
+
+  template <typename T>
+  T
+  Choose(const std::vector<T> & values)
+  {
+    return values[Whole(0, static_cast<std::int64_t>(values.size()) - 1)];
+  }
+
+  std::string
+  ChooseMap()
+  {
+    // Rather one that nobody reads yet.
+    return Whole(0, 3) > 0 && !m_Unread.empty() ? Choose(m_Unread) : Choose(m_Maps);
+  }
+
+  AttributeValue
+  ChooseWord(const std::vector<std::string> & words)
+  {
+    return Choose(words);
+  }
+
+  Attributes
+  DrawAttributes(const std::string & type)
+  {
+    if (type == "conv2d" || type == "conv_transpose2d")
+    {
+      Attributes attributes{ { "out_channels", 2 * Whole(1, 3) },
+                             { "kernel_size", DrawPair(1, 4) },
+                             { "stride", DrawPair(1, type == "conv2d" ? 2 : 3) },
+                             { "padding", DrawPair(0, 2) },
+                             { "dilation", DrawPair(1, 2) },
+                             { "groups", Whole(1, 2) },
+                             { "bias", Chance() } };
+      if (type == "conv2d")
+      {
+        attributes["padding_mode"] = ChooseWord({ "zeros", "zeros", "reflect", "replicate" });
+        if (Whole(0, 4) == 0)
+        {
+          attributes["padding"] = std::string("same");
+          attributes["stride"] = Pair(1, 1);
+        }
+      }
+      else
+      {
+        attributes["output_padding"] = DrawPair(0, 1);
+        if (Chance()) // windows that touch each other
+        {
+          const AttributeValue kernel = attributes["kernel_size"];
+          attributes = { { "out_channels", Whole(1, 4) }, { "kernel_size", kernel }, { "stride", kernel } };
+        }
+      }
+      return attributes;
+    }
+    if (type == "max_pool2d" || type == "avg_pool2d")
+    {
+      Attributes attributes{ { "kernel_size", DrawPair(2, 3) },
+                             { "stride", DrawPair(1, 3) },
+                             { "padding", DrawPair(0, 1) },
+                             { "ceil_mode", Chance() } };
+      if (type == "avg_pool2d")
+      {
+        attributes["count_include_pad"] = Chance();
+      }
+      return attributes;
+    }
+    if (type == "interpolate")
+    {
+      Attributes attributes{ { "mode", ChooseWord({ "nearest", "bilinear" }) } };
+      const auto how = Whole(0, 3);
+      if (how == 0)
+      {
+        attributes["scale_factor"] = NumberPair(2, 2);
+      }
+      else if (how == 1)
+      {
+        attributes["scale_factor"] = NumberPair(Number(0.4, 2.5), Number(0.4, 2.5));
+      }
+      else if (how == 2)
+      {
+        attributes["size"] = DrawPair(5, 60);
+      }
+      attributes["align_corners"] = std::get<std::string>(attributes["mode"]) == "bilinear" && Chance();
+      return attributes;
+    }
+    if (type == "pad")
+    {
+      if (Whole(0, 2) == 0)
+      {
+        return { { "multiple", Whole(2, 8) }, { "mode", ChooseWord({ "constant", "replicate" }) } };
+      }
+      return { { "before", DrawPair(0, 4) },
+               { "after", DrawPair(0, 4) },
+               { "mode", ChooseWord({ "constant", "reflect", "replicate" }) },
+               { "value", Number(-1, 1) } };
+    }
+    if (type == "crop")
+    {
+      return { { "before", DrawPair(0, 3) }, { "after", DrawPair(0, 3) } };
+    }
+    if (type == "slice")
+    {
+      return { { "start", DrawPair(0, 2) }, { "step", DrawPair(1, 3) } };
+    }
+    if (type == "pad_channels")
+    {
+      return { { "before", Whole(0, 2) }, { "after", Whole(0, 2) } };
+    }
+    if (type == "leaky_relu")
+    {
+      return { { "negative_slope", Number(0.01, 0.5) } };
+    }
+    if (type == "batch_norm" || type == "layer_norm")
+    {
+      return { { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };
+    }
+    return {};
+  }
+
+  /** The map's size and channels. */
+  std::pair<Extent, int>
+  GetShape(const std::string & map) const
+  {
+    const int index = m_Graph.GetIndex(map);
+    return { GraphGeometry(m_Graph, m_Image).GetSize(index), m_Graph.GetChannels()[index] };
+  }
+
+  /** A second input for operations that take one. \return false: there is none that fits */
+  bool
+  DrawSecond(const std::string & type, std::vector<std::string> & inputs, Attributes & attributes)
+  {
+    const bool pointwise = type == "add" || type == "sub" || type == "mul";
+    if (pointwise && Whole(0, 3) == 0)
+    {
+      attributes["other"] = Number(-1, 1);
+      return true;
+    }
+    if (pointwise || type == "cat")
+    {
+      std::vector<std::string> fitting;
+      const auto               shape = GetShape(inputs.front());
+      for (const std::string & map : m_Maps)
+      {
+        const auto other = GetShape(map);
+        if (other.first == shape.first && (!pointwise || other.second == shape.second))
+        {
+          fitting.push_back(map);
+        }
+      }
+      inputs.push_back(Choose(fitting));
+      return true;
+    }
+    const bool sized = attributes.count("scale_factor") + attributes.count("size") > 0;
+    if (type == "interpolate" && !sized)
+    {
+      inputs.push_back(Choose(m_Maps));
+    }
+    if ((type == "pad" || type == "crop") && Whole(0, 2) == 0)
+    {
+      inputs.push_back(Choose(m_Maps));
+      attributes = type == "pad" ? Attributes{ { "mode", ChooseWord({ "constant", "replicate" }) } }
+                                 : Attributes{ { "center", Chance() } };
+    }
+    return true;
+  }
+
+  /** \param type empty: a random one */
+  void
+  Add(const std::string & type)
+  {
+    for (;;)
+    {
+      const auto &      all = OperationSchema::GetAll();
+      const std::string drawn = type.empty() ? all[Whole(1, static_cast<std::int64_t>(all.size()) - 1)].type : type;
+      std::vector<std::string> inputs{ ChooseMap() };
+      Attributes               attributes = DrawAttributes(drawn);
+      DrawSecond(drawn, inputs, attributes);
+      NetworkGraph longer = m_Graph;
+      const auto   name = Append(longer, drawn, inputs, attributes);
+      try
+      {
+        longer.Validate();
+        const Extent size = GraphGeometry(longer, m_Image).GetSize(longer.GetIndex(name));
+        if (size[0] > 120 || size[1] > 120 || longer.GetChannels().back() > 24)
+        {
+          continue;
+        }
+      }
+      catch (const std::invalid_argument &)
+      {
+        continue;
+      }
+      m_Graph = longer;
+      for (const std::string & input : inputs)
+      {
+        m_Unread.erase(std::remove(m_Unread.begin(), m_Unread.end(), input), m_Unread.end());
+      }
+      m_Maps.push_back(name);
+      m_Unread.push_back(name);
+      return;
+    }
+  }
+
+  /** All maps that nobody reads go into the logits. */
+  void
+  Finish()
+  {
+    const std::string        input = m_Maps.front();
+    std::vector<std::string> sized;
+    for (const std::string & map : m_Unread)
+    {
+      sized.push_back(
+        Append(m_Graph, "interpolate", { map, input }, { { "mode", ChooseWord({ "nearest", "bilinear" }) } }));
+    }
+    const std::string all = Append(m_Graph, "cat", sized);
+    const auto        outputs = Whole(1, 3);
+    const std::string last = AppendConvolution(m_Graph, all, outputs, 1 + 2 * Whole(0, 1), 0);
+    const std::string logits = Append(m_Graph, "interpolate", { last, input });
+    if (Chance())
+    {
+      Append(m_Graph, "affine", { logits });
+    }
+    m_Graph.Validate();
+  }
+
+  std::mt19937             m_Random;
+  Extent                   m_Image;
+  NetworkGraph             m_Graph;
+  std::vector<std::string> m_Maps;
+  std::vector<std::string> m_Unread;
+};
+
+/** Operations that the output is computed from. */
+void
+Count(const NetworkGraph & graph, const Extent & image, std::map<std::string, int> & counts)
+{
+  const GraphGeometry        geometry(graph, image);
+  const auto                 boxes = geometry.GetRequired(Box{ Interval{ 0, image[0] }, { 0, image[1] } });
+  std::map<std::string, int> found;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+  {
+    found[graph.operations[i].type] += boxes[i].has_value();
+  }
+  for (const auto & item : found)
+  {
+    counts[item.first] += item.second > 0;
+  }
+}
+
+} // namespace
+
+TEST(RandomGraphs, InTilesAreTheWholeImage)
+{
+  const char * const         number = std::getenv("GIGAPIXEL_RANDOM_GRAPHS");
+  const unsigned             graphs = number ? static_cast<unsigned>(std::stoul(number)) : 50;
+  std::map<std::string, int> counts;
+  double                     worst = 0;
+  for (unsigned seed = 0; seed < graphs; ++seed)
+  {
+    std::mt19937 random(seed);
+    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
+                 std::to_string(size.height) + ": " + network.graph.ToJSON());
+    Count(network.graph, { size.height, size.width }, counts);
+    const std::vector<double> parameters = MakeParameters(network.graph, seed);
+    const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
+    const GraphResult  reference = ComputeReference(network, parameters, image, at::kDouble);
+    const std::int64_t height = 3 + random() % 20, width = 3 + random() % 20;
+    const GraphResult  result = ComputeInTiles(network, parameters, image, Precision::Double, height, width);
+    const Difference   difference = Compare(network.graph, result, reference);
+    worst = std::max(worst, difference.gradient);
+    EXPECT_LE(difference.loss, 1e-12) << "tiles of " << width << " x " << height;
+    EXPECT_LE(difference.gradient, 1e-12) << difference.array << ", tiles of " << width << " x " << height;
+    EXPECT_LE(difference.probability, 1e-6) << "tiles of " << width << " x " << height;
+    if (testing::Test::HasFailure())
+    {
+      return;
+    }
+  }
+  std::cout << graphs << " graphs; worst gradient " << worst << "; graphs with an operation:";
+  for (const auto & item : counts)
+  {
+    std::cout << ' ' << item.first << ' ' << item.second;
+    EXPECT_GE(item.second, static_cast<int>(graphs / 25)) << item.first;
+  }
+  std::cout << std::endl;
+  EXPECT_EQ(counts.size(), OperationSchema::GetAll().size());
+}

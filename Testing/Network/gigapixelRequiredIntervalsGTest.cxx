@@ -1,0 +1,126 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// What an operation says that it reads is what its output depends on: no pixel less, and no pixel more.
+#include "GraphCases.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** An operation behind an input of its own channels, and what of its output changes with the input's rows. */
+class Dependence
+{
+public:
+  Dependence(const OperationCase & test, const Attributes & attributes, int axis)
+    : m_Axis(axis)
+    , m_Graph(MakeBareGraph(test, attributes))
+    , m_Geometry(m_Graph, { Height, Width })
+    , m_Parameters(MakeParameters(m_Graph, 11))
+    , m_Input(MakeInputMap(m_Graph, { Width, Height }, 13))
+    , m_Output(ComputeMap(m_Graph, m_Parameters, m_Input))
+  {
+    m_Index = m_Graph.GetIndex(m_Graph.output);
+    for (std::int64_t row = 0; row < m_Input.size(2 + axis); ++row)
+    {
+      at::Tensor changed = m_Input.clone();
+      // Upwards, so that a maximum and a rectifier see it, and one channel, so that a norm does.
+      changed.narrow(2 + axis, row, 1).narrow(1, 0, 1).add_(100);
+      const at::Tensor difference =
+        ComputeMap(m_Graph, m_Parameters, changed).ne(m_Output).any(3 - axis).any(1).view(-1);
+      m_Changes.emplace_back();
+      for (std::int64_t i = 0; i < difference.numel(); ++i)
+      {
+        m_Changes.back().push_back(difference[i].item<bool>());
+      }
+    }
+  }
+
+  std::int64_t
+  GetInputSize() const
+  {
+    return static_cast<std::int64_t>(m_Changes.size());
+  }
+
+  std::int64_t
+  GetOutputSize() const
+  {
+    return m_Output.size(2 + m_Axis);
+  }
+
+  /** Whether an output of the interval changes with this row of the input. */
+  bool
+  DependsOn(const Interval & output, std::int64_t row) const
+  {
+    const auto begin = m_Changes[row].begin();
+    return std::any_of(begin + output.begin, begin + output.end, [](bool changes) { return changes; });
+  }
+
+  Interval
+  GetRequired(const Interval & output) const
+  {
+    Box box;
+    for (int axis = 0; axis < 2; ++axis)
+    {
+      box[axis] = axis == m_Axis ? output : Interval{ 0, m_Output.size(2 + axis) };
+    }
+    return m_Geometry.GetRequired(m_Index, 0, box)[m_Axis];
+  }
+
+private:
+  int                            m_Axis;
+  NetworkGraph                   m_Graph;
+  GraphGeometry                  m_Geometry;
+  std::vector<double>            m_Parameters;
+  at::Tensor                     m_Input;
+  at::Tensor                     m_Output;
+  int                            m_Index{ 0 };
+  std::vector<std::vector<bool>> m_Changes; ///< of each row of the input, which rows of the output change with it
+};
+
+class RequiredIntervals : public testing::TestWithParam<OperationCase>
+{
+};
+
+TEST_P(RequiredIntervals, HoldWhatTheOutputDependsOnAndNoMore)
+{
+  const OperationCase & test = GetParam();
+  for (std::size_t variant = 0; variant < test.variants.size(); ++variant)
+  {
+    for (const int axis : { 0, 1 })
+    {
+      SCOPED_TRACE("variant " + std::to_string(variant) + ", axis " + std::to_string(axis));
+      const Dependence dependence(test, test.variants[variant], axis);
+      int              firstMissed = 0, lastMissed = 0; // by an interval that is a pixel shorter
+      for (std::int64_t begin = 0; begin < dependence.GetOutputSize(); ++begin)
+      {
+        for (const std::int64_t length : { 1, 2, 5, 11 })
+        {
+          const Interval output{ begin, std::min(begin + length, dependence.GetOutputSize()) };
+          const Interval required = dependence.GetRequired(output);
+          for (std::int64_t row = 0; row < dependence.GetInputSize(); ++row)
+          {
+            const bool inside = row >= required.begin && row < required.end;
+            ASSERT_TRUE(inside || !dependence.DependsOn(output, row))
+              << "[" << output.begin << ", " << output.end << ") depends on " << row << " outside of ["
+              << required.begin << ", " << required.end << ")";
+          }
+          firstMissed += dependence.DependsOn(output, required.begin);
+          lastMissed += dependence.DependsOn(output, required.end - 1);
+        }
+      }
+      EXPECT_GT(firstMissed, dependence.GetOutputSize()) << "intervals begin too early";
+      EXPECT_GT(lastMissed, dependence.GetOutputSize()) << "intervals end too late";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RequiredIntervals, testing::ValuesIn(GetOperationCases()), [](const auto & info) {
+  return info.param.name;
+});
+
+} // namespace
