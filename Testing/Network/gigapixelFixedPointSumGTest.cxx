@@ -65,8 +65,8 @@ TEST(FixedPointSum, IsTheExactSum)
 {
   EXPECT_EQ(GetSum({ 1e15, 1.0, -1e15 }), 1.0);
   EXPECT_EQ(GetSum({ 0.1, 0.2, -0.3 }),
-            std::ldexp(std::nearbyint(std::ldexp(0.1L, 64)) + std::nearbyint(std::ldexp(0.2L, 64)) -
-                         std::nearbyint(std::ldexp(0.3L, 64)),
+            std::ldexp(std::nearbyint(std::ldexp(static_cast<long double>(0.1), 64)) + std::nearbyint(std::ldexp(static_cast<long double>(0.2), 64)) -
+                         std::nearbyint(std::ldexp(static_cast<long double>(0.3), 64)),
                        -64));
   EXPECT_EQ(GetSum({ std::ldexp(1.0, -64), std::ldexp(1.0, -65), -std::ldexp(1.0, -66) }), std::ldexp(2.0, -64));
   EXPECT_EQ(GetSum({ -0.0, 5e-324 }), 0.0);

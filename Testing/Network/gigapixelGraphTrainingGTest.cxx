@@ -203,14 +203,14 @@ TEST(GraphTraining, GoesOnBitForBitAfterAnInterruption)
 TEST(GraphTraining, Learns)
 {
   TrainingOptions options;
-  options.epochs = 12;
+  options.epochs = 60;
   options.tileSize = 128;
   options.learningRate = 1e-2;
   const TemporaryFolder folder("graph-learns");
   Trainer               trainer(LoadUNet(), options, folder.path);
-  trainer.AddTrainingSample(MakeSample("a", { 256, 256 }, 1));
-  trainer.AddTrainingSample(MakeSample("b", { 256, 256 }, 2));
-  trainer.AddValidationSample(MakeSample("v", { 256, 256 }, 4));
+  trainer.AddTrainingSample(MakeSample("a", { 160, 160 }, 1));
+  trainer.AddTrainingSample(MakeSample("b", { 160, 160 }, 2));
+  trainer.AddValidationSample(MakeSample("v", { 160, 160 }, 4));
   double dice = 0;
   EXPECT_TRUE(trainer.Run([&](const TrainingProgress & progress) {
     dice = progress.epochDone ? progress.validationDice : dice;

@@ -212,11 +212,20 @@ TEST(TileProgram, OverwritesOnlyWhatNobodyNeeds)
   const auto          program = TileProgram::Make(geometry, { Interval{ 0, 64 }, Interval{ 0, 64 } }, true);
   ASSERT_EQ(program.steps.size(), graph.operations.size());
   EXPECT_TRUE(program.steps[graph.GetIndex("down.relu")].inPlace);
-  // In training the norm's gradient needs its input; else nobody does.
-  EXPECT_FALSE(program.steps[graph.GetIndex("inner.norm")].inPlace);
-  EXPECT_TRUE(TileProgram::Make(geometry, program.core, false).steps[graph.GetIndex("inner.norm")].inPlace);
   EXPECT_FALSE(program.steps[graph.GetIndex("image")].needsGradient);
   EXPECT_TRUE(program.steps[graph.GetIndex("pool")].needsGradient);
+}
+
+TEST(TileProgram, OverwritesInputsWithoutABackwardPassThatNeedsThem)
+{
+  const NetworkGraph graph = NetworkGraph::FromJSON(R"([{ "name": "image", "type": "input", "channels": 2 },
+    { "name": "a", "type": "conv2d", "inputs": ["image"], "out_channels": 2, "kernel_size": 1 },
+    { "name": "x", "type": "leaky_relu", "inputs": ["a"] }])",
+                                                    "x");
+  const GraphGeometry geometry(graph, { 8, 8 });
+  const Box           all{ Interval{ 0, 8 }, Interval{ 0, 8 } };
+  EXPECT_FALSE(TileProgram::Make(geometry, all, true).steps[2].inPlace);
+  EXPECT_TRUE(TileProgram::Make(geometry, all, false).steps[2].inPlace);
 }
 
 TEST(TileProgram, CountsOperations)

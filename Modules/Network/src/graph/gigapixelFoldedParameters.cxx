@@ -19,8 +19,9 @@ std::vector<ParameterDescription>
 GetParameters(const NetworkGraph & graph, int operation)
 {
   const std::vector<int> all = graph.GetChannels();
+  const auto             inputs = graph.GetInputs();
   std::vector<int>       channels;
-  for (const int input : graph.GetInputs()[operation])
+  for (const int input : inputs[operation])
   {
     channels.push_back(all[input]);
   }
