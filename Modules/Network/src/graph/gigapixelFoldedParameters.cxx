@@ -18,10 +18,9 @@ IsConvolution(const Operation & operation)
 std::vector<ParameterDescription>
 GetParameters(const NetworkGraph & graph, int operation)
 {
-  const std::vector<int> all = graph.GetChannels();
-  const auto             inputs = graph.GetInputs();
+  const std::vector<int> all = graph.GetChannels(), inputs = graph.GetInputs()[operation];
   std::vector<int>       channels;
-  for (const int input : inputs[operation])
+  for (const int input : inputs)
   {
     channels.push_back(all[input]);
   }

@@ -50,6 +50,14 @@ enum class Keeps
   InputAndIndices ///< the input's shape alone, and a place for each output (pooling)
 };
 
+/** What an operation's passes take beside their inputs and outputs, for a time. */
+enum class Scratch
+{
+  Nothing,
+  Padded, ///< a copy of the input with padding, where that is needed
+  Places  ///< in a transposed convolution whose windows touch each other, its output before it is put into order
+};
+
 struct AttributeSchema
 {
   enum class Kind
@@ -89,6 +97,7 @@ struct GigapixelNetwork_EXPORT OperationSchema
   std::size_t                  mostInputs;
   std::vector<AttributeSchema> attributes;
   Keeps                        keeps;
+  Scratch                      scratch;
   bool                         mayOverwrite; ///< its output may take the place of its first input
 
   /** What the attributes and input channels must fulfill beyond their ranges; empty: nothing is wrong. */

@@ -9,7 +9,9 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
+#include <set>
 
 #include <sys/mman.h>
 
@@ -27,9 +29,18 @@ public:
     {
       throw std::bad_alloc();
     }
+    const std::lock_guard<std::mutex> lock(GetAllMutex());
+    GetAll().insert(static_cast<char *>(m_Memory));
   }
 
-  ~TileArena() { munmap(m_Memory, Addresses); }
+  ~TileArena()
+  {
+    {
+      const std::lock_guard<std::mutex> lock(GetAllMutex());
+      GetAll().erase(static_cast<char *>(m_Memory));
+    }
+    munmap(m_Memory, Addresses);
+  }
 
   TileArena(const TileArena &) = delete;
   TileArena & operator=(const TileArena &) = delete;
@@ -61,8 +72,31 @@ public:
     return m_Blocks.GetPeak();
   }
 
+  /** Whether any arena holds this place. */
+  static bool
+  Holds(void * place)
+  {
+    const std::lock_guard<std::mutex> lock(GetAllMutex());
+    const auto                        next = GetAll().upper_bound(static_cast<char *>(place));
+    return next != GetAll().begin() && static_cast<char *>(place) < *std::prev(next) + Addresses;
+  }
+
 private:
-  static constexpr std::size_t Addresses = std::size_t(1) << 42;
+  static constexpr std::size_t Addresses = std::size_t(1) << 40;
+
+  static std::mutex &
+  GetAllMutex()
+  {
+    static std::mutex mutex;
+    return mutex;
+  }
+
+  static std::set<char *> &
+  GetAll()
+  {
+    static std::set<char *> all;
+    return all;
+  }
 
   void *         m_Memory;
   std::mutex     m_Mutex;
@@ -126,11 +160,11 @@ public:
   }
 #endif
 
-  /** Of memory without a deleter of its own, which never is an arena's. */
+  /** Of memory without a deleter of its own: oneDNN's, whether it came from an arena or not. */
   c10::DeleterFnPtr
   raw_deleter() const override
   {
-    return m_Others->raw_deleter();
+    return &GiveRaw;
   }
 
   c10::Allocator *
@@ -154,6 +188,8 @@ private:
     return { values, values, &GiveBlock, c10::Device(c10::DeviceType::CPU) };
   }
 
+  static void GiveRaw(void * values);
+
   c10::Allocator * const m_Others;
 };
 
@@ -166,6 +202,19 @@ GetInstallMutex()
 
 int              installed = 0;
 ArenaAllocator * allocator = nullptr; ///< of all objects; never freed, since tensors may remember it
+
+void
+ArenaAllocator::GiveRaw(void * values)
+{
+  if (TileArena::Holds(values))
+  {
+    GiveBlock(values);
+  }
+  else
+  {
+    allocator->GetOthers()->raw_deallocate(values);
+  }
+}
 
 } // namespace
 

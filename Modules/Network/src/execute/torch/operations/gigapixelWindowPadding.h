@@ -3,16 +3,14 @@
 #define gigapixelWindowPadding_h
 
 #include "gigapixelOperationCall.h"
+#include "graph/gigapixelPaddedWindow.h"
 
 namespace gigapixel::torchmodule
 {
 
 /** \class WindowPadding
- * \brief How a convolution or pooling of a part of a map is padded: where the real map ends, and nowhere else.
- *
- * Zeros that are the same number at both ends and do not change the number of outputs are left to the operator, which
- * adds them without a copy; else the part is copied into a padded one. */
-class WindowPadding
+ * \brief Pads the input's part of a call as its PaddedWindow says. */
+class WindowPadding : public PaddedWindow
 {
 public:
   explicit WindowPadding(const OperationCall & call);
@@ -23,18 +21,10 @@ public:
   /** Gradient of Pad(): of the input's part. */
   at::Tensor Unpad(const at::Tensor & gradient) const;
 
-  // For the operator.
-  std::vector<std::int64_t> kernel;
-  std::vector<std::int64_t> stride;
-  std::vector<std::int64_t> dilation;
-  std::vector<std::int64_t> padding;
-
 private:
   std::vector<std::int64_t> GetMirroredIndices(int axis) const;
 
   const OperationCall & m_Call;
-  Box                   m_Seen; ///< what is to be shown to the operator; may end beyond the real map
-  bool                  m_Mirrors{ false };
 };
 
 } // namespace gigapixel::torchmodule

@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPaddedWindow.h"
+
+namespace gigapixel
+{
+
+PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const Box & output)
+  : mirrors(operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") != "zeros")
+{
+  const bool dilated = operation.attributes.count("dilation") > 0;
+  bool       passed = !mirrors;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    kernel.push_back(operation.GetAlong("kernel_size", axis));
+    stride.push_back(operation.GetAlong("stride", axis));
+    dilation.push_back(dilated ? operation.GetAlong("dilation", axis) : 1);
+    const std::int64_t reach = (kernel[axis] - 1) * dilation[axis] + 1;
+    const std::int64_t before = GetPadding(operation, axis).before;
+    seen[axis] = { output[axis].begin * stride[axis] - before, (output[axis].end - 1) * stride[axis] - before + reach };
+    padding.push_back(input[axis].begin - seen[axis].begin);
+    const std::int64_t left = input[axis].GetLength() + 2 * padding[axis] - reach;
+    passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength();
+  }
+  if (passed)
+  {
+    seen = input;
+  }
+  else
+  {
+    padding.assign(NetworkGraph::NumberOfAxes, 0);
+  }
+}
+
+} // namespace gigapixel

@@ -1,0 +1,32 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelPaddedWindow_h
+#define gigapixelPaddedWindow_h
+
+#include "gigapixelGraphGeometry.h"
+
+namespace gigapixel
+{
+
+/** \class PaddedWindow
+ * \brief How a convolution or pooling of a part of a map is padded: where the real map ends, and nowhere else.
+ *
+ * Zeros that are the same number at both ends and do not change the number of outputs are left to the operator, which
+ * adds them without a copy; else the part has to be copied into a padded one. */
+struct GigapixelNetwork_EXPORT PaddedWindow
+{
+  /** \param input the part that is read for this part of the output */
+  PaddedWindow(const Operation & operation, const Box & input, const Box & output);
+
+  // Along each axis, for the operator.
+  std::vector<std::int64_t> kernel;
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> dilation;
+  std::vector<std::int64_t> padding;
+
+  Box  seen;    ///< what is to be shown to the operator: the input, or one that may end beyond the real map
+  bool mirrors; ///< whether there are pixels of the map beyond its end, instead of one value
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,206 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelBlockPlacement.h"
+#include "gigapixelTileProgram.h"
+#include "graph/gigapixelPaddedWindow.h"
+
+#include <memory>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** A block that is given back when nobody holds it any more. */
+using Block = std::shared_ptr<const std::int64_t>;
+
+/** \class TileMemory
+ * \brief Goes through a program's passes as the executor does, and takes and gives the memory that it takes and gives,
+ * without computing anything. */
+class TileMemory
+{
+public:
+  TileMemory(const TileProgram & program, const NetworkGraph & graph, int valueBytes)
+    : m_Program(program)
+    , m_Graph(graph)
+    , m_ValueBytes(valueBytes)
+    , m_Channels(graph.GetChannels())
+    , m_Maps(program.steps.size())
+    , m_Indices(program.steps.size())
+    , m_Gradients(program.steps.size())
+  {}
+
+  void
+  Forward()
+  {
+    for (std::size_t i = 0; i < m_Program.steps.size(); ++i)
+    {
+      const Step & step = m_Program.steps[i];
+      if (step.folded || step.inPlace)
+      {
+        m_Maps[i] = std::move(m_Maps[step.sources.front()]);
+      }
+      else
+      {
+        const Block scratch = TakeScratch(step);
+        m_Maps[i] = Take(GetValues(step) * m_ValueBytes);
+        TakeIndices(i);
+      }
+      for (const int read : step.lastReaderOf)
+      {
+        if (m_Program.steps[read].keptFor < 0)
+        {
+          m_Maps[read].reset();
+        }
+      }
+    }
+  }
+
+  void
+  Backward()
+  {
+    m_Gradients.back() = std::move(m_Maps.back()); // the logits become their gradient
+    for (std::size_t i = m_Program.steps.size(); i-- > 1;)
+    {
+      const Step & step = m_Program.steps[i];
+      if (step.folded)
+      {
+        m_Gradients[step.sources.front()] = std::move(m_Gradients[i]);
+      }
+      else if (step.needsGradient)
+      {
+        Differentiate(i);
+      }
+      for (std::size_t kept = 0; kept <= i; ++kept)
+      {
+        if (m_Program.steps[kept].keptFor == static_cast<int>(i))
+        {
+          m_Maps[kept].reset();
+        }
+      }
+    }
+  }
+
+  std::int64_t
+  GetPeak() const
+  {
+    return m_Blocks->GetPeak();
+  }
+
+private:
+  using Step = TileProgram::Step;
+
+  Block
+  Take(std::int64_t bytes)
+  {
+    const auto give = [blocks = m_Blocks](const std::int64_t * first) {
+      blocks->Give(*first);
+      delete first;
+    };
+    return { new std::int64_t(m_Blocks->Take(bytes)), give };
+  }
+
+  std::int64_t
+  GetValues(const Step & step) const
+  {
+    return m_Channels[step.operation] * GetNumberOfPixels(step.output);
+  }
+
+  Block
+  TakeScratch(const Step & step)
+  {
+    if (step.sources.empty())
+    {
+      return {};
+    }
+    const Operation &  operation = m_Graph.operations[step.operation];
+    const Scratch      scratch = OperationSchema::Find(operation.type)->scratch;
+    const Box &        input = step.inputs.front();
+    const std::int64_t channels = m_Channels[m_Program.steps[step.sources.front()].operation];
+    if (scratch == Scratch::Padded)
+    {
+      const PaddedWindow window(operation, input, step.output);
+      const bool         padded = !(window.seen == input);
+      return padded ? Take(channels * GetNumberOfPixels(window.seen) * m_ValueBytes) : nullptr;
+    }
+    if (scratch == Scratch::Places)
+    {
+      std::int64_t values = m_Channels[step.operation] * GetNumberOfPixels(input);
+      for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+      {
+        values *= operation.GetAlong("stride", axis);
+      }
+      return Take(values * m_ValueBytes);
+    }
+    return {};
+  }
+
+  void
+  TakeIndices(std::size_t i)
+  {
+    const Step & step = m_Program.steps[i];
+    if (OperationSchema::Find(m_Graph.operations[step.operation].type)->keeps == Keeps::InputAndIndices)
+    {
+      const Block indices = Take(GetValues(step) * IndexBytes);
+      m_Indices[i] = step.keeps == Keeps::InputAndIndices ? indices : nullptr;
+    }
+  }
+
+  void
+  Differentiate(std::size_t i)
+  {
+    const Step & step = m_Program.steps[i];
+    const Block  gradient = std::move(m_Gradients[i]);
+    const Block  scratch = TakeScratch(step);
+    // What sums and crops give is the gradient itself, or a part of it, which keeps all of it.
+    const std::string & type = m_Graph.operations[step.operation].type;
+    const bool          passed = type == "add" || type == "sub" || type == "cat" || type == "crop";
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      const int source = step.sources[j];
+      if (source < 0 || !m_Program.steps[source].needsGradient)
+      {
+        continue;
+      }
+      const Step &       of = m_Program.steps[source];
+      const std::int64_t bytes = GetValues(of) * m_ValueBytes;
+      const bool         whole = step.inputs[j] == of.output;
+      const bool         copied = !whole || (type == "cat" && source + 1 != static_cast<int>(i));
+      const Block        part =
+        passed ? gradient : Take(m_Channels[of.operation] * GetNumberOfPixels(step.inputs[j]) * m_ValueBytes);
+      Block &    sum = m_Gradients[source];
+      const bool added = sum && sum.use_count() == 1; // in place, if nobody else holds it
+      if (!added)
+      {
+        sum = sum || copied ? Take(bytes) : part;
+      }
+    }
+    m_Indices[i].reset();
+  }
+
+  static constexpr std::int64_t IndexBytes = 8;
+
+  const TileProgram &             m_Program;
+  const NetworkGraph &            m_Graph;
+  const std::int64_t              m_ValueBytes;
+  const std::vector<int>          m_Channels;
+  std::shared_ptr<BlockPlacement> m_Blocks{ std::make_shared<BlockPlacement>() };
+  std::vector<Block>              m_Maps;
+  std::vector<Block>              m_Indices; ///< of pooling
+  std::vector<Block>              m_Gradients;
+};
+
+} // namespace
+
+std::int64_t
+TileProgram::GetPeakBytes(const NetworkGraph & graph, bool training, int valueBytes) const
+{
+  TileMemory memory(*this, graph, valueBytes);
+  memory.Forward();
+  if (training)
+  {
+    memory.Backward();
+  }
+  return memory.GetPeak();
+}
+
+} // namespace gigapixel
