@@ -152,9 +152,16 @@ Interpolate(const Given & given)
       size[axis] = given.inputs[1].size(2 + axis);
     }
   }
-  return operation.GetWord("mode") == "nearest"
-           ? at::upsample_nearest2d(given.X(), size, scales[0], scales[1])
-           : at::upsample_bilinear2d(given.X(), size, operation.GetFlag("align_corners"), scales[0], scales[1]);
+  if (operation.GetWord("mode") == "bilinear")
+  {
+    return at::upsample_bilinear2d(given.X(), size, operation.GetFlag("align_corners"), scales[0], scales[1]);
+  }
+  // Which pixel is the nearest one is asked in float: LibTorch 1.13 rounds otherwise in double, but for some shapes
+  // only.
+  const std::int64_t height = given.X().size(2), width = given.X().size(3);
+  const Tensor       places = at::arange(height * width, at::kFloat).view({ 1, 1, height, width });
+  const Tensor       nearest = at::upsample_nearest2d(places, size, scales[0], scales[1]).to(at::kLong).view(-1);
+  return given.X().flatten(2).index_select(2, nearest).view({ 1, -1, size[0], size[1] });
 }
 
 Tensor

@@ -741,6 +741,10 @@ GetPadding(const Operation & operation, int axis)
 double
 GetBilinearSource(const Operation & operation, int axis, std::int64_t index, std::int64_t input, std::int64_t output)
 {
+  if (output == input) // also with a scale_factor that is a little more than 1: so does ATen
+  {
+    return static_cast<double>(index);
+  }
   if (operation.GetFlag("align_corners"))
   {
     return output > 1 ? static_cast<double>(index) * static_cast<double>(input - 1) / static_cast<double>(output - 1)
