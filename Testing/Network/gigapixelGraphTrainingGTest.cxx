@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -219,4 +220,21 @@ TEST(GraphTraining, Learns)
   EXPECT_GT(dice, 0.9);
   const Predictor predictor(Model::Load(folder.path));
   EXPECT_EQ(predictor.GetModel().tileSize, 128);
+}
+
+TEST(GraphTraining, RefusesWhatItCannotCompute)
+{
+  Device device;
+  device.precision = Precision::BFloat16;
+  EXPECT_THROW(StreamedNetwork(LoadUNet(), 64, 1, device), std::invalid_argument);
+  StreamedNetwork     streamed(LoadUNet(), 64, 1);
+  std::vector<double> weights = MakeWeights(LoadUNet());
+  for (double & weight : weights)
+  {
+    weight *= 1e30;
+  }
+  streamed.SetParameters(weights);
+  ProceduralPixels          pixels(Odd, 5);
+  std::vector<std::uint8_t> labels(Odd.width * Odd.height);
+  EXPECT_THROW(streamed.PredictLabels(pixels, { 0, 0, Odd.width, Odd.height }, 0.5, labels.data()), std::runtime_error);
 }

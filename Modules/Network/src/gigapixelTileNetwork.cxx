@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -52,6 +53,13 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device, Path
   network.Validate();
   if (!network.graph.IsEmpty())
   {
+    const bool known = device.precision == Precision::Float || device.precision == Precision::Double;
+    if (device.cuda >= 0 || !known)
+    {
+      throw std::invalid_argument("the network \"" + network.name +
+                                  "\" is made of operations, which are computed on the CPU in fp32 only: choose the "
+                                  "device cpu and the precision fp32");
+    }
     m_Graph = MakeTorchGraphPasses(network, device);
     return;
   }

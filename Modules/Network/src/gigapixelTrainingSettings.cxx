@@ -42,8 +42,7 @@ ToJson(const std::vector<Sample> & samples)
 }
 
 void
-CheckOptions(const NetworkDescription &  network,
-             const TrainingOptions &     options,
+CheckOptions(const TrainingOptions &     options,
              const std::vector<Sample> & training,
              const std::vector<Sample> & validation)
 {
@@ -71,11 +70,6 @@ CheckOptions(const NetworkDescription &  network,
   if (options.strategy == Strategy::Whole && options.device.precision != Precision::Float)
   {
     refuse("an image in one piece is computed in fp32 only: for " + GetName(options.device.precision) + ", stream it");
-  }
-  if (!network.graph.IsEmpty() && options.device.precision != Precision::Float &&
-      options.device.precision != Precision::Double)
-  {
-    refuse("a network of operations is computed in fp32 only, not in " + GetName(options.device.precision));
   }
   if (options.earlyStopping > 0 && validation.empty())
   {
@@ -112,7 +106,7 @@ CheckTraining(const NetworkDescription &  network,
               const std::vector<Sample> & training,
               const std::vector<Sample> & validation)
 {
-  CheckOptions(network, options, training, validation);
+  CheckOptions(options, training, validation);
   for (const auto * samples : { &training, &validation })
   {
     for (const Sample & sample : *samples)

@@ -10,7 +10,10 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <stdexcept>
 
 namespace gigapixel::torchmodule
 {
@@ -149,6 +152,12 @@ private:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     at::Tensor               logits = std::move(Forward(data).maps.back()).contiguous();
+    const T * const          values = logits.data_ptr<T>();
+    if (!std::all_of(values, values + logits.numel(), [](T value) { return std::isfinite(value); }))
+    {
+      throw std::runtime_error("the network \"" + m_Network.name +
+                               "\" comes to numbers beyond what a float holds: its weights are of no use");
+    }
     f(GetLogitMap(logits, data));
   }
 
