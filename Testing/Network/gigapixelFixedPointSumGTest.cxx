@@ -64,10 +64,9 @@ TEST(FixedPointSum, KeepsWhatFloatsHave)
 TEST(FixedPointSum, IsTheExactSum)
 {
   EXPECT_EQ(GetSum({ 1e15, 1.0, -1e15 }), 1.0);
+  const auto multiples = [](double value) { return std::round(std::ldexp(static_cast<long double>(value), 64)); };
   EXPECT_EQ(GetSum({ 0.1, 0.2, -0.3 }),
-            std::ldexp(std::nearbyint(std::ldexp(static_cast<long double>(0.1), 64)) + std::nearbyint(std::ldexp(static_cast<long double>(0.2), 64)) -
-                         std::nearbyint(std::ldexp(static_cast<long double>(0.3), 64)),
-                       -64));
+            static_cast<double>(std::ldexp(multiples(0.1) + multiples(0.2) - multiples(0.3), -64)));
   EXPECT_EQ(GetSum({ std::ldexp(1.0, -64), std::ldexp(1.0, -65), -std::ldexp(1.0, -66) }), std::ldexp(2.0, -64));
   EXPECT_EQ(GetSum({ -0.0, 5e-324 }), 0.0);
   EXPECT_EQ(GetSum(std::vector<double>(128, std::ldexp(1.0, 53))), std::ldexp(1.0, 60));

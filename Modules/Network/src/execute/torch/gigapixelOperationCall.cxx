@@ -122,6 +122,13 @@ MakeOwn(at::Tensor tensor)
   return IsAlone(tensor) ? tensor : tensor.clone(at::MemoryFormat::ChannelsLast);
 }
 
+std::vector<std::int64_t>
+GetPointDilation(const at::TensorOptions & options)
+{
+  // oneDNN computes no double.
+  return std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, options.dtype() == at::kFloat ? 2 : 1);
+}
+
 at::Tensor
 Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indices)
 {

@@ -22,6 +22,11 @@ Rectify(OperationCall & call)
 std::vector<at::Tensor>
 DifferentiateRectify(OperationCall & call, at::Tensor gradient)
 {
+  if (IsAlone(gradient) && gradient.is_contiguous(at::MemoryFormat::ChannelsLast))
+  {
+    at::threshold_backward_out(gradient, gradient, call.output, 0);
+    return { std::move(gradient) };
+  }
   return { at::threshold_backward(gradient, call.output, 0) };
 }
 

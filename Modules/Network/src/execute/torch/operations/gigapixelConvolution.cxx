@@ -11,6 +11,13 @@ namespace gigapixel::torchmodule
 namespace
 {
 
+std::vector<std::int64_t>
+GetDilation(const OperationCall & call, const WindowPadding & window)
+{
+  const bool point = window.kernel == std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, 1);
+  return point ? GetPointDilation(call.options) : window.dilation;
+}
+
 at::Tensor
 Convolve(OperationCall & call)
 {
@@ -20,7 +27,7 @@ Convolve(OperationCall & call)
                          call.GetWeight("bias"),
                          window.stride,
                          window.padding,
-                         window.dilation,
+                         GetDilation(call, window),
                          false,
                          { 0, 0 },
                          call.operation.GetInteger("groups"));
@@ -38,7 +45,7 @@ DifferentiateConvolution(OperationCall & call, at::Tensor gradient)
                                                          at::OptionalIntArrayRef(biasShape),
                                                          window.stride,
                                                          window.padding,
-                                                         window.dilation,
+                                                         GetDilation(call, window),
                                                          false,
                                                          { 0, 0 },
                                                          call.operation.GetInteger("groups"),

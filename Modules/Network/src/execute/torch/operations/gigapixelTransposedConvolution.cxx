@@ -116,7 +116,7 @@ public:
                                            bias.defined() ? bias.repeat({ m_Height * m_Width }) : at::Tensor(),
                                            { 1, 1 },
                                            { 0, 0 },
-                                           { 1, 1 },
+                                           GetPointDilation(m_Call.options),
                                            false,
                                            { 0, 0 },
                                            1);
@@ -139,7 +139,7 @@ public:
                                                            at::OptionalIntArrayRef(biasShape),
                                                            { 1, 1 },
                                                            { 0, 0 },
-                                                           { 1, 1 },
+                                                           GetPointDilation(m_Call.options),
                                                            false,
                                                            { 0, 0 },
                                                            1,
