@@ -218,7 +218,7 @@ TEST(TileProgram, OverwritesOnlyWhatNobodyNeeds)
 
 TEST(TileProgram, OverwritesInputsWithoutABackwardPassThatNeedsThem)
 {
-  const NetworkGraph graph = NetworkGraph::FromJSON(R"([{ "name": "image", "type": "input", "channels": 2 },
+  const NetworkGraph  graph = NetworkGraph::FromJSON(R"([{ "name": "image", "type": "input", "channels": 2 },
     { "name": "a", "type": "conv2d", "inputs": ["image"], "out_channels": 2, "kernel_size": 1 },
     { "name": "x", "type": "leaky_relu", "inputs": ["a"] }])",
                                                     "x");

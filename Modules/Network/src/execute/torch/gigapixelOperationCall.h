@@ -59,8 +59,8 @@ bool IsAlone(const at::Tensor & tensor);
 /** The tensor if nobody else holds its memory, else a copy. */
 at::Tensor MakeOwn(at::Tensor tensor);
 
-/** Dilation for a convolution with 1x1 kernel, to which it means nothing: LibTorch leaves such convolutions to BLAS when
- * there is one thread (1.13) or always, unless they are dilated; oneDNN is 2 to 30 times faster. */
+/** Dilation for a convolution with 1x1 kernel, to which it means nothing: LibTorch leaves such convolutions to BLAS
+ * when there is one thread (1.13) or always, unless they are dilated; oneDNN is 2 to 30 times faster. */
 std::vector<std::int64_t> GetPointDilation(const at::TensorOptions & options);
 
 /** Values at these indices of an axis. */
