@@ -1,0 +1,255 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// What the executor promises beside exactness: bits, memory, and what it leaves alone.
+#include "GraphFixture.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <cstring>
+#include <thread>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+std::string
+AppendBlock(NetworkGraph & graph, const std::string & input, std::int64_t channels)
+{
+  const auto convolved = AppendConvolution(graph, input, channels, 3, 1);
+  return Append(graph, "relu", { Append(graph, "batch_norm", { convolved }) });
+}
+
+/** Two poolings, skips by concatenation. */
+NetworkGraph
+MakeUNet()
+{
+  constexpr int            Levels = 2;
+  NetworkGraph             graph;
+  std::vector<std::string> skips;
+  std::string              map = Append(graph, "input", {}, { { "channels", std::int64_t(3) } });
+  for (int level = 0; level <= Levels; ++level)
+  {
+    map = level > 0 ? Append(graph, "max_pool2d", { map }, { { "kernel_size", Pair(2, 2) } }) : map;
+    map = AppendBlock(graph, AppendBlock(graph, map, 8 << level), 8 << level);
+    skips.push_back(map);
+  }
+  for (int level = Levels; level-- > 0;)
+  {
+    map =
+      Append(graph,
+             "conv_transpose2d",
+             { map },
+             { { "out_channels", std::int64_t(8) << level }, { "kernel_size", Pair(2, 2) }, { "stride", Pair(2, 2) } });
+    map = Append(graph, "cat", { skips[level], map });
+    map = AppendBlock(graph, AppendBlock(graph, map, 8 << level), 8 << level);
+  }
+  AppendConvolution(graph, map, 1, 1, 0);
+  return graph;
+}
+
+/** Strided stem, blocks with sums, nearest upsampling to the skip's size. */
+NetworkGraph
+MakeResNetUNet()
+{
+  NetworkGraph graph;
+  const auto   input = Append(graph, "input", {}, { { "channels", std::int64_t(3) } });
+  const auto   strided = [&](const std::string & map, std::int64_t channels, std::int64_t kernel) {
+    const auto convolved = Append(graph,
+                                  "conv2d",
+                                  { map },
+                                  { { "out_channels", channels },
+                                    { "kernel_size", Pair(kernel, kernel) },
+                                    { "stride", Pair(2, 2) },
+                                    { "padding", Pair(kernel / 2, kernel / 2) } });
+    return Append(graph, "batch_norm", { convolved });
+  };
+  const auto stem = Append(graph, "relu", { strided(input, 16, 7) });
+  auto       map = Append(graph,
+                    "max_pool2d",
+                    { stem },
+                    { { "kernel_size", Pair(3, 3) }, { "stride", Pair(2, 2) }, { "padding", Pair(1, 1) } });
+  const auto add = [&](const std::string & x, const std::string & y) {
+    return Append(graph, "relu", { Append(graph, "add", { y, x }) });
+  };
+  const auto plain = [&](const std::string & x, std::int64_t channels) {
+    return Append(graph, "batch_norm", { AppendConvolution(graph, AppendBlock(graph, x, channels), channels, 3, 1) });
+  };
+  map = add(map, plain(map, 16));
+  const auto skip = map;
+  const auto first = Append(graph, "relu", { strided(map, 32, 3) });
+  const auto second = Append(graph, "batch_norm", { AppendConvolution(graph, first, 32, 3, 1) });
+  map = add(strided(map, 32, 1), second);
+  map = Append(graph, "interpolate", { map, skip });
+  map = AppendBlock(graph, Append(graph, "cat", { map, skip }), 16);
+  map = Append(graph, "interpolate", { map, stem });
+  map = AppendBlock(graph, Append(graph, "cat", { map, stem }), 16);
+  map = AppendBlock(graph, Append(graph, "interpolate", { map, input }), 16);
+  AppendConvolution(graph, map, 1, 3, 1);
+  return graph;
+}
+
+/** A network, an image, and what a step of it takes. */
+struct Step
+{
+  explicit Step(const NetworkGraph & graph, std::int64_t side = 300)
+    : network(MakeNetwork(graph))
+    , image(MakeImage({ side, side }, 3, 2, 1))
+    , geometry(network.graph, { side, side })
+    , passes(MakeTorchGraphPasses(network, {}))
+  {
+    passes->SetParameters(MakeParameters(network.graph, 2));
+    terms.weights = { 1, 1 };
+  }
+
+  std::shared_ptr<const TileProgram>
+  MakeProgram(const Box & core, bool training) const
+  {
+    return std::make_shared<TileProgram>(TileProgram::Make(geometry, core, training));
+  }
+
+  void
+  AddGradient(const Box & core, FixedPointSum & sums) const
+  {
+    TileData data;
+    LossSum  loss;
+    SetTile(data, image, 3, MakeProgram(core, true));
+    passes->AddGradient(data, terms, 1, loss, sums);
+  }
+
+  NetworkDescription           network;
+  LabeledImage                 image;
+  GraphGeometry                geometry;
+  std::unique_ptr<GraphPasses> passes;
+  LossTerms                    terms;
+};
+
+bool
+HaveSameBits(const FixedPointSum & a, const FixedPointSum & b)
+{
+  return std::memcmp(a.GetData(), b.GetData(), a.GetBytes()) == 0;
+}
+
+class GraphMemory : public testing::TestWithParam<bool>
+{
+};
+
+} // namespace
+
+TEST_P(GraphMemory, IsAsEstimated)
+{
+  const std::pair<std::string, NetworkGraph> networks[] = { { "U-Net", MakeUNet() },
+                                                            { "ResNet-U-Net", MakeResNetUNet() } };
+  const Box inner{ Interval{ 200, 456 }, { 240, 496 } }, corner{ Interval{ 0, 256 }, { 0, 256 } };
+  for (const auto & [name, graph] : networks)
+  {
+    for (const Box & core : { inner, corner })
+    {
+      SCOPED_TRACE(name + (core == inner ? ", inner tile" : ", corner"));
+      const Step    run(graph, 700);
+      const auto    program = run.MakeProgram(core, GetParam());
+      FixedPointSum sums(run.passes->GetNumberOfSums());
+      if (GetParam())
+      {
+        run.AddGradient(core, sums);
+      }
+      else
+      {
+        TileData           data;
+        std::vector<float> probabilities(GetNumberOfPixels(core));
+        SetTile(data, run.image, 3, program);
+        run.passes->Predict(data, probabilities.data(), core[1].GetLength());
+      }
+      const double measured = static_cast<double>(run.passes->GetPeakBytes());
+      const double estimated = static_cast<double>(program->GetPeakBytes(run.network.graph, GetParam(), sizeof(float)));
+      EXPECT_NEAR(estimated / measured, 1, 0.1) << estimated << " estimated, " << measured << " taken";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, GraphMemory, testing::Bool(), [](const auto & info) {
+  return info.param ? "training" : "inference";
+});
+
+TEST(GraphPasses, BitsDependOnTheTileAlone)
+{
+  const Step    run(MakeUNet());
+  const auto    cores = MakeCores(run.image.size, 70, 90);
+  FixedPointSum reference(run.passes->GetNumberOfSums());
+  for (const Box & core : cores)
+  {
+    run.AddGradient(core, reference);
+  }
+  FixedPointSum            sums(run.passes->GetNumberOfSums());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 3; ++t)
+  {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = cores.size(); i-- > 0;)
+      {
+        if (i % 3 == t)
+        {
+          run.AddGradient(cores[i], sums);
+        }
+      }
+    });
+  }
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+  EXPECT_TRUE(HaveSameBits(sums, reference));
+}
+
+TEST(GraphPasses, TimesIsSoManyTiles)
+{
+  const Step    run(MakeUNet(), 64);
+  const Box     core{ Interval{ 0, 64 }, { 0, 64 } };
+  FixedPointSum once(run.passes->GetNumberOfSums()), thrice(run.passes->GetNumberOfSums());
+  for (int i = 0; i < 3; ++i)
+  {
+    run.AddGradient(core, once);
+  }
+  TileData data;
+  LossSum  loss;
+  SetTile(data, run.image, 3, run.MakeProgram(core, true));
+  run.passes->AddGradient(data, run.terms, 3, loss, thrice);
+  EXPECT_TRUE(HaveSameBits(once, thrice));
+}
+
+TEST(GraphPasses, LeaveLibTorchToTheProgramAsItWas)
+{
+  c10::Allocator * const before = c10::GetCPUAllocator();
+  const int              threads = at::get_num_threads();
+  const at::Tensor       x = at::arange(90000, at::kFloat).view({ 1, 1, 300, 300 }).mul(1e-5);
+  const at::Tensor       expected = at::conv2d(x, at::ones({ 4, 1, 3, 3 }));
+  at::Tensor             during;
+  {
+    const Step    run(MakeUNet(), 100);
+    FixedPointSum sums(run.passes->GetNumberOfSums());
+    std::thread([&] { run.AddGradient({ Interval{ 0, 100 }, { 0, 100 } }, sums); }).join();
+    EXPECT_EQ(at::get_num_threads(), threads);
+    during = at::conv2d(x, at::ones({ 4, 1, 3, 3 }));
+    // What the program allocates meanwhile is freed as it was allocated.
+    EXPECT_EQ(during.storage().data_ptr().get_deleter(), expected.storage().data_ptr().get_deleter());
+  }
+  EXPECT_EQ(c10::GetCPUAllocator(), before);
+  EXPECT_EQ(at::get_num_threads(), threads);
+  EXPECT_TRUE(at::equal(during, expected));
+  EXPECT_TRUE(at::equal(at::conv2d(x, at::ones({ 4, 1, 3, 3 })), expected));
+}
+
+TEST(GraphPasses, WeightsThatAreNoNumbersGiveNone)
+{
+  const Step          run(MakeUNet(), 40);
+  std::vector<double> parameters = MakeParameters(run.network.graph, 2);
+  parameters.front() = std::nan("");
+  run.passes->SetParameters(parameters);
+  FixedPointSum sums(run.passes->GetNumberOfSums());
+  run.AddGradient({ Interval{ 0, 40 }, { 0, 40 } }, sums);
+  EXPECT_TRUE(std::isnan(run.passes->GetGradient(sums).front()));
+}
