@@ -32,27 +32,53 @@ IsSum(Fixed value)
   return upper + (std::uint64_t(1) << 62) < std::uint64_t(1) << 63;
 }
 
-/** The number, whose magnitude is below GreatestAddend, as a multiple of 2^-64; half of one is rounded away from 0. */
-inline Fixed
-ToFixed(double number)
+/** How a type of numbers keeps its sign, exponent and digits in bits. */
+template <typename T>
+struct Layout;
+
+template <>
+struct Layout<float>
 {
-  constexpr int MantissaBits = 52, ExponentBias = 1075;
-  std::uint64_t bits = 0;
+  using Word = std::uint32_t;
+  static constexpr int DigitBits = 23; ///< without the leading one
+  static constexpr int ExponentBits = 8;
+  static constexpr int ExponentOfOne = 127;
+};
+
+template <>
+struct Layout<double>
+{
+  using Word = std::uint64_t;
+  static constexpr int DigitBits = 52;
+  static constexpr int ExponentBits = 11;
+  static constexpr int ExponentOfOne = 1023;
+};
+
+/** The number as a multiple of 2^-64, if its magnitude is below GreatestAddend; half of one is rounded away from 0. */
+template <typename T>
+inline Fixed
+ToFixed(T number)
+{
+  using L = Layout<T>;
+  using Word = typename L::Word;
+  constexpr Word Leading = Word(1) << L::DigitBits;
+  Word           bits = 0;
   std::memcpy(&bits, &number, sizeof(bits));
-  const int exponent = static_cast<int>(bits >> MantissaBits & 0x7ff);
-  // Without the leading one of numbers that have none, which are far below 2^-64.
-  const std::uint64_t digits = (bits & ((std::uint64_t(1) << MantissaBits) - 1)) | std::uint64_t(1) << MantissaBits;
-  const int           shift = exponent - ExponentBias + FractionBits;
-  Fixed               magnitude = 0;
+  const int exponent = static_cast<int>(bits >> L::DigitBits) & ((1 << L::ExponentBits) - 1);
+  // Numbers that have no leading one, and get it here, are far below 2^-64.
+  const std::uint64_t digits = (bits & (Leading - 1)) | Leading;
+  const int           shift = exponent - L::ExponentOfOne - L::DigitBits + FractionBits;
+  Bits                magnitude = 0;
   if (shift >= 0)
   {
-    magnitude = static_cast<Fixed>(Bits(digits) << shift);
+    magnitude = Bits(digits) << (shift & 127); // greater ones are not added, but come here as well
   }
-  else if (shift >= -MantissaBits - 1)
+  else if (shift >= -L::DigitBits - 1)
   {
-    magnitude = static_cast<Fixed>((digits + (std::uint64_t(1) << (-shift - 1))) >> -shift);
+    magnitude = (digits + (std::uint64_t(1) << (-shift - 1))) >> -shift;
   }
-  return bits >> 63 ? -magnitude : magnitude;
+  const Bits negative = -static_cast<Bits>(bits >> (L::DigitBits + L::ExponentBits)); // all ones, or none
+  return static_cast<Fixed>((magnitude ^ negative) - negative);
 }
 
 inline Fixed
@@ -63,16 +89,19 @@ Plus(Fixed sum, Fixed addend)
   return IsSum(result) ? result : None;
 }
 
-template <typename T>
+template <bool Once, typename T>
 void
 AddTo(Fixed * sums, const T * values, std::size_t number, std::int64_t times)
 {
-  const double greatest = GreatestAddend / static_cast<double>(std::max<std::int64_t>(times, 1));
+  const T greatest = static_cast<T>(GreatestAddend / static_cast<double>(std::max<std::int64_t>(times, 1)));
   for (std::size_t i = 0; i < number; ++i)
   {
-    const double value = values[i];
     // Also false for what is no number.
-    sums[i] = std::abs(value) < greatest ? Plus(sums[i], ToFixed(value) * times) : None;
+    const bool  adds = std::abs(values[i]) < greatest;
+    const Fixed addend = ToFixed(values[i]);
+    const Fixed sum =
+      Plus(sums[i], Once ? addend : static_cast<Fixed>(static_cast<Bits>(addend) * static_cast<Bits>(times)));
+    sums[i] = adds ? sum : None;
   }
 }
 
@@ -96,7 +125,8 @@ struct FixedPointSum::Implementation
     {
       const std::size_t                 part = std::min(number, ValuesPerLock - first % ValuesPerLock);
       const std::lock_guard<std::mutex> lock(locks[first / ValuesPerLock]);
-      AddTo(sums.data() + first, values, part, times);
+      const auto                        addTo = times == 1 ? &AddTo<true, T> : &AddTo<false, T>;
+      addTo(sums.data() + first, values, part, times);
       first += part;
       values += part;
       number -= part;

@@ -2,6 +2,7 @@
 #include "gigapixelFoldedParameters.h"
 #include "gigapixelOperationSchema.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gigapixel
@@ -19,11 +20,8 @@ std::vector<ParameterDescription>
 GetParameters(const NetworkGraph & graph, int operation)
 {
   const std::vector<int> all = graph.GetChannels(), inputs = graph.GetInputs()[operation];
-  std::vector<int>       channels;
-  for (const int input : inputs)
-  {
-    channels.push_back(all[input]);
-  }
+  std::vector<int>       channels(inputs.size());
+  std::transform(inputs.begin(), inputs.end(), channels.begin(), [&](int input) { return all[input]; });
   return OperationSchema::Find(graph.operations[operation].type)->getParameters(graph.operations[operation], channels);
 }
 

@@ -117,9 +117,9 @@ IsAlone(const at::Tensor & tensor)
 }
 
 at::Tensor
-MakeOwn(at::Tensor tensor)
+MakeOwn(at::Tensor && tensor)
 {
-  return IsAlone(tensor) ? tensor : tensor.clone(at::MemoryFormat::ChannelsLast);
+  return IsAlone(tensor) ? std::move(tensor) : tensor.clone(at::MemoryFormat::ChannelsLast);
 }
 
 std::vector<std::int64_t>

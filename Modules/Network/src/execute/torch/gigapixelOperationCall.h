@@ -57,7 +57,7 @@ at::Tensor Show(const at::Tensor & map, const Box & covered, const Box & wanted,
 bool IsAlone(const at::Tensor & tensor);
 
 /** The tensor if nobody else holds its memory, else a copy. */
-at::Tensor MakeOwn(at::Tensor tensor);
+at::Tensor MakeOwn(at::Tensor && tensor);
 
 /** Dilation for a convolution with 1x1 kernel, to which it means nothing: LibTorch leaves such convolutions to BLAS
  * when there is one thread (1.13) or always, unless they are dilated; oneDNN is 2 to 30 times faster. */
@@ -79,8 +79,9 @@ class TorchOperation
 {
 public:
   using Forward = at::Tensor (*)(OperationCall & call);
-  /** \return gradients of the inputs' parts, if they are wanted. \param gradient of the output */
-  using Backward = std::vector<at::Tensor> (*)(OperationCall & call, at::Tensor gradient);
+  /** \return gradients of the inputs' parts, if they are wanted. \param gradient of the output, which may be changed if
+   * it is nobody else's */
+  using Backward = std::vector<at::Tensor> (*)(OperationCall & call, const at::Tensor & gradient);
 
   TorchOperation(const char * type, Forward forwardPass, Backward backwardPass);
 

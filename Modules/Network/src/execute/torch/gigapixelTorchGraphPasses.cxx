@@ -308,7 +308,8 @@ private:
         call.inputs[j] = GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]);
       }
     }
-    std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, std::move(tape.gradients[i]));
+    const at::Tensor        gradient = std::move(tape.gradients[i]);
+    std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, gradient);
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (call.wanted[j])

@@ -20,12 +20,13 @@ Rectify(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateRectify(OperationCall & call, at::Tensor gradient)
+DifferentiateRectify(OperationCall & call, const at::Tensor & gradient)
 {
   if (IsAlone(gradient) && gradient.is_contiguous(at::MemoryFormat::ChannelsLast))
   {
-    at::threshold_backward_out(gradient, gradient, call.output, 0);
-    return { std::move(gradient) };
+    at::Tensor input = gradient;
+    at::threshold_backward_out(input, gradient, call.output, 0);
+    return { input };
   }
   return { at::threshold_backward(gradient, call.output, 0) };
 }
@@ -38,7 +39,7 @@ RectifyLeaky(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateRectifyLeaky(OperationCall & call, at::Tensor gradient)
+DifferentiateRectifyLeaky(OperationCall & call, const at::Tensor & gradient)
 {
   return { at::leaky_relu_backward(gradient, call.inputs[0], call.operation.GetNumber("negative_slope"), false) };
 }
@@ -50,7 +51,7 @@ Squash(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateSquash(OperationCall & call, at::Tensor gradient)
+DifferentiateSquash(OperationCall & call, const at::Tensor & gradient)
 {
   return { at::sigmoid_backward(gradient, call.output) };
 }

@@ -15,7 +15,7 @@ Concatenate(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateConcatenation(OperationCall & call, at::Tensor gradient)
+DifferentiateConcatenation(OperationCall & call, const at::Tensor & gradient)
 {
   std::vector<at::Tensor> gradients;
   std::int64_t            first = 0;
@@ -51,7 +51,7 @@ Add(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateAdd(OperationCall & call, at::Tensor gradient)
+DifferentiateAdd(OperationCall & call, const at::Tensor & gradient)
 {
   return std::vector<at::Tensor>(call.inputs.size(), gradient);
 }
@@ -68,11 +68,11 @@ Subtract(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateSubtract(OperationCall & call, at::Tensor gradient)
+DifferentiateSubtract(OperationCall & call, const at::Tensor & gradient)
 {
   if (!HasTwo(call))
   {
-    return { std::move(gradient) };
+    return { gradient };
   }
   return { gradient, call.wanted[1] ? gradient.neg() : at::Tensor() };
 }
@@ -89,7 +89,7 @@ Multiply(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateMultiply(OperationCall & call, at::Tensor gradient)
+DifferentiateMultiply(OperationCall & call, const at::Tensor & gradient)
 {
   if (!HasTwo(call))
   {

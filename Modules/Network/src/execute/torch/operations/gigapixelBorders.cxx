@@ -55,15 +55,15 @@ Pad(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiatePad(OperationCall & call, at::Tensor gradient)
+DifferentiatePad(OperationCall & call, const at::Tensor & gradient)
 {
   const Box & box = call.step.inputs.front();
   if (call.operation.GetWord("mode") == "constant")
   {
     return GiveFirst(call, Show(gradient, GetPadded(call), box));
   }
-  gradient = Scatter(gradient, 1, GetMirroredIndices(call, 1), box[1].GetLength());
-  return GiveFirst(call, Scatter(gradient, 0, GetMirroredIndices(call, 0), box[0].GetLength()));
+  const at::Tensor rows = Scatter(gradient, 1, GetMirroredIndices(call, 1), box[1].GetLength());
+  return GiveFirst(call, Scatter(rows, 0, GetMirroredIndices(call, 0), box[0].GetLength()));
 }
 
 at::Tensor
@@ -73,9 +73,9 @@ Crop(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateCrop(OperationCall & call, at::Tensor gradient)
+DifferentiateCrop(OperationCall & call, const at::Tensor & gradient)
 {
-  return GiveFirst(call, std::move(gradient));
+  return GiveFirst(call, gradient);
 }
 
 at::Tensor
@@ -96,7 +96,7 @@ Slice(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateSlice(OperationCall & call, at::Tensor gradient)
+DifferentiateSlice(OperationCall & call, const at::Tensor & gradient)
 {
   at::Tensor input = call.MakeInputMap(0).zero_();
   ChooseSteps(call, input).copy_(gradient);
@@ -113,7 +113,7 @@ PadChannels(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiatePadChannels(OperationCall & call, at::Tensor gradient)
+DifferentiatePadChannels(OperationCall & call, const at::Tensor & gradient)
 {
   return { gradient.narrow(1, call.operation.GetInteger("before"), call.channels[0]) };
 }

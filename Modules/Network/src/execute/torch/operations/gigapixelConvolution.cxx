@@ -34,7 +34,7 @@ Convolve(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateConvolution(OperationCall & call, at::Tensor gradient)
+DifferentiateConvolution(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding             window(call);
   const at::Tensor                bias = call.GetWeight("bias");

@@ -90,8 +90,8 @@ struct Neighbors
 at::Tensor
 InterpolateAlong(const OperationCall & call, int axis, const at::Tensor & map)
 {
-  const Neighbors  neighbors(call, axis);
-  const at::Tensor before = Gather(map, axis, neighbors.before);
+  const Neighbors neighbors(call, axis);
+  at::Tensor      before = Gather(map, axis, neighbors.before);
   if (IsNearest(call))
   {
     return before;
@@ -131,7 +131,7 @@ Interpolate(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateInterpolation(OperationCall & call, at::Tensor gradient)
+DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
 {
   std::vector<at::Tensor> gradients(call.inputs.size());
   if (!Doubles(call))

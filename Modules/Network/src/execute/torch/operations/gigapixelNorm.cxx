@@ -26,7 +26,7 @@ ScaleAndShift(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateScaleAndShift(OperationCall & call, at::Tensor gradient)
+DifferentiateScaleAndShift(OperationCall & call, const at::Tensor & gradient)
 {
   call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum({ 0, 2, 3 });
   call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
@@ -63,7 +63,7 @@ NormalizeLayer(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateLayer(OperationCall & call, at::Tensor gradient)
+DifferentiateLayer(OperationCall & call, const at::Tensor & gradient)
 {
   const at::Tensor weight = call.GetWeight("weight");
   auto [input, scale, shift] =

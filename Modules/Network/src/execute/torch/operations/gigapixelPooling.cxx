@@ -42,7 +42,7 @@ MakeGradientMap(const OperationCall & call, at::IntArrayRef shape)
 }
 
 std::vector<at::Tensor>
-DifferentiateGreatest(OperationCall & call, at::Tensor gradient)
+DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
   at::Tensor          input = MakeGradientMap(call, call.kept[1].sizes());
@@ -100,7 +100,7 @@ TakeMean(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateMean(OperationCall & call, at::Tensor gradient)
+DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
   const at::Tensor    shape = window.Pad(call.MakeInputMap(0));

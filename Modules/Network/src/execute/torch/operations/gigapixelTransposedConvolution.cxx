@@ -120,7 +120,7 @@ public:
                                            false,
                                            { 0, 0 },
                                            1);
-    const at::Tensor output = MakeMap(m_Channels, m_Call.step.output, m_Call.options);
+    at::Tensor       output = MakeMap(m_Channels, m_Call.step.output, m_Call.options);
     ForEachPlace(MakeDense(all), output, [](const at::Tensor & place, const at::Tensor & part) { part.copy_(place); });
     return output;
   }
@@ -206,7 +206,7 @@ ConvolveTransposed(OperationCall & call)
 }
 
 std::vector<at::Tensor>
-DifferentiateTransposed(OperationCall & call, at::Tensor gradient)
+DifferentiateTransposed(OperationCall & call, const at::Tensor & gradient)
 {
   return { Tiling::Fits(call.operation) ? Tiling(call).Differentiate(call, gradient)
                                         : Spread(call).Differentiate(call, gradient) };
