@@ -10,27 +10,38 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <new>
-#include <set>
 
 #include <sys/mman.h>
 
 namespace gigapixel::torchmodule
 {
 
-/** One piece of addresses, as many as are ever needed; pages come when they are first written. */
+/** One piece of addresses, as many as are ever needed: a part of them can be used, which grows, and pages come when
+ * they are first written. */
 class TileArena
 {
 public:
   TileArena()
-    : m_Memory(mmap(nullptr, Addresses, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))
   {
+    while (!Reserve() && m_Addresses > LeastAddresses)
+    {
+      m_Addresses /= 4;
+    }
+    if (m_Memory != MAP_FAILED && m_Addresses < MostAddresses)
+    {
+      // The system limits a process' addresses: others need some as well.
+      munmap(m_Memory, m_Addresses);
+      m_Addresses /= 4;
+      Reserve();
+    }
     if (m_Memory == MAP_FAILED)
     {
       throw std::bad_alloc();
     }
     const std::lock_guard<std::mutex> lock(GetAllMutex());
-    GetAll().insert(static_cast<char *>(m_Memory));
+    GetAll()[static_cast<char *>(m_Memory)] = m_Addresses;
   }
 
   ~TileArena()
@@ -39,21 +50,22 @@ public:
       const std::lock_guard<std::mutex> lock(GetAllMutex());
       GetAll().erase(static_cast<char *>(m_Memory));
     }
-    munmap(m_Memory, Addresses);
+    munmap(m_Memory, m_Addresses);
   }
 
   TileArena(const TileArena &) = delete;
   TileArena & operator=(const TileArena &) = delete;
 
+  /** Null: it is full. */
   void *
   Take(std::size_t bytes)
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
     const std::int64_t                first = m_Blocks.Take(static_cast<std::int64_t>(bytes));
-    if (first + bytes > Addresses)
+    if (!MakeUsable(first + bytes))
     {
       m_Blocks.Give(first);
-      throw std::bad_alloc();
+      return nullptr;
     }
     return static_cast<char *>(m_Memory) + first;
   }
@@ -78,11 +90,37 @@ public:
   {
     const std::lock_guard<std::mutex> lock(GetAllMutex());
     const auto                        next = GetAll().upper_bound(static_cast<char *>(place));
-    return next != GetAll().begin() && static_cast<char *>(place) < *std::prev(next) + Addresses;
+    return next != GetAll().begin() && static_cast<char *>(place) < std::prev(next)->first + std::prev(next)->second;
   }
 
 private:
-  static constexpr std::size_t Addresses = std::size_t(1) << 40;
+  static constexpr std::size_t MostAddresses = std::size_t(1) << 40;
+  static constexpr std::size_t LeastAddresses = std::size_t(1) << 28;
+  static constexpr std::size_t Growth = std::size_t(1) << 21;
+
+  bool
+  Reserve()
+  {
+    m_Memory = mmap(nullptr, m_Addresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return m_Memory != MAP_FAILED;
+  }
+
+  /** \return false: the system has no more */
+  bool
+  MakeUsable(std::size_t bytes)
+  {
+    if (bytes > m_Usable)
+    {
+      const std::size_t usable = (bytes + Growth - 1) / Growth * Growth;
+      if (usable > m_Addresses ||
+          mprotect(static_cast<char *>(m_Memory) + m_Usable, usable - m_Usable, PROT_READ | PROT_WRITE) != 0)
+      {
+        return false;
+      }
+      m_Usable = usable;
+    }
+    return true;
+  }
 
   static std::mutex &
   GetAllMutex()
@@ -91,14 +129,17 @@ private:
     return mutex;
   }
 
-  static std::set<char *> &
+  /** Their first bytes, and how many they have. */
+  static std::map<char *, std::size_t> &
   GetAll()
   {
-    static std::set<char *> all;
+    static std::map<char *, std::size_t> all;
     return all;
   }
 
-  void *         m_Memory;
+  std::size_t    m_Addresses{ MostAddresses };
+  void *         m_Memory{ MAP_FAILED };
+  std::size_t    m_Usable{ 0 };
   std::mutex     m_Mutex;
   BlockPlacement m_Blocks;
 };
@@ -178,11 +219,12 @@ private:
   Allocate(std::size_t bytes) const
   {
     const std::shared_ptr<TileArena> & arena = GetArena();
-    if (!arena || bytes < LeastBytes)
+    void * const                       block = arena && bytes >= LeastBytes ? arena->Take(bytes + HeadBytes) : nullptr;
+    if (!block)
     {
       return m_Others->allocate(bytes);
     }
-    auto * const head = static_cast<char *>(arena->Take(bytes + HeadBytes));
+    auto * const head = static_cast<char *>(block);
     new (head) BlockHead{ arena };
     void * const values = head + HeadBytes;
     return { values, values, &GiveBlock, c10::Device(c10::DeviceType::CPU) };
