@@ -16,7 +16,7 @@ struct Tile
 {
   Region core;   ///< real pixels of the image; the cores cover the image once
   Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
-  std::shared_ptr<const TileProgram> program; ///< of a network that is a graph: its window ends where the image does
+  std::shared_ptr<const TileProgram> program{}; ///< of a network that is a graph: its window ends where the image does
 };
 
 class GraphGeometry;

@@ -486,7 +486,7 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   }
   const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
-  const std::string     damage = DecodePieces(source, tile, of, stored, raw);
+  std::string           damage = DecodePieces(source, tile, of, stored, raw);
   if (source.alpha != Alpha::None && scanned != nullptr)
   {
     scanned->reset(new unsigned char[area]);
