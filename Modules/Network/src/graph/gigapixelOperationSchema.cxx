@@ -446,11 +446,11 @@ RequireInterpolated(const Operation & operation,
 std::int64_t
 GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes)
 {
-  const std::int64_t input = sizes.inputs.front();
+  const std::int64_t input = sizes.inputs.front(), factor = sizes.output / input;
   const double       given = operation.GetNumberAlong("scale_factor", axis);
   const bool         whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") &&
-                     (given == 0 || given == static_cast<double>(sizes.output / input));
-  return whole ? output % (sizes.output / input) : output;
+                     (given == 0 || given == static_cast<double>(factor));
+  return whole ? output % factor : output;
 }
 
 std::int64_t
