@@ -192,7 +192,8 @@ def segment(
         gives their numbers, and no probabilities here
     :param threshold: the object is where its probability is at least this, 0 to 1
     :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
-    :param level: of the slide, whatever its resolution; without it the level of the model's resolution (10 % allowed)
+    :param level: of the slide, for slides or models of unknown resolution; without it the level of the model's resolution
+        (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; never changes a result

@@ -99,22 +99,27 @@ def model(request, drawn, tmp_path_factory):
 def test_segment_is_the_programs(drawn, model, tmp_path):
     """To the last byte of the files, with each option that both have; by the level as well."""
     run, kind = model
+    level = 1 if kind == "rgb at 1 um" else 0
     ways = [
         ([], {}),
         (["--threshold", 0.3], {"threshold": 0.3}),
         (["--region", "501,300,1400,1000"], {"region": (501, 300, 1400, 1000)}),
-        (["--level", 2], {"level": 2}),
+        (["--level", level], {"level": level}),
     ]
     if kind != "three classes":
         ways.append((["--fill-holes", "--threshold", 0.4], {"fill_holes": True, "threshold": 0.4}))
     for words, options in ways:
         name = "program.pyramid.tif"
         told = gigapixel("segment", drawn[0], "--model", run, "-o", tmp_path / name, "--overwrite", "--json", *words)
-        assert json.loads(told)["level"] == (2 if "--level" in words else 1 if kind == "rgb at 1 um" else 0)
+        assert json.loads(told)["level"] == level
         gp.segment(drawn[0], run, tmp_path / "python.pyramid.tif", **options)
         assert (tmp_path / name).read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes(), words
         image = itk.array_from_image(gp.segment(drawn[0], run, **options))
         assert np.array_equal(gp.Slide(tmp_path / name).read(gray=True), image), words
+    words = [PROGRAM, "segment", drawn[0], "--model", run, "-o", tmp_path / "another.tif", "--level", "2"]
+    assert subprocess.run(words, capture_output=True).returncode == 1
+    with pytest.raises(RuntimeError, match="the image has 2"):
+        gp.segment(drawn[0], run, level=2)
 
 
 def test_probabilities_are_the_programs(drawn, model, tmp_path):
@@ -143,9 +148,10 @@ def test_resolutions_are_the_programs(drawn, model, tmp_path):
     assert subprocess.run([PROGRAM, *map(str, words)], capture_output=True).returncode == 1
     with pytest.raises(RuntimeError, match="does not tell its resolution"):
         gp.segment(path, run)
-    gigapixel(*words, "--slide-mpp", 0.25)
-    gp.segment(path, run, tmp_path / "python.pyramid.tif", mpp=0.25)
-    assert (tmp_path / "program.pyramid.tif").read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes()
+    for stated, options in ((["--slide-mpp", 0.25], {"mpp": 0.25}), (["--level", 1], {"level": 1})):
+        gigapixel(*words, *stated, "--overwrite")
+        gp.segment(path, run, tmp_path / "python.pyramid.tif", **options)
+        assert (tmp_path / "program.pyramid.tif").read_bytes() == (tmp_path / "python.pyramid.tif").read_bytes(), stated
 
 
 def test_conversion_is_the_programs(slide, tmp_path):
