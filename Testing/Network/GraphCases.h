@@ -187,6 +187,7 @@ GetOperationCases()
         { { "scale_factor", NumberPair(2, 2) }, { "mode", word("bilinear") }, { "align_corners", true } },
         { { "scale_factor", NumberPair(0.5, 0.4) } },
         { { "scale_factor", NumberPair(0.5, 1.7) }, { "mode", word("bilinear") } },
+        { { "scale_factor", NumberPair(2.02, 2.02) }, { "mode", word("bilinear") } },
         { { "scale_factor", NumberPair(3, 1) } },
         { { "scale_factor", NumberPair(1, 1) }, { "mode", word("bilinear") } },
         { { "size", Pair(41, 19) } },

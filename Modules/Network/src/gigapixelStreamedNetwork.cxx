@@ -5,6 +5,7 @@
 #include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <time.h>
@@ -217,10 +218,19 @@ public:
     std::int64_t more{ 0 }; ///< tiles that are equal to it
   };
 
-  const std::map<UniformTiles<LossSum>::Key, Entry> &
-  GetAll() const
+  /** Those that there are others of. */
+  std::vector<const Entry *>
+  GetRepeated() const
   {
-    return m_Tiles;
+    std::vector<const Entry *> repeated;
+    for (const auto & item : m_Tiles)
+    {
+      if (item.second.more > 0)
+      {
+        repeated.push_back(&item.second);
+      }
+    }
+    return repeated;
   }
 
 private:
@@ -263,17 +273,19 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
   {
     return false;
   }
-  for (const auto & item : equal.GetAll())
+  const std::vector<const EqualTiles::Entry *> repeated = equal.GetRepeated();
+  const auto                                   computeAgain = [&](int worker, std::int64_t index) {
+    const EqualTiles::Entry & entry = *repeated[index];
+    TileData &                data = m_Data[worker];
+    LossSum                   known;
+    ReadPixels(pixels, entry.tile, data);
+    ReadClasses(labels, entry.tile, m_Network, data);
+    passes.AddGradient(data, terms, entry.more, known, gradient);
+  };
+  const auto goOn = [&](std::int64_t) { return !progress || progress(std::nextafter(1.0, 0.0)); };
+  if (!m_Workers.Run(static_cast<std::int64_t>(repeated.size()), computeAgain, goOn))
   {
-    const EqualTiles::Entry & entry = item.second;
-    if (entry.more > 0)
-    {
-      TileData & data = m_Data.front();
-      LossSum    known;
-      ReadPixels(pixels, entry.tile, data);
-      ReadClasses(labels, entry.tile, m_Network, data);
-      passes.AddGradient(data, terms, entry.more, known, gradient);
-    }
+    return false;
   }
   const int last = GetLastRank(pixels, team);
   team.AddAll(last, gradient);

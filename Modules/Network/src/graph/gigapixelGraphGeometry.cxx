@@ -146,7 +146,7 @@ GetHalo(const NetworkGraph & graph)
 {
   // Far from the borders of an image that is large enough: a core of one stride, at a place that is a multiple of it.
   const std::int64_t stride = GetStride(graph);
-  const std::int64_t side = stride * 1024;
+  const std::int64_t side = stride * std::max<std::int64_t>(1024, (1 << 20) / stride);
   const Interval     core{ side / 2 / stride * stride, side / 2 / stride * stride + stride };
   Box                output;
   output.fill(core);

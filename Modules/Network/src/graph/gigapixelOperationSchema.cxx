@@ -442,13 +442,14 @@ RequireInterpolated(const Operation & operation,
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
-/** Sources repeat with a whole factor only. */
+/** Sources repeat with a whole factor only, and their last bits only with one by which every number is divided exactly:
+ * a power of two. */
 std::int64_t
 GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes)
 {
   const std::int64_t input = sizes.inputs.front(), factor = sizes.output / input;
   const double       given = operation.GetNumberAlong("scale_factor", axis);
-  const bool         whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") &&
+  const bool whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") && (factor & (factor - 1)) == 0 &&
                      (given == 0 || given == static_cast<double>(factor));
   return whole ? output % factor : output;
 }

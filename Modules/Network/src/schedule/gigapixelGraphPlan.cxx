@@ -40,7 +40,7 @@ GetPlaces(std::int64_t number)
   std::vector<std::pair<std::int64_t, std::int64_t>> places{ { 0, 1 } };
   if (number > 2)
   {
-    places.emplace_back(1, number - 2);
+    places.emplace_back(number / 2, number - 2); // far from borders: a halo may be wider than a tile
   }
   if (number > 1)
   {

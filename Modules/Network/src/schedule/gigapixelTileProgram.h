@@ -33,7 +33,8 @@ struct GigapixelNetwork_EXPORT TileProgram
   std::vector<Step> steps;  ///< the first one is the network's input
   Box               core;   ///< the part of the output
   Box               window; ///< the part of the image
-  /** Programs of one graph and purpose that have the same are the same computation, at whatever place in the image. */
+  /** Programs of one graph, image size and purpose that have the same are the same computation, at whatever place in
+   * the image. */
   std::vector<std::int64_t> signature;
 
   /** \param core a part of the output's map

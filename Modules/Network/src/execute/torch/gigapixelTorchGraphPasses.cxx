@@ -99,6 +99,10 @@ public:
       tape.maps.back() = MakeDense(logits);
       logits = logits.clone();
     }
+    else if (!IsAlone(logits)) // a part of a map that the backward pass still reads
+    {
+      logits = logits.clone();
+    }
     GetLogitMap(logits, data).TakeLoss(terms, loss);
     tape.gradients.resize(tape.maps.size());
     tape.gradients.back() = MakeDense(logits);

@@ -26,9 +26,12 @@ bool
 Doubles(const OperationCall & call)
 {
   bool doubles = !call.operation.GetFlag("align_corners");
+  int  axis = 0;
   for (const AxisSizes & sizes : call.step.sizes)
   {
-    doubles = doubles && sizes.output == 2 * sizes.inputs.front();
+    // Sources follow from a factor that was given, 2.1 for one, not from the sizes that it comes to.
+    const double factor = call.operation.GetNumberAlong("scale_factor", axis++);
+    doubles = doubles && sizes.output == 2 * sizes.inputs.front() && (IsNearest(call) || factor == 0 || factor == 2);
   }
   return doubles;
 }
