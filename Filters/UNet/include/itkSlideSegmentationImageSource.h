@@ -63,9 +63,9 @@ public:
 
   void SetModel(const gigapixel::Model & model);
 
-  /** The level to read, where the resolution of slide or model is unknown; one of another resolution than the model's is
-   * refused. Without this: the level of the model's resolution (10 % allowed), or, where the model knows none, the one
-   * that the slide is set to. */
+  /** The level to read, where the resolution of slide or model is unknown; one of another resolution than the model's
+   * is refused. Without this: the level of the model's resolution (10 % allowed), or, where the model knows none, the
+   * one that the slide is set to. */
   void SetLevel(unsigned int level);
 
   /** Only this rectangle, in pixels of level 0: whole pixels of the level, as far as the slide reaches. Of width 0, the
