@@ -173,7 +173,7 @@ CheckSizes(const NetworkGraph & graph)
   for (const Extent & image :
        { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
-    const Extent & size = GraphGeometry(graph, image).GetSize(output);
+    const Extent size = GraphGeometry(graph, image).GetSize(output);
     if (size != image)
     {
       Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
