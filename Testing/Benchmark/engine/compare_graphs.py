@@ -4,7 +4,7 @@
 interleaved.
 
     ninja GraphStep
-    compare_graphs.py --ours bin/GraphStep --python /tmp/engines/bin/python [--network unet] [--side 2048] [--tiles 512 1024]
+    compare_graphs.py --ours bin/GraphStep --python PYTHON [--network unet] [--side 2048] [--tiles 512 1024]
 
 CPU seconds are the least of all rounds; memory is the peak resident memory above that before the first step; gradients
 are compared with eager PyTorch's, ||g - ref|| / ||ref||. Batch norms have frozen statistics. --python has PyTorch and
