@@ -23,7 +23,7 @@ AddSamples(const fs::path & path, std::uintmax_t size, std::uint64_t & hash)
   for (std::uintmax_t i = 0; i < samples; ++i)
   {
     file.clear();
-    file.seekg(static_cast<std::streamoff>(size <= sample ? 0 : (size - sample) / (samples - 1) * i));
+    file.seekg(static_cast<std::streamoff>(size <= sample ? 0 : (size - sample) * i / (samples - 1)));
     file.read(bytes.data(), sample);
     for (std::streamsize b = 0; b < file.gcount(); ++b)
     {

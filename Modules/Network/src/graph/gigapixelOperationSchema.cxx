@@ -45,6 +45,22 @@ Clip(const Interval & interval, std::int64_t size)
   return { nearest, nearest + 1 };
 }
 
+/** The same where the map is padded: pixels that reflection or replication takes from it are of the part. */
+Interval
+ClipPadded(const Interval & interval, std::int64_t size, const std::string & mode)
+{
+  Interval part = Clip(interval, size);
+  for (const std::int64_t index : { interval.begin, interval.end - 1 })
+  {
+    if (mode == "reflect" || mode == "replicate")
+    {
+      const std::int64_t real = GetMirrored(mode, index, size);
+      part = Hull(part, { real, real + 1 });
+    }
+  }
+  return part;
+}
+
 [[noreturn]] void
 Refuse(const std::string & reason)
 {
@@ -223,18 +239,8 @@ RequireWindow(const Operation & operation, int axis, std::size_t, const Interval
   const std::int64_t size = sizes.inputs.front();
   const Interval     seen{ output.begin * window.stride - before,
                        (output.end - 1) * window.stride - before + window.GetReach() };
-  const bool mirrors = operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") != "zeros";
-  if (!mirrors)
-  {
-    return Clip(seen, size);
-  }
-  Interval all = Clip(seen, size);
-  for (const std::int64_t index : { seen.begin, seen.end - 1 })
-  {
-    const std::int64_t real = GetMirrored(operation.GetWord("padding_mode"), index, size);
-    all = Hull(all, { real, real + 1 });
-  }
-  return all;
+  const bool         hasMode = operation.attributes.count("padding_mode") > 0; // which pools do not have
+  return ClipPadded(seen, size, hasMode ? operation.GetWord("padding_mode") : "zeros");
 }
 
 double
@@ -484,17 +490,7 @@ RequirePadded(const Operation & operation,
   }
   const std::int64_t before = operation.GetAlong("before", axis), size = sizes.inputs.front();
   const Interval     seen{ output.begin - before, output.end - before };
-  if (operation.GetWord("mode") == "constant")
-  {
-    return Clip(seen, size);
-  }
-  Interval all = Clip(seen, size);
-  for (const std::int64_t index : { seen.begin, seen.end - 1 })
-  {
-    const std::int64_t real = GetMirrored(operation.GetWord("mode"), index, size);
-    all = Hull(all, { real, real + 1 });
-  }
-  return all;
+  return ClipPadded(seen, size, operation.GetWord("mode"));
 }
 
 std::string

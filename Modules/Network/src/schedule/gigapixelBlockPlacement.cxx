@@ -36,8 +36,6 @@ BlockPlacement::Take(std::int64_t bytes)
     }
   }
   m_Taken[first] = bytes;
-  m_Bytes += bytes;
-  m_MostTaken = std::max(m_MostTaken, m_Bytes);
   return first;
 }
 
@@ -46,7 +44,6 @@ BlockPlacement::Give(std::int64_t first)
 {
   const auto   block = m_Taken.find(first);
   std::int64_t end = first + block->second;
-  m_Bytes -= block->second;
   m_Taken.erase(block);
   const auto after = m_Gaps.find(end);
   if (after != m_Gaps.end())

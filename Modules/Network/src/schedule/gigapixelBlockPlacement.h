@@ -32,26 +32,11 @@ public:
     return m_Peak;
   }
 
-  /** Most bytes that were taken at the same time, wherever they were. */
-  std::int64_t
-  GetMostTaken() const
-  {
-    return m_MostTaken;
-  }
-
-  bool
-  IsEmpty() const
-  {
-    return m_Taken.empty();
-  }
-
 private:
   std::map<std::int64_t, std::int64_t> m_Taken; ///< first byte and size
   std::map<std::int64_t, std::int64_t> m_Gaps;  ///< between them
   std::int64_t                         m_End{ 0 };
   std::int64_t                         m_Peak{ 0 };
-  std::int64_t                         m_Bytes{ 0 };
-  std::int64_t                         m_MostTaken{ 0 };
 };
 
 } // namespace gigapixel
