@@ -198,13 +198,13 @@ TEST(Trainer, ResumesAfterAnExceptionAndRemovesUnfinishedFiles)
     return steps < 5 ? true : throw std::out_of_range("the power is gone");
   }),
                std::out_of_range);
-  std::ofstream(folder.path + "/last.safetensors.part-1") << "half";
+  std::ofstream(folder.path + "/.last.safetensors.1-0.part") << "half";
   options.resume = true;
   options.threads = 4;
   options.memory = std::int64_t{ 1 } << 30;
   EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
   ExpectSameFiles(folder.path, GetUninterrupted().path);
-  EXPECT_EQ(ReadAll(folder.path + "/last.safetensors.part-1"), "");
+  EXPECT_EQ(ReadAll(folder.path + "/.last.safetensors.1-0.part"), "");
 }
 
 TEST(Trainer, BudgetNeverChangesTheResult)

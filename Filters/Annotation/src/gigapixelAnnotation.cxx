@@ -1,13 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAnnotation.h"
 
+#include "gigapixelAtomicFile.h"
+
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace gigapixel
 {
@@ -215,10 +216,8 @@ ReadAnnotations(const std::string & file, std::vector<std::string> * warnings)
 void
 WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file)
 {
-  const std::filesystem::path target(file);
-  const auto                  unfinished =
-    target.parent_path() / ('.' + target.filename().string() + '-' + std::to_string(getpid()) + ".part");
-  std::ofstream stream(unfinished, std::ios::binary);
+  AtomicFile         output(file);
+  std::ostringstream stream;
   stream.precision(12);
   stream << "{\n  \"type\": \"FeatureCollection\",\n  \"features\": [";
   const char * separator = "\n";
@@ -237,19 +236,12 @@ WriteAnnotations(const std::vector<Annotation> & annotations, const std::string 
     }
     stream << "}}";
     separator = ",\n";
+    output.Append(stream.str());
+    stream.str({});
   }
   stream << "\n  ]\n}\n";
-  stream.close();
-  std::error_code error;
-  if (stream)
-  {
-    std::filesystem::rename(unfinished, target, error);
-  }
-  if (!stream || error)
-  {
-    std::filesystem::remove(unfinished, error);
-    throw std::runtime_error(file + " cannot be written; look at the folder's permissions and free space.");
-  }
+  output.Append(stream.str());
+  output.Commit();
 }
 
 } // namespace gigapixel

@@ -2,6 +2,7 @@
 #ifndef itkGigapixelFileSource_h
 #define itkGigapixelFileSource_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelPhysicalImage.h"
 
 namespace itk

@@ -2,6 +2,7 @@
 #ifndef itkGigapixelImageIOSource_h
 #define itkGigapixelImageIOSource_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelPhysicalImage.h"
 #include "itkImageIOBase.h"
 

@@ -2,6 +2,7 @@
 #ifndef itkGigapixelImageSource_h
 #define itkGigapixelImageSource_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelPhysicalImage.h"
 #include "itkImageBase.h"
 #include "itkNumericTraits.h"

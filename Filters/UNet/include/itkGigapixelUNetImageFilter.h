@@ -2,6 +2,7 @@
 #ifndef itkGigapixelUNetImageFilter_h
 #define itkGigapixelUNetImageFilter_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelTilePrediction.h"
 #include "itkGigapixelImageSource.h"

@@ -2,6 +2,7 @@
 #ifndef itkGigapixelUNetTrainer_h
 #define itkGigapixelUNetTrainer_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
 #include "itkGigapixelImageSource.h"

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRunFolder.h"
 
+#include "gigapixelAtomicFile.h"
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -30,7 +32,10 @@ RunFolder::RunFolder(const std::string & path, bool resume)
     Leave();
     throw std::runtime_error("run folder \"" + path + "\" " + obstacle);
   }
-  RemoveUnfinishedFiles();
+  for (const std::string & file : { GetLastFile(), GetBestFile(), GetHistoryFile() })
+  {
+    AtomicFile::RemoveUnfinished(file);
+  }
 }
 
 RunFolder::~RunFolder()
@@ -48,14 +53,14 @@ RunFolder::FindObstacle(bool resume) const
     return errno == EWOULDBLOCK ? "is in use by another training run that is still going on"
                                 : std::string("cannot be locked: ") + std::strerror(errno);
   }
-  const std::string probe = GetLastFile() + ".part-" + std::to_string(getpid());
-  const int         file = open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0)
+  try
   {
-    return std::string("cannot be written: ") + std::strerror(errno);
+    const AtomicFile probe(GetLastFile());
   }
-  close(file);
-  unlink(probe.c_str());
+  catch (const std::runtime_error & error)
+  {
+    return std::string("cannot be written: ") + error.what();
+  }
   for (const std::filesystem::path path : { GetLastFile(), GetBestFile(), GetHistoryFile() })
   {
     if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
@@ -101,21 +106,6 @@ bool
 RunFolder::HoldsCheckpoint() const
 {
   return std::filesystem::exists(GetLastFile());
-}
-
-void
-RunFolder::RemoveUnfinishedFiles() const
-{
-  // A run that was killed while it wrote leaves its temporary file; nobody else writes here now.
-  std::error_code error;
-  for (const auto & entry : std::filesystem::directory_iterator(m_Path, error))
-  {
-    if (entry.path().filename().string().find(".safetensors.part-") != std::string::npos ||
-        entry.path().filename().string().find("history.csv.part-") != std::string::npos)
-    {
-      std::filesystem::remove(entry.path(), error);
-    }
-  }
 }
 
 } // namespace gigapixel

@@ -52,7 +52,6 @@ public:
 
 private:
   std::string FindObstacle(bool resume) const;
-  void        RemoveUnfinishedFiles() const;
   void        Leave() const;
 
   std::string m_Path;

@@ -1,18 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSafeTensors.h"
 
+#include "gigapixelAtomicFile.h"
+
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace gigapixel
 {
@@ -156,9 +153,8 @@ SafeTensors::Parse(const std::string & content, const std::string & path)
 void
 SafeTensors::Save(const std::string & path) const
 {
-  nlohmann::ordered_json        header;
-  std::vector<std::string_view> parts(2); // of the header, which is known last
-  std::size_t                   end = 0;
+  nlohmann::ordered_json header;
+  std::size_t            end = 0;
   header["__metadata__"] = metadata;
   for (const auto & [name, tensor] : tensors)
   {
@@ -166,7 +162,6 @@ SafeTensors::Save(const std::string & path) const
                      { "shape", tensor.shape },
                      { "data_offsets", { end, end + tensor.bytes.size() } } };
     end += tensor.bytes.size();
-    parts.emplace_back(tensor.bytes.data(), tensor.bytes.size());
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' '); // the format asks for aligned data
@@ -175,9 +170,14 @@ SafeTensors::Save(const std::string & path) const
   {
     head.push_back(static_cast<char>(length >> (8 * i)));
   }
-  parts[0] = head;
-  parts[1] = text;
-  WriteFileAtomically(path, parts);
+  AtomicFile file(path);
+  file.Append(head);
+  file.Append(text);
+  for (const auto & [name, tensor] : tensors)
+  {
+    file.Append(tensor.bytes.data(), tensor.bytes.size());
+  }
+  file.Commit();
 }
 
 void
@@ -190,46 +190,6 @@ void
 SafeTensors::Add(const std::string & name, const std::vector<std::int64_t> & shape, const std::vector<double> & values)
 {
   tensors[name] = MakeTensor("F64", shape, values);
-}
-
-void
-WriteFileAtomically(const std::string & path, const std::string & content)
-{
-  WriteFileAtomically(path, std::vector<std::string_view>{ content });
-}
-
-void
-WriteFileAtomically(const std::string & path, const std::vector<std::string_view> & parts)
-{
-  const std::string temporary = path + ".part-" + std::to_string(getpid());
-  const int         file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  int               error = file < 0 ? errno : 0;
-  for (const std::string_view part : parts)
-  {
-    for (std::size_t done = 0; !error && done < part.size();)
-    {
-      const ssize_t written = write(file, part.data() + done, part.size() - done);
-      error = written < 0 && errno != EINTR ? errno : 0;
-      done += written > 0 ? written : 0;
-    }
-  }
-  if (file >= 0)
-  {
-    error = fsync(file) != 0 && !error ? errno : error;
-    error = close(file) != 0 && !error ? errno : error;
-  }
-  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0)
-  {
-    error = errno;
-  }
-  if (error)
-  {
-    if (file >= 0)
-    {
-      std::remove(temporary.c_str());
-    }
-    throw std::runtime_error("\"" + path + "\" cannot be written: " + std::strerror(error));
-  }
 }
 
 } // namespace gigapixel

@@ -43,13 +43,6 @@ struct SafeTensors
 /** The content of a file. \throw std::runtime_error names the file */
 std::string ReadFile(const std::string & path);
 
-/** Writes a file beside the path, flushes it to the disk and renames it; the old file stays if anything fails.
- * \throw std::runtime_error names the file */
-void WriteFileAtomically(const std::string & path, const std::string & content);
-
-/** The same for content in parts, one behind the other, which are never together in memory. */
-void WriteFileAtomically(const std::string & path, const std::vector<std::string_view> & parts);
-
 } // namespace gigapixel
 
 #endif

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingRun.h"
+#include "gigapixelAtomicFile.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
@@ -336,7 +337,9 @@ Trainer::Implementation::FinishEpoch()
     {
       best.Save(folder->GetBestFile());
     }
-    WriteFileAtomically(folder->GetHistoryFile(), state.ToCSV());
+    AtomicFile history(folder->GetHistoryFile());
+    history.Append(state.ToCSV());
+    history.Commit();
   }
   Save();
   progress.epochDone = true;

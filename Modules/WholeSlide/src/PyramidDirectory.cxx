@@ -80,7 +80,7 @@ PutRational(Bytes & bytes, double value)
 class Entries
 {
 public:
-  Entries(PyramidFile & file, bool big)
+  Entries(AtomicFile & file, bool big)
     : m_File(file)
     , m_Big(big)
   {}
@@ -189,7 +189,7 @@ private:
     m_Big ? bytes.Put(offset) : bytes.Put(static_cast<std::uint32_t>(offset));
   }
 
-  PyramidFile & m_File;
+  AtomicFile &  m_File;
   bool          m_Big;
   std::uint16_t m_Count{ 0 };
   Bytes         m_Entries;
@@ -246,7 +246,7 @@ PyramidPage::Make(const PyramidFormat & format, std::uint64_t width, std::uint64
   return page;
 }
 
-PyramidDirectory::PyramidDirectory(PyramidFile & file, bool big)
+PyramidDirectory::PyramidDirectory(AtomicFile & file, bool big)
   : m_File(file)
   , m_Big(big)
 {

@@ -2,7 +2,7 @@
 #ifndef PyramidDirectory_h
 #define PyramidDirectory_h
 
-#include "PyramidFile.h"
+#include "gigapixelAtomicFile.h"
 #include "PyramidFormat.h"
 
 #include <cstdint>
@@ -73,7 +73,7 @@ class PyramidDirectory
 {
 public:
   /** Writes the header. \param big BigTIFF */
-  PyramidDirectory(PyramidFile & file, bool big);
+  PyramidDirectory(AtomicFile & file, bool big);
 
   /** Writes the chain of directories, behind all tiles, and enters it into the header. */
   void Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata);
@@ -81,8 +81,8 @@ public:
 private:
   std::uint64_t WritePage(const PyramidPage & page, const PyramidMetadata & metadata, std::uint64_t link);
 
-  PyramidFile & m_File;
-  bool          m_Big;
+  AtomicFile & m_File;
+  bool         m_Big;
 };
 
 } // namespace gigapixel

@@ -3,7 +3,7 @@
 #define PyramidWriter_h
 
 #include "PyramidDirectory.h"
-#include "PyramidFile.h"
+#include "gigapixelAtomicFile.h"
 
 #include <cstdint>
 #include <memory>
@@ -91,7 +91,7 @@ private:
 
   PyramidFormat                          m_Format;
   PyramidMetadata                        m_Metadata;
-  PyramidFile                            m_File;
+  AtomicFile                             m_File;
   std::vector<PyramidPage>               m_Levels;
   std::size_t                            m_FedLevel{ 0 }; // the one whose rows come in
   std::size_t                            m_FirstCompressed{ 0 };

@@ -270,7 +270,7 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
   }
   try
   {
-    gigapixel::PyramidFile::RequireWritable(m_FileName);
+    gigapixel::AtomicFile::RequireWritable(m_FileName);
   }
   catch (const std::exception & error)
   {

@@ -4,6 +4,8 @@
 #include "SegmentationFile.h"
 #include "WorkFolder.h"
 
+#include "gigapixelAtomicFile.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -198,19 +200,16 @@ RunTrain(const ArgumentValues & values, const Session & session)
   const std::string run = values.GetText("run");
   const bool        isNew = !fs::exists(run);
   // A run that was stopped can go on; what is not a run yet, and files that were being written, are nothing to keep.
-  const Janitor janitor([run, isNew, unfinished = ".part-" + std::to_string(getpid())] {
+  const Janitor janitor([run, isNew] {
     std::error_code ignored;
     if (isNew && !fs::exists(run + "/last.safetensors", ignored))
     {
       fs::remove_all(run, ignored);
       return;
     }
-    for (const auto & entry : fs::directory_iterator(run, ignored))
+    for (const char * const file : { "/last.safetensors", "/best.safetensors", "/history.csv" })
     {
-      if (entry.path().filename().string().find(unfinished) != std::string::npos)
-      {
-        fs::remove(entry.path(), ignored);
-      }
+      AtomicFile::RemoveUnfinished(run + file);
     }
   });
   const auto    result = RunCommandBehind(module, values, session, {});

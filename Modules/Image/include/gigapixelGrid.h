@@ -2,7 +2,7 @@
 #ifndef gigapixelGrid_h
 #define gigapixelGrid_h
 
-#include "GigapixelUNetExport.h"
+#include "GigapixelImageExport.h"
 #include "gigapixelSource.h"
 
 #include <array>
@@ -15,7 +15,7 @@ constexpr double ResolutionTolerance = 0.1;
 
 /** \class Grid
  * \brief Where an image's pixels lie in the plane of the glass, in ITK's terms. */
-struct GigapixelUNet_EXPORT Grid
+struct GigapixelImage_EXPORT Grid
 {
   Size                  size;
   std::array<double, 2> spacing{ { 1, 1 } };         ///< mm between pixel centers, x and y

@@ -32,9 +32,9 @@ struct PhysicalImage
 /** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of
  * three: Rec. 601 luma, 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601, what JPEG calls Y), rounded, in 16-bit fixed point
  * as libjpeg and our slide reader compute it. \throw std::runtime_error names the image for every other combination. */
-GigapixelUNet_EXPORT std::shared_ptr<PixelSource> AdaptChannels(std::shared_ptr<PixelSource> pixels,
-                                                                unsigned                     channels,
-                                                                const std::string &          name);
+GigapixelImage_EXPORT std::shared_ptr<PixelSource> AdaptChannels(std::shared_ptr<PixelSource> pixels,
+                                                                 unsigned                     channels,
+                                                                 const std::string &          name);
 
 } // namespace gigapixel
 

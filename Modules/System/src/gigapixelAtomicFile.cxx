@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "PyramidFile.h"
+#include "gigapixelAtomicFile.h"
 
 #include <atomic>
 #include <cerrno>
@@ -41,37 +41,10 @@ GetTemporaryStart(const fs::path & target)
 {
   return "." + target.filename().string() + ".";
 }
-
-/** Removes what killed writers of this target have left: hidden files of its name that nobody holds a lock on. */
-void
-SweepUnfinished(const fs::path & target)
-{
-  const std::string start = GetTemporaryStart(target);
-  std::error_code   error;
-  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end; entry.increment(error))
-  {
-    const std::string name = entry->path().filename().string();
-    if (name.rfind(start, 0) != 0 || name.size() <= start.size() + TemporaryEnding.size() ||
-        name.compare(name.size() - TemporaryEnding.size(), TemporaryEnding.size(), TemporaryEnding) != 0 ||
-        name.find_first_not_of("0123456789-", start.size()) != name.size() - TemporaryEnding.size())
-    {
-      continue;
-    }
-    const int descriptor = ::open(entry->path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor >= 0)
-    {
-      if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-      {
-        ::unlink(entry->path().c_str());
-      }
-      ::close(descriptor);
-    }
-  }
-}
 } // namespace
 
 void
-PyramidFile::RequireWritable(const std::string & target)
+AtomicFile::RequireWritable(const std::string & target)
 {
   const fs::path  path = ResolveTarget(target);
   const fs::path  folder = path.parent_path();
@@ -91,8 +64,35 @@ PyramidFile::RequireWritable(const std::string & target)
   }
 }
 
+void
+AtomicFile::RemoveUnfinished(const std::string & target)
+{
+  const fs::path    path = ResolveTarget(target);
+  const std::string start = GetTemporaryStart(path);
+  std::error_code   error;
+  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end; entry.increment(error))
+  {
+    const std::string name = entry->path().filename().string();
+    if (name.rfind(start, 0) != 0 || name.size() <= start.size() + TemporaryEnding.size() ||
+        name.compare(name.size() - TemporaryEnding.size(), TemporaryEnding.size(), TemporaryEnding) != 0 ||
+        name.find_first_not_of("0123456789-", start.size()) != name.size() - TemporaryEnding.size())
+    {
+      continue;
+    }
+    const int descriptor = ::open(entry->path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor >= 0)
+    {
+      if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      {
+        ::unlink(entry->path().c_str());
+      }
+      ::close(descriptor);
+    }
+  }
+}
+
 int
-PyramidFile::CreateTemporary(const std::filesystem::path & target)
+AtomicFile::CreateTemporary(const std::filesystem::path & target)
 {
   static std::atomic<unsigned> counter{ 0 };
   while (true)
@@ -114,12 +114,12 @@ PyramidFile::CreateTemporary(const std::filesystem::path & target)
   }
 }
 
-PyramidFile::PyramidFile(const std::string & target)
+AtomicFile::AtomicFile(const std::string & target)
   : m_Target(target)
 {
   RequireWritable(target);
   const fs::path path = ResolveTarget(target);
-  SweepUnfinished(path);
+  RemoveUnfinished(target);
   const int descriptor = CreateTemporary(path);
   if (descriptor < 0)
   {
@@ -135,7 +135,7 @@ PyramidFile::PyramidFile(const std::string & target)
   std::setvbuf(m_File, m_Buffer.data(), _IOFBF, m_Buffer.size());
 }
 
-PyramidFile::~PyramidFile()
+AtomicFile::~AtomicFile()
 {
   if (m_File)
   {
@@ -145,13 +145,13 @@ PyramidFile::~PyramidFile()
 }
 
 void
-PyramidFile::Fail(const char * what) const
+AtomicFile::Fail(const char * what) const
 {
   throw std::runtime_error(m_Target + " " + what + ": " + std::strerror(errno));
 }
 
 std::uint64_t
-PyramidFile::Append(const void * bytes, std::size_t count)
+AtomicFile::Append(const void * bytes, std::size_t count)
 {
   if (std::fwrite(bytes, 1, count, m_File) != count)
   {
@@ -163,7 +163,7 @@ PyramidFile::Append(const void * bytes, std::size_t count)
 }
 
 std::uint64_t
-PyramidFile::Align()
+AtomicFile::Align()
 {
   const char zeros[8] = {};
   Append(zeros, (8 - m_Size % 8) % 8);
@@ -171,7 +171,7 @@ PyramidFile::Align()
 }
 
 void
-PyramidFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t count)
+AtomicFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t count)
 {
   if (::fseeko(m_File, static_cast<off_t>(offset), SEEK_SET) != 0 || std::fwrite(bytes, 1, count, m_File) != count ||
       ::fseeko(m_File, 0, SEEK_END) != 0)
@@ -181,7 +181,7 @@ PyramidFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t cou
 }
 
 void
-PyramidFile::Commit()
+AtomicFile::Commit()
 {
   constexpr const char * failure = "could not be completed; nothing was left behind";
   // A full disk may show itself only now; and a name must not reach the disk before its bytes, should power fail.

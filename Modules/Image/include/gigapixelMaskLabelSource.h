@@ -28,7 +28,7 @@ namespace gigapixel
  * mask is not one.
  *
  * One table of mask indices per axis is all that is kept: 4 bytes per row and column. */
-class GigapixelUNet_EXPORT MaskLabelSource : public LabelSource
+class GigapixelImage_EXPORT MaskLabelSource : public LabelSource
 {
 public:
   /** \param mask one channel

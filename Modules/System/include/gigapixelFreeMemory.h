@@ -2,7 +2,7 @@
 #ifndef gigapixelFreeMemory_h
 #define gigapixelFreeMemory_h
 
-#include "GigapixelWholeSlideExport.h"
+#include "GigapixelSystemExport.h"
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace gigapixel
  * (container, batch system) that the process is in leave of their limits where that is less. Files that the kernel
  * merely keeps in memory count as free: it gives them up on demand. 0 = not known.
  * \param root where proc/ and sys/ lie, with a slash at its end: another one than "/" only in tests */
-GigapixelWholeSlide_EXPORT std::uint64_t GetFreeMemory(const std::string & root = "/");
+GigapixelSystem_EXPORT std::uint64_t GetFreeMemory(const std::string & root = "/");
 
 } // namespace gigapixel
 

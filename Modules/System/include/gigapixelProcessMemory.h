@@ -2,16 +2,18 @@
 #ifndef gigapixelProcessMemory_h
 #define gigapixelProcessMemory_h
 
+#include "GigapixelSystemExport.h"
+
 #include <cstdint>
 
 namespace gigapixel
 {
 
 /** What the process holds already: LibTorch's libraries if they were loaded, and pixels that the caller keeps. */
-std::int64_t GetResidentBytes();
+GigapixelSystem_EXPORT std::int64_t GetResidentBytes();
 
 /** Of the whole machine. */
-std::int64_t GetMachineBytes();
+GigapixelSystem_EXPORT std::int64_t GetMachineBytes();
 
 } // namespace gigapixel
 

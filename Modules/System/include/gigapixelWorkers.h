@@ -2,7 +2,7 @@
 #ifndef gigapixelWorkers_h
 #define gigapixelWorkers_h
 
-#include "GigapixelNetworkExport.h"
+#include "GigapixelSystemExport.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@ namespace gigapixel
  *
  * The order is what makes sums of floating-point numbers the same for any number of threads. A worker waits before it
  * runs too far ahead of the calling thread, so that few results wait at a time. */
-class GigapixelNetwork_EXPORT Workers
+class GigapixelSystem_EXPORT Workers
 {
 public:
   explicit Workers(int threads);
@@ -40,7 +40,7 @@ private:
 };
 
 /** 0: as many as the machine has cores. */
-int GetNumberOfThreads(int asked);
+GigapixelSystem_EXPORT int GetNumberOfThreads(int asked);
 
 } // namespace gigapixel
 

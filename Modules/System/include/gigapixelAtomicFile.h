@@ -1,18 +1,21 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef PyramidFile_h
-#define PyramidFile_h
+#ifndef gigapixelAtomicFile_h
+#define gigapixelAtomicFile_h
+
+#include "GigapixelSystemExport.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gigapixel
 {
 
-/** \class PyramidFile
+/** \class AtomicFile
  * \brief A file that grows under a hidden name beside its target and takes the target's name when it is complete.
  *
  * Destroyed before Commit(), it leaves nothing, and what stood under the target's name is untouched. All errors are
@@ -20,21 +23,30 @@ namespace gigapixel
  *
  * The hidden name is .TARGET.PID-NUMBER.part; the file is locked (flock) while it is written. What a killed process has
  * left is unlocked, and the next writing of the same target removes it. */
-class PyramidFile
+class GigapixelSystem_EXPORT AtomicFile
 {
 public:
   /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is written where the link
    * leads. */
-  explicit PyramidFile(const std::string & target);
-  ~PyramidFile();
-  PyramidFile(const PyramidFile &) = delete;
-  PyramidFile & operator=(const PyramidFile &) = delete;
+  explicit AtomicFile(const std::string & target);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile & operator=(const AtomicFile &) = delete;
 
   /** Throws if a file with this name cannot come into being: no such folder, a folder of this name, no permission. */
   static void RequireWritable(const std::string & target);
 
+  /** Removes the hidden files of killed writers of \a target; those that are still being written stay. */
+  static void RemoveUnfinished(const std::string & target);
+
   /** Appends and returns the offset at which the bytes begin. */
   std::uint64_t Append(const void * bytes, std::size_t count);
+
+  void
+  Append(std::string_view bytes)
+  {
+    Append(bytes.data(), bytes.size());
+  }
 
   /** Fills up with zeros to a multiple of 8 and returns the offset: TIFF wants even ones. */
   std::uint64_t Align();

@@ -2,7 +2,7 @@
 #ifndef gigapixelFileIdentity_h
 #define gigapixelFileIdentity_h
 
-#include "GigapixelWholeSlideExport.h"
+#include "GigapixelSystemExport.h"
 
 #include <string>
 
@@ -15,7 +15,7 @@ namespace gigapixel
  * The hash (FNV-1a) is of 16 samples of 64 KiB, so of all of a file below 1 MiB, and takes about a millisecond. Of a
  * slide that consists of several files it is of the one that is named; a MIRAX slide's Slidedat.ini belongs to it,
  * since its .mrxs may hold a picture only, or nothing. \throw std::runtime_error the file cannot be read */
-GigapixelWholeSlide_EXPORT std::string IdentifyFile(const std::string & fileName);
+GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName);
 
 } // namespace gigapixel
 

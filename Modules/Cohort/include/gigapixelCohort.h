@@ -2,7 +2,7 @@
 #ifndef gigapixelCohort_h
 #define gigapixelCohort_h
 
-#include "GigapixelUNetExport.h"
+#include "GigapixelCohortExport.h"
 #include "gigapixelSource.h"
 
 #include <string>
@@ -44,7 +44,7 @@ struct CohortEntry
  * a.svs,a-mask.pyramid.tif,train,
  * b.svs,b-mask.pyramid.tif,validation,"1024,2048,8192,8192"
  * \endcode */
-struct GigapixelUNet_EXPORT Cohort
+struct GigapixelCohort_EXPORT Cohort
 {
   std::vector<CohortEntry> entries;
   std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
