@@ -108,6 +108,12 @@ public:
 
   void ClearSamples();
 
+  /** Where there is tissue: a mask (1 or 255) of the only sample, on any grid, or a folder of masks that are named as
+   * gigapixel label names them (gigapixel::FindMask). What is no tissue is white to the network and takes no part in
+   * the loss, and it is not even read. Empty, the default: everything counts. */
+  itkSetStringMacro(Tissue);
+  itkGetStringMacro(Tissue);
+
   /** Level that slides are read at; default 0. */
   itkSetMacro(Level, unsigned int);
   itkGetConstMacro(Level, unsigned int);
@@ -231,6 +237,9 @@ private:
 
   gigapixel::TrainingOptions GetOptions() const;
 
+  /** Null: everything is tissue. */
+  std::unique_ptr<gigapixel::PhysicalImage> OpenTissue(const std::string & sample) const;
+
   void AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network);
 
   bool Observe(const gigapixel::TrainingProgress & progress);
@@ -240,6 +249,7 @@ private:
   std::vector<double> m_ClassWeights;
   int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
   std::string         m_RunFolder;
+  std::string         m_Tissue;
   unsigned int        m_Level{ 0 };
   double              m_MicronsPerPixel{ 0 };
   double              m_LevelZeroMicronsPerPixel{ 0 };

@@ -72,6 +72,12 @@ public:
    * default: all of the slide. */
   void SetRegion(const gigapixel::Region & region);
 
+  /** Where there is tissue: a mask (1 or 255) of the slide, on any grid, or a folder that holds it under the name that
+   * gigapixel label gives it (gigapixel::FindMask). What is no tissue is white to the network, is not even read, and
+   * becomes 0. Empty, the default: everything counts. */
+  itkSetStringMacro(Tissue);
+  itkGetStringMacro(Tissue);
+
   /** Two classes: the object is where its probability is at least this. Default 0.5. */
   itkSetClampMacro(Threshold, double, 0.0, 1.0);
   itkGetConstMacro(Threshold, double);
@@ -137,6 +143,7 @@ private:
   GigapixelUNetOutput GetContent() const;
   void                SelectLevel();
   void                SelectRegion();
+  void                OpenTissue();
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
 
@@ -145,6 +152,7 @@ private:
   gigapixel::Region                 m_Region;
   bool                              m_HasLevel{ false };
   unsigned int                      m_Level{ 0 };
+  std::string                       m_Tissue;
   double                            m_Threshold{ 0.5 };
   GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
   bool                              m_FillHoles{ false };

@@ -2,8 +2,10 @@
 #include "itkGigapixelUNetTrainer.h"
 
 #include "gigapixelMaskLabelSource.h"
+#include "gigapixelMaskName.h"
 #include "gigapixelPixelCache.h"
 #include "gigapixelRegionSource.h"
+#include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
 #include "itkMultiThreaderBase.h"
 #include "itkSimpleDataObjectDecorator.h"
@@ -81,10 +83,12 @@ AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size siz
   return result;
 }
 
-/** Pixels and labels of a sample as the network wants them. */
+/** Pixels and labels of a sample as the network wants them.
+ * \param tissue null: everything is */
 gigapixel::Sample
 MakeSample(const gigapixel::PhysicalImage &      pixels,
            const gigapixel::PhysicalImage &      mask,
+           const gigapixel::PhysicalImage *      tissue,
            const gigapixel::Region &             region,
            const gigapixel::NetworkDescription & network)
 {
@@ -101,7 +105,14 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
   if (!pixels.content.empty() && !mask.content.empty())
   {
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                      std::to_string(region.width) + ',' + std::to_string(region.height) + " mask: " + mask.content;
+                      std::to_string(region.width) + ',' + std::to_string(region.height) + " mask: " + mask.content +
+                      (tissue ? " tissue: " + tissue->content : "");
+  }
+  if (tissue)
+  {
+    const auto mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
+    sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, mask);
+    sample.labels = gigapixel::IgnoreGlass(sample.labels, mask);
   }
   if (region.width > 0)
   {
@@ -332,6 +343,23 @@ GigapixelUNetTrainer::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
   this->Modified();
 }
 
+std::unique_ptr<gigapixel::PhysicalImage>
+GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
+{
+  if (m_Tissue.empty())
+  {
+    return nullptr;
+  }
+  const std::string mask = gigapixel::FindMask(m_Tissue, sample);
+  if (mask == m_Tissue && m_Implementation->definitions.size() > 1)
+  {
+    throw std::runtime_error("the tissue mask " + m_Tissue + " is of one slide, but there are " +
+                             std::to_string(m_Implementation->definitions.size()) +
+                             " samples: name a folder with a mask for each");
+  }
+  return std::make_unique<gigapixel::PhysicalImage>(GigapixelFileSource(mask));
+}
+
 void
 GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
@@ -358,7 +386,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     {
       pixels.pixels = cache->Keep(pixels.pixels, pixels.identity);
     }
-    const gigapixel::Sample sample = MakeSample(pixels, mask, definition.region, network);
+    const auto              tissue = this->OpenTissue(pixels.name);
+    const gigapixel::Sample sample = MakeSample(pixels, mask, tissue.get(), definition.region, network);
     if (definition.split == Split::Training)
     {
       anyTraining = true;
@@ -484,6 +513,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << '\n' << indent << "IgnoredLabel: " << m_IgnoredLabel << '\n';
   os << indent << "RunFolder: " << m_RunFolder << '\n';
   os << indent << "Samples: " << m_Implementation->definitions.size() << '\n';
+  os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';

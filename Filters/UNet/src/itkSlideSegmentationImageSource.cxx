@@ -3,10 +3,14 @@
 
 #include "gigapixelFileIdentity.h"
 #include "gigapixelGrid.h"
+#include "gigapixelMaskName.h"
 #include "gigapixelSlidePixels.h"
+#include "gigapixelTissueSource.h"
 
 #include "itkBinaryHoleFillImageFilter.h"
 #include "itkExtractImageFilter.h"
+#include "itkGigapixelFileSource.h"
+#include "itkGlassValueImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkRGBPixel.h"
 #include "itkWholeSlideImageIO.h"
@@ -119,23 +123,49 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
   }
 }
 
+/** \param tissue null: the image as it is */
+template <typename TImage>
+typename ImageSource<TImage>::Pointer
+MakeGlassValue(TImage *                                             image,
+               const std::shared_ptr<const gigapixel::TissueMask> & tissue,
+               const typename TImage::PixelType &                   value,
+               bool                                                 askForGlass)
+{
+  const auto filter = GlassValueImageFilter<TImage>::New();
+  filter->SetInput(image);
+  filter->SetTissue(tissue);
+  filter->SetGlassValue(value);
+  filter->SetAskForGlass(askForGlass);
+  return filter.GetPointer();
+}
+
 /** Holds the filters, because an image does not keep the filter that makes it. */
 template <typename TOutputImage>
 struct SlideSegmentationImageSource<TOutputImage>::Stages
 {
   WholeSlideImageIO::Pointer                   slide;
   std::unique_ptr<gigapixel::Model>            model;
+  std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
+  std::string                                  tissueIdentity;
   ProcessObject::Pointer                       reader;
+  ProcessObject::Pointer                       whiteGlass; ///< null: without a tissue mask
   typename ImageSource<TOutputImage>::Pointer  network;
-  typename ImageSource<TOutputImage>::Pointer  region; ///< null: all of the level
-  typename ImageSource<TOutputImage>::Pointer  fill;   ///< null: holes stay
+  typename ImageSource<TOutputImage>::Pointer  emptyGlass; ///< null: without a tissue mask
+  typename ImageSource<TOutputImage>::Pointer  region;     ///< null: all of the level
+  typename ImageSource<TOutputImage>::Pointer  fill;       ///< null: holes stay
   std::function<std::vector<ImageRegion<2>>()> getOwnRows;
   gigapixel::StageSeconds                      seconds;
 
   ImageSource<TOutputImage> &
+  GetUnfilled() const
+  {
+    return region ? *region : emptyGlass ? *emptyGlass : *network;
+  }
+
+  ImageSource<TOutputImage> &
   GetLast() const
   {
-    return fill ? *fill : region ? *region : *network;
+    return fill ? *fill : GetUnfilled();
   }
 
   template <typename TPixel>
@@ -155,6 +185,16 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   reader = file.GetPointer();
   const auto unet = GigapixelUNetImageFilter<ImageType, TOutputImage>::New();
   unet->SetInput(file->GetOutput());
+  whiteGlass = nullptr;
+  if (tissue)
+  {
+    TPixel white;
+    NumericTraits<TPixel>::SetLength(white, NumericTraits<TPixel>::GetLength());
+    white = NumericTraits<TPixel>::max(white);
+    const auto painted = MakeGlassValue<ImageType>(file->GetOutput(), tissue, white, false);
+    unet->SetInput(painted->GetOutput());
+    whiteGlass = painted.GetPointer();
+  }
   unet->SetModel(*model);
   unet->SetThreshold(source.m_Threshold);
   unet->SetOutputMode(source.m_OutputMode);
@@ -166,18 +206,20 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   Measure(unet, seconds.network);
   getOwnRows = [filter = unet.GetPointer(), &source] { return filter->GetOwnRows(source.m_SlideRegion); };
   network = unet.GetPointer();
+  // Asks for glass: with several ranks, all of them compute the same rows.
+  emptyGlass = tissue ? MakeGlassValue<TOutputImage>(network->GetOutput(), tissue, 0, true) : nullptr;
   region = nullptr;
   const auto all = slide->GetLevelSize(slide->GetLevel());
   if (source.m_SlideRegion.GetSize(0) != all[0] || source.m_SlideRegion.GetSize(1) != all[1])
   {
     // Copies what it takes. Not RegionOfInterestImageFilter, which asks for all of its region at once.
     const auto extract = ExtractImageFilter<TOutputImage, TOutputImage>::New();
-    extract->SetInput(network->GetOutput());
+    extract->SetInput((emptyGlass ? emptyGlass : network)->GetOutput());
     extract->SetDirectionCollapseToSubmatrix();
     extract->SetExtractionRegion(source.m_SlideRegion);
     region = extract.GetPointer();
   }
-  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>((region ? region : network)->GetOutput()) : nullptr;
+  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
 }
 
 template <typename TOutputImage>
@@ -311,6 +353,30 @@ SlideSegmentationImageSource<TOutputImage>::SelectRegion()
 
 template <typename TOutputImage>
 void
+SlideSegmentationImageSource<TOutputImage>::OpenTissue()
+{
+  m_Stages->tissue = nullptr;
+  m_Stages->tissueIdentity.clear();
+  if (m_Tissue.empty())
+  {
+    return;
+  }
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  gigapixel::Grid           grid;
+  const auto                size = slide.GetLevelSize(slide.GetLevel());
+  grid.size = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    grid.spacing[axis] = slide.GetSpacing(axis);
+    grid.origin[axis] = slide.GetOrigin(axis);
+  }
+  const gigapixel::PhysicalImage mask = GigapixelFileSource(gigapixel::FindMask(m_Tissue, slide.GetFileName()));
+  m_Stages->tissueIdentity = mask.content;
+  m_Stages->tissue = std::make_shared<const gigapixel::TissueMask>(mask, grid, slide.GetFileName());
+}
+
+template <typename TOutputImage>
+void
 SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
 {
   if (m_Stages->slide.IsNull() || !m_Stages->model)
@@ -329,6 +395,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   {
     this->SelectLevel();
     this->SelectRegion();
+    this->OpenTissue();
   }
   catch (const std::runtime_error & unsuitable)
   {
@@ -361,10 +428,10 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.precision(17);
   text << "segment model=" << HashModel(*m_Stages->model);
   isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
-  text << (m_FillHoles ? " holes filled" : "") << (m_Precision == "fp32" ? "" : " precision=" + m_Precision)
-       << " level=" << this->GetLevel() << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1)
-       << ',' << m_SlideRegion.GetSize(0) << ',' << m_SlideRegion.GetSize(1) << ' '
-       << gigapixel::IdentifyFile(m_Stages->slide->GetFileName());
+  text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
+       << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()
+       << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
+       << ',' << m_SlideRegion.GetSize(1) << ' ' << gigapixel::IdentifyFile(m_Stages->slide->GetFileName());
   return text.str();
 }
 
@@ -447,6 +514,7 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Model: " << (m_Stages->model ? m_Stages->model->network.name : "(none)") << '\n';
   os << indent << "Level: " << this->GetLevel() << '\n';
   os << indent << "SlideRegion: " << m_SlideRegion << '\n';
+  os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "Threshold: " << m_Threshold << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';

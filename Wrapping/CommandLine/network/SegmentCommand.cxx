@@ -78,6 +78,7 @@ MakeSource(const Segmentation & segmentation)
     source->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
   }
   source->SetRegion(GetRegion(values));
+  source->SetTissue(values.Has("tissue") ? values.GetText("tissue") : "");
   source->SetThreshold(values.GetNumber("threshold"));
   source->SetFillHoles(values.Has("fill-holes"));
   source->SetDevice(values.GetText("device"));

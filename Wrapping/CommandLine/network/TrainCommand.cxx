@@ -119,6 +119,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
                                                       : LabelSource::Ignored);
   trainer.SetRunFolder(values.GetText("output"));
+  trainer.SetTissue(values.Has("tissue") ? values.GetText("tissue") : "");
   trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);

@@ -72,6 +72,18 @@ Label()
   };
 }
 
+Argument
+Tissue(const std::string & consequence)
+{
+  return InputFile("tissue",
+                   "MASK|FOLDER",
+                   "label",
+                   "Where there is tissue: the mask of one slide, at any resolution, or the folder that label has "
+                   "written those of several into (SLIDE-NAME.pyramid.tif). What is no tissue is white to the network "
+                   "and not even read; " +
+                     consequence);
+}
+
 Command
 Train()
 {
@@ -111,6 +123,7 @@ Train()
               "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
               "are more than two "
               "classes (of two it is the object)."),
+      Tissue("it takes no part in the loss."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
       Number("learning-rate-decay",
@@ -178,6 +191,7 @@ Segment()
                  "FILE",
                  "probability",
                  "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
+      Tissue("it becomes 0."),
       Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
       Switch(
         "fill-holes",
@@ -195,7 +209,8 @@ Segment()
       Strict(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
-      "gigapixel segment slides/ --model run -o masks/ --memory 2G" },
+      "gigapixel segment slides/ --model run -o masks/ --memory 2G",
+      "gigapixel segment slides/ --model run -o masks/ --tissue tissue/" },
     true
   };
 }

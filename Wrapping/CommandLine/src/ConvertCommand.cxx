@@ -6,6 +6,7 @@
 #include "SlideFile.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelMaskName.h"
 #include "itkPyramidTIFFConverter.h"
 
 #include <nlohmann/json.hpp>
@@ -174,8 +175,7 @@ std::vector<std::string>
 LeaveOutOutputs(std::vector<std::string> slides, const std::string & output)
 {
   const auto isOutput = [&output](const std::string & slide) {
-    return std::filesystem::is_directory(output) &&
-           IsSameFile(slide, (std::filesystem::path(output) / (GetSlideName(slide) + ".pyramid.tif")).string());
+    return std::filesystem::is_directory(output) && IsSameFile(slide, GetMaskInFolder(output, slide));
   };
   slides.erase(std::remove_if(slides.begin(), slides.end(), isOutput), slides.end());
   return slides;

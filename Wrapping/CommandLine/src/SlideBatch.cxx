@@ -5,6 +5,8 @@
 #include "NetworkModule.h"
 #include "OutputCheck.h"
 
+#include "gigapixelMaskName.h"
+
 #include "itkMetaDataObject.h"
 #include "itkTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
@@ -441,14 +443,6 @@ FindSlides(const std::vector<std::string> & filesAndFolders)
   return slides;
 }
 
-std::string
-GetSlideName(const std::string & file)
-{
-  const std::string name = fs::path(file).filename().string();
-  return EndsWith(name, PyramidEnding) ? name.substr(0, name.size() - PyramidEnding.size())
-                                       : fs::path(name).stem().string();
-}
-
 std::vector<SlideTask>
 AssignOutputs(const std::vector<std::string> & slides, const std::string & output, const std::string & optionName)
 {
@@ -473,7 +467,7 @@ AssignOutputs(const std::vector<std::string> & slides, const std::string & outpu
     }
     for (const std::string & slide : slides)
     {
-      tasks.push_back({ slide, (fs::path(output) / (GetSlideName(slide) + PyramidEnding)).string() });
+      tasks.push_back({ slide, GetMaskInFolder(output, slide) });
     }
   }
   CheckTasks(tasks);

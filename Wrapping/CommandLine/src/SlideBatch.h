@@ -28,9 +28,6 @@ struct SlideTask
  * without slides */
 GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vector<std::string> & filesAndFolders);
 
-/** "slide" of "folder/slide.svs" and of "folder/slide.pyramid.tif". */
-GigapixelCommandLine_EXPORT std::string GetSlideName(const std::string & file);
-
 /** Pairs slides with outputs. The output is a .tif file for one slide, else a folder (made if it is not there) with
  * SLIDE-NAME.pyramid.tif for each.
  * \param optionName for messages

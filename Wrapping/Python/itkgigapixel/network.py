@@ -24,6 +24,7 @@ def train(
     *,
     validation: Sequence[tuple] = (),
     network: str = "remedios2023",
+    tissue: Path = "",
     level: int = 0,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
@@ -55,6 +56,8 @@ def train(
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, or the path of a JSON file
+    :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
+        :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense
@@ -92,6 +95,7 @@ def train(
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
     trainer.SetRunFolder(file_name(folder))
+    trainer.SetTissue(file_name(tissue))
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
@@ -171,6 +175,7 @@ def segment(
     probability: bool = False,
     threshold: float = 0.5,
     fill_holes: bool = False,
+    tissue: Path = "",
     level: Optional[int] = None,
     region: Optional[Region] = None,
     mpp: Optional[float] = None,
@@ -192,6 +197,8 @@ def segment(
         gives their numbers, and no probabilities here
     :param threshold: the object is where its probability is at least this, 0 to 1
     :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
+    :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
+        <slide's name>.pyramid.tif; what is no tissue is white to the network and becomes 0; "": everything counts
     :param level: of the slide, for slides or models of unknown resolution; without it the level of the model's resolution
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
@@ -220,6 +227,7 @@ def segment(
         check_output(output, slide.path)
     source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, Threshold=threshold, FillHoles=bool(fill_holes))
     source.SetModel(model)
+    source.SetTissue(file_name(tissue))
     if level is not None:
         source.SetLevel(operator.index(level))
     if region is not None:

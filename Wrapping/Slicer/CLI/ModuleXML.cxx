@@ -27,6 +27,7 @@ JoinEndings(const Argument & argument)
   static const std::map<std::string, std::string> read{
     { "slide", ".svs,.tif,.tiff,.ndpi,.scn,.mrxs,.vms,.vmu,.bif,.svslide,.dcm" },
     { "table", ".csv" },
+    { "label", ".tif,.tiff,.png,.mha,.nrrd" },
     { "model", ".safetensors" },
   };
   if (argument.channel == ArgumentChannel::Input)

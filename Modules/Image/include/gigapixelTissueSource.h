@@ -1,0 +1,42 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTissueSource_h
+#define gigapixelTissueSource_h
+
+#include "gigapixelPhysicalImage.h"
+
+#include <vector>
+
+namespace gigapixel
+{
+
+/** \class TissueMask
+ * \brief Which pixels of an image are tissue, from a mask on any grid.
+ *
+ * Tissue is where the mask is 1 or 255; 0, and what lies outside of the mask, is glass. Any number of threads may ask.
+ */
+class GigapixelImage_EXPORT TissueMask
+{
+public:
+  /** \param mask,pixels,pixelsName as of MaskLabelSource, whose errors these are */
+  TissueMask(PhysicalImage mask, const Grid & pixels, const std::string & pixelsName);
+
+  /** The part of a region that has all of its tissue; of width 0 where there is none.
+   * \param tissue gets 1 for tissue and 0 for glass, for each pixel of the region */
+  Region Read(const Region & region, std::vector<std::uint8_t> & tissue) const;
+
+private:
+  std::shared_ptr<LabelSource> m_Labels;
+};
+
+/** The image with white glass: 255 in all channels where there is no tissue. There nothing is read, so that what is
+ * mostly glass costs what its tissue costs. */
+GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeGlassWhite(std::shared_ptr<PixelSource>      pixels,
+                                                                  std::shared_ptr<const TissueMask> tissue);
+
+/** The labels of tissue; glass is Ignored. */
+GigapixelImage_EXPORT std::shared_ptr<LabelSource> IgnoreGlass(std::shared_ptr<LabelSource>      labels,
+                                                               std::shared_ptr<const TissueMask> tissue);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,106 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""train and segment with --tissue: the same as of slides whose glass was painted white beforehand."""
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import blobs, fails, run, write_slide
+
+pytestmark = pytest.mark.usefixtures("network")
+
+IGNORED = 7
+
+
+def read_weights(file):
+    data = file.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+@pytest.fixture(scope="module")
+def slides(tmp_path_factory):
+    """Slides as they are and with painted glass, their tissue masks at 1/8, and a cohort of each kind: the folder."""
+    folder = tmp_path_factory.mktemp("tissue")
+    for name in ("plain", "painted", "tissue"):
+        (folder / name).mkdir()
+    random = numpy.random.default_rng(5)
+    rows = ["slide,mask,split"]
+    for index, (name, split) in enumerate((("a", "train"), ("b", "train"), ("c", "validation"))):
+        tissue = blobs(80, 96, seed=index + 1)
+        tissue[:, 60:] = 0  # nothing but glass at the right
+        whole = numpy.repeat(numpy.repeat(tissue, 8, 0), 8, 1) > 0
+        pixels = random.integers(0, 256, (640, 768, 3), numpy.uint8)
+        labels = (random.random((640, 768)) < 0.3).astype(numpy.uint8)
+        write_slide(folder / "plain" / f"{name}.tif", pixels)
+        write_slide(folder / "painted" / f"{name}.tif", numpy.where(whole[..., None], pixels, 255).astype(numpy.uint8))
+        write_slide(folder / "plain" / f"{name}.mask.tif", labels)
+        write_slide(folder / "painted" / f"{name}.mask.tif", numpy.where(whole, labels, IGNORED).astype(numpy.uint8))
+        write_slide(folder / "tissue" / f"{name}.pyramid.tif", tissue, mpp=4)
+        rows.append(f"{name}.tif,{name}.mask.tif,{split}")
+    for kind in ("plain", "painted"):
+        (folder / kind / "cohort.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def train(slides, kind, output, network, *more):
+    options = ["--epochs", 2, "--ignored-label", IGNORED, "--network", network, "--tile-size", 256, "--json"]
+    run("train", "--cohort", slides / kind / "cohort.csv", "-o", output, *options, *more)
+    return read_weights(output / "last.safetensors"), (output / "history.csv").read_text().splitlines()[1].split(",")[:4]
+
+
+@pytest.mark.parametrize("network", ["remedios2023", "unet:base=2,depth=2"])
+def test_training_takes_glass_for_white_and_leaves_it_out(slides, tmp_path, network):
+    expected = train(slides, "painted", tmp_path / "expected", network)
+    assert train(slides, "plain", tmp_path / "found", network, "--tissue", slides / "tissue") == expected
+    assert train(slides, "plain", tmp_path / "other", network)[0] != expected[0]
+
+
+def test_a_run_knows_its_tissue(slides, tmp_path):
+    train(slides, "plain", tmp_path / "run", "remedios2023", "--tissue", slides / "tissue")
+    options = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--epochs", 3, "--resume"]
+    options += ["--ignored-label", IGNORED, "--tile-size", 256]
+    assert "resume" in fails(*options)
+    run(*options, "--tissue", slides / "tissue")
+
+
+@pytest.fixture(scope="module")
+def model(slides, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model") / "run"
+    train(slides, "plain", folder, "unet:base=2,depth=2")
+    return folder
+
+
+@pytest.mark.parametrize("region", [[], ["--region", "133,57,401,333"]])
+def test_segmentation_takes_glass_for_white_and_makes_it_0(slides, model, tmp_path, region):
+    def segment(slide, name, *options):
+        files = [tmp_path / f"{name}.tif", tmp_path / f"{name}.probability.tif"]
+        run("segment", slide, "--model", model, "-o", files[0], "--probability", files[1], "--threshold", 0.3, *region, *options)
+        return [tifffile.imread(file, key=0) for file in files]
+
+    expected = segment(slides / "painted" / "a.tif", "expected")
+    found = segment(slides / "plain" / "a.tif", "found", "--tissue", slides / "tissue")
+    tissue = numpy.repeat(numpy.repeat(tifffile.imread(slides / "tissue" / "a.pyramid.tif"), 8, 0), 8, 1)
+    x, y, width, height = (int(n) for n in region[1].split(",")) if region else (0, 0, 768, 640)
+    for wanted, got in zip(expected, found):
+        wanted[tissue[y : y + height, x : x + width] == 0] = 0
+        assert wanted.any()
+        numpy.testing.assert_array_equal(got, wanted)
+
+
+def test_a_mask_that_is_not_there_is_named(slides, model, tmp_path):
+    one = slides / "tissue" / "a.pyramid.tif"
+    message = fails("train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
+    assert str(one) in message and "3 samples" in message
+    (tmp_path / "empty").mkdir()
+    options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
+    message = fails(*options, tmp_path / "empty")
+    assert "a.pyramid.tif" in message and str(tmp_path / "empty") in message
+    assert "no such file" in fails(*options, tmp_path / "nosuch.tif")
+    assert not (tmp_path / "out.tif").exists() and not (tmp_path / "run").exists()
+
+
+def test_another_tissue_is_another_making(slides, model, tmp_path):
+    options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif"]
+    run(*options, "--tissue", slides / "tissue" / "a.pyramid.tif")
+    assert run(*options, "--tissue", slides / "tissue", "--json").json["skipped"]  # the same file
+    assert "made in another way" in fails(*options)
