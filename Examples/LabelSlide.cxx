@@ -29,6 +29,7 @@ try
   tissue->UpdateOutputInformation();
   const auto pyramid = itk::PyramidTIFFImageIO::New();
   pyramid->SetMadeBy(tissue->GetMadeBy());
+  pyramid->SetSlide(slide);
   const auto writer = itk::ImageFileWriter<itk::Image<unsigned char, 2>>::New();
   writer->SetInput(tissue->GetOutput());
   writer->SetImageIO(pyramid);

@@ -24,6 +24,7 @@ try
   segmentation->UpdateOutputInformation();
   const auto pyramid = itk::PyramidTIFFImageIO::New();
   pyramid->SetMadeBy(segmentation->GetMadeBy());
+  pyramid->SetSlide(slide);
   const auto writer = itk::ImageFileWriter<itk::Image<unsigned char, 2>>::New();
   writer->SetInput(segmentation->GetOutput());
   writer->SetImageIO(pyramid);

@@ -73,6 +73,7 @@ Pyramid::Read(unsigned                        index,
 {
   const auto & [x, y, width, height] = rectangle;
   m_IO->ReadRegion(m_Levels[index].number, x, y, width, height, channels, pixels);
+  m_IO->ReportDamage(); // while the viewer runs
 }
 
 TilePager::TilePager(const Pyramid & slide, const Pyramid * mask)

@@ -31,6 +31,24 @@ def damage(synthetic, tmp_path):
     return make
 
 
+@pytest.fixture()
+def undecodable(synthetic, tmp_path):
+    """Makes a slide of whose largest tiles of level 0 nothing can be decoded."""
+
+    def make(count):
+        slide = shutil.copy(synthetic[0], tmp_path / f"undecodable-{count}.tif")
+        with tifffile.TiffFile(slide) as file:
+            page = file.pages[0]
+            tiles = sorted(zip(page.databytecounts, page.dataoffsets), reverse=True)[:count]
+        with open(slide, "r+b") as file:
+            for size, offset in tiles:
+                file.seek(offset)
+                file.write(bytes(size))
+        return slide
+
+    return make
+
+
 def get_description(pyramid):
     with tifffile.TiffFile(pyramid) as file:
         return file.pages[0].description.splitlines()
@@ -73,12 +91,42 @@ def test_strict_refuses_with_one_sentence_and_leaves_nothing(damage, tmp_path):
         ["convert", slide, out / "b.tif"],  # copies tiles
         ["convert", slide, out / "c.tif", "--compression", "jpeg"],
         ["overlay", slide, mask, "-o", out / "d.png", "--size", 1300],
-        ["info", slide, "--check"],
     ):
         sentence = fails(*command, "--strict")
         assert re.search(r"the tile at \d+,\d+ of level 0 is damaged: Corrupt JPEG data", sentence), sentence
         assert str(slide) in sentence and "--strict" in sentence
     assert list(out.iterdir()) == []
+    assert run("info", slide, "--check", "--strict", code=1).err.count("level 0 is damaged: Corrupt JPEG data") == 1
+
+
+def test_strict_judges_what_was_read(damage, tmp_path):
+    result = run("label", damage(1), "-o", tmp_path / "mask.tif", "--downsample", 2, "--strict", "--json").json
+    assert result["level"] == 1 and result["damagedTiles"] == 0
+
+
+def test_convert_copies_what_cannot_be_decoded_unless_strict(undecodable, tmp_path):
+    slide = undecodable(2)
+    sentence = fails("convert", slide, tmp_path / "no.tif", "--strict")
+    assert re.search(r"the tile at \d+,\d+ of level 0 cannot be decoded", sentence), sentence
+    assert not (tmp_path / "no.tif").exists()
+    assert run("convert", slide, tmp_path / "copy.tif", "--json").json["copiedTiles"] > 0
+    assert "copied as it is" in " ".join(run("convert", "--help").out.split())
+
+
+def test_check_goes_on_where_a_tile_cannot_be_decoded(undecodable, synthetic):
+    slide = undecodable(7)
+    results = [run("info", slide, "--check", "--json", "--threads", threads, code=1) for threads in (1, 4)]
+    info = results[0].json
+    assert [result.json for result in results] == [info, info]
+    assert info["undecodableTiles"] == 7 and info["damagedTiles"] == 0 and len(info["levels"]) > 1
+    places = [re.search(r"the tile at (\d+),(\d+) of level 0 cannot be decoded", each) for each in info["undecodable"]]
+    order = [(int(row), int(column)) for column, row in (place.groups() for place in places)]
+    assert len(order) == 5 and order == sorted(order)
+    assert f"{slide}: 7 tiles cannot be decoded" in results[0].err
+    text = run("info", slide, "--check", code=1).out
+    assert text.count("bad tile") == 5 and "0 in all levels, 7 cannot be decoded" in text
+    batch = run("info", slide, synthetic[0], "--check", "--json", code=1).json
+    assert "7 tiles" in batch[0]["error"] and "error" not in batch[1] and batch[1]["undecodableTiles"] == 0
 
 
 def test_convert_counts_what_it_decodes(damage, tmp_path):

@@ -3,7 +3,9 @@
 #include "JPEGFixture.h"
 #include "ReaderTesting.h"
 
+#include "gigapixelSlidePixels.h"
 #include "itkImageFileReader.h"
+#include "itkImageFileWriter.h"
 #include "itkMetaDataObject.h"
 #include "itkOutputWindow.h"
 #include "itkPyramidTIFFConverter.h"
@@ -11,7 +13,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -150,13 +155,12 @@ TEST_F(DamagedTile, IsNamedWithWhatLibjpegSays)
   const std::string path = WriteDamaged("named.tif", 3);
   ReadLevel(*OpenSlideFile(path), 0, 3);
   ASSERT_EQ(m_Window->texts.size(), 3u);
-  std::sort(m_Window->texts.begin(), m_Window->texts.end());
   const std::string start = "WARNING: " + path + ": the tile at ";
   const std::string end = "; its pixels are taken as far as they decode.\n";
-  EXPECT_EQ(m_Window->texts[0].find(start + "0,1 of level 0 is damaged: Premature end of JPEG file" + end), 0u)
-    << m_Window->texts[0];
-  EXPECT_EQ(m_Window->texts[1].find(start + "2,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[1];
-  EXPECT_EQ(m_Window->texts[2].find(start + "3,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[2];
+  EXPECT_EQ(m_Window->texts[0].find(start + "2,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[0];
+  EXPECT_EQ(m_Window->texts[1].find(start + "3,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[1];
+  EXPECT_EQ(m_Window->texts[2].find(start + "0,1 of level 0 is damaged: Premature end of JPEG file" + end), 0u)
+    << m_Window->texts[2];
 }
 
 TEST_F(DamagedTile, OnlyFiveAreNamed)
@@ -170,6 +174,64 @@ TEST_F(DamagedTile, OnlyFiveAreNamed)
   };
   EXPECT_EQ(std::count_if(m_Window->texts.begin(), m_Window->texts.end(), isLast), 1);
   EXPECT_TRUE(isLast(m_Window->texts.back()));
+}
+
+/** The places in warnings, or of the first sentence alone: "2,0". */
+std::string
+FindPlace(const std::string & sentence)
+{
+  const std::string before = "the tile at ";
+  const std::size_t begin = sentence.find(before) + before.size();
+  return sentence.substr(begin, sentence.find(" of level 0", begin) - begin);
+}
+
+TEST_F(DamagedTile, ThoseNamedAreTheFirstWhateverThreadsComeFirst)
+{
+  const std::string        path = WriteDamaged("order.tif", 9);
+  const auto               io = OpenSlideFile(path);
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < 4; ++i)
+  {
+    threads.emplace_back([&io, i] {
+      std::vector<unsigned char> pixels(side * side * 3);
+      for (std::uint32_t tile = 3 * across; tile-- > 0;) // from the last one
+      {
+        if (tile % 4 == i)
+        {
+          io->ReadRegion(0, tile % across * side, tile / across * side, side, side, 3, pixels.data());
+        }
+      }
+    });
+  }
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+  EXPECT_TRUE(m_Window->texts.empty());
+  io->ReportDamage();
+  std::vector<std::string> places;
+  std::transform(m_Window->texts.begin(), m_Window->texts.end(), std::back_inserter(places), FindPlace);
+  EXPECT_EQ(places, (std::vector<std::string>{ "2,0", "3,0", "0,1", "1,1", "2,1" }));
+}
+
+TEST_F(DamagedTile, ReadByRegionsIsNamedWhenTheReaderGoes)
+{
+  const std::string          path = WriteDamaged("goes.tif", 2);
+  auto                       io = OpenSlideFile(path);
+  std::vector<unsigned char> pixels(std::size_t{ across } * side * side * 3);
+  io->ReadRegion(0, 0, 0, across * side, side, 3, pixels.data());
+  io = nullptr;
+  EXPECT_EQ(m_Window->texts.size(), 2u);
+}
+
+TEST_F(DamagedTile, RefusedIsTheFirstWhateverThreadsComeFirst)
+{
+  for (int i = 0; i < 20; ++i)
+  {
+    const auto strict = OpenSlideFile(WriteDamaged("first-" + std::to_string(i) + ".tif", 9));
+    strict->StrictOn();
+    EXPECT_EQ(FindPlace(GetFailure([&] { ReadLevel(*strict, 0, 3); })), "2,0");
+  }
 }
 
 TEST_F(DamagedTile, IsRefusedByTheStrictAlone)
@@ -187,6 +249,7 @@ TEST_F(DamagedTile, IsRefusedByTheStrictAlone)
   // A part of the tile comes from the cache, where another reader has brought it.
   const auto tolerant = OpenSlideFile(path);
   tolerant->ReadRegion(0, 2 * side, 0, 10, 10, 3, pixels.data());
+  tolerant->ReportDamage();
   EXPECT_EQ(m_Window->texts.size(), 1u);
   EXPECT_EQ(GetFailure([&] { strict->ReadRegion(0, 2 * side + 3, 3, 5, 5, 3, pixels.data()); }).find(expected), 0u);
 
@@ -196,17 +259,47 @@ TEST_F(DamagedTile, IsRefusedByTheStrictAlone)
   itk::WholeSlideImageIO::SetGlobalDefaultStrict(false);
 }
 
-TEST_F(DamagedTile, IsCountedInTheDictionaryOfTheImage)
+using ReaderType = itk::ImageFileReader<itk::Image<itk::RGBPixel<unsigned char>, 2>>;
+
+TEST_F(DamagedTile, ChangesNoImageThatWasHandedOut)
 {
-  using ReaderType = itk::ImageFileReader<itk::Image<itk::RGBPixel<unsigned char>, 2>>;
-  const std::string path = WriteDamaged("dictionary.tif", 6);
-  const auto        reader = ReaderType::New();
-  reader->SetImageIO(itk::WholeSlideImageIO::New());
-  reader->SetFileName(path);
+  const auto reader = ReaderType::New();
+  const auto io = itk::WholeSlideImageIO::New();
+  reader->SetImageIO(io);
+  reader->SetFileName(WriteDamaged("dictionary.tif", 6));
   reader->UpdateOutputInformation();
-  EXPECT_EQ(GetText(*reader->GetOutput(), "gigapixel.damaged-tiles"), "0");
+  const auto getTexts = [&reader] {
+    std::map<std::string, std::string> texts;
+    for (const std::string & key : reader->GetOutput()->GetMetaDataDictionary().GetKeys())
+    {
+      texts[key] = GetText(*reader->GetOutput(), key);
+    }
+    return texts;
+  };
+  const auto before = getTexts();
   reader->Update();
-  EXPECT_EQ(GetText(*reader->GetOutput(), "gigapixel.damaged-tiles"), "6");
+  EXPECT_EQ(io->GetNumberOfDamagedTiles(), 6u);
+  EXPECT_EQ(getTexts(), before);
+}
+
+TEST_F(DamagedTile, IsCountedInWhatIsWrittenOfTheSlide)
+{
+  for (const bool isToldOf : { true, false })
+  {
+    const std::string path = TemporaryFile("written.pyramid.tif");
+    const auto        io = itk::WholeSlideImageIO::New();
+    const auto        reader = ReaderType::New();
+    reader->SetImageIO(io);
+    reader->SetFileName(WriteDamaged("read.tif", 6));
+    const auto pyramid = itk::PyramidTIFFImageIO::New();
+    pyramid->SetSlide(isToldOf ? io.GetPointer() : nullptr);
+    const auto writer = itk::ImageFileWriter<ReaderType::OutputImageType>::New();
+    writer->SetInput(reader->GetOutput());
+    writer->SetImageIO(pyramid);
+    writer->SetFileName(path);
+    writer->Update();
+    EXPECT_EQ(GetText(*OpenSlideFile(path), gigapixel::RecordedDamageKey), isToldOf ? "6" : "");
+  }
 }
 
 TEST_F(DamagedTile, IsNoneWhoseCodedPixelsAreSound)
@@ -237,7 +330,7 @@ MakeConverter(const std::string & path, const std::string & target)
 
 TEST_F(DamagedTile, IsCountedInPyramids)
 {
-  const char * const key = "gigapixel.source-damaged-tiles";
+  const char * const key = gigapixel::RecordedDamageKey;
   const auto         sound = MakeConverter(WriteDamaged("sound.tif", 0), "sound.pyramid.tif");
   sound->CopyTilesOff();
   sound->Update();
@@ -251,6 +344,57 @@ TEST_F(DamagedTile, IsCountedInPyramids)
   again->CopyTilesOff();
   again->Update();
   EXPECT_EQ(GetText(*OpenSlideFile(again->GetImageIO()->GetFileName()), key), "7");
+}
+
+/** As WriteDamaged(), but `undecodable` tiles from 2 on are not JPEG at all. */
+std::string
+WriteUndecodable(const std::string & name, std::uint32_t undecodable)
+{
+  std::vector<JPEGStream> tiles;
+  for (std::uint32_t tile = 0; tile < 3 * across; ++tile)
+  {
+    tiles.push_back(tile >= 2 && tile < 2 + undecodable ? JPEGStream(500, 7) : MakeStream(tile));
+  }
+  const std::string path = TemporaryFile(name);
+  WriteJPEGTiles(path, tiles, across, side, 3);
+  return path;
+}
+
+TEST_F(DamagedTile, AllThatCannotBeDecodedAreFound)
+{
+  const auto io = OpenSlideFile(WriteUndecodable("undecodable.tif", 5));
+  const auto all = io->FindUndecodableTiles(0, 0, 3 * side);
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(FindPlace(all[0]), "2,0");
+  EXPECT_EQ(FindPlace(all[4]), "2,1");
+  EXPECT_NE(all[0].find(" of level 0 cannot be decoded: "), std::string::npos) << all[0];
+  std::vector<std::string> inBands;
+  for (itk::SizeValueType y = 0; y < 3 * side; y += 10) // bands of any height look at each tile once
+  {
+    const auto band = io->FindUndecodableTiles(0, y, std::min<itk::SizeValueType>(10, 3 * side - y));
+    inBands.insert(inBands.end(), band.begin(), band.end());
+  }
+  EXPECT_EQ(inBands, all);
+  EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u);
+
+  const std::string damaged = WriteDamaged("only-damaged.tif", 5);
+  EXPECT_TRUE(OpenSlideFile(damaged)->FindUndecodableTiles(0, 0, 3 * side).empty());
+  const auto strict = OpenSlideFile(damaged);
+  strict->StrictOn();
+  EXPECT_EQ(strict->FindUndecodableTiles(0, 0, 3 * side).size(), 5u);
+}
+
+TEST_F(DamagedTile, ThatNobodyCanDecodeIsNotCopiedByTheStrict)
+{
+  const std::string path = WriteUndecodable("copied-undecodable.tif", 1);
+  const auto        converter = MakeConverter(path, "copied-undecodable.pyramid.tif");
+  const std::string pyramid = converter->GetImageIO()->GetFileName();
+  const auto        strict = OpenSlideFile(path);
+  strict->StrictOn();
+  converter->SetSlide(strict);
+  EXPECT_NE(GetFailure([&] { converter->Update(); }).find("the tile at 2,0 of level 0 cannot be decoded"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(pyramid));
 }
 
 TEST_F(DamagedTile, IsCopiedAsItIsUnlessStrict)

@@ -247,7 +247,6 @@ SlideTissueImageSource::GenerateOutputInformation()
   }
   m_Stages->last->UpdateOutputInformation();
   this->GetOutput()->CopyInformation(m_Stages->last->GetOutput());
-  gigapixel::LinkDamage(slide, *this->GetOutput());
 }
 
 SizeValueType

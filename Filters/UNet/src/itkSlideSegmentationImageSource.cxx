@@ -470,7 +470,6 @@ SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
   }
   m_Stages->GetLast().UpdateOutputInformation();
   this->GetOutput()->CopyInformation(m_Stages->GetLast().GetOutput());
-  gigapixel::LinkDamage(*m_Stages->slide, *this->GetOutput());
 }
 
 template <typename TOutputImage>

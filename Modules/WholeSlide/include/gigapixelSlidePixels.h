@@ -8,7 +8,6 @@
 
 namespace itk
 {
-class Object;
 class WholeSlideImageIO;
 } // namespace itk
 
@@ -25,10 +24,6 @@ GigapixelWholeSlide_EXPORT double GetLevelZeroResolution(const itk::WholeSlideIm
 
 /** Where the meta data of a pyramid of ours say how many damaged tiles it was made of. */
 constexpr const char * RecordedDamageKey = "gigapixel.source-damaged-tiles";
-
-/** Lets an image that is made of the slide, and the pyramid that it is written to, say how many of the slide's tiles
- * were damaged: the count goes on while the slide is read through this object. */
-GigapixelWholeSlide_EXPORT void LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image);
 
 } // namespace gigapixel
 

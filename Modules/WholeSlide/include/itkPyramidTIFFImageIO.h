@@ -20,6 +20,8 @@ struct PyramidPage;
 
 namespace itk
 {
+class WholeSlideImageIO;
+
 /** \class PyramidTIFFImageIO
  * \brief Writes an image as a tiled TIFF pyramid that slide viewers open, in one pass over the image.
  *
@@ -46,8 +48,8 @@ namespace itk
  * itk::WholeSlideImageIO finds them again; nothing else is, since slides tell of patients:
  * - "openslide.objective-power"; "openslide.vendor", as "gigapixel.source-vendor";
  * - "ICCProfile" (base64) for pictures;
- * - "gigapixel.damaged-tiles" of itk::WholeSlideImageIO as it is when the last row comes, unless 0, and what earlier
- *   pyramids on the way say, added up as "gigapixel.source-damaged-tiles";
+ * - "gigapixel.source-damaged-tiles", how many damaged tiles earlier pyramids on the way were made of; SetSlide() adds
+ *   those of the slide;
  * - "gigapixel.class.N" = "#rrggbb NAME" for the label N (0 to 255): the label's color, in which viewers show it by the
  *   file's palette, and its name. Labels without an entry are gray then.
  * The direction is not written.
@@ -111,6 +113,10 @@ public:
   /** What SetMadeBy() put into a file, from its ImageDescription (itk::WholeSlideImageIO's meta data
    * "tiff.ImageDescription"); empty where it says nothing. */
   static std::string GetMadeByOfDescription(const std::string & description);
+
+  /** The slide that the pixels come from, if any: the file tells how many of its tiles are known to be damaged when the
+   * last row comes. Its information is read. */
+  void SetSlide(const WholeSlideImageIO * slide);
 
   /** How JPEG stores the colors of RGB: "4:4:4", "4:2:2" or, the default and what most scanners write, "4:2:0": half
    * the resolution of luma along both axes. */
@@ -204,6 +210,8 @@ private:
   std::string  m_MadeBy;
   std::string  m_ChromaSubsampling{ "4:2:0" };
   bool         m_Bilevel{ false };
+
+  SmartPointer<const WholeSlideImageIO> m_Slide;
 
   /** While a file is being written. */
   std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;

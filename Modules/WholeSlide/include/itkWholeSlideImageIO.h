@@ -43,8 +43,8 @@ namespace itk
  *
  * The meta data dictionary holds strings: all properties under OpenSlide's names (openslide.vendor, openslide.mpp-x,
  * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
- * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF), "ICCProfile"
- * (the color profile, base64) and "gigapixel.damaged-tiles" (see below).
+ * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF) and
+ * "ICCProfile" (the color profile, base64).
  *
  * Where a file of JPEG or JPEG 2000 tiles has no level of 1/2, 1/4 or 1/8 of one that it has, there are reduced
  * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,
@@ -59,10 +59,9 @@ namespace itk
  * Errors are itk::ExceptionObject with one sentence: the file, what is wrong with it, what to do. A JPEG tile that is
  * damaged in a way that other readers get over (it ends early, bytes between markers, a Huffman code that is none) is
  * no error unless Strict is on: its pixels are what libjpeg makes of it. ITK's warning display names the first five of
- * a slide, with level, column, row and what libjpeg says; GetNumberOfDamagedTiles() counts all, and so does
- * "gigapixel.damaged-tiles" in the dictionary, which Read() keeps up to date there and in the images of
- * itk::ImageFileReader. itk::PyramidTIFFImageIO writes it into its files. Of tiles that OpenSlide decodes nothing is
- * known.
+ * a slide, with level, column, row and what libjpeg says: see ReportDamage(); GetNumberOfDamagedTiles() counts all.
+ * itk::PyramidTIFFImageIO writes the number into its files where it is told the slide. Of tiles that OpenSlide decodes
+ * nothing is known.
  *
  * \ingroup IOFilters
  */
@@ -171,6 +170,16 @@ public:
   SizeValueType GetNumberOfDamagedTiles() const;
   /** @} */
 
+  /** Names the damaged tiles that were read and not named yet in ITK's warnings, by levels and then row by row, five of
+   * a slide. Read() does so, and so do ReadImageInformation() and the destructor for what ReadRegion() has read: which
+   * ones are named must not depend on which of several threads comes first. Does nothing where Strict is on. */
+  void ReportDamage() const;
+
+  /** Decodes the tiles of level \a level whose first row is one of \a height rows from \a y, on as many threads as ITK
+   * uses by default, and goes on where one cannot be decoded (or, if Strict is on, is damaged). \return a sentence for
+   * each of those, row by row. Bands one below the other look at each tile once. */
+  std::vector<std::string> FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const;
+
   /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows
    * without gaps, \a channels interleaved (1 gray, 3 RGB, as GrayFromRGB and ConvertToSRGB say; of what is no picture
    * of 8 bits just as many as it has, its samples in this machine's byte order). After ReadImageInformation(); any
@@ -261,8 +270,6 @@ private:
   unsigned int             SelectLevel() const;
   void                     SetGeometry();
   void                     FillDictionary();
-  void                     ReportDamage() const;
-  void                     CountDamage();
   void                     RefuseBeyondFreeMemory(const ImageIORegion & region) const;
   std::array<double, 2>    GetLevelZeroResolution() const;
 
@@ -276,7 +283,6 @@ private:
   bool                                             m_ConvertToSRGB{ false };
   bool                                             m_Strict{ GetGlobalDefaultStrict() };
   std::string                                      m_AssociatedImage;
-  MetaDataObjectBase::Pointer                      m_DamagedTiles; // a string that all copies of the dictionary share
   unsigned int                                     m_Level{ 0 };
   unsigned int m_Plane{ 0 }; // the level, or an associated image's number behind the levels
 };

@@ -8,9 +8,9 @@ void
 DamagedTiles::Add(const Place & place, const std::string & what)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
-  if (m_Tiles.emplace(place, what).second && ++m_Count <= Named)
+  if (m_Tiles.emplace(place, what).second)
   {
-    m_News.push_back({ place, what, m_Count == Named });
+    ++m_Count;
   }
 }
 
@@ -27,14 +27,22 @@ DamagedTiles::Find(const Place & place) const
 }
 
 std::vector<DamagedTiles::Damage>
-DamagedTiles::TakeNews()
+DamagedTiles::TakeUnnamed()
 {
+  std::vector<Damage> unnamed;
   if (m_Count == 0)
   {
-    return {};
+    return unnamed;
   }
   const std::lock_guard<std::mutex> lock(m_Mutex);
-  return std::exchange(m_News, {});
+  for (auto tile = m_Tiles.begin(); tile != m_Tiles.end() && m_Named.size() < Named; ++tile)
+  {
+    if (m_Named.insert(tile->first).second)
+    {
+      unnamed.push_back({ tile->first, tile->second, m_Named.size() == Named });
+    }
+  }
+  return unnamed;
 }
 
 } // namespace gigapixel

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ public:
   {
     Place       place;
     std::string what;
-    bool        isLastNews; // no further ones are reported
+    bool        isLastNamed; // no further ones are named
   };
 
   /** Once for each place; what is said later of the same place is neglected. */
@@ -43,14 +44,15 @@ public:
   /** What is wrong with the tile; empty: nothing is known. */
   std::string Find(const Place & place) const;
 
-  /** Those of the first `Named` that this function has not returned yet. */
-  std::vector<Damage> TakeNews();
+  /** Those that this function has not returned yet, by plane and number, whoever came first; at most `Named` over all
+   * its calls. */
+  std::vector<Damage> TakeUnnamed();
 
 private:
   std::atomic<std::uint64_t>   m_Count{ 0 };
   mutable std::mutex           m_Mutex;
   std::map<Place, std::string> m_Tiles;
-  std::vector<Damage>          m_News;
+  std::set<Place>              m_Named;
 };
 
 } // namespace gigapixel

@@ -302,11 +302,11 @@ std::vector<std::string>
 Slide::TakeDamageWarnings() const
 {
   std::vector<std::string> sentences;
-  for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeNews())
+  for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeUnnamed())
   {
     sentences.push_back(m_Path + ": " + DescribeTile(damage.place.first, damage.place.second) +
                         " is damaged: " + damage.what + "; its pixels are taken as far as they decode." +
-                        (damage.isLastNews ? " Further damaged tiles are only counted." : ""));
+                        (damage.isLastNamed ? " Further damaged tiles are only counted." : ""));
   }
   return sentences;
 }
@@ -512,13 +512,16 @@ Slide::ReadRegion(unsigned          plane,
   const std::uint64_t rows = (rectangle.y + rectangle.height - 1) / of.tileHeight - firstRow + 1;
   const std::uint64_t workers = std::min<std::uint64_t>(std::max(threads, 1u), columns * rows);
   const std::uint64_t share = (columns * rows + workers - 1) / workers;
-  std::atomic<bool>   failed{ false };
+  // Of several tiles that fail the first one is told, whatever the threads do: all before it are read.
+  std::atomic<std::uint64_t> failed{ columns * rows };
+  std::exception_ptr         failure;
+  std::mutex                 failing;
   // Each thread has a share of its own, and helps the others when it is done: with tiles taken in turn two threads,
   // which then write side by side, were slower than one.
   std::vector<std::atomic<std::uint64_t>> next(workers);
   const auto                              readShare = [&](std::uint64_t owner) {
     const std::uint64_t end = std::min((owner + 1) * share, columns * rows);
-    for (std::uint64_t i = owner * share + next[owner]++; i < end && !failed; i = owner * share + next[owner]++)
+    for (std::uint64_t i = owner * share + next[owner]++; i < end && i < failed; i = owner * share + next[owner]++)
     {
       const std::uint64_t tile = (firstRow + i / columns) * of.GetTilesAcross() + firstColumn + i % columns;
       try
@@ -531,8 +534,12 @@ Slide::ReadRegion(unsigned          plane,
       }
       catch (...)
       {
-        failed = true;
-        throw;
+        const std::lock_guard<std::mutex> lock(failing);
+        if (i < failed)
+        {
+          failed = i;
+          failure = std::current_exception();
+        }
       }
     }
   };
@@ -542,6 +549,53 @@ Slide::ReadRegion(unsigned          plane,
       readShare((worker + other) % workers);
     }
   });
+  if (failure)
+  {
+    std::rethrow_exception(failure);
+  }
+}
+
+std::vector<std::string>
+Slide::FindUndecodableTiles(unsigned          plane,
+                            std::uint64_t     y,
+                            std::uint64_t     height,
+                            const Rendering & rendering,
+                            unsigned          threads) const
+{
+  const SlidePlane & of = m_Planes.at(plane);
+  CheckRectangle(plane, { 0, y, of.width, height });
+  CheckChannels(plane, rendering.channels);
+  const std::uint64_t        across = of.GetTilesAcross();
+  const std::uint64_t        first = (y + of.tileHeight - 1) / of.tileHeight * across;
+  const std::uint64_t        end = (y + height + of.tileHeight - 1) / of.tileHeight * across;
+  std::vector<std::string>   sentences(end - first);
+  std::atomic<std::uint64_t> next{ first };
+  RunOnThreads(std::max(threads, 1u), [&](unsigned) {
+    std::vector<unsigned char> pixels;
+    for (std::uint64_t tile = next++; tile < end; tile = next++)
+    {
+      const Rectangle place{ tile % across * of.tileWidth, tile / across * of.tileHeight, 0, 0 };
+      const Rectangle all{ place.x,
+                           place.y,
+                           std::min<std::uint64_t>(of.tileWidth, of.width - place.x),
+                           std::min<std::uint64_t>(of.tileHeight, of.height - place.y) };
+      pixels.resize(all.width * all.height * rendering.channels * of.GetSampleBytes());
+      try
+      {
+        RenderTile(plane, tile, Placement(of, tile, all), rendering, pixels.data());
+        if (rendering.strict)
+        {
+          RefuseDamaged(plane, tile);
+        }
+      }
+      catch (const SlideError & error)
+      {
+        sentences[tile - first] = error.what();
+      }
+    }
+  });
+  sentences.erase(std::remove(sentences.begin(), sentences.end(), std::string()), sentences.end());
+  return sentences;
 }
 
 bool

@@ -177,8 +177,8 @@ public:
     return m_DamagedTiles.GetCount();
   }
 
-  /** What nobody has been told of them: a sentence for each of the first few, the last of which says that the others
-   * are only counted. */
+  /** A sentence for each of them that nobody has been told of, by levels and then row by row; of all together there are
+   * a few, the last of which says that the others are only counted. */
   std::vector<std::string> TakeDamageWarnings() const;
 
   /** Micrometers per pixel at level 0 in x and y; {0, 0} = unknown or implausible. */
@@ -197,14 +197,22 @@ public:
   }
 
   /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, samples in the byte order of
-   * this machine. Only the tiles that the rectangle touches are
-   * read, each once; they are shared among `threads` threads. Where rectangles follow each other downwards, the file's
-   * bytes of the next one are asked of the system beforehand. Throws SlideError. */
+   * this machine. Only the tiles that the rectangle touches are read, each once; they are shared among `threads`
+   * threads. Where rectangles follow each other downwards, the file's bytes of the next one are asked of the system
+   * beforehand. Throws SlideError; where several tiles fail, that of the first one, row by row. */
   void ReadRegion(unsigned          plane,
                   const Rectangle & rectangle,
                   const Rendering & rendering,
                   unsigned char *   out,
                   unsigned          threads) const;
+
+  /** Decodes the tiles of the plane whose first row is one of `height` rows from `y`, and goes on where one cannot be
+   * decoded. \return a sentence for each that cannot be, row by row */
+  std::vector<std::string> FindUndecodableTiles(unsigned          plane,
+                                                std::uint64_t     y,
+                                                std::uint64_t     height,
+                                                const Rendering & rendering,
+                                                unsigned          threads) const;
 
   /** 255 where the rectangle was scanned, 0 where not, into `scanned`; returns whether it was everywhere. */
   bool ReadScanned(unsigned plane, const Rectangle & rectangle, unsigned char * scanned) const;

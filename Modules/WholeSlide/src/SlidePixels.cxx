@@ -27,18 +27,4 @@ GetLevelZeroResolution(const itk::WholeSlideImageIO & slide)
   return slide.GetMicronsPerPixel() / slide.GetLevelDownsample(slide.GetLevel());
 }
 
-void
-LinkDamage(const itk::WholeSlideImageIO & slide, itk::Object & image)
-{
-  itk::MetaDataDictionary   ofSlide = slide.GetMetaDataDictionary();
-  itk::MetaDataDictionary & ofImage = image.GetMetaDataDictionary();
-  for (const char * const key : { "gigapixel.damaged-tiles", RecordedDamageKey })
-  {
-    if (ofSlide.HasKey(key))
-    {
-      ofImage.Set(key, ofSlide[key]); // the reader's own object
-    }
-  }
-}
-
 } // namespace gigapixel

@@ -220,6 +220,7 @@ PyramidTIFFConverter::PrepareImageIO(const RegionType & region)
     EncapsulateMetaData<std::string>(dictionary, "openslide.objective-power", text.str());
   }
   m_ImageIO->SetMetaDataDictionary(dictionary);
+  m_ImageIO->SetSlide(m_Slide);
 }
 
 void
@@ -288,8 +289,6 @@ PyramidTIFFConverter::Convert()
     WriteRows(fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
-  EncapsulateMetaData<std::string>(
-    m_ImageIO->GetMetaDataDictionary(), "gigapixel.damaged-tiles", std::to_string(m_Slide->GetNumberOfDamagedTiles()));
   m_ImageIO->Finish();
 }
 

@@ -2,6 +2,8 @@
 #include "itkPyramidTIFFImageIO.h"
 #include "PyramidDescription.h"
 #include "PyramidWriter.h"
+#include "gigapixelSlidePixels.h"
+#include "itkWholeSlideImageIO.h"
 
 #include "itkMetaDataObject.h"
 #include "itksys/Base64.h"
@@ -74,20 +76,6 @@ GetImpersonalProperties(const MetaDataDictionary & dictionary)
   return kept;
 }
 
-const char * const SourceDamage = "gigapixel.source-damaged-tiles";
-
-/** Those of the slide that the image comes from, and of the slides that it was made of in turn. */
-std::uint64_t
-CountDamagedTiles(const MetaDataDictionary & dictionary)
-{
-  std::uint64_t count = 0;
-  for (const char * const key : { "gigapixel.damaged-tiles", SourceDamage })
-  {
-    count += std::strtoull(GetText(dictionary, key).c_str(), nullptr, 10);
-  }
-  return count;
-}
-
 std::vector<std::uint8_t>
 DecodeBase64(const std::string & text)
 {
@@ -113,6 +101,13 @@ PyramidTIFFImageIO::PyramidTIFFImageIO()
 }
 
 PyramidTIFFImageIO::~PyramidTIFFImageIO() = default;
+
+void
+PyramidTIFFImageIO::SetSlide(const WholeSlideImageIO * slide)
+{
+  m_Slide = slide;
+  this->Modified();
+}
 
 void
 PyramidTIFFImageIO::SetContent(Content content)
@@ -355,10 +350,12 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
 void
 PyramidTIFFImageIO::Finish()
 {
-  const std::uint64_t damaged = CountDamagedTiles(this->GetMetaDataDictionary());
+  const MetaDataDictionary & made = m_Slide ? m_Slide->GetMetaDataDictionary() : this->GetMetaDataDictionary();
+  const std::uint64_t        damaged = std::strtoull(GetText(made, gigapixel::RecordedDamageKey).c_str(), nullptr, 10) +
+                                (m_Slide ? m_Slide->GetNumberOfDamagedTiles() : 0);
   if (damaged > 0)
   {
-    m_Description->properties[SourceDamage] = std::to_string(damaged);
+    m_Description->properties[gigapixel::RecordedDamageKey] = std::to_string(damaged);
   }
   m_Writer->Finish(m_Description->Compose());
   m_Writer.reset();

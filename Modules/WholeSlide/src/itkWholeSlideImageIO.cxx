@@ -87,7 +87,17 @@ WholeSlideImageIO::WholeSlideImageIO()
   }
 }
 
-WholeSlideImageIO::~WholeSlideImageIO() = default;
+WholeSlideImageIO::~WholeSlideImageIO()
+{
+  try
+  {
+    this->ReportDamage();
+  }
+  catch (const std::exception &)
+  {
+    return; // no memory for a sentence: nobody could be told of that either
+  }
+}
 
 void
 WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
@@ -271,25 +281,17 @@ WholeSlideImageIO::GetNumberOfDamagedTiles() const
   return this->GetSlide().GetNumberOfDamagedTiles();
 }
 
-/** Those who are strict get the first one as an error instead. */
 void
 WholeSlideImageIO::ReportDamage() const
 {
-  if (m_Strict)
+  if (m_Strict || !m_Slide)
   {
-    return;
+    return; // those who are strict get the first one as an error instead
   }
   for (const std::string & warning : m_Slide->TakeDamageWarnings())
   {
     WarnOnce(warning);
   }
-}
-
-void
-WholeSlideImageIO::CountDamage()
-{
-  static_cast<MetaDataObject<std::string> &>(*m_DamagedTiles)
-    .SetMetaDataObjectValue(std::to_string(m_Slide->GetNumberOfDamagedTiles()));
 }
 
 void
@@ -305,7 +307,21 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
   try
   {
     m_Slide->ReadRegion(level, { x, y, width, height }, this->GetRendering(channels), out, 1);
-    this->ReportDamage();
+  }
+  catch (const std::runtime_error & error)
+  {
+    Throw(error.what());
+  }
+}
+
+std::vector<std::string>
+WholeSlideImageIO::FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const
+{
+  this->GetLevelSize(level);
+  try
+  {
+    return m_Slide->FindUndecodableTiles(
+      level, y, height, this->GetRendering(m_NumberOfComponents), MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
   }
   catch (const std::runtime_error & error)
   {
@@ -394,7 +410,7 @@ WholeSlideImageIO::SelectLevel() const
 void
 WholeSlideImageIO::ReadImageInformation()
 {
-  const auto before = m_Slide;
+  this->ReportDamage(); // of the slide before
   try
   {
     m_Slide = gigapixel::Slide::Open(m_FileName);
@@ -403,11 +419,6 @@ WholeSlideImageIO::ReadImageInformation()
   {
     m_Slide = nullptr;
     Throw(error.what());
-  }
-  if (m_Slide != before)
-  {
-    m_DamagedTiles = MetaDataObject<std::string>::New(); // the images of the one before keep its count
-    this->CountDamage();
   }
   m_Level = 0;
   if (m_AssociatedImage.empty())
@@ -514,7 +525,6 @@ WholeSlideImageIO::FillDictionary()
     names += (names.empty() ? "" : "\n") + name;
   }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.associated-images", names);
-  dictionary.Set("gigapixel.damaged-tiles", m_DamagedTiles);
   if (m_Colors)
   {
     EncapsulateMetaData<std::string>(dictionary, "gigapixel.colors", "sRGB");
@@ -583,7 +593,6 @@ WholeSlideImageIO::Read(void * buffer)
                      static_cast<unsigned char *>(buffer),
                      MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
     this->ReportDamage();
-    this->CountDamage();
   }
   catch (const std::runtime_error & error)
   {

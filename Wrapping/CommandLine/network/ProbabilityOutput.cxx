@@ -16,11 +16,15 @@ namespace
 constexpr itk::SizeValueType BandRows = 256;
 
 itk::PyramidTIFFImageIO::Pointer
-MakeWriter(const itk::Image<float, 2> & image, const PyramidTarget & target, itk::PyramidTIFFImageIO::Content content)
+MakeWriter(const itk::Image<float, 2> &     image,
+           const itk::WholeSlideImageIO &   slide,
+           const PyramidTarget &            target,
+           itk::PyramidTIFFImageIO::Content content)
 {
   const auto writer = itk::PyramidTIFFImageIO::New();
   writer->SetFileName(target.file);
   writer->SetMadeBy(target.madeBy);
+  writer->SetSlide(&slide);
   writer->SetContent(content);
   writer->SetNumberOfDimensions(2);
   writer->SetComponentType(itk::IOComponentEnum::UCHAR);
@@ -54,16 +58,17 @@ WriteBand(itk::PyramidTIFFImageIO & writer, const itk::ImageRegion<2> & band, co
 } // namespace
 
 void
-WriteLabelAndProbability(itk::Image<float, 2> * probabilities,
-                         double                 threshold,
-                         const PyramidTarget &  label,
-                         const PyramidTarget &  probability,
-                         Progress &             progress)
+WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
+                         const itk::WholeSlideImageIO & slide,
+                         double                         threshold,
+                         const PyramidTarget &          label,
+                         const PyramidTarget &          probability,
+                         Progress &                     progress)
 {
   probabilities->UpdateOutputInformation();
   const auto all = probabilities->GetLargestPossibleRegion();
-  const auto labels = MakeWriter(*probabilities, label, itk::PyramidTIFFImageIO::Content::Labels);
-  const auto picture = MakeWriter(*probabilities, probability, itk::PyramidTIFFImageIO::Content::Picture);
+  const auto labels = MakeWriter(*probabilities, slide, label, itk::PyramidTIFFImageIO::Content::Labels);
+  const auto picture = MakeWriter(*probabilities, slide, probability, itk::PyramidTIFFImageIO::Content::Picture);
   std::vector<unsigned char> labelRows;
   std::vector<unsigned char> probabilityRows;
   for (itk::SizeValueType y = 0; y < all.GetSize(1); y += BandRows)

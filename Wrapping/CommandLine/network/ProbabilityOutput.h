@@ -5,6 +5,7 @@
 #include "gigapixelSession.h"
 
 #include "itkImage.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <string>
 
@@ -20,12 +21,14 @@ struct PyramidTarget
 
 /** Writes two pyramids in one pass over a streamed map of probabilities: the label (255 where the probability is at
  * least the threshold, else 0), and the probability itself as round(255 p). Both appear when they are complete.
+ * \param slide that the probabilities are made from, see PyramidTIFFImageIO::SetSlide
  * \throw Interrupted nothing is left of either then */
-void WriteLabelAndProbability(itk::Image<float, 2> * probabilities,
-                              double                 threshold,
-                              const PyramidTarget &  label,
-                              const PyramidTarget &  probability,
-                              Progress &             progress);
+void WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
+                              const itk::WholeSlideImageIO & slide,
+                              double                         threshold,
+                              const PyramidTarget &          label,
+                              const PyramidTarget &          probability,
+                              Progress &                     progress);
 
 } // namespace gigapixel::commandline
 

@@ -112,6 +112,7 @@ WriteLabel(const Segmentation & segmentation, SourceType<MaskType> * source, Pro
 {
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetMadeBy(source->GetMadeBy());
+  io->SetSlide(segmentation.slide);
   if (!source->GetFillHoles())
   {
     return WritePyramid(source->GetOutput(), segmentation.task.output, io, progress);
@@ -140,6 +141,7 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
   else
   {
     WriteLabelAndProbability(source->GetOutput(),
+                             *segmentation.slide,
                              source->GetThreshold(),
                              { segmentation.task.output, source->GetMadeBy(Output::Label) },
                              { segmentation.probability, source->GetMadeBy(Output::Probability) },

@@ -242,8 +242,9 @@ Strict()
 {
   return Switch(
     "strict",
-    "Refuse a slide with a damaged JPEG tile. Without it such a tile gives what pixels can be decoded, as in "
-    "other programs; the first five are named in warnings, and the result tells how many there were.");
+    "Refuse a slide of which a damaged JPEG tile is read: what was read is what is judged, which may be another "
+    "level than the damaged one (gigapixel info --check reads all). Without it such a tile gives what pixels can be "
+    "decoded, as in other programs; the first five are named in warnings, and the result tells how many there were.");
 }
 
 std::vector<Argument>

@@ -35,7 +35,10 @@ Info()
       SlideResolution(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
-      Switch("check", "Decode all tiles of all levels, and tell how many are damaged."),
+      Switch(
+        "check",
+        "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot be decoded "
+        "(or, with --strict, is damaged): all are counted, five named."),
       Strict(),
       Overwrite() },
     { "gigapixel info slide.svs",
@@ -327,7 +330,8 @@ Convert()
     "any slide to a pyramid that everybody opens",
     "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
     "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; "
-    "levels that it lacks are computed. With --strict copied tiles are decoded, too, to see that none is damaged. "
+    "levels that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it "
+    "is; with --strict copied tiles are decoded, too, and such a one is refused. "
     "Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
     "objective power, vendor, color profile and classes are kept; the label and macro pictures and what the file says "
     "of patient, operator and date are left out.",

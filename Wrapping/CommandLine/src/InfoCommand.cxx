@@ -69,35 +69,48 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
   return images;
 }
 
-/** Reads all levels, for the tiles that are damaged. */
-std::int64_t
-CountDamagedTiles(itk::WholeSlideImageIO & slide, const Session & session)
+/** Decodes the tiles of all levels. \return a sentence for each that cannot be decoded */
+std::vector<std::string>
+FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
 {
   constexpr itk::SizeValueType bandRows = 256;
   Progress                     progress(session, "check " + std::string(slide.GetFileName()));
   const double                 levels = slide.GetNumberOfLevels();
-  std::vector<unsigned char>   pixels;
+  std::vector<std::string>     all;
   slide.SetGray(true); // of JPEG, luma alone tells as much
+  slide.ReadImageInformation();
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
   {
-    slide.SetLevel(level);
-    slide.ReadImageInformation();
     const auto size = slide.GetLevelSize(level);
     for (itk::SizeValueType y = 0; y < size[1]; y += bandRows)
     {
       ThrowIfInterrupted();
-      itk::ImageIORegion band(2);
-      band.SetIndex(1, static_cast<itk::IndexValueType>(y));
-      band.SetSize(0, size[0]);
-      band.SetSize(1, std::min(bandRows, size[1] - y));
-      pixels.resize(band.GetNumberOfPixels() * slide.GetNumberOfComponents() * slide.GetComponentSize());
-      slide.SetIORegion(band);
-      slide.Read(pixels.data());
+      const auto found = slide.FindUndecodableTiles(level, y, std::min(bandRows, size[1] - y));
+      all.insert(all.end(), found.begin(), found.end());
       progress.Update((level + static_cast<double>(y) / static_cast<double>(size[1])) / levels);
     }
   }
   progress.Finish();
-  return static_cast<std::int64_t>(slide.GetNumberOfDamagedTiles());
+  slide.ReportDamage();
+  return all;
+}
+
+/** What --check found: numbers, and sentences for the first ones that are bad. */
+void
+CheckTiles(itk::WholeSlideImageIO & slide, const Session & session, JSON & info)
+{
+  constexpr std::size_t named = 5;
+  const auto            bad = FindUndecodableTiles(slide, session);
+  info["damagedTiles"] = slide.GetNumberOfDamagedTiles();
+  info["undecodableTiles"] = bad.size();
+  info["undecodable"] = std::vector<std::string>(bad.begin(), bad.begin() + std::min(named, bad.size()));
+  if (!bad.empty())
+  {
+    info["error"] = bad.size() == 1 ? bad.front()
+                                    : std::string(slide.GetFileName()) + ": " + std::to_string(bad.size()) +
+                                        " tiles cannot be decoded" + (slide.GetStrict() ? " or are damaged" : "") +
+                                        "; get the file again from where it came.";
+  }
 }
 
 JSON
@@ -140,7 +153,11 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   info["bounds"] = bounds;
   info["fileBytes"] = bytes;
   info["sourceDamagedTiles"] = GetRecordedDamage(*slide);
-  info["damagedTiles"] = values.Has("check") ? JSON(CountDamagedTiles(*slide, session)) : JSON();
+  info["damagedTiles"] = JSON();
+  if (values.Has("check"))
+  {
+    CheckTiles(*slide, session, info);
+  }
   info["warnings"] = collector.GetWarnings();
   return info;
 }
@@ -223,7 +240,12 @@ FormatInfo(const JSON & info)
   }
   if (info["damagedTiles"].is_number())
   {
-    text += "  damaged tiles  " + info["damagedTiles"].dump() + " in all levels\n";
+    text += "  damaged tiles  " + info["damagedTiles"].dump() + " in all levels, " + info["undecodableTiles"].dump() +
+            " cannot be decoded\n";
+    for (const JSON & sentence : info["undecodable"])
+    {
+      text += "  bad tile       " + sentence.get<std::string>() + '\n';
+    }
   }
   for (const JSON & warning : info["warnings"])
   {

@@ -71,6 +71,7 @@ GatherGrid(itk::ImageBase<2> * streamed, unsigned downsample, Ranks & ranks, Pro
 /** Streams slide -> mask -> pyramid. */
 void
 LabelSlide(SourceType *                   source,
+           const itk::WholeSlideImageIO * slide,
            const SlideTask &              task,
            const Session &                session,
            double                         pixels,
@@ -91,6 +92,7 @@ LabelSlide(SourceType *                   source,
   Observe(source, progress, 0, ShareOfLabel);
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetMadeBy(source->GetMadeBy());
+  io->SetSlide(slide);
   WritePyramid(source->GetOutput(), task.output, io, progress, ShareOfLabel, 1);
   progress.Finish();
 }
@@ -208,7 +210,7 @@ RunTask(const SlideTask &              task,
       CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     }
     const auto level = slide->GetLevelSize(source->GetLevel());
-    LabelSlide(source, task, session, static_cast<double>(level[0]) * static_cast<double>(level[1]), ranks);
+    LabelSlide(source, slide, task, session, static_cast<double>(level[0]) * static_cast<double>(level[1]), ranks);
   }
   const auto damagedTiles = SumOverRanks(static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles()), *ranks);
   if (ranks->GetRank() > 0)

@@ -3,6 +3,7 @@
 
 #include "gigapixelArgumentValues.h"
 
+#include "gigapixelSlidePixels.h"
 #include "itkMetaDataObject.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
@@ -193,7 +194,7 @@ HasValidPyramid(const std::string &                 file,
                                "); --overwrite replaces it, another output name keeps it.");
     }
     std::string damaged;
-    if (io->GetStrict() && itk::ExposeMetaData(io->GetMetaDataDictionary(), "gigapixel.source-damaged-tiles", damaged))
+    if (io->GetStrict() && itk::ExposeMetaData(io->GetMetaDataDictionary(), RecordedDamageKey, damaged))
     {
       throw std::runtime_error(file + " exists, but was made of " + damaged +
                                " damaged tiles, which --strict refuses; --overwrite replaces it.");

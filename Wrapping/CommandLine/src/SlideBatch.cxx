@@ -225,6 +225,10 @@ WorkOn(const SlideTask & task, const SlideWork & work)
   try
   {
     outcome.result = work(task, outcome.text);
+    if (outcome.result.contains("error"))
+    {
+      outcome.failure = outcome.result["error"];
+    }
   }
   catch (const Interrupted &)
   {
@@ -296,7 +300,7 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, bool asLi
     text += outcome.text;
     failures += outcome.failure.empty() ? 0 : 1;
   }
-  if (asList || failures == 0)
+  if (asList || failures == 0 || !text.empty())
   {
     const auto & shown = asList ? results : results.front();
     session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

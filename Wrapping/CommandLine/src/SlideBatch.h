@@ -41,7 +41,8 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vect
  * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
  * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and
  * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
- * the text for people to its second argument */
+ * the text for people to its second argument; a result that has an "error", which is a sentence, is shown, but the
+ * slide is one that failed */
 GigapixelCommandLine_EXPORT int RunBatch(
   const ArgumentValues &                                                               values,
   const Session &                                                                      session,

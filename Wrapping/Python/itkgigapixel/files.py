@@ -34,10 +34,10 @@ def check_output(output: Path, slide: str) -> str:
     return name
 
 
-def write(source, output: Path, description: str, progress: bool, made_by: str = "", content: str = "automatic") -> None:
+def write(source, slide, output: Path, description: str, progress: bool, content: str = "automatic") -> None:
     """Streams a filter's image into a file, which gets its name when all of it is there.
 
-    :param made_by: what a pyramid tells of its making, see ``itk.PyramidTIFFImageIO``
+    :param source: says how it makes the image, which a pyramid tells, as it tells of damaged tiles of the *slide*
     :param content: "picture" or "labels", how a pyramid's levels are made
     :raises ValueError: ITK writes no such file
     :raises RuntimeError: it cannot be written
@@ -46,7 +46,7 @@ def write(source, output: Path, description: str, progress: bool, made_by: str =
     name = file_name(output)
     writer = itk.ImageFileWriter[type(image)].New(Input=image)
     if name.endswith((".pyramid.tif", ".pyramid.tiff")):  # it does that by itself
-        writer.SetImageIO(itk.PyramidTIFFImageIO.New(MadeBy=made_by, Content=content))
+        writer.SetImageIO(itk.PyramidTIFFImageIO.New(MadeBy=source.GetMadeBy(), Slide=slide, Content=content))
         writer.SetFileName(name)
         with running(writer, description, progress, source):
             writer.Update()

@@ -232,8 +232,7 @@ def segment(
         source.SetLevel(operator.index(level))
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
-    content = "probability" if probability else "label"
-    source.SetOutputMode(content)
+    source.SetOutputMode("probability" if probability else "label")
     source.SetMemoryLimit(_bytes(memory))
     source.SetStrategy(strategy)
     source.SetDevice(device)
@@ -244,5 +243,5 @@ def segment(
         with running(source, "segment", progress):
             source.Update()
         return source.GetOutput()
-    write(source, output, "segment", progress, source.GetMadeBy(content), "picture" if probability else "automatic")
+    write(source, io, output, "segment", progress, "picture" if probability else "automatic")
     return output

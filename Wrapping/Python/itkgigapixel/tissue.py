@@ -65,5 +65,5 @@ def label(
         with running(tissue, "label", progress):
             tissue.Update()
         return tissue.GetOutput()
-    write(tissue, output, "label", progress, tissue.GetMadeBy())
+    write(tissue, io, output, "label", progress)
     return output
