@@ -284,6 +284,14 @@ TEST(AnnotationImageSource, SaysWhatLeavesNothingInTheMask)
   EXPECT_NE(warn({ inside, right, above }).find("2 of 3 outlines outside of the slide (800 x 640 pixels)"),
             std::string::npos);
   EXPECT_NE(warn({ inside, tiny }).find("1 of 2 outlines smaller than a pixel of the mask"), std::string::npos);
+  // Its box reaches to (60, 40) of the slide; its area does not. So does the frame's hole, but not the frame.
+  const Annotation corner{ "", { { { -100, 40 }, { 60, -100 }, { -100, -100 } } } };
+  const Annotation frame{ "", { MakeSquare(-50, -50, 2000).rings[0], MakeSquare(-20, -20, 1500).rings[0] } };
+  const Annotation sliver{ "", { { { 100, 100 }, { 400, 401 }, { 400, 400 } } } };
+  EXPECT_NE(warn({ inside, corner }).find("1 of 2 outlines outside of the slide"), std::string::npos);
+  EXPECT_NE(warn({ inside, frame }).find("1 of 2 outlines outside of the slide"), std::string::npos);
+  EXPECT_NE(warn({ inside, sliver }).find("1 of 2 outlines smaller than a pixel of the mask"), std::string::npos);
+  EXPECT_THROW(warn({ corner }), itk::ExceptionObject);
   try
   {
     warn({ right, above });

@@ -119,6 +119,13 @@ def test_outlines_that_miss_the_slide(tmp_path, slide):
     assert tifffile.imread(tmp_path / "m.tif", key=0).any()
 
 
+def test_outlines_whose_box_alone_meets_the_slide(tmp_path, slide):
+    corner = write_outlines(tmp_path / "corner.geojson", ("Tumor", [[(-300, 200), (200, -300), (-300, -300)]]))
+    message = fails("rasterize", corner, "--like", slide, "-o", tmp_path / "m.tif")
+    assert "corner.geojson" in message and "all outlines (1) lie outside" in message
+    assert not (tmp_path / "m.tif").exists()
+
+
 def test_features_without_geometry(tmp_path, slide):
     feature = {"type": "Feature", "geometry": None, "properties": {"classification": {"name": "Tumor"}}}
     outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))

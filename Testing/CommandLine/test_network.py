@@ -380,6 +380,7 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
     masks = {
         "same": cohort.parent / "a.truth.tif",
         "segmentation": write_nrrd(tmp_path / "a.seg.nrrd", truth, **segment(0, "Tissue", 1)),
+        "another value": write_nrrd(tmp_path / "b.seg.nrrd", truth * 5, **segment(0, "Tissue", 5)),
         "flipped": write_nrrd(tmp_path / "flipped.nrrd", truth, flips=(-1, -1), encoding="raw"),
         "layers": write_nrrd(tmp_path / "l.seg.nrrd", numpy.stack([truth, truth], -1), **segment(0, "Tissue", 1)),
         "away": write_nrrd(tmp_path / "away.nrrd", truth, corner=(0.1, 0)),
@@ -396,7 +397,28 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
         else:
             run(*words)
             trained.append(weights(tmp_path / name))
-    assert trained[0] == trained[1] == trained[2]
+            same = run("evaluate", mask, masks["same"], "--json").json
+            assert same["dice"] == 1
+    assert len(trained) == 4 and all(each == trained[0] for each in trained)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "train"])
+def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
+    start = "NRRD0004\ntype: unsigned char\ndimension: 2\nencoding: gzip\n"
+    files = {
+        "short.nrrd": (start + "sizes: 800 700\n\nno gzip", "expected 560000 bytes but received"),
+        "alone.nhdr": (start + "sizes: 800 700\ndata file: gone.raw\n", "couldn't open"),
+        "size.nrrd": (start + "sizes: 400 x\n\n", "axis 1 size is zero"),
+    }
+    for name, (text, reason) in files.items():
+        mask = tmp_path / name
+        mask.write_text(text)
+        table = tmp_path / "c.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = [mask, cohort.parent / "a.truth.tif"] if command == "evaluate" else ["--cohort", table, "-o", tmp_path / "run"]
+        message = fails(command, *words)
+        assert message.startswith(f"gigapixel: Error reading {mask}: ") and reason in message
+        assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
 
 
 def test_labels_of_segments_are_classes(cohort, tmp_path):

@@ -7,7 +7,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_slide
+from conftest import fails, run, write_png, write_slide
 
 
 def weights(folder):
@@ -83,6 +83,36 @@ def test_resume_from_anywhere_by_any_name(study, tmp_path, network):
     run("synthesize", moved / "slides" / "a.tif", "--size", "400x300", "--seed", 7, "--overwrite")
     message = fails("train", "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
     assert "another training samples" in message and "content" in message
+
+
+@pytest.mark.parametrize("kind", ["png", "nrrd", "mhd", "nhdr"])
+def test_resume_with_a_mask_that_was_moved(study, tmp_path, network, kind):
+    """The mask is its pixels, also where they are in a file of their own, which the header names."""
+    truth = tifffile.imread(study / "study" / "slides" / "a.truth.tif", key=0)
+
+    def write(folder, pixels):
+        mask = folder / f"mask.{kind}"
+        folder.mkdir(exist_ok=True)
+        height, width = pixels.shape
+        nrrd = f"NRRD0004\ntype: unsigned char\ndimension: 2\nsizes: {width} {height}\nencoding: raw\n"
+        if kind == "png":
+            return write_png(mask, pixels)
+        if kind == "nrrd":
+            mask.write_bytes(f"{nrrd}\n".encode() + pixels.tobytes())
+            return mask
+        (folder / "pixels.raw").write_bytes(pixels.tobytes())
+        meta = f"NDims = 2\nDimSize = {width} {height}\nElementType = MET_UCHAR\nElementDataFile = pixels.raw\n"
+        mask.write_text(meta if kind == "mhd" else f"{nrrd}data file: pixels.raw\n")
+        return mask
+
+    def train(mask, epochs):
+        (tmp_path / "c.csv").write_text(f"slide,mask,split\n{study / 'study' / 'slides' / 'a.tif'},{mask},train\n")
+        return ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", epochs, "--resume"]
+
+    run(*train(write(tmp_path / "here", truth), 1))
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    run(*train(tmp_path / "there" / f"mask.{kind}", 2))
+    assert "another training samples" in fails(*train(write(tmp_path / "other", truth[::-1]), 3))
 
 
 def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):

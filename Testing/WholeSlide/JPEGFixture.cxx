@@ -57,6 +57,12 @@ EncodeJPEG(const Picture & picture, const JPEGOptions & options)
   info.input_components = static_cast<int>(picture.channels);
   info.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_set_defaults(&info);
+  if (options.marker != Marker::JFIF)
+  {
+    jpeg_set_colorspace(&info, options.marker == Marker::AdobeRGB ? JCS_RGB : JCS_YCbCr);
+    info.write_JFIF_header = FALSE;
+    info.write_Adobe_marker = TRUE;
+  }
   jpeg_set_quality(&info, options.quality, TRUE);
   info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = options.subsampling;
   info.restart_interval = options.restartInterval;
@@ -84,15 +90,28 @@ EncodeJPEG(const Picture & picture, const JPEGOptions & options)
 }
 
 Picture
-DecodeWithLibJPEG(const JPEGStream & stream, unsigned channels, unsigned reduction)
+DecodeWithLibJPEG(const JPEGStream & stream,
+                  unsigned           channels,
+                  unsigned           reduction,
+                  Colors             colors,
+                  const JPEGStream & tables)
 {
   jpeg_decompress_struct info;
   jpeg_error_mgr         errors;
   info.err = jpeg_std_error(&errors);
   errors.output_message = [](j_common_ptr) {};
   jpeg_create_decompress(&info);
+  if (!tables.empty())
+  {
+    jpeg_mem_src(&info, tables.data(), tables.size());
+    jpeg_read_header(&info, FALSE);
+  }
   jpeg_mem_src(&info, stream.data(), stream.size());
   jpeg_read_header(&info, TRUE);
+  if (colors == Colors::YCbCr && info.num_components == 3)
+  {
+    info.jpeg_color_space = JCS_YCbCr;
+  }
   info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.scale_denom = reduction;
   jpeg_start_decompress(&info);

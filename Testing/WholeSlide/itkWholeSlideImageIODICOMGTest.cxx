@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // DICOM whole-slide images, written byte by byte here (PS3.5): lossless frames come back exactly, however they lie.
+#include "JPEGFixture.h"
 #include "ReaderTesting.h"
 
 #include "TestData.h"
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +70,8 @@ struct Options
   unsigned    count = 1000;
   std::string concatenation;
   std::string type = "ORIGINAL\\PRIMARY\\VOLUME\\NONE";
+
+  std::vector<JPEGStream> jpeg; // the frames, in the place of those of the picture
 };
 
 constexpr unsigned tileSide = 64;
@@ -105,9 +109,12 @@ WriteDICOM(const std::string & path, const Picture & picture, const Options & op
     }
   }
   const std::string slideClass = "1.2.840.10008.5.1.4.1.1.77.1.6";
+  const std::string encoding = !options.jpeg.empty() ? "1.2.840.10008.1.2.4.50"
+                               : options.raw         ? "1.2.840.10008.1.2.1"
+                                                     : "1.2.840.10008.1.2.4.90";
+  const std::string colors = picture.channels == 1 ? "MONOCHROME2" : options.jpeg.empty() ? "RGB" : "YBR_FULL_422";
   std::string       file(128, '\0');
-  file += "DICM" + Element(0x00020002, "UI", slideClass) +
-          Element(0x00020010, "UI", options.raw ? "1.2.840.10008.1.2.1" : "1.2.840.10008.1.2.4.90");
+  file += "DICM" + Element(0x00020002, "UI", slideClass) + Element(0x00020010, "UI", encoding);
   file += Element(0x00080008, "CS", options.type) + Element(0x00080016, "UI", slideClass) +
           Element(0x0020000e, "UI", "1.2.3.4");
   if (!options.concatenation.empty())
@@ -115,8 +122,7 @@ WriteDICOM(const std::string & path, const Picture & picture, const Options & op
     file += Element(0x00209161, "UI", options.concatenation) + Element(0x00209228, "UL", Little(options.first, 4));
   }
   file += Element(0x00209311, "CS", options.sparse ? "TILED_SPARSE" : "TILED_FULL");
-  file += Element(0x00280002, "US", Little(picture.channels, 2)) +
-          Element(0x00280004, "CS", picture.channels == 1 ? "MONOCHROME2" : "RGB") +
+  file += Element(0x00280002, "US", Little(picture.channels, 2)) + Element(0x00280004, "CS", colors) +
           Element(0x00280006, "US", Little(0, 2)) + Element(0x00280008, "IS", std::to_string(tiles.size())) +
           Element(0x00280010, "US", Little(tileSide, 2)) + Element(0x00280011, "US", Little(tileSide, 2)) +
           Element(0x00280100, "US", Little(8, 2));
@@ -141,7 +147,8 @@ WriteDICOM(const std::string & path, const Picture & picture, const Options & op
   for (const unsigned tile : tiles)
   {
     const Picture                    part = CutTile(picture, tile);
-    const std::vector<unsigned char> stream = EncodeJPEG2000(part, false);
+    const std::vector<unsigned char> stream =
+      options.jpeg.empty() ? EncodeJPEG2000(part, false) : options.jpeg.at(tile);
     offsets += Little(frames.size(), options.offsets == Offsets::Extended ? 8 : 4);
     lengths += Little(stream.size() + stream.size() % 2, 8);
     rawPixels.append(part.pixels.begin(), part.pixels.end());
@@ -202,6 +209,47 @@ TEST(DICOM, FramesComeBackHoweverTheyAreFound)
       }
     }
   }
+}
+
+/** What a stream's marker says of its colors counts for it alone, whatever the frame before it said. */
+TEST(DICOM, FramesOfJPEGHaveTheColorsOfTheirOwnMarkers)
+{
+  const Picture picture = MakePicture(4 * tileSide, tileSide, 3, 3);
+  Options       options;
+  for (const Marker marker : { Marker::JFIF, Marker::AdobeRGB, Marker::AdobeYCbCr, Marker::AdobeRGB })
+  {
+    JPEGOptions kind;
+    kind.marker = marker;
+    kind.ownHuffmanTables = options.jpeg.size() == 3;
+    options.jpeg.push_back(EncodeJPEG(CutTile(picture, static_cast<unsigned>(options.jpeg.size())), kind));
+  }
+  const std::string path = MakeFolder("marked") + "slide.dcm";
+  WriteDICOM(path, picture, options);
+  const auto limit = itk::WholeSlideImageIO::GetTileCacheLimit();
+  itk::WholeSlideImageIO::SetTileCacheLimit(0);
+  const auto               io = OpenSlideFile(path);
+  std::vector<unsigned>    order{ 0, 1, 2, 3 };
+  std::vector<std::string> differences;
+  do
+  {
+    // A thread of its own begins with nothing decoded.
+    std::thread([&] {
+      for (const unsigned tile : order)
+      {
+        for (const unsigned channels : { 1u, 3u })
+        {
+          Picture frame{ tileSide, tileSide, channels, std::vector<unsigned char>(tileSide * tileSide * channels) };
+          io->ReadRegion(0, tile * tileSide, 0, tileSide, tileSide, channels, frame.pixels.data());
+          if (!(frame == DecodeWithLibJPEG(options.jpeg[tile], channels, 1, Colors::Marked)))
+          {
+            differences.push_back(std::to_string(tile) + " to " + std::to_string(channels) + " channels");
+          }
+        }
+      }
+    }).join();
+  } while (std::next_permutation(order.begin(), order.end()));
+  itk::WholeSlideImageIO::SetTileCacheLimit(limit);
+  EXPECT_EQ(differences, std::vector<std::string>());
 }
 
 TEST(DICOM, SparseTilesAreWhereTheyBelongAndTheAbsentOneIsNotScanned)

@@ -7,6 +7,7 @@
 #include "itkImage.h"
 #include "itkImageSource.h"
 
+#include <functional>
 #include <vector>
 
 namespace itk
@@ -19,9 +20,10 @@ namespace itk
  * of it or below it, so areas that share a border share no pixel and leave none out. Where annotations overlap, the
  * later one counts. Any region has the bits that it has in the whole mask.
  *
- * Outlines that lie outside of the mask, or are smaller than one of its pixels, leave nothing in it: they are counted
- * in a warning. Where all outlines lie outside, they are of another slide or in other units than its pixels, and the
- * filter throws an exception that says how far they and the mask reach. Without any outline the mask is empty.
+ * Outlines whose area lies outside of the mask, or that are smaller than one of its pixels, leave nothing in it: they
+ * are counted in a warning. Where all outlines lie outside, they are of another slide or in other units than its
+ * pixels, and the filter throws an exception that says how far they and the mask reach. Without any outline the mask is
+ * empty.
  *
  * Output: size and spacing as set, origin 0, unsigned char.
  *
@@ -71,6 +73,20 @@ private:
     unsigned char         label;
     double                left, right, top, bottom; ///< level-0 pixels
   };
+
+  /** Columns where an outline begins and ends, for each of some rows. */
+  using CrossingsType = std::vector<std::vector<IndexValueType>>;
+  using SpanVisitor = std::function<void(IndexValueType y, IndexValueType first, IndexValueType last)>;
+
+  /** Calls \a visit with the columns [first, last) that an outline covers, for all rows from \a top to \a bottom, and
+   * all runs of a row. \param crossings of as many rows, all empty: memory that is used again */
+  void VisitSpans(const LabeledAnnotation & labeled,
+                  IndexValueType            top,
+                  IndexValueType            bottom,
+                  CrossingsType &           crossings,
+                  const SpanVisitor &       visit) const;
+  /** Whether the outline leaves a pixel in the mask when it is drawn alone. */
+  bool DrawsPixels(const LabeledAnnotation & labeled) const;
 
   std::vector<LabeledAnnotation> m_Annotations;
   Size<2>                        m_Size{ { 0, 0 } };

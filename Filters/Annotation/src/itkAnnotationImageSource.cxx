@@ -86,6 +86,57 @@ AnnotationImageSource::GenerateOutputInformation()
 }
 
 void
+AnnotationImageSource::VisitSpans(const LabeledAnnotation & labeled,
+                                  IndexValueType            top,
+                                  IndexValueType            bottom,
+                                  CrossingsType &           crossings,
+                                  const SpanVisitor &       visit) const
+{
+  const IndexValueType begin = std::max(top, GetFirstAtOrBeyond(labeled.top, m_Downsample));
+  const IndexValueType end = std::min(bottom, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
+  for (const gigapixel::AnnotationRing & ring : labeled.annotation.rings)
+  {
+    for (std::size_t i = 0; i < ring.size(); ++i)
+    {
+      AddCrossings(ring[i], ring[(i + 1) % ring.size()], m_Downsample, begin, end, crossings);
+    }
+  }
+  for (IndexValueType y = begin; y < end; ++y)
+  {
+    auto & columns = crossings[static_cast<std::size_t>(y - begin)];
+    std::sort(columns.begin(), columns.end());
+    for (std::size_t i = 0; i + 1 < columns.size(); i += 2)
+    {
+      visit(y, columns[i], columns[i + 1]);
+    }
+    columns.clear();
+  }
+}
+
+bool
+AnnotationImageSource::DrawsPixels(const LabeledAnnotation & labeled) const
+{
+  constexpr IndexValueType bandRows = 256; // most outlines show in their first band
+  const auto               width = static_cast<IndexValueType>(m_Size[0]);
+  const auto               height = static_cast<IndexValueType>(m_Size[1]);
+  const IndexValueType     begin = std::max<IndexValueType>(0, GetFirstAtOrBeyond(labeled.top, m_Downsample));
+  const IndexValueType     end = std::min(height, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
+  bool                     draws = false;
+  CrossingsType            crossings(bandRows);
+  for (IndexValueType top = begin; top < end && !draws; top += bandRows)
+  {
+    VisitSpans(labeled,
+               top,
+               std::min(top + bandRows, end),
+               crossings,
+               [&draws, width](IndexValueType, IndexValueType first, IndexValueType last) {
+                 draws = draws || std::max<IndexValueType>(first, 0) < std::min(last, width);
+               });
+  }
+  return draws;
+}
+
+void
 AnnotationImageSource::CheckPlaces() const
 {
   const double width = static_cast<double>(m_Size[0]) * m_Downsample;
@@ -98,9 +149,13 @@ AnnotationImageSource::CheckPlaces() const
   LabeledAnnotation all{};
   for (const LabeledAnnotation & one : m_Annotations)
   {
-    const bool isOutside = one.right <= 0 || one.left >= width || one.bottom <= 0 || one.top >= height;
+    const bool isAway = one.right <= 0 || one.left >= width || one.bottom <= 0 || one.top >= height;
+    const bool isWithin = one.left >= 0 && one.right <= width && one.top >= 0 && one.bottom <= height;
+    const bool isThin = isBetweenCenters(one.left, one.right) || isBetweenCenters(one.top, one.bottom);
+    const bool leavesNothing = isAway || isThin || !DrawsPixels(one); // its area may be where its corners' box is not
+    const bool isOutside = isAway || (leavesNothing && !isThin && !isWithin);
     outside += isOutside ? 1 : 0;
-    small += !isOutside && (isBetweenCenters(one.left, one.right) || isBetweenCenters(one.top, one.bottom)) ? 1 : 0;
+    small += leavesNothing && !isOutside ? 1 : 0;
     const bool isFirst = &one == &m_Annotations.front();
     all.left = isFirst ? one.left : std::min(all.left, one.left);
     all.right = isFirst ? one.right : std::max(all.right, one.right);
@@ -142,30 +197,14 @@ AnnotationImageSource::DynamicThreadedGenerateData(const OutputImageRegionType &
   {
     std::fill_n(getRow(y), region.GetSize(0), static_cast<unsigned char>(0));
   }
-  std::vector<std::vector<IndexValueType>> crossings(region.GetSize(1));
+  CrossingsType crossings(region.GetSize(1));
   for (const LabeledAnnotation & labeled : m_Annotations)
   {
-    const IndexValueType begin = std::max(top, GetFirstAtOrBeyond(labeled.top, m_Downsample));
-    const IndexValueType end = std::min(bottom, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
-    for (const gigapixel::AnnotationRing & ring : labeled.annotation.rings)
-    {
-      for (std::size_t i = 0; i < ring.size(); ++i)
-      {
-        AddCrossings(ring[i], ring[(i + 1) % ring.size()], m_Downsample, begin, end, crossings);
-      }
-    }
-    for (IndexValueType y = begin; y < end; ++y)
-    {
-      auto & columns = crossings[static_cast<std::size_t>(y - begin)];
-      std::sort(columns.begin(), columns.end());
-      for (std::size_t i = 0; i + 1 < columns.size(); i += 2)
-      {
-        const IndexValueType first = std::clamp(columns[i], left, right);
-        const IndexValueType last = std::clamp(columns[i + 1], left, right);
-        std::fill(getRow(y) + (first - left), getRow(y) + (last - left), labeled.label);
-      }
-      columns.clear();
-    }
+    VisitSpans(labeled, top, bottom, crossings, [&](IndexValueType y, IndexValueType first, IndexValueType last) {
+      std::fill(getRow(y) + (std::clamp(first, left, right) - left),
+                getRow(y) + (std::clamp(last, left, right) - left),
+                labeled.label);
+    });
   }
 }
 

@@ -170,8 +170,7 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
   };
   gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-  // The pixels of some formats lie in another file, which is found from the place of this one.
-  image.content = gigapixel::IdentifyFile(fileName) + " at " + std::filesystem::canonical(fileName).string();
+  image.content = gigapixel::IdentifyFile(fileName);
 #endif
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {

@@ -1,7 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelImageIOSource.h"
 
-#include <algorithm>
+#include "gigapixelPlainMessage.h"
+#include "itkMetaDataObject.h"
+
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -18,17 +21,6 @@ Failure(const std::string & name, const std::string & reason)
   return std::runtime_error(name + ": " + reason);
 }
 
-/** What an ImageIO says of a file, without "ITK ERROR: Class(0x1): " before it and in one line. */
-std::string
-GetReason(const ExceptionObject & error)
-{
-  std::string       reason = error.GetDescription();
-  const std::size_t prefix = reason.rfind("ITK ERROR: ", 0) == 0 ? reason.find("): ") : std::string::npos;
-  reason.erase(0, prefix == std::string::npos ? 0 : prefix + 3);
-  std::replace(reason.begin(), reason.end(), '\n', ' ');
-  return reason;
-}
-
 /** Calls what may throw ITK's exceptions, and throws one sentence. */
 template <typename TFunction>
 auto
@@ -40,7 +32,7 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
-    const std::string reason = GetReason(error);
+    const std::string reason = gigapixel::CleanMessage(error.GetDescription());
     if (reason.find(name) != std::string::npos)
     {
       throw std::runtime_error(reason);
@@ -100,6 +92,20 @@ public:
       grid.direction[2 + axis] = direction[1];
     }
     return grid;
+  }
+
+  /** Of a segmentation of 3D Slicer with one segment: its value, else 0. */
+  std::uint8_t
+  GetObjectValue() const
+  {
+    const MetaDataDictionary & dictionary = m_Idle.front()->GetMetaDataDictionary();
+    std::string                value;
+    if (!dictionary.HasKey("Segment1_ID"))
+    {
+      ExposeMetaData(dictionary, "Segment0_LabelValue", value);
+    }
+    const long number = std::strtol(value.c_str(), nullptr, 10);
+    return number > 0 && number < 256 ? static_cast<std::uint8_t>(number) : 0;
   }
 
   gigapixel::Size
@@ -331,6 +337,7 @@ GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO, const std::str
   gigapixel::PhysicalImage result;
   result.name = name;
   result.grid = source->GetGrid();
+  result.objectValue = source->GetObjectValue();
   result.pixels = source;
   return result;
 }

@@ -255,9 +255,9 @@ MaskRange(const std::vector<std::int32_t> & table, std::int64_t begin, std::int6
   return range;
 }
 
-/** Turns mask values into classes. */
+/** Turns mask values into classes. \param object a further value of the object, where there are two classes; 0: none */
 void
-ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, const std::string & name)
+ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, std::uint8_t object, const std::string & name)
 {
   std::array<bool, 256>         valid{};
   std::array<std::uint8_t, 256> table{};
@@ -268,6 +268,11 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, const st
   }
   valid[255] = true;
   table[255] = classes == 2 ? 1 : LabelSource::Ignored;
+  if (classes == 2 && object != 0)
+  {
+    valid[object] = true;
+    table[object] = 1;
+  }
   const bool ignoresAnother = ignored != LabelSource::Ignored;
   if (ignoresAnother)
   {
@@ -369,7 +374,7 @@ MaskLabelSource::ReadBand(const Region & region, std::uint8_t * classes)
   const Region              needed{ columns[0], rows[0], columns[1] - columns[0], rows[1] - rows[0] };
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(needed.width * needed.height));
   m_Mask.pixels->Read(needed, mask.data());
-  ToClasses(mask, m_Classes, m_IgnoredLabel, m_Mask.name);
+  ToClasses(mask, m_Classes, m_IgnoredLabel, m_Mask.objectValue, m_Mask.name);
 
   const auto width = static_cast<std::size_t>(region.width);
   for (std::int64_t y = 0; y < region.height; ++y)

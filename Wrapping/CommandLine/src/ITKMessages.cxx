@@ -4,7 +4,6 @@
 #include "itkObjectFactory.h"
 #include "itkOutputWindow.h"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -48,29 +47,6 @@ private:
   std::set<std::string> m_Shown;
 };
 } // namespace
-
-std::string
-CleanMessage(const std::string & message)
-{
-  std::string sentence = message;
-  // "WARNING: In file, line 1\nClass (0x1): sentence\n\n" and "ITK ERROR: Class(0x1): sentence"
-  const std::size_t address = sentence.find("(0x");
-  const std::size_t end = address == std::string::npos ? std::string::npos : sentence.find("): ", address);
-  const bool        isPrefix = sentence.rfind("WARNING: In ", 0) == 0 || sentence.rfind("ITK ERROR: ", 0) == 0 ||
-                        sentence.rfind("itk::ERROR: ", 0) == 0;
-  if (isPrefix && end != std::string::npos)
-  {
-    sentence.erase(0, end + 3);
-  }
-  if (const std::string word = "WARNING: "; sentence.rfind(word, 0) == 0)
-  {
-    sentence.erase(0, word.size());
-  }
-  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-  const std::size_t last = sentence.find_last_not_of(' ');
-  const std::size_t first = sentence.find_first_not_of(' ');
-  return last == std::string::npos ? std::string() : sentence.substr(first, last - first + 1);
-}
 
 /** ITK's own libtiff, the one that OpenSlide looks at files with, and its GLib speak to the standard error. None is
  * ours to link, so they are found by name, where they are at all. */

@@ -4,14 +4,13 @@
 
 #include "GigapixelCommandLineExport.h"
 
+#include "gigapixelPlainMessage.h"
+
 #include <string>
 #include <vector>
 
 namespace gigapixel::commandline
 {
-
-/** The sentence of an ITK message, without the class, address and line that ITK puts before it, in one line. */
-GigapixelCommandLine_EXPORT std::string CleanMessage(const std::string & message);
 
 /** From now on warnings of ITK classes go to stderr as one sentence each, once each. libtiff, inside ITK and
  * OpenSlide, and OpenSlide's GLib are silent: what they say names no file and asks for nothing, and errors come as

@@ -5,7 +5,7 @@ import contextlib
 import re
 
 #: the line of the sources, and the address of the object
-_PLACE = re.compile(r"\A(?:[^\n]+:\d+:\n)?\s*(?:ITK ERROR: \w+\(0x[0-9a-f]+\): )?")
+_PLACE = re.compile(r"\A(?:[^\n]+:\d+:\n)?\s*(?:(?:ITK ERROR|itk::ERROR): \w+\(0x[0-9a-f]+\): )?")
 
 
 @contextlib.contextmanager
