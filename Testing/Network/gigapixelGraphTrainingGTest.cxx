@@ -33,42 +33,28 @@ MakeWeights(const NetworkDescription & network)
   return MakeInitialWeights(network, 3, { 0.7, 0.3 });
 }
 
-/** Glass without noise on the right half, so that many tiles are of one color. */
-class HalfEmptyPixels : public ProceduralPixels
+/** One value on the right half, as glass without noise, so that many tiles are of one color. */
+template <typename TSource, std::uint8_t Value>
+class HalfEmpty : public TSource
 {
 public:
-  using ProceduralPixels::ProceduralPixels;
+  using TSource::TSource;
   void
-  Read(const Region & region, std::uint8_t * samples) override
+  Read(const Region & region, std::uint8_t * values) override
   {
-    ProceduralPixels::Read(region, samples);
+    TSource::Read(region, values);
     for (std::int64_t y = 0; y < region.height; ++y)
     {
-      for (std::int64_t x = std::max<std::int64_t>(0, GetSize().width / 2 - region.x); x < region.width; ++x)
+      for (std::int64_t x = std::max<std::int64_t>(0, this->GetSize().width / 2 - region.x); x < region.width; ++x)
       {
-        samples[y * region.width + x] = 240;
+        values[y * region.width + x] = Value;
       }
     }
   }
 };
 
-class HalfEmptyLabels : public ProceduralLabels
-{
-public:
-  using ProceduralLabels::ProceduralLabels;
-  void
-  Read(const Region & region, std::uint8_t * classes) override
-  {
-    ProceduralLabels::Read(region, classes);
-    for (std::int64_t y = 0; y < region.height; ++y)
-    {
-      for (std::int64_t x = std::max<std::int64_t>(0, GetSize().width / 2 - region.x); x < region.width; ++x)
-      {
-        classes[y * region.width + x] = 0;
-      }
-    }
-  }
-};
+using HalfEmptyPixels = HalfEmpty<ProceduralPixels, 240>;
+using HalfEmptyLabels = HalfEmpty<ProceduralLabels, 0>;
 
 template <typename TPixels = ProceduralPixels, typename TLabels = ProceduralLabels>
 LossGradient

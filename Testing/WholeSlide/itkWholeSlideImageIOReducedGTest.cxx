@@ -1,14 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Reduced levels: what libjpeg and OpenJPEG decode smaller, to the bit; means at the edges; the choice of a level.
+#include "JPEGFixture.h"
 #include "ReaderTesting.h"
 #include "TestData.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
-
-#include <cstdio>
-#include <jpeglib.h>
 
 using namespace gigapixel_test;
 
@@ -25,28 +23,9 @@ DecodeTileWithLibJPEG(const std::string & path, std::uint32_t tile, unsigned red
   std::uint32_t tablesSize = 0;
   void *        tables = nullptr;
   TIFFGetField(file, TIFFTAG_JPEGTABLES, &tablesSize, &tables);
-  jpeg_decompress_struct info;
-  jpeg_error_mgr         errors;
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_decompress(&info);
-  jpeg_mem_src(&info, static_cast<unsigned char *>(tables), tablesSize);
-  jpeg_read_header(&info, FALSE);
-  jpeg_mem_src(&info, bytes.data(), bytes.size());
-  jpeg_read_header(&info, TRUE);
-  info.jpeg_color_space = JCS_YCbCr;
-  info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  info.scale_num = 1;
-  info.scale_denom = reduction;
-  jpeg_start_decompress(&info);
-  Picture picture{ info.output_width, info.output_height, channels, {} };
-  picture.pixels.resize(std::size_t{ picture.width } * picture.height * channels);
-  while (info.output_scanline < info.output_height)
-  {
-    JSAMPROW row = picture.pixels.data() + std::size_t{ info.output_scanline } * picture.width * channels;
-    jpeg_read_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_decompress(&info);
-  jpeg_destroy_decompress(&info);
+  const auto *  begin = static_cast<const unsigned char *>(tables);
+  const Picture picture =
+    DecodeWithLibJPEG(bytes, channels, reduction, Colors::YCbCr, JPEGStream(begin, begin + tablesSize));
   TIFFClose(file);
   return picture;
 }

@@ -188,7 +188,7 @@ class EqualTiles
 public:
   /** \return whether the tile is equal to an earlier one, whose loss is then this one's */
   bool
-  TakeEarlier(const UniformTiles<LossSum>::Key & key, LossSum & loss)
+  CountRepetition(const UniformTiles<LossSum>::Key & key, LossSum & loss)
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
     const auto                        found = m_Tiles.find(key);
@@ -197,7 +197,7 @@ public:
       return false;
     }
     loss = found->second.loss;
-    ++found->second.more;
+    ++found->second.repetitions;
     return true;
   }
 
@@ -215,7 +215,7 @@ public:
   {
     Tile         tile;
     LossSum      loss;
-    std::int64_t more{ 0 }; ///< tiles that are equal to it
+    std::int64_t repetitions{ 0 }; ///< tiles that are equal to it
   };
 
   /** Those that there are others of. */
@@ -225,7 +225,7 @@ public:
     std::vector<const Entry *> repeated;
     for (const auto & item : m_Tiles)
     {
-      if (item.second.more > 0)
+      if (item.second.repetitions > 0)
       {
         repeated.push_back(&item.second);
       }
@@ -263,7 +263,7 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
       return passes.AddGradient(data, terms, 1, result, gradient);
     }
     const auto key = UniformTiles<LossSum>::MakeKey(data, m_Network.channels);
-    if (!equal.TakeEarlier(key, result))
+    if (!equal.CountRepetition(key, result))
     {
       passes.AddGradient(data, terms, 1, result, gradient);
       equal.Remember(key, data, result);
@@ -280,7 +280,7 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
     LossSum                   known;
     ReadPixels(pixels, entry.tile, data);
     ReadClasses(labels, entry.tile, m_Network, data);
-    passes.AddGradient(data, terms, entry.more, known, gradient);
+    passes.AddGradient(data, terms, entry.repetitions, known, gradient);
   };
   const auto goOn = [&](std::int64_t) { return !progress || progress(std::nextafter(1.0, 0.0)); };
   if (!m_Workers.Run(static_cast<std::int64_t>(repeated.size()), computeAgain, goOn))

@@ -2,21 +2,19 @@
 // EngineStep data SIDE FOLDER                  writes pixels.raw, labels.raw (bytes) and parameters.raw (doubles)
 // EngineStep step SIDE FOLDER THREADS REPEATS  gradient of the mean loss over them, to gradient.raw (doubles)
 // Our part of compare_engines.py: everyone computes the gradient of the same pixels with the same weights.
+#include "StepFiles.h"
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelStreamedNetwork.h"
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
-#include <stdexcept>
 #include <string>
-
-#include <sys/resource.h>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
+using namespace gigapixel_benchmark;
 
 namespace
 {
@@ -63,57 +61,6 @@ public:
   }
 };
 
-template <typename T>
-void
-Write(const std::string & path, const std::vector<T> & values)
-{
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char *>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  if (!file.flush())
-  {
-    throw std::runtime_error(path + " cannot be written");
-  }
-}
-
-template <typename T>
-std::vector<T>
-Read(const std::string & path, std::size_t count)
-{
-  std::vector<T> values(count);
-  std::ifstream  file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char *>(values.data()), static_cast<std::streamsize>(count * sizeof(T))))
-  {
-    throw std::runtime_error(path + " is missing or too short");
-  }
-  return values;
-}
-
-double
-GetCPUSeconds()
-{
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-/** A line of /proc/self/status, in bytes. */
-std::int64_t
-GetBytes(const std::string & name)
-{
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-  {
-    if (word == name + ":")
-    {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  }
-  return 0;
-}
-
 void
 WriteData(const NetworkDescription & network, Size size, const std::string & folder)
 {
@@ -129,14 +76,13 @@ WriteData(const NetworkDescription & network, Size size, const std::string & fol
 void
 Step(const NetworkDescription & network, Size size, const std::string & folder, int threads, int repeats)
 {
-  const std::size_t       pixels = size.width * size.height;
-  PixelsInMemory          image(size, Read<std::uint8_t>(folder + "/pixels.raw", pixels));
-  FromMemory<LabelSource> labels(size, Read<std::uint8_t>(folder + "/labels.raw", pixels));
+  PixelsInMemory          image(size, Read<std::uint8_t>(folder + "/pixels.raw"));
+  FromMemory<LabelSource> labels(size, Read<std::uint8_t>(folder + "/labels.raw"));
   const std::int64_t      before = GetBytes("VmRSS");
   StreamedNetwork         streamed(network, 2048, threads);
   LossGradient            sum;
   double                  leastCPU = 1e30, leastWall = 1e30;
-  streamed.SetParameters(Read<double>(folder + "/parameters.raw", network.GetNumberOfParameters()));
+  streamed.SetParameters(Read<double>(folder + "/parameters.raw"));
   for (int i = 0; i < repeats; ++i)
   {
     const double cpu = GetCPUSeconds();

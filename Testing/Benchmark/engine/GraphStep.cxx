@@ -2,62 +2,19 @@
 // GraphStep SIDE TILE FOLDER REPEATS
 // Our part of compare_graphs.py, in one thread: gradient of the mean loss of the network graph.json over the bytes
 // pixels.raw and labels.raw with the weights parameters.raw (doubles), to gradient.raw (doubles); all in FOLDER.
+#include "StepFiles.h"
 #include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <iterator>
-#include <stdexcept>
 #include <string>
 
-#include <sys/resource.h>
-
 using namespace gigapixel;
+using namespace gigapixel_benchmark;
 
 namespace
 {
-
-template <typename T>
-std::vector<T>
-Read(const std::string & path)
-{
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
-  {
-    throw std::runtime_error(path + " is missing");
-  }
-  std::vector<T> values(static_cast<std::size_t>(file.tellg()) / sizeof(T));
-  file.seekg(0);
-  file.read(reinterpret_cast<char *>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  return values;
-}
-
-double
-GetCPUSeconds()
-{
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-/** A line of /proc/self/status, in bytes. */
-std::int64_t
-GetBytes(const std::string & name)
-{
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-  {
-    if (word == name + ":")
-    {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  }
-  return 0;
-}
 
 struct Image
 {
@@ -137,9 +94,7 @@ Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repea
       value /= loss.weight;
     }
   }
-  std::ofstream(folder + "/gradient.raw", std::ios::binary)
-    .write(reinterpret_cast<const char *>(gradient.data()),
-           static_cast<std::streamsize>(gradient.size() * sizeof(double)));
+  Write(folder + "/gradient.raw", gradient);
   std::cout << "{\"cpu_seconds\": " << leastCPU << ", \"peak_bytes\": " << GetBytes("VmHWM")
             << ", \"bytes_before\": " << before << "}" << std::endl;
 }

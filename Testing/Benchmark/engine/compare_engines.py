@@ -3,15 +3,16 @@
 """Compares a training step of our engine with PyTorch's: same pixels, same weights, interleaved.
 
     ninja EngineStep
-    compare_engines.py --ours bin/EngineStep --venv /tmp/engines [--sizes 4096 8192 16384] [--json result.json]
+    compare_engines.py --ours bin/EngineStep --venv ENV [--sizes 4096 8192 16384] [--json result.json]
 
-The venv is made with PyTorch from PyPI where it does not exist yet (5.4 GB with its CUDA libraries; --python takes a
-Python that has PyTorch and NumPy instead, and lightstream with lightning, if that is to run). Every engine computes the
-gradient of the mean binary cross-entropy of the network remedios2023 over the whole image; times are the least of all
-rounds, without loading and without Adam; memory is the peak resident memory of the process beside the image and its
-labels, which all hold in memory; gradients are compared with PyTorch's in double, ||g - ref|| / ||ref||, where memory
-allows that. What does not fit into the free memory, by its bytes per pixel at the size before, is left out and said.
-lightstream can do a part of it only: torch_step.py says which, and `encoder` is eager PyTorch on the same.
+ENV is a folder, made by `python3 -m venv ENV` with PyTorch from PyPI where it does not exist yet (5.4 GB with its CUDA
+libraries; --python takes a Python that has PyTorch and NumPy instead, and lightstream with lightning, if that is to
+run). Every engine computes the gradient of the mean binary cross-entropy of the network remedios2023 over the whole
+image; times are the least of all rounds, without loading and without Adam; memory is the peak resident memory of the
+process beside the image and its labels, which all hold in memory; gradients are compared with PyTorch's in double, ||g
+- ref|| / ||ref||, where memory allows that. What does not fit into the free memory, by its bytes per pixel at the size
+before, is left out and said. lightstream can do a part of it only: torch_step.py says which, and `encoder` is eager
+PyTorch on the same.
 """
 
 import argparse

@@ -3,13 +3,14 @@
 """Compares our tissue labels with other libraries': CPU seconds, peak memory, equality of pixels.
 
     ninja gigapixel LabelStages
-    compare_labels.py --bin build/bin --venv /tmp/labels [--size 16000x64000] [--rounds 3] [--json result.json]
+    compare_labels.py --bin build/bin --venv ENV [--size 16000x64000] [--rounds 3] [--json result.json]
 
 Four tables: the published chain (radius 3) on the pixels of the label grid in memory; the whole way from the slide file
 to a mask pyramid on the disk, beside reading the 1/8 level alone; the same without reduced levels in the file, beside
 decoding it at 1/8 alone; and with a label for every pixel of level 0, beside decoding that. Every run is a process of
 its own, interleaved over the rounds; CPU is user and system time, the least of all rounds: of the work alone (without
-imports and loading) and of the process; memory is the process's peak. The venv is made where it does not exist.
+imports and loading) and of the process; memory is the process's peak. ENV is a folder, made by `python3 -m venv ENV`
+with what is compared where it does not exist.
 """
 
 import argparse
@@ -92,7 +93,7 @@ def print_table(title, results, reference, figure):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, default=Path("build/bin"))
-    parser.add_argument("--venv", type=Path, default=Path("/tmp/labels"))
+    parser.add_argument("--venv", type=Path, required=True)
     parser.add_argument("--size", default="16000x64000")
     parser.add_argument("--slide", type=Path, help="one that synthesize drew of that size, instead of drawing it")
     parser.add_argument("--rounds", type=int, default=3)

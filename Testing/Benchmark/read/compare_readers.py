@@ -3,10 +3,11 @@
 """Compares our reader with others on the same slide (a TIFF of JPEG tiles), interleaved.
 
     ninja ReadSlide
-    compare_readers.py SLIDE... --ours bin/ReadSlide --venv /tmp/readers [--rounds 3] [--json result.json]
+    compare_readers.py SLIDE... --ours bin/ReadSlide --venv ENV [--rounds 3] [--json result.json]
 
-The venv is made with the readers that PyPI has where it does not exist yet. Of each reader the round that took the
-least CPU time counts. Opening is in the times, importing libraries and checking pixels are not.
+ENV is a folder, made by `python3 -m venv ENV` with the readers that PyPI has where it does not exist yet. Of each
+reader the round that took the least CPU time counts. Opening is in the times, importing libraries and checking pixels
+are not.
 """
 
 import argparse

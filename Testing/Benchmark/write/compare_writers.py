@@ -3,7 +3,7 @@
 """Compares writing a pyramid with libvips and tifffile: same pixels from the same raw file, interleaved.
 
     ninja WritePyramid
-    compare_writers.py --ours bin/WritePyramid --venv /tmp/writers [--json result.json]
+    compare_writers.py --ours bin/WritePyramid --venv ENV [--json result.json]
 
 Pixels: a synthetic slide (RGB, JPEG of quality 80, 4:2:0) and the mask of one (deflate, level 6), tiles of 256, levels by
 two. `codec` is libjpeg-turbo or libdeflate alone, on every tile of every level, a constant tile once, one thread: nobody
@@ -12,8 +12,8 @@ least user and system time of all rounds, reading included; highest peak residen
 part of ours that is not reading. Each file is opened again with OpenSlide and tifffile: level 0 of masks is equal to the
 raw file, a square of 1024 of pictures differs by so much in the mean.
 
-libvips is the program `vips` (Debian: libvips-tools). The venv is made with tifffile, imagecodecs, openslide-python and
-openslide-bin from PyPI where it does not exist yet.
+libvips is the program `vips` (Debian: libvips-tools). ENV is a folder, made by `python3 -m venv ENV` with tifffile,
+imagecodecs, openslide-python and openslide-bin from PyPI where it does not exist yet.
 """
 
 import argparse

@@ -413,9 +413,9 @@ private:
     const Map & gradient = context.gradients[i];
     if (m_Skips[i] >= 0)
     {
-      const bool  more = TakeGradient(context, m_Skips[i]);
+      const bool  accumulates = TakeGradient(context, m_Skips[i]);
       const Map & skip = context.gradients[m_Skips[i]];
-      queue.Run(device::Add<T>{ gradient, more ? skip : Map{}, skip });
+      queue.Run(device::Add<T>{ gradient, accumulates ? skip : Map{}, skip });
     }
     float * const bias = context.biasPartial.template Take<float>(gradient.height * gradient.channels);
     const bool    relu = m_Network.layers[i].activation == Layer::Activation::ReLU;
@@ -427,8 +427,8 @@ private:
       return;
     }
     AddWeightGradient(context, i, context.outputs[i - 1], sum);
-    const bool more = TakeGradient(context, i - 1);
-    Convolve(context, !IsPlain(i), gradient, GetFilter(i, true), context.gradients[i - 1], more);
+    const bool accumulates = TakeGradient(context, i - 1);
+    Convolve(context, !IsPlain(i), gradient, GetFilter(i, true), context.gradients[i - 1], accumulates);
   }
 
   /** A convolution leads from the large map to the small one, a transposed one from the small to the large. */

@@ -114,11 +114,11 @@ public:
       float *       target = m_Spread.get() + c * m_Pitch;
       if (m_Column == static_cast<int>(hn::MaxLanes(Half())))
       {
-        Spread<Half>(source, map.columnStride, target);
+        RepeatValues<Half>(source, map.columnStride, target);
       }
       else
       {
-        Spread<Floats>(source, map.columnStride, target);
+        RepeatValues<Floats>(source, map.columnStride, target);
       }
     }
   }
@@ -247,7 +247,7 @@ private:
    * next column or the next channel. */
   template <typename D>
   HWY_INLINE void
-  Spread(const float * source, std::ptrdiff_t step, float * target) const
+  RepeatValues(const float * source, std::ptrdiff_t step, float * target) const
   {
     const int width = m_Column;
     const int columns = m_Columns;
