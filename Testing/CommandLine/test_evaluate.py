@@ -138,7 +138,7 @@ def test_segmentations_that_are_no_masks(tmp_path):
     segments = {**segment(0, "Tumor", 1), **segment(1, "Vessel", 1, layer=1)}
     layers = write_nrrd(tmp_path / "layers.seg.nrrd", numpy.stack([a // 255, a // 255], -1), **segments)
     message = fails("evaluate", layers, tmp_path / "a.tif")
-    assert f"{layers} has its segments in 2 layers" in message and "export the segments to a labelmap" in message
+    assert f"{layers}: its segments are in 2 layers" in message and "export the segments to a labelmap" in message
     away = write_nrrd(tmp_path / "away.nrrd", a, corner=(0.1, 0))
     assert "not of the same slide" in fails("evaluate", away, tmp_path / "a.tif")
     turned = write_nrrd(tmp_path / "turned.nrrd", a, encoding="raw")

@@ -239,7 +239,7 @@ def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
     pixels = drawn.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap").NewInstance()
     pixels.DeepCopy(drawn.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap"))
     drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Vessel")
-    assert "has its segments in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
+    assert "its segments are in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
     values.slideMpp, values.run, values.epochs = 0.0, str(tmp_path / "run"), 1
     rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "train")]
     assert (finish(gigapixel_slide, logic.train(values, rows)) / "last.safetensors").exists()

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelImageIOSource.h"
 
+#include "gigapixelMaskLabelSource.h"
 #include "gigapixelPlainMessage.h"
 #include "itkMetaDataObject.h"
 
@@ -80,18 +81,7 @@ public:
   gigapixel::Grid
   GetGrid() const
   {
-    const ImageIOBase & io = *m_Idle.front();
-    gigapixel::Grid     grid;
-    grid.size = m_Size;
-    for (unsigned axis = 0; axis < 2; ++axis)
-    {
-      const std::vector<double> direction = io.GetDirection(axis);
-      grid.spacing[axis] = io.GetSpacing(axis);
-      grid.origin[axis] = io.GetOrigin(axis);
-      grid.direction[axis] = direction[0];
-      grid.direction[2 + axis] = direction[1];
-    }
-    return grid;
+    return gigapixel::Grid::Of(*m_Idle.front());
   }
 
   /** Of a segmentation of 3D Slicer with one segment: its value, else 0. */
@@ -188,10 +178,7 @@ private:
     // What 3D Slicer says of a segmentation; the classes are the values of its pixels, which is what it calls labels.
     if (io.GetNumberOfComponents() > 1 && io.GetMetaDataDictionary().HasKey("Segment0_ID"))
     {
-      throw Failure(m_Name,
-                    "its segments are in " + std::to_string(io.GetNumberOfComponents()) +
-                      " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a "
-                      "labelmap there, and save that");
+      throw Failure(m_Name, gigapixel::DescribeLayers(io.GetNumberOfComponents()));
     }
   }
 

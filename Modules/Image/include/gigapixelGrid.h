@@ -6,6 +6,9 @@
 #include "gigapixelSource.h"
 
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace gigapixel
 {
@@ -28,7 +31,32 @@ struct GigapixelImage_EXPORT Grid
 
   /** Mean of x and y in micrometers; 0: unknown. */
   double GetMicronsPerPixel() const;
+
+  /** Of anything that describes an image as itk::ImageIOBase does. */
+  template <typename TImageIO>
+  static Grid
+  Of(const TImageIO & io)
+  {
+    Grid grid;
+    grid.size = { static_cast<std::int64_t>(io.GetDimensions(0)), static_cast<std::int64_t>(io.GetDimensions(1)) };
+    for (unsigned axis = 0; axis < 2; ++axis)
+    {
+      const std::vector<double> direction = io.GetDirection(axis);
+      grid.spacing[axis] = io.GetSpacing(axis);
+      grid.origin[axis] = io.GetOrigin(axis);
+      grid.direction[axis] = direction[0];
+      grid.direction[2 + axis] = direction[1];
+    }
+    return grid;
+  }
 };
+
+/** Which axes of a grid run against those of another one: programs count rows and columns from either end. None: they
+ * do not run along each other at all. */
+GigapixelImage_EXPORT std::optional<std::array<bool, 2>> FindMirroredAxes(const Grid & grid, const Grid & other);
+
+/** The grid of the same pixels, counted from the other end along these axes. */
+GigapixelImage_EXPORT Grid Unmirror(const Grid & grid, const std::array<bool, 2> & mirrored);
 
 } // namespace gigapixel
 

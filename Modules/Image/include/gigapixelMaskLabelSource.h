@@ -61,6 +61,10 @@ private:
   std::vector<std::int32_t> m_Rows;
 };
 
+/** What is wrong with a segmentation of 3D Slicer, whose meta data have a "Segment0_ID", and whose segments are in
+ * several layers, which are the components of its pixels. */
+GigapixelImage_EXPORT std::string DescribeLayers(unsigned layers);
+
 } // namespace gigapixel
 
 #endif

@@ -111,43 +111,6 @@ OriginDifference(const Grid & mask, const Grid & pixels)
   return { { d[0] * x + d[2] * y, d[1] * x + d[3] * y } };
 }
 
-/** Which axes of the mask run against the image's. */
-std::array<bool, 2>
-FindMirroredAxes(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
-{
-  const auto &        m = mask.grid.direction;
-  const auto &        p = pixels.direction;
-  std::array<bool, 2> mirrored{};
-  for (std::size_t i = 0; i < 2; ++i)
-  {
-    const double cosine = m[i] * p[i] + m[2 + i] * p[2 + i];
-    if (std::abs(std::abs(cosine) - 1) > 1e-6)
-    {
-      Refuse(mask, pixels, pixelsName, "their axes point in different directions: resample the mask");
-    }
-    mirrored[i] = cosine < 0;
-  }
-  return mirrored;
-}
-
-/** The grid of the same pixels, counted from the other end along these axes. */
-Grid
-Unmirror(const Grid & grid, const std::array<bool, 2> & mirrored)
-{
-  const std::int64_t sizes[] = { grid.size.width, grid.size.height };
-  Grid               result = grid;
-  for (std::size_t i = 0; i < 2; ++i)
-  {
-    const double length = static_cast<double>(sizes[i] - 1) * grid.spacing[i];
-    for (std::size_t j = 0; mirrored[i] && j < 2; ++j)
-    {
-      result.origin[j] += length * grid.direction[2 * j + i];
-      result.direction[2 * j + i] = -grid.direction[2 * j + i];
-    }
-  }
-  return result;
-}
-
 std::array<Axis, 2>
 MatchInMillimeters(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
 {
@@ -296,6 +259,14 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, std::uin
 
 } // namespace
 
+std::string
+DescribeLayers(unsigned layers)
+{
+  return "its segments are in " + std::to_string(layers) +
+         " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a labelmap there, and "
+         "save that";
+}
+
 MaskLabelSource::MaskLabelSource(PhysicalImage       mask,
                                  const Grid &        pixels,
                                  const std::string & pixelsName,
@@ -317,7 +288,12 @@ MaskLabelSource::MaskLabelSource(PhysicalImage       mask,
   const bool inMillimeters = m_Mask.grid.IsSpacingKnown() && pixels.IsSpacingKnown();
   // Where nothing is known in mm, a mask with ITK's default directions says nothing of them either.
   const bool saysDirections = inMillimeters || m_Mask.grid.direction != Grid().direction;
-  const auto mirrored = saysDirections ? FindMirroredAxes(m_Mask, pixels, pixelsName) : std::array<bool, 2>{};
+  const auto found = saysDirections ? FindMirroredAxes(m_Mask.grid, pixels) : std::array<bool, 2>{};
+  if (!found)
+  {
+    Refuse(m_Mask, pixels, pixelsName, "their axes point in different directions: resample the mask");
+  }
+  const std::array<bool, 2> mirrored = *found;
   m_Mask.grid = Unmirror(m_Mask.grid, mirrored);
   auto axes =
     inMillimeters ? MatchInMillimeters(m_Mask, pixels, pixelsName) : MatchByExtent(m_Mask, pixels, pixelsName);

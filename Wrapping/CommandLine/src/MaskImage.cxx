@@ -4,6 +4,8 @@
 #include "ITKMessages.h"
 #include "SlideFile.h"
 
+#include "gigapixelMaskLabelSource.h"
+
 #include "itkImageFileReader.h"
 
 #include <algorithm>
@@ -14,13 +16,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-/** ITK says 1 (or 72 dpi) where a file says nothing. */
-bool
-IsPlausible(double spacing)
-{
-  return spacing > 0.00005 && spacing < 0.2;
-}
-
 itk::ImageIOBase::Pointer
 FindImageIO(const std::string & file)
 {
@@ -45,33 +40,14 @@ RefuseColors(const std::string & file, const itk::ImageIOBase & io)
   }
   if (io.GetMetaDataDictionary().HasKey("Segment0_ID"))
   {
-    throw std::runtime_error(file + " has its segments in " + channels +
-                             " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a "
-                             "labelmap there, and save that.");
+    throw std::runtime_error(file + ": " + DescribeLayers(io.GetNumberOfComponents()) + '.');
   }
   throw std::runtime_error(file + " has " + channels + " channels: a mask has one.");
 }
 
-/** Which axes begin at the slide's right or lower end: other programs count from either one. */
-std::array<bool, 2>
-FindMirroredAxes(const std::string & file, const itk::ImageIOBase & io)
-{
-  std::array<bool, 2> mirrored{};
-  for (unsigned axis = 0; axis < 2; ++axis)
-  {
-    const double along = io.GetDirection(axis)[axis];
-    if (std::abs(std::abs(along) - 1) > 1e-6)
-    {
-      throw std::runtime_error(file + " is turned: its rows and columns do not run along the slide's; resample it.");
-    }
-    mirrored[axis] = along < 0;
-  }
-  return mirrored;
-}
-
 /** Makes rows begin at the left, and the first one the uppermost. */
 void
-Unmirror(std::vector<unsigned char> & pixels, std::int64_t width, const std::array<bool, 2> & mirrored)
+MirrorPixels(std::vector<unsigned char> & pixels, std::int64_t width, const std::array<bool, 2> & mirrored)
 {
   if (mirrored[1])
   {
@@ -99,7 +75,7 @@ MaskImage::MaskImage(const std::string & file)
     m_Pyramid->SetFileName(file);
     m_Pyramid->ReadImageInformation();
     RefuseColors(file, *m_Pyramid);
-    SetGeometry(*m_Pyramid, {});
+    SetGeometry(Grid::Of(*m_Pyramid));
   }
   else
   {
@@ -116,21 +92,15 @@ MaskImage::MaskImage(const std::string & file)
 }
 
 void
-MaskImage::SetGeometry(const itk::ImageIOBase & io, const std::array<bool, 2> & mirrored)
+MaskImage::SetGeometry(const Grid & grid)
 {
-  const bool isKnown = IsPlausible(io.GetSpacing(0)) && IsPlausible(io.GetSpacing(1));
-  for (unsigned axis = 0; axis < 2; ++axis)
+  m_Grid.size = { grid.size.width, grid.size.height };
+  for (unsigned axis = 0; grid.IsSpacingKnown() && axis < 2; ++axis)
   {
-    m_Grid.size[axis] = static_cast<std::int64_t>(io.GetDimensions(axis));
-    if (isKnown)
-    {
-      m_Grid.spacing[axis] = io.GetSpacing(axis);
-      const double length = static_cast<double>(m_Grid.size[axis] - 1) * io.GetSpacing(axis);
-      const double origin = io.GetOrigin(axis) - (mirrored[axis] ? length : 0);
-      // The first pixel's center lies less than half a pixel from 0, in levels (ITK counts from the center of level 0's
-      // first pixel) as in files without an origin; regions begin so many whole pixels further on.
-      m_Grid.corner[axis] = io.GetSpacing(axis) * std::floor(origin / io.GetSpacing(axis) + 1e-3);
-    }
+    m_Grid.spacing[axis] = grid.spacing[axis];
+    // The first pixel's center lies less than half a pixel from 0, in levels (ITK counts from the center of level 0's
+    // first pixel) as in files without an origin; regions begin so many whole pixels further on.
+    m_Grid.corner[axis] = grid.spacing[axis] * std::floor(grid.origin[axis] / grid.spacing[axis] + 1e-3);
   }
 }
 
@@ -147,7 +117,13 @@ MaskImage::ReadWhole()
   {
     throw std::runtime_error(m_Grid.name + " has " + std::to_string(io->GetDimensions(2)) + " slices: a mask has one.");
   }
-  const auto mirrored = FindMirroredAxes(m_Grid.name, *io);
+  const Grid grid = Grid::Of(*io);
+  const auto mirrored = FindMirroredAxes(grid, Grid());
+  if (!mirrored)
+  {
+    throw std::runtime_error(m_Grid.name +
+                             " is turned: its rows and columns do not run along the slide's; resample it.");
+  }
   // Masks are large: no wider type than the file's. The others become float, where no value but 0 becomes 0.
   switch (io->GetComponentType())
   {
@@ -160,8 +136,8 @@ MaskImage::ReadWhole()
     default:
       ReadPixels<float>(io);
   }
-  SetGeometry(*io, mirrored);
-  Unmirror(m_Pixels, m_Grid.size[0], mirrored);
+  SetGeometry(Unmirror(grid, *mirrored));
+  MirrorPixels(m_Pixels, m_Grid.size[0], *mirrored);
 }
 
 template <typename TPixel>

@@ -4,6 +4,8 @@
 
 #include "PlaneGrid.h"
 
+#include "gigapixelGrid.h"
+
 #include "itkWholeSlideImageIO.h"
 
 #include <array>
@@ -39,7 +41,7 @@ private:
   template <typename TPixel>
   void ReadPixels(itk::ImageIOBase * io);
 
-  void SetGeometry(const itk::ImageIOBase & io, const std::array<bool, 2> & mirrored);
+  void SetGeometry(const Grid & grid);
 
   PlaneGrid                       m_Grid;
   itk::WholeSlideImageIO::Pointer m_Pyramid; ///< null: m_Pixels holds all
