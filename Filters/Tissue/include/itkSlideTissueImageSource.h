@@ -31,6 +31,7 @@ class WholeSlideImageIO;
  * tissue->SetSlide(slide);
  * tissue->SetPreset("auto");
  * pyramid->SetMadeBy(tissue->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel label then knows the file
+ * pyramid->SetSlide(slide);                // and how many of its tiles were damaged
  * writer->SetInput(tissue->GetOutput());
  * \endcode */
 class GigapixelTissue_EXPORT SlideTissueImageSource : public ImageSource<Image<unsigned char, 2>>

@@ -42,6 +42,7 @@ GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
  * segmentation->SetSlide(slide);
  * segmentation->SetModel(gigapixel::Model::Load("run"));
  * pyramid->SetMadeBy(segmentation->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel segment then knows the file
+ * pyramid->SetSlide(slide);                // and how many of its tiles were damaged
  * writer->SetInput(segmentation->GetOutput());
  * \endcode */
 template <typename TOutputImage = Image<unsigned char, 2>>
