@@ -247,6 +247,26 @@ TEST(Predictor, RefusesWhatFloat16CannotHold)
 }
 
 // Bytes of every position changed: refused or loaded, never a crash.
+TEST(Model, ShowsNoRawBytesOfADamagedFile)
+{
+  const TemporaryFolder folder("raw");
+  const std::string     path = folder.path + "/raw.safetensors", header = "{\"\xff\x1b[31m\": 1}";
+  std::string           head(8, '\0');
+  head[0] = static_cast<char>(header.size());
+  std::ofstream(path, std::ios::binary) << head + header;
+  try
+  {
+    Model::Load(path);
+    FAIL();
+  }
+  catch (const std::runtime_error & error)
+  {
+    const std::string refusal = error.what();
+    EXPECT_NE(refusal.find("\\xff"), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find_first_of("\xff\x1b"), std::string::npos);
+  }
+}
+
 TEST(Model, SurvivesAnyBrokenHeader)
 {
   const TemporaryFolder folder("fuzz");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <stdexcept>
 
 using namespace gigapixel;
@@ -132,6 +133,17 @@ TEST(NetworkGraph, RefusesWhatCannotBeComputedInOneSentence)
   expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "padding": "valid")"),
          "not one of same");
   expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 3, "groups": 4)"), "unevenly");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": 9223372036854775808)"),
+         "\"kernel_size\" is 9223372036854775808, too large a number");
+  expect(GetRefusalOf(R"("type": "conv2d", "out_channels": 4, "kernel_size": [3, 18446744073709551615])"),
+         "\"kernel_size\" is 18446744073709551615, too large a number");
+  expect(GetRefusalOf(R"("type": "batch_norm", "eps": -1e-5)"), "\"eps\" is -1e-05, but has to be above 0");
+  expect(GetRefusalOf(R"("type": "layer_norm", "eps": 0)"), "\"eps\" is 0, but has to be above 0");
+  expect(GetRefusalOf(R"("type": "mul", "other": 1e300)"), "\"other\" is 1e+300, which no float holds");
+  expect(GetRefusalOf(R"("type": "pad", "value": -1e39)"), "\"value\" is -1e+39, which no float holds");
+  expect(GetRefusalOf(R"("type": "batch_norm", "parameters": { "weight": "w", "running_var": "w" })"),
+         "the array \"w\", which is a weight that is trained in one place and a statistic");
+  expect(GetRefusal("[{ \"name\": \"\\u001b[31m\", \"type\": \"input\", \"channels\": 1 }]"), "\"\\x1b[31m\"");
   expect(GetRefusalOf(R"("type": "max_pool2d", "kernel_size": 3, "padding": 2)"), "more than half");
   expect(GetRefusalOf(R"("type": "interpolate")"), "needs one of");
   expect(GetRefusalOf(R"("type": "add")"), "second input");
@@ -140,6 +152,16 @@ TEST(NetworkGraph, RefusesWhatCannotBeComputedInOneSentence)
   expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": ["y"] }])"), "no earlier operation");
   expect(GetRefusal(R"([{ "name": "image", "type": "input", "channels": 1 }])"), "is no operation");
   expect(GetRefusal("{}"), "must be an array");
+}
+
+TEST(NetworkGraph, RefusesNumbersThatAreNone)
+{
+  NetworkGraph graph = MakeSingle(R"("type": "batch_norm")");
+  for (const double eps : { std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity() })
+  {
+    graph.operations.back().attributes["eps"] = eps;
+    EXPECT_THROW(graph.Validate(), std::invalid_argument) << eps;
+  }
 }
 
 TEST(GraphGeometry, GivesSizesAsPyTorchComputesThem)

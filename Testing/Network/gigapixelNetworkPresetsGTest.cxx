@@ -208,6 +208,10 @@ TEST(NetworkPresets, RefuseWithTheReason)
   expect("unet:base=99999999999999999999", "not 1 to 512");
   expect("unet:norm=instance", "not batch or none");
   expect("unet:base=8,base=8", "given twice");
+  expect("unet:", "no option stands behind its colon; it has: base");
+  expect("remedios2023:", "no option stands behind its colon; it has none");
+  expect("unet:base=8,", "\"\" is none of its options");
+  expect("unet:base=", "its option base is \"\", not 1 to 512");
   expect("unet:base=512,depth=8", "not from 1 to 65536");
   expect("unet:base=512,depth=7", "more than 2147483648 parameters");
   expect("remedios2023:base=8", "it has none");

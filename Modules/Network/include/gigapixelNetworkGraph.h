@@ -53,6 +53,7 @@ struct GigapixelNetwork_EXPORT ParameterDescription
   std::string               name;
   std::vector<std::int64_t> shape; ///< PyTorch's layout
   bool                      trained{ true };
+  double                    initial{ 0 }; ///< what a training begins with, if it is not drawn
 
   std::int64_t GetNumberOfValues() const;
 };

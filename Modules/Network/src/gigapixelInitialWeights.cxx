@@ -2,10 +2,10 @@
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
+#include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <map>
 
 namespace gigapixel
@@ -140,10 +140,10 @@ FindReaders(const NetworkGraph & graph)
   return readers;
 }
 
-bool
-HasType(const Operation & operation, std::initializer_list<const char *> types)
+const OperationSchema &
+GetSchema(const NetworkGraph & graph, int operation)
 {
-  return std::any_of(types.begin(), types.end(), [&](const char * type) { return operation.type == type; });
+  return *OperationSchema::Find(graph.operations[operation].type);
 }
 
 /** Whether what an operation yields goes through a rectifier before another operation has weights for it. */
@@ -153,10 +153,10 @@ IsRectified(const NetworkGraph & graph, const Readers & readers, int operation)
   while (!readers[operation].empty())
   {
     operation = readers[operation].front();
-    const Operation & reader = graph.operations[operation];
-    if (!HasType(reader, { "batch_norm", "affine", "add" }))
+    const OperationSchema & reader = GetSchema(graph, operation);
+    if (!reader.Is(Role::Linear))
     {
-      return HasType(reader, { "relu", "leaky_relu" });
+      return reader.Is(Role::Rectifier);
     }
   }
   return false;
@@ -167,46 +167,17 @@ IsRectified(const NetworkGraph & graph, const Readers & readers, int operation)
 bool
 EndsResidual(const NetworkGraph & graph, const Readers & readers, int operation)
 {
-  if (graph.operations[operation].type != "batch_norm" || readers[operation].size() != 1)
+  if (!GetSchema(graph, operation).Is(Role::FrozenNorm) || readers[operation].size() != 1)
   {
     return false;
   }
   const Operation & reader = graph.operations[readers[operation].front()];
-  if (reader.type != "add" || reader.inputs.size() != 2)
+  if (!GetSchema(graph, readers[operation].front()).Is(Role::Sum) || reader.inputs.size() != 2)
   {
     return false;
   }
   const bool first = reader.inputs.front() == graph.operations[operation].name;
-  return first || graph.operations[graph.GetIndex(reader.inputs.front())].type != "batch_norm";
-}
-
-double
-GetFanIn(const Operation & convolution, const ParameterDescription & weight)
-{
-  double fanIn = static_cast<double>(weight.shape[1]);
-  if (convolution.type == "conv_transpose2d")
-  {
-    fanIn = static_cast<double>(weight.shape[0]) / static_cast<double>(convolution.GetInteger("groups"));
-  }
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-  {
-    const auto taps = static_cast<double>(convolution.GetAlong("kernel_size", axis));
-    const bool spread = convolution.type == "conv_transpose2d"; // over so many outputs
-    fanIn *= spread ? taps / static_cast<double>(convolution.GetAlong("stride", axis)) : taps;
-  }
-  return fanIn;
-}
-
-/** The convolution whose biases are those of the logits: behind it pixels are only moved. \return -1: there is none */
-int
-FindLastConvolution(const NetworkGraph & graph)
-{
-  int operation = graph.GetIndex(graph.output);
-  while (HasType(graph.operations[operation], { "crop", "pad", "interpolate", "slice" }))
-  {
-    operation = graph.GetIndex(graph.operations[operation].inputs.front());
-  }
-  return HasType(graph.operations[operation], { "conv2d", "conv_transpose2d" }) ? operation : -1;
+  return first || !GetSchema(graph, graph.GetIndex(reader.inputs.front())).Is(Role::FrozenNorm);
 }
 
 /** Fills one array, which has the role in the operation. */
@@ -219,17 +190,17 @@ Begin(const NetworkGraph &         graph,
       Random &                     random,
       double *                     values)
 {
-  const Operation & owner = graph.operations[operation];
-  const auto        number = parameter.GetNumberOfValues();
-  if (role == "weight" && HasType(owner, { "conv2d", "conv_transpose2d" }))
+  const WeightSchema * const weight = GetSchema(graph, operation).weight;
+  const auto                 number = parameter.GetNumberOfValues();
+  if (role == "weight" && weight)
   {
     const double gain = IsRectified(graph, readers, operation) ? 2 : 1;
-    const double deviation = std::sqrt(gain / GetFanIn(owner, parameter));
+    const double deviation = std::sqrt(gain / weight->getFanIn(graph.operations[operation], parameter.shape));
     std::generate_n(values, number, [&] { return static_cast<float>(deviation * random.Normal()); });
     return;
   }
-  const bool one = role == "running_var" || (role == "weight" && !EndsResidual(graph, readers, operation));
-  std::fill_n(values, number, one ? 1.0 : 0.0);
+  const bool closed = role == "weight" && EndsResidual(graph, readers, operation);
+  std::fill_n(values, number, closed ? 0.0 : parameter.initial);
 }
 
 std::vector<double>
@@ -246,7 +217,7 @@ MakeGraphWeights(const NetworkDescription & network, std::uint64_t seed, const s
       owners[name] = { static_cast<int>(i), role };
     }
   }
-  const int           last = FindLastConvolution(graph);
+  const int           last = FindLastWeighted(graph);
   std::vector<double> values(network.GetNumberOfParameters());
   double *            next = values.data();
   for (std::size_t i = 0; i < parameters.size(); ++i)

@@ -2,6 +2,7 @@
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
+#include "gigapixelPrintable.h"
 #include "graph/gigapixelGraphGeometry.h"
 
 #include <algorithm>
@@ -142,10 +143,12 @@ CheckParameterArrays(const NetworkGraph & graph)
   for (const ParameterDescription & parameter : graph.GetParameters())
   {
     const std::string & name = parameter.name;
-    if (name.empty() || name.size() > 512 || name.rfind("training.", 0) == 0 || name.rfind("__", 0) == 0)
+    const std::string   printable = GetPrintable(name);
+    if (name.empty() || name.size() > 512 || name.rfind("training.", 0) == 0 || name.rfind("__", 0) == 0 ||
+        printable != name)
     {
-      Refuse("the name of an array, \"" + name.substr(0, 512) +
-             "\", is empty, too long, or one that model files keep for other things");
+      Refuse("the name of an array, \"" + printable.substr(0, 512) +
+             "\", is empty, too long, holds a control character, or is one that model files keep for other things");
     }
     double length = 1;
     for (const std::int64_t side : parameter.shape)
@@ -191,14 +194,14 @@ CheckStandardization(const NetworkDescription & network)
     return;
   }
   const auto channels = static_cast<std::size_t>(network.channels);
-  const auto isFinite = [](double value) { return std::isfinite(value); };
-  const auto isPositive = [](double value) { return std::isfinite(value) && value > 0; };
+  const auto isFinite = [](double value) { return std::abs(value) <= 1e6; };
+  const auto isPositive = [](double value) { return value >= 1e-6 && value <= 1e6; }; // pixels lie in 0..1
   if (network.mean.size() != channels || network.deviation.size() != channels || network.invert ||
       !std::all_of(network.mean.begin(), network.mean.end(), isFinite) ||
       !std::all_of(network.deviation.begin(), network.deviation.end(), isPositive))
   {
     Refuse("\"input\": mean and deviation need a number for each of the " + std::to_string(channels) +
-           " channels, deviations above 0, and the input must not be inverted");
+           " channels, which are sizes of pixels from 0 to 1, deviations above 0, and the input must not be inverted");
   }
 }
 
@@ -249,7 +252,16 @@ CheckGraph(const NetworkDescription & network)
   CheckSizes(graph);
   CheckStandardization(network);
   const Operation & last = graph.operations[graph.GetIndex(graph.output)];
-  if (last.type == "sigmoid" || last.type == "relu")
+  if (last.inputs.empty())
+  {
+    Refuse("the output \"" + last.name + "\" is the network's input: there is nothing to compute");
+  }
+  const std::vector<ParameterDescription> parameters = graph.GetParameters();
+  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }))
+  {
+    Refuse("the network has no weights: no operation of it can be trained");
+  }
+  if (OperationSchema::Find(last.type)->Is(Role::NoLogits))
   {
     Refuse("the output \"" + last.name + "\" is a " + last.type +
            ", but has to be logits: leave it out, the loss and the prediction apply what they need");
@@ -315,6 +327,10 @@ Layer::GetWeightShape() const
 void
 NetworkDescription::Validate() const
 {
+  if (GetPrintable(name) != name)
+  {
+    Refuse("the network's name, \"" + GetPrintable(name) + "\", holds what is no printable character");
+  }
   if (graph.IsEmpty())
   {
     CheckChain(*this);

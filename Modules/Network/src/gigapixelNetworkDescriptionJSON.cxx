@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -281,7 +282,7 @@ NetworkDescription::FromJSON(const std::string & text)
   }
   catch (const Json::exception & error)
   {
-    Refuse(std::string("no JSON: ") + error.what());
+    Refuse("no JSON: " + GetPrintable(error.what()));
   }
   CheckKeys(json, "the network", { "name", "input", "layers", "operations", "output", "loss" });
   network.name = Get<std::string>(json, "the network", "name");

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPixelCache.h"
 #include "gigapixelPixelFile.h"
-#include "gigapixelTileGrid.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPixelFile.h"
-#include "gigapixelTileGrid.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSafeTensors.h"
+#include "gigapixelPrintable.h"
 
 #include "gigapixelAtomicFile.h"
 
@@ -19,7 +20,7 @@ namespace
 [[noreturn]] void
 Refuse(const std::string & path, const std::string & reason)
 {
-  throw std::runtime_error("model file \"" + path + "\" " + reason);
+  throw std::runtime_error("model file \"" + path + "\" " + GetPrintable(reason));
 }
 
 /** Of the format's types. \return 0: it has none of this name */

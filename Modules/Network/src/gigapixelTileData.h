@@ -3,7 +3,7 @@
 #define gigapixelTileData_h
 
 #include "gigapixelMapMemory.h"
-#include "gigapixelTileGrid.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <stdexcept>
 

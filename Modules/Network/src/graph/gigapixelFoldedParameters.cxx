@@ -10,10 +10,10 @@ namespace gigapixel
 namespace
 {
 
-bool
-IsConvolution(const Operation & operation)
+const OperationSchema &
+GetSchema(const Operation & operation)
 {
-  return operation.type == "conv2d" || operation.type == "conv_transpose2d";
+  return *OperationSchema::Find(operation.type);
 }
 
 std::vector<ParameterDescription>
@@ -22,44 +22,34 @@ GetParameters(const NetworkGraph & graph, int operation)
   const std::vector<int> all = graph.GetChannels(), inputs = graph.GetInputs()[operation];
   std::vector<int>       channels(inputs.size());
   std::transform(inputs.begin(), inputs.end(), channels.begin(), [&](int input) { return all[input]; });
-  return OperationSchema::Find(graph.operations[operation].type)->getParameters(graph.operations[operation], channels);
-}
-
-/** The batch norm that is folded into a convolution, or -1. */
-int
-FindNormOf(const NetworkGraph & graph, const std::vector<std::vector<int>> & inputs, int convolution)
-{
-  for (std::size_t i = convolution + 1; i < inputs.size(); ++i)
-  {
-    if (inputs[i] == std::vector<int>{ convolution } && IsFolded(graph, static_cast<int>(i)))
-    {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
+  return GetSchema(graph.operations[operation]).getParameters(graph.operations[operation], channels);
 }
 
 } // namespace
 
-bool
-IsFolded(const NetworkGraph & graph, int operation)
+std::vector<int>
+FindFolded(const NetworkGraph & graph)
 {
-  const Operation & norm = graph.operations[operation];
-  if (norm.type != "batch_norm" || norm.inputs.front() == graph.output)
+  const auto       inputs = graph.GetInputs();
+  const int        output = graph.GetIndex(graph.output);
+  std::vector<int> readers(inputs.size()), folded(inputs.size(), -1);
+  for (const std::vector<int> & ofOne : inputs)
   {
-    return false;
-  }
-  std::size_t readers = 0;
-  bool        convolution = false;
-  for (const Operation & other : graph.operations)
-  {
-    convolution = convolution || (other.name == norm.inputs.front() && IsConvolution(other));
-    for (const std::string & input : other.inputs)
+    for (const int input : ofOne)
     {
-      readers += input == norm.inputs.front();
+      ++readers[input];
     }
   }
-  return convolution && readers == 1;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    if (GetSchema(graph.operations[i]).Is(Role::FrozenNorm))
+    {
+      const int  before = inputs[i].front();
+      const bool alone = readers[before] == 1 && before != output;
+      folded[i] = alone && GetSchema(graph.operations[before]).weight ? before : -1;
+    }
+  }
+  return folded;
 }
 
 FoldedParameters::FoldedParameters(const NetworkGraph & graph)
@@ -71,18 +61,26 @@ FoldedParameters::FoldedParameters(const NetworkGraph & graph)
     m_Places[parameter.name] = m_NumberOfParameters;
     m_NumberOfParameters += parameter.GetNumberOfValues();
   }
-  const auto                         inputs = graph.GetInputs();
   const auto                         channels = graph.GetChannels();
+  const std::vector<int>             foldedInto = FindFolded(graph);
+  std::vector<int>                   normOf(graph.operations.size(), -1);
   std::map<std::string, std::size_t> shared;
+  for (std::size_t i = 0; i < foldedInto.size(); ++i)
+  {
+    if (foldedInto[i] >= 0)
+    {
+      normOf[foldedInto[i]] = static_cast<int>(i);
+    }
+  }
   for (int i = 0; i < static_cast<int>(graph.operations.size()); ++i)
   {
     const Operation & operation = graph.operations[i];
-    if (IsFolded(graph, i))
+    if (foldedInto[i] >= 0)
     {
       continue;
     }
-    const int norm = IsConvolution(operation) ? FindNormOf(graph, inputs, i) : -1;
-    if (norm >= 0 || operation.type == "batch_norm")
+    const int norm = normOf[i];
+    if (norm >= 0 || GetSchema(operation).Is(Role::FrozenNorm))
     {
       m_Norms.push_back(MakeNorm(norm >= 0 ? norm : i));
       if (norm >= 0)
@@ -152,15 +150,7 @@ std::size_t
 FoldedParameters::GetOutputChannel(const Norm & norm, std::size_t value) const
 {
   const Operation & convolution = m_Graph.operations[norm.convolution];
-  const Array &     weight = m_Arrays[norm.convolution].front();
-  const auto first = static_cast<std::size_t>(weight.shape[0]), second = static_cast<std::size_t>(weight.shape[1]);
-  if (convolution.type == "conv2d")
-  {
-    return value / (weight.size / first);
-  }
-  const std::size_t perGroup = first / static_cast<std::size_t>(convolution.GetInteger("groups"));
-  const std::size_t input = value / (weight.size / first);
-  return input / perGroup * second + value / (weight.size / first / second) % second;
+  return GetSchema(convolution).weight->getOutputChannel(convolution, m_Arrays[norm.convolution].front().shape, value);
 }
 
 std::vector<double>

@@ -7,9 +7,9 @@
 namespace gigapixel
 {
 
-/** Whether the operation is a batch norm that goes into the weights of the convolution before it, whose map only it
- * reads: nothing is left to compute for it. */
-GigapixelNetwork_EXPORT bool IsFolded(const NetworkGraph & graph, int operation);
+/** Of each operation that is a norm with frozen statistics, and goes into the weights of the convolution before it,
+ * whose map only it reads, the place of that convolution: nothing is left to compute for it. Of all others -1. */
+GigapixelNetwork_EXPORT std::vector<int> FindFolded(const NetworkGraph & graph);
 
 /** \class FoldedParameters
  * \brief The arrays that operations are computed with, in training, too: batch norms, whose statistics are frozen, are

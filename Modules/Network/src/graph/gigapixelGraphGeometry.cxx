@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelFoldedParameters.h"
 
 #include <numeric>
 #include <stdexcept>
@@ -17,9 +18,13 @@ constexpr std::int64_t MostPixels = std::int64_t{ 1 } << 40;
 
 GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
   : m_Graph(graph)
+  , m_Output(graph.GetIndex(graph.output))
   , m_Inputs(graph.GetInputs())
   , m_Sizes(graph.operations.size())
+  , m_AxisSizes(graph.operations.size())
+  , m_FoldedInto(FindFolded(graph))
 {
+  const std::vector<int> channels = graph.GetChannels();
   for (std::size_t i = 0; i < graph.operations.size(); ++i)
   {
     const Operation & operation = graph.operations[i];
@@ -31,7 +36,7 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
       {
         size = m_Inputs[i].empty()
                  ? image[axis]
-                 : m_Schemas[i]->getSize(operation, axis, GetAxisSizes(static_cast<int>(i), axis).inputs);
+                 : m_Schemas[i]->getSize(operation, axis, MakeAxisSizes(static_cast<int>(i), axis).inputs);
       }
       catch (const std::invalid_argument & error)
       {
@@ -49,12 +54,21 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
       {
         throw std::invalid_argument("operation \"" + operation.name + "\": its map has too many pixels");
       }
+      m_AxisSizes[i][axis] = MakeAxisSizes(static_cast<int>(i), axis);
     }
+    std::vector<int> ofInputs;
+    for (const int input : m_Inputs[i])
+    {
+      ofInputs.push_back(channels[input]);
+    }
+    const auto parameters = m_Schemas[i]->getParameters(operation, ofInputs);
+    m_Trained.push_back(
+      std::any_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }));
   }
 }
 
 AxisSizes
-GraphGeometry::GetAxisSizes(int operation, int axis) const
+GraphGeometry::MakeAxisSizes(int operation, int axis) const
 {
   AxisSizes sizes;
   for (const int input : m_Inputs[operation])
@@ -85,7 +99,7 @@ std::vector<std::optional<Box>>
 GraphGeometry::GetRequired(const Box & output) const
 {
   std::vector<std::optional<Box>> boxes(m_Graph.operations.size());
-  boxes[m_Graph.GetIndex(m_Graph.output)] = output;
+  boxes[m_Output] = output;
   for (std::size_t i = boxes.size(); i-- > 0;)
   {
     for (std::size_t j = 0; boxes[i] && j < m_Inputs[i].size(); ++j)

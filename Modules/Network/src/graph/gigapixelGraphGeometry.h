@@ -50,7 +50,11 @@ public:
     return m_Sizes[operation];
   }
 
-  AxisSizes GetAxisSizes(int operation, int axis) const;
+  const AxisSizes &
+  GetAxisSizes(int operation, int axis) const
+  {
+    return m_AxisSizes[operation][axis];
+  }
 
   /** The part of input number `input` of the operation that a part of its output reads; empty: none. */
   Box GetRequired(int operation, std::size_t input, const Box & output) const;
@@ -67,11 +71,37 @@ public:
     return m_Inputs;
   }
 
+  const OperationSchema &
+  GetSchema(int operation) const
+  {
+    return *m_Schemas[operation];
+  }
+
+  /** Whether the operation has parameters that are trained. */
+  bool
+  IsTrained(int operation) const
+  {
+    return m_Trained[operation];
+  }
+
+  /** Whether the operation is a norm that goes into the weights of another one: see FindFolded(). */
+  bool
+  IsFolded(int operation) const
+  {
+    return m_FoldedInto[operation] >= 0;
+  }
+
 private:
-  const NetworkGraph &                 m_Graph;
-  std::vector<std::vector<int>>        m_Inputs;
-  std::vector<const OperationSchema *> m_Schemas;
-  std::vector<Extent>                  m_Sizes;
+  AxisSizes MakeAxisSizes(int operation, int axis) const;
+
+  const NetworkGraph &                                           m_Graph;
+  const int                                                      m_Output;
+  std::vector<std::vector<int>>                                  m_Inputs;
+  std::vector<const OperationSchema *>                           m_Schemas;
+  std::vector<Extent>                                            m_Sizes;
+  std::vector<std::array<AxisSizes, NetworkGraph::NumberOfAxes>> m_AxisSizes;
+  std::vector<bool>                                              m_Trained;
+  std::vector<int>                                               m_FoldedInto;
 };
 
 /** How far an output pixel sees in an unlimited image, the greatest over all positions: before and after, along the

@@ -1,8 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
 #include "gigapixelOperationSchema.h"
+#include "gigapixelPrintable.h"
 
-#include <set>
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -114,9 +118,34 @@ Convert(const Operation & operation, const AttributeSchema & schema, const Attri
   Refuse(operation, std::string("\"") + schema.name + "\" must be " + wanted[static_cast<int>(kind)]);
 }
 
+/** What floats compute with: 0, or a number that they hold. */
+void
+CheckNumber(const Operation & operation, const AttributeSchema & schema, double value)
+{
+  using Limits = std::numeric_limits<float>;
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << '"' << schema.name << "\" is " << value;
+  if (schema.positive && !(value > 0))
+  {
+    Refuse(operation, text.str() + ", but has to be above 0");
+  }
+  const double size = std::abs(value);
+  if (!(size <= Limits::max()) || (size > 0 && size < Limits::min()))
+  {
+    Refuse(operation, text.str() + ", which no float holds");
+  }
+}
+
 void
 CheckRange(const Operation & operation, const AttributeSchema & schema, const AttributeValue & value)
 {
+  const auto number = std::get_if<double>(&value);
+  const auto missing = std::get_if<double>(&schema.defaultValue); // by a NaN
+  if (number && !(std::isnan(*number) && missing && std::isnan(*missing)))
+  {
+    CheckNumber(operation, schema, *number);
+  }
   std::vector<std::int64_t> integers;
   if (const auto integer = std::get_if<std::int64_t>(&value))
   {
@@ -194,10 +223,11 @@ void
 CheckName(const Operation & operation)
 {
   const std::string & name = operation.name;
-  if (name.empty() || name.size() > 256 || name.find_first_of("/\" \t\n") != std::string::npos)
+  const std::string   printable = GetPrintable(name);
+  if (name.empty() || name.size() > 256 || name.find_first_of("/\" ") != std::string::npos || printable != name)
   {
-    throw std::invalid_argument("the name of an operation, \"" + name.substr(0, 256) +
-                                "\", is empty, too long, or holds a slash, quote or space");
+    throw std::invalid_argument("the name of an operation, \"" + printable.substr(0, 256) +
+                                "\", is empty, too long, or holds a slash, quote, space or control character");
   }
   if (name == "training" || name.rfind("training.", 0) == 0)
   {
@@ -309,7 +339,7 @@ NetworkGraph::Validate()
     {
       Refuse(operation, "there is another operation of this name");
     }
-    if ((operation.type == "input") != (i == 0))
+    if (schema.Is(Role::NetworkInput) != (i == 0))
     {
       Refuse(operation, "the first operation, and no other one, is the network's input");
     }
@@ -318,7 +348,7 @@ NetworkGraph::Validate()
   {
     throw std::invalid_argument("the output \"" + output + "\" is no operation of the network");
   }
-  GetParameters(); // checks that shared arrays have one shape
+  GetParameters(); // checks that shared arrays are alike
 }
 
 int
@@ -403,9 +433,16 @@ NetworkGraph::GetParameters() const
       {
         all.push_back(parameter);
       }
-      else if (all[found.first->second].shape != parameter.shape)
+      const ParameterDescription & shared = all[found.first->second];
+      if (shared.shape != parameter.shape)
       {
         Refuse(operation, "it shares the array \"" + parameter.name + "\", which has another shape elsewhere");
+      }
+      if (shared.trained != parameter.trained)
+      {
+        Refuse(operation,
+               "it shares the array \"" + parameter.name +
+                 "\", which is a weight that is trained in one place and a statistic that is kept in another");
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <stdexcept>
 
 namespace gigapixel
@@ -14,6 +15,18 @@ namespace
 using Json = nlohmann::ordered_json;
 
 const char * const ReservedKeys[] = { "name", "type", "inputs", "parameters" };
+
+/** \throw std::invalid_argument it is greater than any that 64 bits with a sign hold */
+std::int64_t
+ReadInteger(const Json & json, const std::string & where)
+{
+  if (json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+  {
+    throw std::invalid_argument(where + " is " + json.dump() + ", too large a number");
+  }
+  return json.get<std::int64_t>();
+}
 
 /** Numbers of an array: whole ones if all are. */
 AttributeValue
@@ -26,8 +39,16 @@ ReadNumbers(const Json & json, const std::string & where)
   }
   const bool whole =
     std::all_of(json.begin(), json.end(), [](const Json & value) { return value.is_number_integer(); });
-  return whole ? AttributeValue(json.get<std::vector<std::int64_t>>())
-               : AttributeValue(json.get<std::vector<double>>());
+  if (!whole)
+  {
+    return json.get<std::vector<double>>();
+  }
+  std::vector<std::int64_t> integers;
+  for (const Json & value : json)
+  {
+    integers.push_back(ReadInteger(value, where));
+  }
+  return integers;
 }
 
 AttributeValue
@@ -39,7 +60,7 @@ ReadAttribute(const Json & json, const std::string & where)
   }
   if (json.is_number_integer())
   {
-    return json.get<std::int64_t>();
+    return ReadInteger(json, where);
   }
   if (json.is_number())
   {

@@ -71,7 +71,7 @@ PresetOption::GetRange() const
 
 PresetValues::PresetValues(const std::vector<PresetOption> & options, const std::string & text)
 {
-  std::stringstream stream(text);
+  std::stringstream stream(text.empty() ? text : text + ','); // so that nothing behind a comma is an item, too
   for (std::string item; std::getline(stream, item, ',');)
   {
     const std::size_t sign = item.find('=');
@@ -111,6 +111,10 @@ NetworkPreset::Make(const std::string & text) const
 {
   try
   {
+    if (text == name + ':')
+    {
+      throw std::invalid_argument("no option stands behind its colon; " + ListOptions(options));
+    }
     const PresetValues values(options, text.size() > name.size() ? text.substr(name.size() + 1) : "");
     NetworkDescription network = build(values);
     if (options.empty())

@@ -112,6 +112,15 @@ Number(const char * name, double value)
   return { name, Kind::Number, false, value };
 }
 
+/** Added to variances before their root is taken. */
+AttributeSchema
+Epsilon()
+{
+  AttributeSchema schema = Number("eps", 1e-5);
+  schema.positive = true;
+  return schema;
+}
+
 AttributeSchema
 Word(const char * name, const char * value, std::vector<std::string> words)
 {
@@ -146,6 +155,37 @@ std::int64_t
 OnePhase(const Operation &, int, std::int64_t, const AxisSizes &)
 {
   return 0;
+}
+
+Keeps
+KeepNothing(const Operation &)
+{
+  return Keeps::Nothing;
+}
+
+Keeps
+KeepInput(const Operation &)
+{
+  return Keeps::Input;
+}
+
+Keeps
+KeepOutput(const Operation &)
+{
+  return Keeps::Output;
+}
+
+Keeps
+KeepIndices(const Operation &)
+{
+  return Keeps::InputAndIndices;
+}
+
+/** One that is multiplied by a number does not show in its gradient. */
+Keeps
+KeepInputsOfProduct(const Operation & operation)
+{
+  return operation.inputs.size() == 1 ? Keeps::Nothing : Keeps::Input;
 }
 
 Parameters
@@ -289,6 +329,56 @@ GetOutChannels(const Operation & operation, const Channels &)
 {
   return static_cast<int>(operation.GetInteger("out_channels"));
 }
+
+// A convolution's weight has output channels, input channels of a group, and taps, one behind the other.
+
+double
+GetPlainFanIn(const Operation & operation, const Sizes & shape)
+{
+  return static_cast<double>(shape[1]) * GetTaps(operation);
+}
+
+std::size_t
+GetPlainOutput(const Operation &, const Sizes & shape, std::size_t place)
+{
+  std::size_t inputs = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i)
+  {
+    inputs *= static_cast<std::size_t>(shape[i]);
+  }
+  return place / inputs;
+}
+
+constexpr WeightSchema PlainWeight{ &GetPlainFanIn, &GetPlainOutput };
+
+// That of a transposed one has input channels, output channels of a group, and taps.
+
+double
+GetTransposedFanIn(const Operation & operation, const Sizes & shape)
+{
+  double taps = GetTaps(operation);
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    taps /= static_cast<double>(operation.GetAlong("stride", axis)); // they are spread over so many outputs
+  }
+  return taps * static_cast<double>(shape[0]) / static_cast<double>(operation.GetInteger("groups"));
+}
+
+std::size_t
+GetTransposedOutput(const Operation & operation, const Sizes & shape, std::size_t place)
+{
+  std::size_t taps = 1;
+  for (std::size_t i = 2; i < shape.size(); ++i)
+  {
+    taps *= static_cast<std::size_t>(shape[i]);
+  }
+  const auto inputs = static_cast<std::size_t>(shape[0] / operation.GetInteger("groups"));
+  const auto outputs = static_cast<std::size_t>(shape[1]); // of a group
+  const auto input = place / taps / outputs;
+  return input / inputs * outputs + place / taps % outputs;
+}
+
+constexpr WeightSchema TransposedWeight{ &GetTransposedFanIn, &GetTransposedOutput };
 
 Parameters
 GetConvolutionParameters(const Operation & operation, const Channels & channels)
@@ -582,7 +672,7 @@ CheckPair(const Operation & operation, const Channels & channels)
 Parameters
 GetScaleAndShift(const Operation &, const Channels & channels)
 {
-  return { { "weight", { channels.front() }, true }, { "bias", { channels.front() }, true } };
+  return { { "weight", { channels.front() }, true, 1 }, { "bias", { channels.front() }, true } };
 }
 
 Parameters
@@ -596,7 +686,7 @@ GetBatchNormParameters(const Operation & operation, const Channels & channels)
 {
   Parameters parameters = GetScaleAndShiftIfAffine(operation, channels);
   parameters.push_back({ "running_mean", { channels.front() }, false });
-  parameters.push_back({ "running_var", { channels.front() }, false });
+  parameters.push_back({ "running_var", { channels.front() }, false, 1 });
   return parameters;
 }
 
@@ -628,87 +718,88 @@ OperationSchema::GetAll()
   static const std::vector<std::string> modes{ "constant", "reflect", "replicate" };
   // clang-format off
   // type, fewest and most inputs, attributes,
-  // what the backward pass keeps, what both take for a time, whether the forward pass may overwrite its input,
+  // what the backward pass keeps, the inputs' gradients, what both passes take for a time, whether the forward pass may
+  // overwrite its input, roles, weight,
   // check, channels, size, required input, phase, parameters, cost
   static const std::vector<OperationSchema> all{
     { "input", 0, 0,
       { NeededInteger("channels", 1) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Computed, Scratch::Nothing, false, Role::NetworkInput, nullptr,
       AcceptAll, GetInputOperationChannels, RefuseSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "conv2d", 1, 1,
       { NeededInteger("out_channels", 1), NeededAlongAxes("kernel_size", 1), AlongAxes("stride", 1, 1),
         { "padding", Kind::AxesOrWord, false, std::vector<std::int64_t>(Axes, 0), 0, 65536, { "same" } },
         Word("padding_mode", "zeros", { "zeros", "reflect", "replicate" }), AlongAxes("dilation", 1, 1),
         Integer("groups", 1, 1), Flag("bias", true) },
-      Keeps::Input, Scratch::Padded, false,
+      KeepInput, InputGradient::Computed, Scratch::Padded, false, Role::None, &PlainWeight,
       CheckConvolution, GetOutChannels, GetWindowedSize, RequireWindow, OnePhase, GetConvolutionParameters, GetConvolutionCost },
     { "conv_transpose2d", 1, 1,
       { NeededInteger("out_channels", 1), NeededAlongAxes("kernel_size", 1), AlongAxes("stride", 1, 1),
         AlongAxes("padding", 0, 0), AlongAxes("output_padding", 0, 0), AlongAxes("dilation", 1, 1),
         Integer("groups", 1, 1), Flag("bias", true) },
-      Keeps::Input, Scratch::Places, false,
+      KeepInput, InputGradient::Computed, Scratch::Places, false, Role::None, &TransposedWeight,
       CheckTransposed, GetOutChannels, GetTransposedSize, RequireTransposed, GetTransposedPhase, GetConvolutionParameters, GetTransposedCost },
     { "max_pool2d", 1, 1,
       { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0),
         AlongAxes("dilation", 1, 1), Flag("ceil_mode", false) },
-      Keeps::InputAndIndices, Scratch::Padded, false,
+      KeepIndices, InputGradient::Computed, Scratch::Padded, false, Role::None, nullptr,
       CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, OnePhase, HaveNone, GetPoolingCost },
     { "avg_pool2d", 1, 1,
       { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0),
         Flag("ceil_mode", false), Flag("count_include_pad", true) },
-      Keeps::Nothing, Scratch::Padded, false,
+      KeepNothing, InputGradient::Computed, Scratch::Padded, false, Role::None, nullptr,
       CheckPooling, KeepChannels, GetWindowedSize, RequireWindow, OnePhase, HaveNone, GetPoolingCost },
     { "interpolate", 1, 2,
       { Word("mode", "nearest", { "nearest", "bilinear" }), Flag("align_corners", false),
         { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() }, OptionalAlongAxes("size", 1) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Computed, Scratch::Nothing, false, Role::Placement, nullptr,
       CheckInterpolation, KeepChannels, GetInterpolatedSize, RequireInterpolated, GetInterpolatedPhase, HaveNone, CostOneEach },
     { "cat", 1, 64, {},
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Shared, Scratch::Nothing, false, Role::None, nullptr,
       AcceptAll, SumChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "add", 1, 2, { Number("other", NotGiven) },
-      Keeps::Nothing, Scratch::Nothing, true,
+      KeepNothing, InputGradient::Passed, Scratch::Nothing, true, Role::Linear | Role::Sum, nullptr,
       CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "sub", 1, 2, { Number("other", NotGiven) },
-      Keeps::Nothing, Scratch::Nothing, true,
+      KeepNothing, InputGradient::Passed, Scratch::Nothing, true, Role::None, nullptr,
       CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "mul", 1, 2, { Number("other", NotGiven) },
-      Keeps::Input, Scratch::Nothing, true,
+      KeepInputsOfProduct, InputGradient::Computed, Scratch::Nothing, true, Role::None, nullptr,
       CheckPair, KeepChannels, KeepCommonSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "pad", 1, 2,
       { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Integer("multiple", 1, 1),
         Word("mode", "constant", { "constant", "reflect", "replicate" }), Number("value", 0) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Computed, Scratch::Nothing, false, Role::Placement, nullptr,
       CheckPad, KeepChannels, GetPaddedSize, RequirePadded, OnePhase, HaveNone, CostNothing },
     { "crop", 1, 2,
       { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Flag("center", false) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Passed, Scratch::Nothing, false, Role::Placement, nullptr,
       AcceptAll, KeepChannels, GetCroppedSize, RequireCropped, OnePhase, HaveNone, CostNothing },
     { "slice", 1, 1,
       { AlongAxes("start", 0, 0), AlongAxes("step", 1, 1) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Computed, Scratch::Nothing, false, Role::Placement, nullptr,
       AcceptAll, KeepChannels, GetSlicedSize, RequireSliced, OnePhase, HaveNone, CostNothing },
     { "pad_channels", 1, 1,
       { Integer("before", 0, 0), Integer("after", 0, 0) },
-      Keeps::Nothing, Scratch::Nothing, false,
+      KeepNothing, InputGradient::Computed, Scratch::Nothing, false, Role::None, nullptr,
       AcceptAll, AddChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostNothing },
     { "relu", 1, 1, {},
-      Keeps::Output, Scratch::Nothing, true,
+      KeepOutput, InputGradient::Computed, Scratch::Nothing, true, Role::Rectifier | Role::NoLogits, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "leaky_relu", 1, 1, { Number("negative_slope", 0.01) },
-      Keeps::Input, Scratch::Nothing, true,
+      KeepInput, InputGradient::Computed, Scratch::Nothing, true, Role::Rectifier, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
     { "sigmoid", 1, 1, {},
-      Keeps::Output, Scratch::Nothing, true,
+      KeepOutput, InputGradient::Computed, Scratch::Nothing, true, Role::NoLogits, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, HaveNone, CostOneEach },
-    { "batch_norm", 1, 1, { Number("eps", 1e-5), Flag("affine", true) },
-      Keeps::Input, Scratch::Nothing, true,
+    { "batch_norm", 1, 1, { Epsilon(), Flag("affine", true) },
+      KeepInput, InputGradient::Computed, Scratch::Nothing, true, Role::Linear | Role::FrozenNorm, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetBatchNormParameters, CostOneEach },
     { "affine", 1, 1, {},
-      Keeps::Input, Scratch::Nothing, true,
+      KeepInput, InputGradient::Computed, Scratch::Nothing, true, Role::Linear, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetScaleAndShift, CostOneEach },
-    { "layer_norm", 1, 1, { Number("eps", 1e-5), Flag("affine", true) },
-      Keeps::Input, Scratch::Nothing, false,
+    { "layer_norm", 1, 1, { Epsilon(), Flag("affine", true) },
+      KeepInput, InputGradient::Computed, Scratch::Nothing, false, Role::None, nullptr,
       AcceptAll, KeepChannels, KeepSize, RequireSame, OnePhase, GetScaleAndShiftIfAffine, CostOneEach },
   };
   // clang-format on
@@ -721,6 +812,17 @@ OperationSchema::Find(const std::string & type)
   const auto & all = GetAll();
   const auto   found = std::find_if(all.begin(), all.end(), [&](const OperationSchema & s) { return type == s.type; });
   return found == all.end() ? nullptr : &*found;
+}
+
+int
+FindLastWeighted(const NetworkGraph & graph)
+{
+  int operation = graph.GetIndex(graph.output);
+  while (OperationSchema::Find(graph.operations[operation].type)->Is(Role::Placement))
+  {
+    operation = graph.GetIndex(graph.operations[operation].inputs.front());
+  }
+  return OperationSchema::Find(graph.operations[operation].type)->weight ? operation : -1;
 }
 
 Padding

@@ -58,6 +58,42 @@ enum class Scratch
   Places  ///< in a transposed convolution whose windows touch each other, its output before it is put into order
 };
 
+/** Where the gradient of an input comes from. */
+enum class InputGradient
+{
+  Computed,
+  Passed, ///< it is the output's, or a part of its pixels
+  Shared  ///< it is a part of the output's channels
+};
+
+/** What a network's structure is told by, whatever the types of its operations. */
+struct Role
+{
+  enum Bits : unsigned
+  {
+    None = 0,
+    NetworkInput = 1, ///< its map is the image
+    FrozenNorm = 2,   ///< a scale and a shift of each channel, by statistics that are kept
+    Linear = 4,       ///< a scale, a shift or a sum: what is rectified behind it is rectified before it
+    Sum = 8,          ///< of two maps, or a map and a number
+    Rectifier = 16,
+    NoLogits = 32, ///< its output cannot be all numbers
+    Placement = 64 ///< pixels of the first input are moved, and not mixed across channels
+  };
+};
+
+/** Of an operation whose parameter "weight" multiplies channels and their surroundings. */
+struct WeightSchema
+{
+  /** Number of products that a value of the output is the sum of. \param shape the weight's */
+  double (*getFanIn)(const Operation & operation, const std::vector<std::int64_t> & shape);
+
+  /** The channel of the output that the weight's value number `place` counts for. */
+  std::size_t (*getOutputChannel)(const Operation &                 operation,
+                                  const std::vector<std::int64_t> & shape,
+                                  std::size_t                       place);
+};
+
 struct AttributeSchema
 {
   enum class Kind
@@ -77,7 +113,8 @@ struct AttributeSchema
   AttributeValue           defaultValue; ///< of one that is not required; no numbers: as the check says
   std::int64_t             least{ 0 };   ///< of whole numbers
   std::int64_t             greatest{ 65536 };
-  std::vector<std::string> words{}; ///< those that there are
+  std::vector<std::string> words{};           ///< those that there are
+  bool                     positive{ false }; ///< of a number
 };
 
 /** Sizes of an operation's maps along one axis. */
@@ -96,9 +133,12 @@ struct GigapixelNetwork_EXPORT OperationSchema
   std::size_t                  fewestInputs;
   std::size_t                  mostInputs;
   std::vector<AttributeSchema> attributes;
-  Keeps                        keeps;
-  Scratch                      scratch;
-  bool                         mayOverwrite; ///< its output may take the place of its first input
+  Keeps (*getKeeps)(const Operation & operation);
+  InputGradient        gradient;
+  Scratch              scratch;
+  bool                 mayOverwrite; ///< its output may take the place of its first input
+  unsigned             roles;        ///< Role::Bits
+  const WeightSchema * weight;       ///< null: it has none
 
   /** What the attributes and input channels must fulfill beyond their ranges; empty: nothing is wrong. */
   std::string (*check)(const Operation & operation, const std::vector<int> & channels);
@@ -123,6 +163,12 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** Named by their roles. */
   std::vector<ParameterDescription> (*getParameters)(const Operation & operation, const std::vector<int> & channels);
 
+  bool
+  Is(Role::Bits role) const
+  {
+    return (roles & role) != 0;
+  }
+
   /** Multiplications for one pixel of the output, and for one of the first input. */
   std::pair<double, double> (*getCost)(const Operation & operation, const std::vector<int> & channels);
 
@@ -131,6 +177,9 @@ struct GigapixelNetwork_EXPORT OperationSchema
 
   static const std::vector<OperationSchema> & GetAll();
 };
+
+/** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
+GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);
 
 /** Padding of a window operation: zeros (or, for a maximum, nothing) before and after the real map. */
 struct Padding

@@ -105,6 +105,15 @@ private:
     return m_Channels[step.operation] * GetNumberOfPixels(step.output);
   }
 
+  /** What an operation sees of an input: the part that is read, and the padding where it copies both. */
+  Box
+  GetSeen(const Step & step, std::size_t input) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    const bool        padded = OperationSchema::Find(operation.type)->scratch == Scratch::Padded;
+    return padded ? PaddedWindow(operation, step.inputs[input], step.output).seen : step.inputs[input];
+  }
+
   Block
   TakeScratch(const Step & step)
   {
@@ -118,9 +127,8 @@ private:
     const std::int64_t channels = m_Channels[m_Program.steps[step.sources.front()].operation];
     if (scratch == Scratch::Padded)
     {
-      const PaddedWindow window(operation, input, step.output);
-      const bool         padded = !(window.seen == input);
-      return padded ? Take(channels * GetNumberOfPixels(window.seen) * m_ValueBytes) : nullptr;
+      const Box seen = GetSeen(step, 0);
+      return seen == input ? nullptr : Take(channels * GetNumberOfPixels(seen) * m_ValueBytes);
     }
     if (scratch == Scratch::Places)
     {
@@ -137,8 +145,9 @@ private:
   void
   TakeIndices(std::size_t i)
   {
-    const Step & step = m_Program.steps[i];
-    if (OperationSchema::Find(m_Graph.operations[step.operation].type)->keeps == Keeps::InputAndIndices)
+    const Step &      step = m_Program.steps[i];
+    const Operation & operation = m_Graph.operations[step.operation];
+    if (OperationSchema::Find(operation.type)->getKeeps(operation) == Keeps::InputAndIndices)
     {
       const Block indices = Take(GetValues(step) * IndexBytes);
       m_Indices[i] = step.keeps == Keeps::InputAndIndices ? indices : nullptr;
@@ -152,8 +161,7 @@ private:
     const Block  gradient = std::move(m_Gradients[i]);
     const Block  scratch = TakeScratch(step);
     // What sums and crops give is the gradient itself, or a part of it, which keeps all of it.
-    const std::string & type = m_Graph.operations[step.operation].type;
-    const bool          passed = type == "add" || type == "sub" || type == "cat" || type == "crop";
+    const InputGradient kind = OperationSchema::Find(m_Graph.operations[step.operation].type)->gradient;
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       const int source = step.sources[j];
@@ -164,11 +172,14 @@ private:
       const Step &       of = m_Program.steps[source];
       const std::int64_t bytes = GetValues(of) * m_ValueBytes;
       const bool         whole = step.inputs[j] == of.output;
-      const bool         copied = !whole || (type == "cat" && source + 1 != static_cast<int>(i));
-      const Block        part =
-        passed ? gradient : Take(m_Channels[of.operation] * GetNumberOfPixels(step.inputs[j]) * m_ValueBytes);
-      Block &    sum = m_Gradients[source];
-      const bool added = sum && sum.use_count() == 1; // in place, if nobody else holds it
+      const Box          seen = GetSeen(step, j);
+      const bool         view = kind == InputGradient::Shared || !(seen == step.inputs[j]);
+      const bool         copied = !whole || (view && source + 1 != static_cast<int>(i));
+      const Block        part = kind != InputGradient::Computed
+                                  ? gradient
+                                  : Take(m_Channels[of.operation] * GetNumberOfPixels(seen) * m_ValueBytes);
+      Block &            sum = m_Gradients[source];
+      const bool         added = sum && sum.use_count() == 1; // in place, if nobody else holds it
       if (!added)
       {
         sum = sum || copied ? Take(bytes) : part;

@@ -1,39 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileProgram.h"
 
-#include "graph/gigapixelFoldedParameters.h"
-
 namespace gigapixel
 {
 namespace
 {
-
-const OperationSchema &
-GetSchema(const NetworkGraph & graph, int operation)
-{
-  return *OperationSchema::Find(graph.operations[operation].type);
-}
-
-/** Of each operation, whether it has parameters that are trained. */
-std::vector<bool>
-FindTrained(const GraphGeometry & geometry)
-{
-  const NetworkGraph &   graph = geometry.GetGraph();
-  const std::vector<int> channels = graph.GetChannels();
-  std::vector<bool>      trained;
-  for (std::size_t i = 0; i < graph.operations.size(); ++i)
-  {
-    std::vector<int> ofInputs;
-    for (const int input : geometry.GetInputs()[i])
-    {
-      ofInputs.push_back(channels[input]);
-    }
-    const auto parameters = GetSchema(graph, static_cast<int>(i)).getParameters(graph.operations[i], ofInputs);
-    trained.push_back(
-      std::any_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }));
-  }
-  return trained;
-}
 
 /** How many steps read a step's map, and the last one that does. */
 struct Readers
@@ -60,25 +31,15 @@ FindReaders(const std::vector<TileProgram::Step> & steps)
   return readers;
 }
 
-/** What the backward pass of a step has to see; of a step that has one. */
-Keeps
-GetKeeps(const NetworkGraph & graph, const TileProgram::Step & step)
-{
-  const Operation & operation = graph.operations[step.operation];
-  const bool        byNumber = operation.type == "mul" && operation.inputs.size() == 1;
-  return !step.needsGradient || step.folded || byNumber ? Keeps::Nothing : GetSchema(graph, step.operation).keeps;
-}
-
 /** Whether a step may write its output over its first input. */
 bool
-MayWorkInPlace(const NetworkGraph &                   graph,
+MayWorkInPlace(const GraphGeometry &                  geometry,
                const std::vector<TileProgram::Step> & steps,
                std::size_t                            i,
                const std::vector<Readers> &           readers)
 {
   const TileProgram::Step & step = steps[i];
-  const OperationSchema &   schema = GetSchema(graph, step.operation);
-  if (step.sources.empty() || !schema.mayOverwrite || step.sources.front() < 1 ||
+  if (step.sources.empty() || !geometry.GetSchema(step.operation).mayOverwrite || step.sources.front() < 1 ||
       readers[step.sources.front()].number > 1)
   {
     return false;
@@ -117,7 +78,7 @@ AppendSignature(const GraphGeometry &                  geometry,
                 std::vector<std::int64_t> &            signature)
 {
   constexpr std::int64_t NotMet = -1;
-  const AxisSizes        sizes = geometry.GetAxisSizes(step.operation, axis);
+  const AxisSizes &      sizes = geometry.GetAxisSizes(step.operation, axis);
   const Interval         output = step.output[axis];
   bool                   atBegin = false, atEnd = false;
   signature.push_back(step.operation);
@@ -135,7 +96,7 @@ AppendSignature(const GraphGeometry &                  geometry,
   }
   if (!step.sources.empty())
   {
-    signature.push_back(GetSchema(geometry.GetGraph(), step.operation)
+    signature.push_back(geometry.GetSchema(step.operation)
                           .getPhase(geometry.GetGraph().operations[step.operation], axis, output.begin, sizes));
   }
   signature.push_back(atBegin ? output.begin : NotMet);
@@ -149,7 +110,6 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
 {
   const NetworkGraph & graph = geometry.GetGraph();
   const auto           boxes = geometry.GetRequired(core);
-  const auto           trained = training ? FindTrained(geometry) : std::vector<bool>(boxes.size());
   std::vector<int>     stepOf(boxes.size(), -1);
   TileProgram          program;
   program.core = core;
@@ -162,12 +122,12 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     Step step;
     step.operation = static_cast<int>(i);
     step.output = *boxes[i];
-    step.folded = IsFolded(graph, step.operation);
+    step.folded = geometry.IsFolded(step.operation);
     for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
     {
       step.sizes[axis] = geometry.GetAxisSizes(step.operation, axis);
     }
-    step.needsGradient = trained[i];
+    step.needsGradient = training && geometry.IsTrained(step.operation);
     const auto & inputs = geometry.GetInputs()[i];
     for (std::size_t j = 0; j < inputs.size(); ++j)
     {
@@ -176,7 +136,8 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
       step.needsGradient = step.needsGradient ||
                            (training && step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
     }
-    step.keeps = GetKeeps(graph, step);
+    step.keeps = step.needsGradient && !step.folded ? geometry.GetSchema(step.operation).getKeeps(graph.operations[i])
+                                                    : Keeps::Nothing;
     if (inputs.empty())
     {
       program.window = step.output;
@@ -196,7 +157,7 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     {
       program.steps[readers[i].last].lastReaderOf.push_back(static_cast<int>(i));
     }
-    program.steps[i].inPlace = MayWorkInPlace(graph, program.steps, i, readers);
+    program.steps[i].inPlace = MayWorkInPlace(geometry, program.steps, i, readers);
   }
   return program;
 }
@@ -217,8 +178,8 @@ TileProgram::GetOperations(const NetworkGraph & graph) const
     {
       channels.push_back(source < 0 ? 0 : all[steps[source].operation]);
     }
-    const auto [ofOutput, ofInput] =
-      GetSchema(graph, step.operation).getCost(graph.operations[step.operation], channels);
+    const Operation & operation = graph.operations[step.operation];
+    const auto [ofOutput, ofInput] = OperationSchema::Find(operation.type)->getCost(operation, channels);
     products += ofOutput * static_cast<double>(GetNumberOfPixels(step.output)) +
                 ofInput * static_cast<double>(GetNumberOfPixels(step.inputs.front()));
   }

@@ -23,7 +23,7 @@ struct GigapixelNetwork_EXPORT TileProgram
     std::vector<int> sources; ///< of each input, the step that computes it; -1: only its size counts
     std::array<AxisSizes, NetworkGraph::NumberOfAxes> sizes; ///< of the real maps
     std::vector<int> lastReaderOf;            ///< steps whose maps nobody reads in the forward pass after this step
-    bool             folded{ false };         ///< a batch norm that the step before computes: see IsFolded()
+    bool             folded{ false };         ///< a norm that an earlier step computes: see FindFolded()
     bool             inPlace{ false };        ///< the output may overwrite the first input, whose map nobody else needs
     bool             needsGradient{ false };  ///< behind a parameter that is trained
     Keeps            keeps{ Keeps::Nothing }; ///< for its backward pass, if there will be one

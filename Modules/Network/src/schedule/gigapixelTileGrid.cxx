@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileGrid.h"
-#include "schedule/gigapixelTileProgram.h"
+#include "gigapixelTileProgram.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -39,7 +39,7 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   : m_Training(training)
   , m_Image(image)
   , m_TileSize(tileSize)
-  , m_Halo(network.GetHalo())
+  , m_Halo(network.graph.IsEmpty() ? network.GetHalo() : 0)
 {
   const std::int64_t stride = network.GetStride();
   if (image.width < 1 || image.height < 1)

@@ -69,7 +69,7 @@ private:
   Size         m_Image;
   Size         m_Canvas;
   std::int64_t m_TileSize;
-  std::int64_t m_Halo;
+  std::int64_t m_Halo; ///< of a chain of layers
   std::int64_t m_Columns;
   std::int64_t m_Rows;
 };

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelGraphPlan.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelProcessMemory.h"
@@ -7,7 +8,6 @@
 #include "gigapixelWorkers.h"
 
 #include "device/gigapixelDeviceKernels.h"
-#include "schedule/gigapixelGraphPlan.h"
 
 #include <algorithm>
 #include <iterator>
@@ -202,7 +202,8 @@ public:
     plan.strategy = Strategy::Whole;
     plan.numberOfTiles = 1;
     const double pixels = static_cast<double>(canvas.width) * static_cast<double>(canvas.height);
-    plan.peakBytes = m_Base + GraphBytes + static_cast<std::int64_t>(GetWholeBytesPerPixel(m_Network) * pixels);
+    plan.peakBytes = m_Base + (IsLibraryLoaded("libtorch_cpu") ? 0 : GraphBytes) +
+                     static_cast<std::int64_t>(GetWholeBytesPerPixel(m_Network) * pixels);
     plan.coreSeconds = GetOperations() / OperationsPerSecondWhole;
     return plan;
   }
@@ -333,6 +334,16 @@ GetName(Strategy strategy)
   return StrategyNames[static_cast<int>(strategy)];
 }
 
+std::string
+DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::int64_t budget)
+{
+  return wanted == taken ? std::string()
+                         : "in " + InMegabytes(budget) + " of memory there is no room for tiles of " +
+                             std::to_string(wanted) + " pixels: they are made of " + std::to_string(taken) +
+                             ", which changes the last bits of the result; a tile size that is given is the same "
+                             "with any memory";
+}
+
 void
 ReturnFreedMemory()
 {
@@ -375,11 +386,13 @@ MemoryPlan::Make(const NetworkDescription & network,
   const std::int64_t stride = network.GetStride();
   std::int64_t       size = tileSize > 0 ? tileSize : RoundUp(DefaultTileSize, stride);
   MemoryPlan         plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
+  const std::int64_t wanted = size;
   while (tileSize <= 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
   {
     size = RoundUp(size / 2, stride);
     plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
   }
+  plan.remark = DescribeSmallerTiles(wanted, size, limit);
   if (plan.peakBytes > limit)
   {
     Refuse(plan, limit);

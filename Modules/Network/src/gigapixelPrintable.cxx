@@ -1,0 +1,66 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPrintable.h"
+
+#include <array>
+#include <cstdint>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Bytes of the character that begins here (RFC 3629); 0: it is none that is printed. */
+std::size_t
+GetCharacterLength(const std::string & text, std::size_t first)
+{
+  const auto byte = static_cast<unsigned char>(text[first]);
+  if (byte < 0x80)
+  {
+    return byte >= 0x20 && byte != 0x7f ? 1 : 0;
+  }
+  const std::size_t length = byte >= 0xc2 && byte < 0xe0   ? 2
+                             : byte >= 0xe0 && byte < 0xf0 ? 3
+                             : byte >= 0xf0 && byte < 0xf5 ? 4
+                                                           : 0;
+  if (length == 0 || first + length > text.size())
+  {
+    return 0;
+  }
+  std::uint32_t character = byte & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i)
+  {
+    const auto next = static_cast<unsigned char>(text[first + i]);
+    if ((next & 0xc0u) != 0x80u)
+    {
+      return 0;
+    }
+    character = character << 6 | (next & 0x3fu);
+  }
+  constexpr std::array<std::uint32_t, 5> least{ 0, 0, 0xa0, 0x800, 0x10000 }; // below 0xa0 there are more controls
+  const bool                             surrogate = character >= 0xd800 && character < 0xe000;
+  return character >= least[length] && character <= 0x10ffff && !surrogate ? length : 0;
+}
+
+} // namespace
+
+std::string
+GetPrintable(const std::string & text)
+{
+  constexpr const char * digits = "0123456789abcdef";
+  std::string            printable;
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const std::size_t length = GetCharacterLength(text, i);
+    if (length > 0)
+    {
+      printable.append(text, i, length);
+      i += length;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(text[i++]);
+    printable += { '\\', 'x', digits[byte / 16], digits[byte % 16] };
+  }
+  return printable;
+}
+
+} // namespace gigapixel

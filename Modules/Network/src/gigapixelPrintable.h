@@ -1,0 +1,18 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelPrintable_h
+#define gigapixelPrintable_h
+
+#include "GigapixelNetworkExport.h"
+
+#include <string>
+
+namespace gigapixel
+{
+
+/** The text with "\xNN" for each byte that is a control character or not part of valid UTF-8: what comes from a file
+ * may be shown in a message, but must neither move a terminal's cursor nor be more than Python takes for a text. */
+GigapixelNetwork_EXPORT std::string GetPrintable(const std::string & text);
+
+} // namespace gigapixel
+
+#endif
