@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <stdexcept>
 
 using namespace gigapixel;
@@ -184,6 +185,213 @@ TEST(GraphTraining, GoesOnBitForBitAfterAnInterruption)
   for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
   {
     EXPECT_EQ(ReadAll(straight.path + name), ReadAll(interrupted.path + name)) << name;
+  }
+}
+
+namespace
+{
+
+class OneClass : public ProceduralLabels
+{
+public:
+  OneClass(Size size, int itsClass)
+    : ProceduralLabels(size, 1)
+    , m_Class(static_cast<std::uint8_t>(itsClass))
+  {}
+
+  void
+  Read(const Region & region, std::uint8_t * classes) override
+  {
+    std::fill_n(classes, region.width * region.height, m_Class);
+  }
+
+private:
+  std::uint8_t m_Class;
+};
+
+/** Not by EXPECT_EQ, which would look for the difference between megabytes. */
+bool
+AreEqual(const std::string & file, const std::string & other)
+{
+  const std::string content = ReadAll(file);
+  return !content.empty() && content == ReadAll(other);
+}
+
+/** Of more than a million parameters, whose checkpoint is not written after each step. */
+std::unique_ptr<Trainer>
+MakeLargeTrainer(const TrainingOptions & options, const std::string & folder, double weightOfClass1 = 1)
+{
+  NetworkDescription network = NetworkDescription::Load("unet:base=16,channels=1");
+  EXPECT_GT(network.GetNumberOfParameters(), 1000000);
+  network.classWeights = { 1, weightOfClass1 };
+  auto       trainer = std::make_unique<Trainer>(network, options, folder);
+  const Size size{ 64, 48 };
+  trainer->AddTrainingSample(
+    { "glass", std::make_shared<ProceduralPixels>(size, 1), std::make_shared<OneClass>(size, 0) });
+  trainer->AddTrainingSample(
+    { "object", std::make_shared<ProceduralPixels>(size, 2), std::make_shared<OneClass>(size, 1) });
+  return trainer;
+}
+
+std::string
+GetRefusal(Trainer & trainer, const Trainer::Observer & observer = {})
+{
+  try
+  {
+    trainer.Run(observer);
+  }
+  catch (const std::exception & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+TrainingOptions
+MakeLargeOptions()
+{
+  TrainingOptions options;
+  options.epochs = 1;
+  options.threads = 1;
+  options.tileSize = 64;
+  return options;
+}
+
+} // namespace
+
+TEST(GraphTraining, KeepsTheLastGoodStepOfALargeNetworkThatDiverged)
+{
+  const TemporaryFolder folder("graph-diverged");
+  // No float holds what the class 1 weighs; the first sample of the epoch has none of it.
+  TrainingOptions options = MakeLargeOptions();
+  std::string     first;
+  for (options.seed = 1; first != "glass"; ++options.seed)
+  {
+    MakeLargeTrainer(options, "")->Run([&](const TrainingProgress & progress) {
+      first = progress.sample;
+      return false;
+    });
+  }
+  --options.seed;
+  const auto one = MakeLargeTrainer(options, folder.path + "/one", 1e39);
+  EXPECT_FALSE(one->Run([](const TrainingProgress & progress) { return progress.fractionOfStep < 1; }));
+  const auto        two = MakeLargeTrainer(options, folder.path + "/two", 1e39);
+  const std::string refusal = GetRefusal(*two);
+  EXPECT_NE(refusal.find("diverged in epoch 1: "), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("is kept in " + folder.path + "/two/last.safetensors"), std::string::npos) << refusal;
+  EXPECT_TRUE(AreEqual(folder.path + "/two/last.safetensors", folder.path + "/one/last.safetensors"));
+  for (const auto & [name, parameter] : two->GetLastModel().parameters)
+  {
+    EXPECT_TRUE(parameter.values == one->GetLastModel().parameters.at(name).values) << name;
+  }
+  // A learning rate that makes the weights of no use: the first ones are kept.
+  options.learningRate = 1e39;
+  const auto rate = MakeLargeTrainer(options, folder.path + "/rate");
+  EXPECT_NE(GetRefusal(*rate).find("smaller learning rate"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path + "/rate"));
+  for (const auto & [name, parameter] : rate->GetLastModel().parameters)
+  {
+    const auto isFinite = [](float value) { return std::isfinite(value); };
+    EXPECT_TRUE(std::all_of(parameter.values.begin(), parameter.values.end(), isFinite)) << name;
+  }
+}
+
+TEST(GraphTraining, GoesOnWhereAnEpochsFilesCouldNotBeWritten)
+{
+  const TemporaryFolder folder("graph-unwritten");
+  TrainingOptions       options = MakeLargeOptions();
+  EXPECT_TRUE(MakeLargeTrainer(options, folder.path + "/straight")->Run());
+  const std::string run = folder.path + "/run";
+  const auto        trainer = MakeLargeTrainer(options, run);
+  EXPECT_NE(GetRefusal(*trainer,
+                       [&](const TrainingProgress &) {
+                         std::filesystem::create_directories(run + "/history.csv/in-the-way");
+                         return true;
+                       }),
+            "");
+  std::filesystem::remove_all(run + "/history.csv");
+  options.resume = true;
+  EXPECT_TRUE(MakeLargeTrainer(options, run)->Run());
+  for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
+  {
+    EXPECT_TRUE(AreEqual(run + name, folder.path + "/straight" + name)) << name;
+  }
+}
+
+TEST(GraphTraining, BlamesTheLearningRateOnlyWhereItIsToBlame)
+{
+  // A pixel becomes more than a float holds.
+  const NetworkDescription network = NetworkDescription::FromJSON(R"({ "name": "n", "operations": [
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "a", "type": "mul", "inputs": ["image"], "other": 1e38 },
+    { "name": "b", "type": "mul", "inputs": ["a"], "other": 1e3 },
+    { "name": "x", "type": "conv2d", "inputs": ["b"], "out_channels": 1, "kernel_size": 3, "padding": 1 }],
+    "output": "x" })");
+  TrainingOptions          options;
+  options.tileSize = 64;
+  Trainer trainer(network, options, "");
+  trainer.AddTrainingSample(MakeSample("a", { 60, 60 }, 1));
+  const std::string refusal = GetRefusal(trainer);
+  EXPECT_NE(refusal.find("the training cannot begin: for sample \"a\""), std::string::npos) << refusal;
+  EXPECT_EQ(refusal.find("learning rate"), std::string::npos) << refusal;
+}
+
+TEST(GraphTraining, NamesTheEpochWhereValidationDiverges)
+{
+  // Trained on black images whose factor is 0; the validation sample is beyond what a float holds.
+  const NetworkDescription network = NetworkDescription::FromJSON(R"({ "name": "n", "operations": [
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "a", "type": "mul", "inputs": ["image"], "other": 1e38 },
+    { "name": "b", "type": "mul", "inputs": ["a"], "other": 1e3 },
+    { "name": "x", "type": "conv2d", "inputs": ["b"], "out_channels": 1, "kernel_size": 3, "padding": 1 }],
+    "output": "x", "input": { "channels": 1, "invert": false } })");
+  struct Black : ProceduralPixels
+  {
+    using ProceduralPixels::ProceduralPixels;
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      std::fill_n(samples, region.width * region.height, std::uint8_t{ 0 });
+    }
+  };
+  const TemporaryFolder folder("graph-validation");
+  TrainingOptions       options;
+  options.tileSize = 64;
+  Trainer trainer(network, options, folder.path);
+  trainer.AddTrainingSample(
+    { "black", std::make_shared<Black>(Size{ 60, 60 }, 1), MakeSample("a", { 60, 60 }, 1).labels });
+  trainer.AddValidationSample(MakeSample("v", { 60, 60 }, 1));
+  const std::string refusal = GetRefusal(trainer);
+  EXPECT_NE(refusal.find("diverged in epoch 1: for sample \"v\""), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("is kept in " + folder.path + "/last.safetensors"), std::string::npos) << refusal;
+}
+
+TEST(GraphTraining, EndsForImagesOfAnySize)
+{
+  for (const char * name : { "unet:base=8,depth=3,channels=1", "remedios2023" })
+  {
+    for (const Size size : { Size{ 1, 1 }, Size{ 17, 33 }, Size{ 64, 64 } })
+    {
+      std::vector<float> ofOneThread;
+      for (const int threads : { 1, 2 })
+      {
+        TrainingOptions options;
+        options.epochs = 2;
+        options.threads = threads;
+        Trainer trainer(NetworkDescription::Load(name), options, "");
+        trainer.AddTrainingSample(MakeSample("a", size, 1));
+        if (size.width == 1 && name[0] == 'u') // as PyTorch: nothing is left of a pixel that is pooled
+        {
+          EXPECT_NE(GetRefusal(trainer).find("for an image of 1 x 1 pixels the operation \"pool.1\""),
+                    std::string::npos);
+          continue;
+        }
+        EXPECT_TRUE(trainer.Run());
+        const std::vector<float> & weights = trainer.GetLastModel().parameters.begin()->second.values;
+        ofOneThread = threads == 1 ? weights : ofOneThread;
+        EXPECT_TRUE(weights == ofOneThread) << name << ' ' << size.width;
+      }
+    }
   }
 }
 

@@ -24,7 +24,14 @@ struct GigapixelNetwork_EXPORT Adam
   std::vector<double> secondMoment;
   std::int64_t        steps{ 0 };
 
-  void Step(double learningRate, const std::vector<double> & gradient, std::vector<double> & parameters);
+  /** The parameters after a step, so that they can be looked at before the step is taken; NaN where a moment would be
+   * no finite number. */
+  std::vector<float> GetNext(double                      learningRate,
+                             const std::vector<double> & gradient,
+                             const std::vector<double> & parameters) const;
+
+  /** Takes the step that led to these parameters. */
+  void Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters);
 };
 
 } // namespace gigapixel

@@ -5,7 +5,9 @@
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
+#include "gigapixelValueRange.h"
 #include "gigapixelWholeNetwork.h"
+#include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,21 +26,6 @@ constexpr std::int64_t         SmallNetwork = 1000000;
 constexpr std::chrono::seconds CheckpointInterval{ 60 };
 
 constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
-
-/** Calls work(), and says to which sample wrong labels belong. */
-template <typename TWork>
-bool
-NameSampleInErrors(const Sample & sample, const TWork & work)
-{
-  try
-  {
-    return work();
-  }
-  catch (const LabelError & error)
-  {
-    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
-  }
-}
 
 bool
 IsFinite(const std::vector<double> & values)
@@ -85,6 +72,25 @@ Trainer::Implementation::Report(double fraction)
   return !observer || observer(progress);
 }
 
+/** Calls work(), and says to which sample wrong labels belong, and with which one the training diverged. */
+template <typename TWork>
+bool
+Trainer::Implementation::ExplainErrors(const Sample & sample, const TWork & work)
+{
+  try
+  {
+    return work();
+  }
+  catch (const LabelError & error)
+  {
+    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
+  }
+  catch (const NotFiniteError & error)
+  {
+    this->ThrowDiverged("for sample \"" + sample.name + "\" " + error.what());
+  }
+}
+
 /** Sums over several images that are worked on at the same time: each rank computes its part, and rank 0 gets the
  * sums.
  * \param compute (number of the image, its team, sum) does this rank's part of an image
@@ -100,7 +106,7 @@ Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
   for (int i = 0; i < number; ++i)
   {
     const RankTeam team(*ranks, i, number, run);
-    if (team.ContainsThis() && !NameSampleInErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
+    if (team.ContainsThis() && !ExplainErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
     {
       return false;
     }
@@ -185,27 +191,57 @@ Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const s
   return mean;
 }
 
-/** Nothing of the step that failed is saved: the run's files are those of the step before. */
+/** Of the step that failed nothing is taken over: what is kept is the step before.
+ * \param byStep whether it is the weights of a step that were found to be of no use, before it was taken */
 void
-Trainer::Implementation::ThrowDiverged(const std::string & what) const
+Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
 {
-  const bool isKept = folder && folder->HoldsCheckpoint();
-  throw std::runtime_error("the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what +
-                           "; begin again with a smaller learning rate" +
-                           (isKept ? " (the last good step is kept in " + folder->GetLastFile() + ")" : ""));
-}
-
-/** One of Adam's steps moves a weight by about the learning rate: too great a one can leave the range of floats. */
-void
-Trainer::Implementation::CheckWeights() const
-{
+  // The weights that a run begins with, whatever the learning rate is.
+  if (state.adam.steps == 0 && !byStep)
+  {
+    throw std::runtime_error("the training cannot begin: " + what +
+                             " although no weight was changed yet; see whether the network's factors, norms and "
+                             "input, and the class weights, are what they should be");
+  }
+  std::string kept;
   try
   {
-    CheckParameters(this->MakeModel());
+    SaveLastSteps();
+    kept = folder && folder->HoldsCheckpoint() ? " (the last good step is kept in " + folder->GetLastFile() + ")" : "";
+  }
+  catch (const std::exception & error)
+  {
+    kept = std::string(" (the last good step could not be saved: ") + error.what() + ")";
+  }
+  throw std::runtime_error("the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what +
+                           "; begin again with a smaller learning rate" + kept);
+}
+
+/** One of Adam's steps moves a weight by about the learning rate: too great a one can leave the range of floats.
+ * \param next the weights after the step that is to be taken */
+void
+Trainer::Implementation::CheckWeights(const std::vector<float> & next)
+{
+  auto value = next.begin();
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const auto end = value + parameter.GetNumberOfValues();
+    if (!std::all_of(value, end, [](float weight) { return std::isfinite(weight); }))
+    {
+      this->ThrowDiverged("the weights \"" + parameter.name + "\" come to a value that is no finite number", true);
+    }
+    value = end;
+  }
+  try
+  {
+    if (network.graph.IsEmpty())
+    {
+      CheckValueRange(network, next);
+    }
   }
   catch (const std::invalid_argument & error)
   {
-    this->ThrowDiverged(error.what());
+    this->ThrowDiverged(error.what(), true);
   }
 }
 
@@ -233,19 +269,23 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   {
     return false;
   }
-  LossGradient mean;
+  LossGradient       mean;
+  std::vector<float> next;
+  const auto         findNext = [&] { next = state.adam.GetNext(state.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
     mean = Average(sums, images);
+    findNext();
+    CheckWeights(next); // before any rank takes the step
   }
   ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
   ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
-  state.adam.Step(state.learningRate, mean.gradient, state.parameters);
-  if (ranks->GetRank() == 0)
+  if (ranks->GetRank() != 0)
   {
-    CheckWeights();
+    findNext();
   }
+  state.adam.Step(mean.gradient, next, state.parameters);
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   saved = false;
@@ -315,17 +355,9 @@ Trainer::Implementation::FinishEpoch()
     ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
     ranks->Broadcast(0, &record.validationDice, sizeof(record.validationDice));
   }
-  const bool better = validation.empty() || record.validationLoss < state.bestLoss;
-  if (better && !validation.empty())
-  {
-    state.bestLoss = record.validationLoss;
-  }
-  state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate *= better ? 1 : options.learningRateDecay;
-  state.history.push_back(record);
-  ++state.epoch;
-  state.step = 0;
-  state.lossSum = 0;
+  const bool               better = validation.empty() || record.validationLoss < state.bestLoss;
+  std::vector<EpochRecord> history = state.history;
+  history.push_back(record);
   if (better)
   {
     best = MakeModel();
@@ -337,10 +369,22 @@ Trainer::Implementation::FinishEpoch()
     {
       best.Save(folder->GetBestFile());
     }
-    AtomicFile history(folder->GetHistoryFile());
-    history.Append(state.ToCSV());
-    history.Commit();
+    AtomicFile file(folder->GetHistoryFile());
+    file.Append(ToCSV(history));
+    file.Commit();
   }
+  // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved
+  // then.
+  if (better && !validation.empty())
+  {
+    state.bestLoss = record.validationLoss;
+  }
+  state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
+  state.learningRate *= better ? 1 : options.learningRateDecay;
+  state.history = std::move(history);
+  ++state.epoch;
+  state.step = 0;
+  state.lossSum = 0;
   Save();
   progress.epochDone = true;
   progress.loss = record.trainingLoss;

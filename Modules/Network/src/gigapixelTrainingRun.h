@@ -68,8 +68,10 @@ private:
   bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
   bool Validate(double & loss, Score & total);
   void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const;
-  void CheckWeights() const;
-  [[noreturn]] void ThrowDiverged(const std::string & what) const;
+  void CheckWeights(const std::vector<float> & next);
+  [[noreturn]] void ThrowDiverged(const std::string & what, bool byStep = false);
+  template <typename TWork>
+  bool ExplainErrors(const Sample & sample, const TWork & work);
 
   template <typename TSum, typename TCompute>
   bool  ShareOut(const std::vector<const Sample *> & images, std::vector<TSum> & sums, const TCompute & compute);

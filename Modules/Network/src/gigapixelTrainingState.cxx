@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingState.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -220,7 +221,7 @@ TrainingState::FromFile(const SafeTensors & file, const std::string & path)
   }
   catch (const Json::exception & error)
   {
-    RefuseDamage(path, error.what());
+    RefuseDamage(path, GetPrintable(error.what()));
   }
   return state;
 }
@@ -259,7 +260,7 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
 }
 
 std::string
-TrainingState::ToCSV() const
+ToCSV(const std::vector<EpochRecord> & history)
 {
   std::ostringstream csv;
   csv.imbue(std::locale::classic());

@@ -44,9 +44,10 @@ struct TrainingState
 
   /** \throw std::runtime_error when the counters do not fit each other, or not the run */
   void Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const;
-
-  std::string ToCSV() const;
 };
+
+/** The text of history.csv. */
+std::string ToCSV(const std::vector<EpochRecord> & history);
 
 /** The settings kept in a checkpoint (a JSON object). */
 std::string GetSettings(const SafeTensors & file, const std::string & path);

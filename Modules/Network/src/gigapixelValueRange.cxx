@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelValueRange.h"
 #include "gigapixelNetworkGeometry.h"
+#include "gigapixelParameterLayout.h"
 #include "gigapixelStoredNumbers.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ AddTerm(double weight, const Interval & x, SumRange & sum)
 /** Of one output channel. Of a transposed convolution, an output pixel gets every stride-th weight of a kernel only,
  * and which ones its place says; of a convolution, all of them. */
 SumRange
-FindRange(const Layer & layer, int output, const Parameter & weight, double bias, const std::vector<Interval> & inputs)
+FindRange(const Layer & layer, int output, const float * weight, double bias, const std::vector<Interval> & inputs)
 {
   const bool isTransposed = layer.kind == Layer::Kind::TransposedConvolution;
   const int  kernel = layer.kernel, places = isTransposed ? std::min(layer.stride, kernel) : 1;
@@ -53,7 +54,7 @@ FindRange(const Layer & layer, int output, const Parameter & weight, double bias
     {
       const std::size_t   plane = isTransposed ? std::size_t(input) * layer.outputChannels + output
                                                : std::size_t(output) * layer.inputChannels + input;
-      const float * const values = weight.values.data() + plane * kernel * kernel;
+      const float * const values = weight + plane * kernel * kernel;
       for (std::size_t y = place / places; y < static_cast<std::size_t>(kernel); y += step)
       {
         for (std::size_t x = place % places; x < static_cast<std::size_t>(kernel); x += step)
@@ -69,24 +70,24 @@ FindRange(const Layer & layer, int output, const Parameter & weight, double bias
   return range;
 }
 
-} // namespace
+/** First values of a layer's weight and bias. */
+using LayerArrays = std::pair<const float *, const float *>;
 
 void
-CheckValueRange(const Model & model)
+CheckLayers(const NetworkDescription & network, const std::vector<LayerArrays> & arrays)
 {
   constexpr double                   limit = 1e38;
-  const auto                         skips = GetSkips(model.network.layers);
+  const auto                         skips = GetSkips(network.layers);
   std::vector<std::vector<Interval>> maps;
-  const std::vector<Interval>        pixels(model.network.channels, Interval{ 0, 1 });
-  for (std::size_t i = 0; i < model.network.layers.size(); ++i)
+  const std::vector<Interval>        pixels(network.channels, Interval{ 0, 1 });
+  for (std::size_t i = 0; i < network.layers.size(); ++i)
   {
-    const Layer &     layer = model.network.layers[i];
-    const Parameter & weight = model.parameters.at(layer.name + ".weight");
-    const Parameter & bias = model.parameters.at(layer.name + ".bias");
+    const Layer & layer = network.layers[i];
+    const auto [weight, bias] = arrays[i];
     maps.emplace_back();
     for (int output = 0; output < layer.outputChannels; ++output)
     {
-      SumRange range = FindRange(layer, output, weight, bias.values[output], i == 0 ? pixels : maps[i - 1]);
+      SumRange range = FindRange(layer, output, weight, bias[output], i == 0 ? pixels : maps[i - 1]);
       if (layer.activation == Layer::Activation::ReLU)
       {
         range.interval.least = 0;
@@ -102,14 +103,39 @@ CheckValueRange(const Model & model)
       {
         std::ostringstream text;
         text.imbue(std::locale::classic());
-        text << "the weights of the network \"" << model.network.name << "\" are so large that the layer \""
-             << layer.name << "\" can come to numbers like " << range.size
+        text << "the weights of the network \"" << network.name << "\" are so large that the layer \"" << layer.name
+             << "\" can come to numbers like " << range.size
              << ", beyond what a float holds, and its masks would be full or empty: it is of no use";
         throw std::invalid_argument(text.str());
       }
       maps.back().push_back(range.interval);
     }
   }
+}
+
+} // namespace
+
+void
+CheckValueRange(const Model & model)
+{
+  std::vector<LayerArrays> arrays;
+  for (const Layer & layer : model.network.layers)
+  {
+    arrays.emplace_back(model.parameters.at(layer.name + ".weight").values.data(),
+                        model.parameters.at(layer.name + ".bias").values.data());
+  }
+  CheckLayers(model.network, arrays);
+}
+
+void
+CheckValueRange(const NetworkDescription & network, const std::vector<float> & parameters)
+{
+  std::vector<LayerArrays> arrays;
+  for (const ParameterPlace & place : GetParameterLayout(network))
+  {
+    arrays.emplace_back(parameters.data() + place.weight, parameters.data() + place.bias);
+  }
+  CheckLayers(network, arrays);
 }
 
 void

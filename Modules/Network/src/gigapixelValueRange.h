@@ -18,6 +18,10 @@ namespace gigapixel
  * \throw std::invalid_argument names the layer that can go beyond */
 void CheckValueRange(const Model & model);
 
+/** The same for weights that are no model yet.
+ * \param parameters in the order of NetworkDescription::GetParameters(), one behind the other */
+void CheckValueRange(const NetworkDescription & network, const std::vector<float> & parameters);
+
 /** Whether fp16, which ends at 65504, can hold the weights. \throw std::invalid_argument names those that it cannot */
 void CheckWeightsOfFloat16(const Model & model);
 

@@ -7,8 +7,16 @@
 #include "gigapixelTileNetwork.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <stdexcept>
+
 namespace gigapixel
 {
+
+/** The logits of a tile are not all finite numbers. */
+struct GigapixelNetwork_EXPORT NotFiniteError : std::runtime_error
+{
+  using std::runtime_error::runtime_error;
+};
 
 /** \class GraphPasses
  * \brief What computes the tiles of a network that is a graph.
@@ -26,15 +34,17 @@ public:
   /** Sums that AddGradient() adds to. */
   virtual std::size_t GetNumberOfSums() const = 0;
 
+  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained. */
+  virtual std::vector<double> GetGradient(const FixedPointSum & sums) const = 0;
+
+  // The following throw NotFiniteError where they see logits that are none.
+
   /** Adds the loss of the core's pixels, and the tile's gradient `times` times. */
   virtual void AddGradient(TileData &        data,
                            const LossTerms & terms,
                            std::int64_t      times,
                            LossSum &         loss,
                            FixedPointSum &   gradient) const = 0;
-
-  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained. */
-  virtual std::vector<double> GetGradient(const FixedPointSum & sums) const = 0;
 
   virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
 
