@@ -3,6 +3,7 @@
 #include "gigapixelInitialWeights.h"
 #include "gigapixelModel.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelWeightsFile.h"
 
 #include <gtest/gtest.h>
@@ -135,6 +136,61 @@ TEST(GraphModel, SurvivesItsFile)
             model.parameters.at("dec.0.1.running_var").values);
   // Programs that know layers alone say that a newer one wrote it.
   EXPECT_NE(ReadAll(path).find("\"gigapixel\":\"2\""), std::string::npos);
+}
+
+TEST(GraphModel, RefusesNetworksThatComputeNothing)
+{
+  const auto refusal =
+    [](const std::string & operations, const std::string & output, const std::string & input = "{}") {
+      try
+      {
+        NetworkDescription::FromJSON(R"({ "name": "n", "operations": [
+        { "name": "image", "type": "input", "channels": 1 })" +
+                                     operations + R"(], "output": ")" + output + R"(", "input": )" + input + "}");
+      }
+      catch (const std::invalid_argument & error)
+      {
+        return std::string(error.what());
+      }
+      return std::string("accepted");
+    };
+  const std::string convolution =
+    R"(, { "name": "x", "type": "conv2d", "inputs": ["image"], "out_channels": 1, "kernel_size": 1 })";
+  const std::string doubled = R"(, { "name": "y", "type": "mul", "inputs": ["image"], "other": 2 })";
+  EXPECT_EQ(refusal(convolution, "x"), "accepted");
+  EXPECT_EQ(refusal(convolution, "image"), "the output \"image\" is the network's input: there is nothing to compute");
+  EXPECT_NE(refusal(doubled, "y").find("no weights"), std::string::npos);
+  EXPECT_NE(refusal(convolution, "x", R"({ "mean": [0], "deviation": [1e-300] })").find("deviations"),
+            std::string::npos);
+}
+
+TEST(GraphModel, WarnsOfWeightsThatSayNothing)
+{
+  for (const char * name : { "unet:base=2,depth=1", "remedios2023" })
+  {
+    Model model = MakeModel(name);
+    EXPECT_EQ(model.GetWarning(), "");
+    const std::string last =
+      model.network.graph.IsEmpty() ? model.network.layers.back().name : model.network.graph.output;
+    auto & values = model.parameters.at(last + ".weight").values;
+    std::fill(values.begin(), values.end(), 0.0f);
+    EXPECT_EQ(model.GetWarning(),
+              "the weights \"" + last +
+                ".weight\" of the model are all 0: it finds the same at every pixel, whatever is there");
+  }
+}
+
+TEST(Printable, EscapesWhatIsNoText)
+{
+  EXPECT_EQ(GetPrintable("Größe 3 µm, 画像"), "Größe 3 µm, 画像");
+  EXPECT_EQ(GetPrintable("a\x1b[31m\n\x7f"), "a\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(GetPrintable("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(GetPrintable("\xc2"), "\\xc2");                            // cut off
+  EXPECT_EQ(GetPrintable("\xc0\xaf"), "\\xc0\\xaf");                   // longer than it has to be
+  EXPECT_EQ(GetPrintable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf");          // likewise
+  EXPECT_EQ(GetPrintable("\xed\xa0\x80"), "\\xed\\xa0\\x80");          // half of a pair
+  EXPECT_EQ(GetPrintable("\xc2\x9b"), "\\xc2\\x9b");                   // a control character, too
+  EXPECT_EQ(GetPrintable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80"); // beyond the last one
 }
 
 TEST(GraphModel, RefusesWrongParameters)

@@ -127,10 +127,13 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads());
   try
   {
-    const std::string warning = GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel());
-    if (!warning.empty())
+    for (const std::string & warning :
+         { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()), m_Model->GetWarning() })
     {
-      itkWarningMacro(<< warning);
+      if (!warning.empty())
+      {
+        itkWarningMacro(<< warning);
+      }
     }
     m_Prediction = std::make_unique<gigapixel::TilePrediction>(*m_Model,
                                                                this->GetFormat(),

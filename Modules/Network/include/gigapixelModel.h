@@ -36,6 +36,10 @@ struct GigapixelNetwork_EXPORT Model
   /** Models that come with the library: "tissue" tells tissue from glass (Modules/Network/models/tissue.md). */
   static std::vector<std::string> GetNames();
 
+  /** A sentence about weights that can be used, but hardly are what was meant: the last ones are all 0, so that the
+   * result is the same at every pixel. Empty: nothing is to be said. */
+  std::string GetWarning() const;
+
   /** Appears by atomic rename. */
   void Save(const std::string & path) const;
 };

@@ -2,6 +2,7 @@
 #include "gigapixelModelFile.h"
 #include "gigapixelPresets.h"
 #include "gigapixelValueRange.h"
+#include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
 #include <charconv>
@@ -236,6 +237,27 @@ Model::GetNames()
     names.push_back(model.name);
   }
   return names;
+}
+
+std::string
+Model::GetWarning() const
+{
+  std::string name;
+  if (network.graph.IsEmpty())
+  {
+    name = network.layers.back().name + ".weight";
+  }
+  else if (const int last = FindLastWeighted(network.graph); last >= 0)
+  {
+    name = network.graph.operations[last].GetParameter("weight");
+  }
+  const auto found = parameters.find(name);
+  if (found == parameters.end() ||
+      std::any_of(found->second.values.begin(), found->second.values.end(), [](float value) { return value != 0; }))
+  {
+    return {};
+  }
+  return "the weights \"" + name + "\" of the model are all 0: it finds the same at every pixel, whatever is there";
 }
 
 void
