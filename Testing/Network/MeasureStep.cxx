@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS
+// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK]
 // One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
 // beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
 #include "SyntheticSources.h"
@@ -56,7 +56,7 @@ CountThreads()
 
 /** \return the greatest number of threads at the same time */
 int
-Train(Size size, Strategy strategy, std::int64_t budget, int threads)
+Train(const NetworkDescription & network, Size size, Strategy strategy, std::int64_t budget, int threads)
 {
   TrainingOptions options;
   options.epochs = 1;
@@ -64,7 +64,7 @@ Train(Size size, Strategy strategy, std::int64_t budget, int threads)
   options.memory = budget;
   options.threads = threads;
   options.augment = false;
-  Trainer trainer(NetworkDescription::Load("remedios2023"), options, "");
+  Trainer trainer(network, options, "");
   trainer.AddTrainingSample(
     { "giga", std::make_shared<Repeated<ProceduralPixels>>(size), std::make_shared<Repeated<ProceduralLabels>>(size) });
   int most = 0;
@@ -85,10 +85,11 @@ struct Callers
  * \param inPlace else from a source that has to be read
  * \return what was not the engine's */
 Callers
-Predict(Size size, int threads, bool labels, bool inPlace)
+Predict(const NetworkDescription & network, Size size, std::int64_t tileSize, int threads, bool labels, bool inPlace)
 {
   Model model;
-  model.network = NetworkDescription::Load("remedios2023");
+  model.network = network;
+  model.tileSize = tileSize;
   model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
   Predictor                  predictor(model, threads);
   Repeated<ProceduralPixels> slide(size);
@@ -128,9 +129,9 @@ Predict(Size size, int threads, bool labels, bool inPlace)
 int
 main(int argc, char ** argv)
 {
-  if (argc != 6)
+  if (argc != 6 && argc != 7)
   {
-    std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS\n";
+    std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK]\n";
     return 2;
   }
   ReturnFreedMemory();
@@ -140,7 +141,11 @@ main(int argc, char ** argv)
   const int          threads = std::atoi(argv[5]);
   const bool         inPlace = what == "predict" || what == "label";
   const bool         inference = inPlace || what == "label-copies";
-  const MemoryPlan   plan = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
+  // One channel: that is what the slides have.
+  const std::string        name = argc > 6 ? argv[6] : "remedios2023";
+  const NetworkDescription network =
+    NetworkDescription::Load(argc > 6 ? name + (name.find(':') == std::string::npos ? ':' : ',') + "channels=1" : name);
+  const MemoryPlan plan = MemoryPlan::Make(network,
                                            size,
                                            inference ? Purpose::Inference : Purpose::Training,
                                            what == "whole" ? Strategy::Whole : Strategy::Streamed,
@@ -149,17 +154,17 @@ main(int argc, char ** argv)
                                            0,
                                            Precision::Float,
                                            inPlace);
-  const auto         begin = std::chrono::steady_clock::now();
-  const double       beginCPU = GetCPUSeconds();
-  int                runningThreads = 0;
-  Callers            callers;
+  const auto       begin = std::chrono::steady_clock::now();
+  const double     beginCPU = GetCPUSeconds();
+  int              runningThreads = 0;
+  Callers          callers;
   if (inference)
   {
-    callers = Predict(size, plan.tilesInFlight, what != "predict", inPlace);
+    callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, what != "predict", inPlace);
   }
   else
   {
-    runningThreads = Train(size, plan.strategy, budget, threads);
+    runningThreads = Train(network, size, plan.strategy, budget, threads);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

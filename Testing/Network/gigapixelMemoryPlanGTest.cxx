@@ -77,8 +77,27 @@ TEST(MemoryPlan, TakesSmallerTilesBeforeItRefuses)
   const MemoryPlan one = Make({ 16000, 64000 }, Strategy::Streamed, 0, 1);
   const MemoryPlan smaller = Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1);
   EXPECT_EQ(smaller.tileSize, 1024);
+  EXPECT_EQ(one.remark, "");
+  EXPECT_NE(smaller.remark.find("no room for tiles of 2048 pixels: they are made of 1024"), std::string::npos);
   // Not where the tile size is given: a run keeps the one it began with.
   EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1, 2048), std::runtime_error);
+}
+
+TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=8");
+  const auto               make = [&](std::int64_t budget, std::int64_t tileSize = 0) {
+    return MemoryPlan::Make(network, { 8000, 6000 }, Purpose::Training, Strategy::Streamed, budget, 1, tileSize);
+  };
+  const MemoryPlan rich = make(0);
+  EXPECT_EQ(rich.remark, "");
+  EXPECT_EQ(make(rich.peakBytes + 16 * MiB).tileSize, rich.tileSize);
+  EXPECT_EQ(make(rich.peakBytes + 16 * MiB).remark, "");
+  const MemoryPlan poor = make(rich.peakBytes - 16 * MiB);
+  EXPECT_LT(poor.tileSize, rich.tileSize);
+  EXPECT_LE(poor.peakBytes, rich.peakBytes - 16 * MiB);
+  EXPECT_NE(poor.remark.find("they are made of " + std::to_string(poor.tileSize)), std::string::npos) << poor.remark;
+  EXPECT_EQ(make(poor.peakBytes + 16 * MiB, poor.tileSize).remark, "");
 }
 
 TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
@@ -137,6 +156,17 @@ TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
   {
     const Measurement m = Measure(arguments);
     EXPECT_EQ(m.tilesInFlight, 1) << arguments;
+    EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
+    EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
+  }
+}
+
+// With what LibTorch brings, and the primitives for tiles of many shapes.
+TEST(MemoryPlan, EstimateOfAGraphIsNear)
+{
+  for (const char * arguments : { "train 1500 1300 0 1 unet:base=8", "predict 1500 1300 0 1 unet:base=8,depth=3" })
+  {
+    const Measurement m = Measure(arguments);
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
     EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
   }

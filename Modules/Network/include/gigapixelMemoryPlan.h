@@ -65,9 +65,13 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
+  /** A sentence where the budget has made tiles smaller than they would be, so that the last bits of results depend on
+   * it. Empty: they do not. */
+  std::string remark{};
 
   /** \param budget bytes; 0: no limit but the machine's.
-   * \param tileSize 0: 2048, or smaller where the budget forces it
+   * \param tileSize 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where
+   * the budget forces it, which the remark says
    * \param precision how a GPU stores maps; the CPU takes the same for all of them
    * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles
    * which reach beyond the image copy theirs \throw MemoryLimitError when even one tile does not fit */

@@ -78,9 +78,9 @@ struct TrainingProgress
  * by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no
  * run always; two runs in one folder at the same time are refused (a lock that ends with the process).
  *
- * With Strategy::Streamed the result has the same bits for any number of threads and any budget (which may choose
- * another tile size at the start of a run, if it is too small for tiles of 2048), and with Strategy::Unified those of
- * the same tile size; with Strategy::Whole the last bits may depend on the number of threads. */
+ * With Strategy::Streamed the result has the same bits for any number of threads and any budget in which the plan's
+ * tile size fits (a smaller one makes smaller tiles at the start of a run, with a warning), and with Strategy::Unified
+ * those of the same tile size; with Strategy::Whole the last bits may depend on the number of threads. */
 class GigapixelNetwork_EXPORT Trainer
 {
 public:
@@ -100,7 +100,7 @@ public:
   void SetMicronsPerPixel(double micronsPerPixel);
 
   /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at) or
-   * validation masks that lack a class. */
+   * validation masks that lack a class, a budget that makes tiles smaller. */
   void SetWarning(const std::function<void(const std::string & sentence)> & warning);
 
   /** \return false if the observer stopped it

@@ -37,6 +37,10 @@ Trainer::Implementation::MakePlan()
                           options.threads,
                           options.tileSize,
                           options.device.precision);
+  if (warning && !plan.remark.empty() && ranks->GetRank() == 0)
+  {
+    warning(plan.remark);
+  }
   if (plan.strategy == Strategy::Whole)
   {
     // Validation and the model's later use stream in any case.

@@ -5,12 +5,16 @@
 #include "GigapixelSystemExport.h"
 
 #include <cstdint>
+#include <string>
 
 namespace gigapixel
 {
 
-/** What the process holds already: LibTorch's libraries if they were loaded, and pixels that the caller keeps. */
+/** What the process holds already, whoever asked for it. */
 GigapixelSystem_EXPORT std::int64_t GetResidentBytes();
+
+/** Whether this process has loaded a library of this name ("libtorch_cpu"), of whatever version, for whomever. */
+GigapixelSystem_EXPORT bool IsLibraryLoaded(const std::string & name);
 
 /** Of the whole machine. */
 GigapixelSystem_EXPORT std::int64_t GetMachineBytes();

@@ -41,6 +41,7 @@ DescribePlan(const NetworkDescription & network,
     row["tilesInFlight"] = plan.tilesInFlight;
     row["peakBytes"] = plan.peakBytes;
     row["deviceBytes"] = plan.deviceBytes;
+    row["remark"] = plan.remark;
     const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
     row["seconds"] =
       (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::clamp(plan.tilesInFlight, 1, threads);
@@ -83,6 +84,8 @@ Format(const JSON & json)
       text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     }
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
+    const auto remark = row["remark"].get<std::string>();
+    text += remark.empty() ? "" : "    " + remark + '\n';
   }
   return text;
 }

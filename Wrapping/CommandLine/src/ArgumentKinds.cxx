@@ -188,8 +188,9 @@ Memory()
     Type::Memory,
     "BYTES",
     "Peak resident memory that the whole process may take, for instance 2G or 512M. It decides how much is in "
-    "flight and changes no result; only where not even one tile of 2048 pixels fits do tiles get "
-    "smaller, which changes last bits. Without it: what is free."
+    "flight, which changes no result. Only where not even one tile fits a training makes tiles smaller, which changes "
+    "last "
+    "bits, and says so; --tile-size is the same with any memory. Without it: what is free."
   };
 }
 

@@ -72,7 +72,7 @@ def train(
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
-        a tile of 2048 pixels fits
+        a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
     :param tile_size: side of a tile's core in pixels; 0: what the memory plan chooses; changes last bits only
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
     :param cache_limit: bytes of all files there, as *memory*; 0: half of what its disk has for it
@@ -203,7 +203,8 @@ def segment(
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
-    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; never changes a result
+    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result: tiles are those that the
+        model was trained with
     :param strategy: "streamed", or "unified", the same from memory that CPU and GPU share
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"

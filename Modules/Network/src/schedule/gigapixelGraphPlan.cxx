@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace gigapixel
 {
@@ -16,10 +17,11 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64.
-constexpr std::int64_t TorchBytes = 140 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
-constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
-constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
-constexpr std::int64_t TrainingBytes = 88;     ///< moments, sums and checkpoints as well
+constexpr std::int64_t TorchBytes = 156 * MiB;     ///< LibTorch 1.13 and what it holds beside the maps
+constexpr std::int64_t PrimitiveBytes = 160 << 10; ///< code and tables of one of oneDNN's primitives
+constexpr std::int64_t WorkerBytes = 8 * MiB;      ///< stack, and what oneDNN keeps for one thread
+constexpr std::int64_t InferenceBytes = 12;        ///< for each parameter: the model's, the executor's, and folded ones
+constexpr std::int64_t TrainingBytes = 88;         ///< moments, sums and checkpoints as well
 
 constexpr std::int64_t GreatestClass = 1024 * MiB;
 constexpr std::int64_t LeastClass = 16 * MiB;
@@ -52,6 +54,30 @@ GetPlaces(std::int64_t number)
 /** The backward pass computes gradients of weights and of inputs. */
 constexpr double OperationsOfStep = 3;
 
+/** Shapes of windows with weights: each takes primitives of its own. */
+using WindowShapes = std::set<std::array<std::int64_t, 1 + 2 * NetworkGraph::NumberOfAxes>>;
+
+void
+AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes & shapes)
+{
+  for (const TileProgram::Step & step : program.steps)
+  {
+    if (OperationSchema::Find(graph.operations[step.operation].type)->weight)
+    {
+      WindowShapes::value_type shape{ step.operation };
+      for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+      {
+        shape[1 + 2 * axis] = step.inputs.front()[axis].GetLength();
+        shape[2 + 2 * axis] = step.output[axis].GetLength();
+      }
+      shapes.insert(shape);
+    }
+  }
+}
+
+/** Forward, and in training backward to the input and to the weight. */
+constexpr std::int64_t PrimitivesOfStep = 3;
+
 } // namespace
 
 GraphTileCost
@@ -62,6 +88,7 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purp
   const std::int64_t columns = (image.width + tileSize - 1) / tileSize;
   const std::int64_t rows = (image.height + tileSize - 1) / tileSize;
   GraphTileCost      cost;
+  WindowShapes       shapes;
   cost.tiles = grid.GetNumberOfTiles();
   for (const auto & [row, likeRow] : GetPlaces(rows))
   {
@@ -75,9 +102,16 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purp
         cost.bytes, pixels + tile.program->GetPeakBytes(network.graph, training, static_cast<int>(sizeof(float))));
       cost.operations += static_cast<double>(likeRow * likeColumn) * tile.program->GetOperations(network.graph) *
                          (training ? OperationsOfStep : 1);
+      AddShapes(network.graph, *tile.program, shapes);
     }
   }
   cost.bytes += WorkerBytes;
+  cost.primitives = static_cast<std::int64_t>(shapes.size()) * (training ? PrimitivesOfStep : 1);
+  if (training && image.width != image.height)
+  {
+    cost.primitives *= 2; // augmentation turns the image
+  }
+  cost.primitives = std::min<std::int64_t>(cost.primitives, MostPrimitives);
   cost.seconds = cost.operations / GetRate(std::min({ tileSize, image.width, image.height }));
   return cost;
 }
@@ -88,9 +122,8 @@ namespace
 std::int64_t
 GetBaseBytes(const NetworkDescription & network, Purpose purpose)
 {
-  const std::int64_t resident = GetResidentBytes();
-  const std::int64_t torch = resident > TorchBytes ? 0 : TorchBytes; // loaded already
-  return resident + torch +
+  const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
+  return GetResidentBytes() + torch +
          network.GetNumberOfParameters() * (purpose == Purpose::Training ? TrainingBytes : InferenceBytes);
 }
 
@@ -140,24 +173,28 @@ MakeGraphPlan(const NetworkDescription & network,
   {
     tileSize = RoundUp(std::max(image.width, image.height), network.GetStride());
   }
-  std::int64_t  size = tileSize;
-  GraphTileCost cost;
-  for (std::int64_t memoryClass = GreatestClass; memoryClass >= LeastClass; memoryClass /= 2)
+  const auto choose = [&](std::int64_t memoryClass) {
+    return tileSize > 0 ? tileSize : ChooseTileSize(network, image, purpose, memoryClass);
+  };
+  const std::int64_t wanted = choose(GreatestClass);
+  std::int64_t       size = wanted;
+  GraphTileCost      cost = GraphTileCost::Make(network, image, purpose, size);
+  const auto         fits = [&] { return base + cost.primitives * PrimitiveBytes + cost.bytes <= limit; };
+  for (std::int64_t memoryClass = GreatestClass / 2; tileSize <= 0 && !fits() && memoryClass >= LeastClass;
+       memoryClass /= 2)
   {
-    size = tileSize > 0 ? tileSize : ChooseTileSize(network, image, purpose, memoryClass);
+    size = choose(memoryClass);
     cost = GraphTileCost::Make(network, image, purpose, size);
-    if (base + cost.bytes <= limit || tileSize > 0)
-    {
-      break;
-    }
   }
-  MemoryPlan plan;
+  const std::int64_t together = base + cost.primitives * PrimitiveBytes; // whatever is in flight
+  MemoryPlan         plan;
   plan.strategy = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
   plan.tileSize = size;
   plan.numberOfTiles = cost.tiles;
-  const std::int64_t fitting = std::max<std::int64_t>(1, (limit - base) / cost.bytes);
+  const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
   plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
-  plan.peakBytes = base + plan.tilesInFlight * cost.bytes;
+  plan.peakBytes = together + plan.tilesInFlight * cost.bytes;
+  plan.remark = DescribeSmallerTiles(wanted, size, limit);
   plan.coreSeconds = cost.seconds;
   if (plan.peakBytes > limit)
   {

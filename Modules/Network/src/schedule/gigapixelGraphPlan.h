@@ -13,17 +13,25 @@ struct GigapixelNetwork_EXPORT GraphTileCost
 {
   std::int64_t tiles{ 0 };
   std::int64_t bytes{ 0 };      ///< of one tile at a time, the greatest
+  std::int64_t primitives{ 0 }; ///< that the library of operators compiles for the shapes of the tiles
   double       operations{ 0 }; ///< of the whole image: multiplications and additions, halos counted
   double       seconds{ 0 };    ///< of one core of the machine in Documentation/Performance.md
 
   static GraphTileCost Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize);
 };
 
+/** Most primitives that are kept, so that tiles of many shapes, of images of many sizes, take no more than is planned
+ * for them; a row of inner tiles has fewer, and to compile one anew takes a millisecond. */
+constexpr int MostPrimitives = 512;
+
+/** For MemoryPlan::remark; empty where no other tile size was taken. */
+std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::int64_t budget);
+
 /** MemoryPlan::Make() for a network that is a graph.
  *
  * The tile size follows from network, image, purpose and a class of memory for one tile: the fastest one that stays
- * within it. The class is 1 GiB, or as many times half of it as lets one tile fit the budget; beyond that the budget
- * only decides how many tiles are computed at the same time, which changes no bit.
+ * within it. The class is 1 GiB, or as many times half of it as lets one tile fit the budget, which the plan's remark
+ * says; beyond that the budget only decides how many tiles are computed at the same time, which changes no bit.
  * \param tileSize 0: chosen as above; as great as the image: the image in one piece
  * \throw MemoryLimitError not one tile fits */
 MemoryPlan MakeGraphPlan(const NetworkDescription & network,

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelLogitMap.h"
 #include "gigapixelOperationCall.h"
+#include "gigapixelPrimitiveLimit.h"
 #include "gigapixelTileArena.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
@@ -49,7 +50,7 @@ public:
   {
     for (const Operation & operation : network.graph.operations)
     {
-      m_Operations.push_back(operation.type == "input" ? nullptr : &TorchOperation::Find(operation.type));
+      m_Operations.push_back(operation.inputs.empty() ? nullptr : &TorchOperation::Find(operation.type));
     }
     for (int c = 0; c < network.channels; ++c)
     {
@@ -94,6 +95,7 @@ public:
     const TileArenas::Scope  memory(m_Arenas);
     Tape                     tape = Forward(data);
     at::Tensor               logits = std::move(tape.maps.back()).contiguous();
+    CheckLogits(logits);
     if (data.tile.program->steps.back().keptFor >= 0)
     {
       tape.maps.back() = MakeDense(logits);
@@ -156,13 +158,19 @@ private:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     at::Tensor               logits = std::move(Forward(data).maps.back()).contiguous();
-    const T * const          values = logits.data_ptr<T>();
+    CheckLogits(logits);
+    f(GetLogitMap(logits, data));
+  }
+
+  void
+  CheckLogits(const at::Tensor & logits) const
+  {
+    const T * const values = logits.data_ptr<T>();
     if (!std::all_of(values, values + logits.numel(), [](T value) { return std::isfinite(value); }))
     {
-      throw std::runtime_error("the network \"" + m_Network.name +
-                               "\" comes to numbers beyond what a float holds: its weights are of no use");
+      throw NotFiniteError("the network \"" + m_Network.name +
+                           "\" comes to numbers beyond what a float holds: its weights are of no use");
     }
-    f(GetLogitMap(logits, data));
   }
 
   at::Tensor
@@ -350,6 +358,7 @@ private:
   }
 
   const KeepTorchThreads              m_Threads; ///< what threads of their own set is the process' number, too
+  const PrimitiveLimit                m_Primitives;
   mutable TileArenas                  m_Arenas;
   const NetworkDescription            m_Network;
   const FoldedParameters              m_Parameters;
