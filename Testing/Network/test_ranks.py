@@ -107,6 +107,17 @@ def silent(misbehaving, tmp_path_factory):
     processes[0].communicate()
 
 
+def test_ranks_of_a_graph_make_the_bits_of_one_process(tmp_path, monkeypatch):
+    """Gradients of graphs are added up on another way than those of layers, and LibTorch computes them."""
+    monkeypatch.setitem(CLEAN, "NETWORK", "unet:base=4,depth=2,channels=1")
+    files = run_alone(tmp_path / "alone", 2, 1)
+    for ranks in (2, 3):
+        run = tmp_path / str(ranks)
+        codes, outputs = finish(start(ranks, [run, 2, 1]))
+        assert codes == [0] * ranks, outputs
+        assert read(run) == files
+
+
 @pytest.fixture(scope="module", params=[1, 3], ids=["tiles of one image", "images and tiles"])
 def reference(request, tmp_path_factory):
     """How many images make a step, and the files of one process."""
