@@ -5,6 +5,7 @@
 #include "gigapixelRandom.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelWholeNetwork.h"
+#include "graph/gigapixelLayerChain.h"
 
 #include <gtest/gtest.h>
 
@@ -162,6 +163,22 @@ TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
   EXPECT_NEAR(streamed.weight, whole.weight, 1e-10 * whole.weight);
   EXPECT_NEAR(streamed.loss, whole.loss, 1e-10 * whole.loss);
   EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-10);
+}
+
+// A chain of layers is a graph of operations, whose geometry, programs and executor share nothing with the chain's.
+TEST_P(StreamedGradient, IsThatOfTheGraphOfOperationsInDouble)
+{
+  NetworkDescription graph = network;
+  graph.graph = MakeChainGraph(network);
+  graph.layers.clear();
+  StreamedNetwork streamed(graph, GetParam().tileSize, 2, { -1, Precision::Double });
+  streamed.SetParameters(parameters);
+  LossGradient sum;
+  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
+  EXPECT_EQ(sum.pixels, whole.pixels);
+  EXPECT_NEAR(sum.loss, whole.loss, 1e-10 * whole.loss);
+  EXPECT_LT(GetGreatestError(network, sum, whole), 1e-10);
 }
 
 // In float, with the fused kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).

@@ -18,6 +18,9 @@ namespace gigapixel
 using AttributeValue =
   std::variant<bool, std::vector<std::int64_t>, std::vector<double>, std::int64_t, double, std::string>;
 
+/** Whether they say the same; a number that is not given is the same as another one that is not. */
+GigapixelNetwork_EXPORT bool IsSameValue(const AttributeValue & a, const AttributeValue & b);
+
 /** \class Operation
  * \brief One operation of a network under PyTorch's name and with PyTorch's attributes, as its functional form has
  * them ("conv2d": stride, padding, dilation, groups ...).

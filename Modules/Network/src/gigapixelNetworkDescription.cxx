@@ -206,18 +206,11 @@ CheckStandardization(const NetworkDescription & network)
 }
 
 bool
-IsSame(const AttributeValue & a, const AttributeValue & b)
-{
-  const auto isMissing = [](const AttributeValue & value) {
-    return std::holds_alternative<double>(value) && std::isnan(std::get<double>(value));
-  };
-  return a == b || (isMissing(a) && isMissing(b));
-}
-
-bool
 IsSame(const Operation & a, const Operation & b)
 {
-  const auto same = [](const auto & x, const auto & y) { return x.first == y.first && IsSame(x.second, y.second); };
+  const auto same = [](const auto & x, const auto & y) {
+    return x.first == y.first && IsSameValue(x.second, y.second);
+  };
   return a.parameters == b.parameters &&
          std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(), same);
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "graph/gigapixelLayerChain.h"
 #include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
@@ -303,6 +304,11 @@ NetworkDescription::FromJSON(const std::string & text)
   ReadInput(json.contains("input") ? json.at("input") : Json::object(), network);
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
   network.Validate();
+  if (!network.graph.IsEmpty())
+  {
+    network.layers = FindChain(network);
+    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
+  }
   return network;
 }
 

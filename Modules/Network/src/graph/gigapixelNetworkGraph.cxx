@@ -249,6 +249,15 @@ ParameterDescription::GetNumberOfValues() const
 }
 
 bool
+IsSameValue(const AttributeValue & a, const AttributeValue & b)
+{
+  const auto isMissing = [](const AttributeValue & value) {
+    return std::holds_alternative<double>(value) && std::isnan(std::get<double>(value));
+  };
+  return a == b || (isMissing(a) && isMissing(b));
+}
+
+bool
 Operation::GetFlag(const char * attribute) const
 {
   return std::get<bool>(attributes.at(attribute));
