@@ -166,7 +166,7 @@ TEST_P(GraphMemory, IsAsEstimated)
       }
       const double measured = static_cast<double>(run.passes->GetPeakBytes());
       const double estimated = static_cast<double>(program->GetPeakBytes(run.network.graph, GetParam(), sizeof(float)));
-      EXPECT_NEAR(estimated / measured, 1, 0.1) << estimated << " estimated, " << measured << " taken";
+      EXPECT_NEAR(estimated / measured, 1, 0.05) << estimated << " estimated, " << measured << " taken";
     }
   }
 }

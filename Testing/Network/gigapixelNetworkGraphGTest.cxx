@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
 #include "graph/gigapixelGraphGeometry.h"
+#include "schedule/gigapixelBlockPlacement.h"
 #include "schedule/gigapixelTileProgram.h"
 
 #include <gtest/gtest.h>
@@ -248,6 +249,26 @@ TEST(TileProgram, OverwritesInputsWithoutABackwardPassThatNeedsThem)
   const Box           all{ Interval{ 0, 8 }, Interval{ 0, 8 } };
   EXPECT_FALSE(TileProgram::Make(geometry, all, true).steps[2].inPlace);
   EXPECT_TRUE(TileProgram::Make(geometry, all, false).steps[2].inPlace);
+}
+
+TEST(BlockPlacement, TakesTheFirstGapAndRoundsSizes)
+{
+  BlockPlacement     blocks;
+  const std::int64_t first = blocks.Take(1027 * 1027 * 64), second = blocks.Take(100000), third = blocks.Take(1 << 20);
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(first % BlockPlacement::Alignment + second % BlockPlacement::Alignment + third % BlockPlacement::Alignment,
+            0);
+  const std::int64_t peak = blocks.GetPeak();
+  EXPECT_LE(peak, (1027 * 1027 * 64 + 100000 + (1 << 20)) / 64.0 * 65);
+  blocks.Give(first);
+  EXPECT_EQ(blocks.Take(1027 * 1028 * 64), first); // a row more
+  blocks.Give(second);
+  blocks.Give(first);
+  EXPECT_EQ(blocks.Take(1 << 20), 0); // the gaps are one, and its begin is taken
+  blocks.Give(0);
+  blocks.Give(third);
+  EXPECT_EQ(blocks.Take(1), 0);
+  EXPECT_EQ(blocks.GetPeak(), peak);
 }
 
 TEST(TileProgram, CountsOperations)

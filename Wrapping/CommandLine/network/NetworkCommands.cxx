@@ -76,11 +76,12 @@ GetDecodedBytes(const ArgumentValues &     values,
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
   const bool         training = purpose == Purpose::Training;
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
+  const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * network.channels;
   const std::int64_t mask = training ? image.width * image.height / 64 : 0;
   const bool         tiled = !training || strategy == Strategy::Automatic || strategy == Strategy::Streamed;
   const bool         kept = training && values.GetCommand().Find("cache") && values.GetText("cache") != "none";
   return std::min(static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit()),
-                  (kept || !tiled ? 0 : 2 * SlideTile * seams * network.channels) + mask);
+                  (kept || !tiled ? 0 : decoded) + mask);
 }
 
 /** On the way from a slide to the masks: rows of pixels and of results. */

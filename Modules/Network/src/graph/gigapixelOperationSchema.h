@@ -77,8 +77,9 @@ struct Role
     Linear = 4,       ///< a scale, a shift or a sum: what is rectified behind it is rectified before it
     Sum = 8,          ///< of two maps, or a map and a number
     Rectifier = 16,
-    NoLogits = 32, ///< its output cannot be all numbers
-    Placement = 64 ///< pixels of the first input are moved, and not mixed across channels
+    NoLogits = 32,  ///< its output cannot be all numbers
+    Placement = 64, ///< pixels of the first input are moved, and not mixed across channels
+    View = 128      ///< where it has no more pixels than it reads, its map lies in its first input's memory
   };
 };
 

@@ -19,7 +19,9 @@ class GigapixelNetwork_EXPORT BlockPlacement
 public:
   static constexpr std::int64_t Alignment = 64;
 
-  /** \return the first byte: of the smallest gap that the block fits into, or behind everything */
+  /** In the first gap that is large enough, or behind everything: the end, where large blocks come and go, stays free.
+   * The smallest gap that is large enough has taken up to a third more for U-Nets.
+   * \param bytes are rounded up by at most a 64th \return the first byte */
   std::int64_t Take(std::int64_t bytes);
 
   /** \param first of a block that was taken */

@@ -17,11 +17,10 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64.
-constexpr std::int64_t TorchBytes = 156 * MiB;     ///< LibTorch 1.13 and what it holds beside the maps
-constexpr std::int64_t PrimitiveBytes = 160 << 10; ///< code and tables of one of oneDNN's primitives
-constexpr std::int64_t WorkerBytes = 8 * MiB;      ///< stack, and what oneDNN keeps for one thread
-constexpr std::int64_t InferenceBytes = 12;        ///< for each parameter: the model's, the executor's, and folded ones
-constexpr std::int64_t TrainingBytes = 88;         ///< moments, sums and checkpoints as well
+constexpr std::int64_t TorchBytes = 156 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
+constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
+constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
+constexpr std::int64_t TrainingBytes = 88;     ///< moments, sums and checkpoints as well
 
 constexpr std::int64_t GreatestClass = 1024 * MiB;
 constexpr std::int64_t LeastClass = 16 * MiB;
@@ -75,8 +74,21 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
   }
 }
 
-/** Forward, and in training backward to the input and to the weight. */
-constexpr std::int64_t PrimitivesOfStep = 3;
+/** Code and tables of oneDNN's primitives for these shapes, of which it keeps a limited number: the tables grow with
+ * the output's width. In training there is one forward, one backward to the input and one to the weight. */
+std::int64_t
+GetPrimitiveBytes(const WindowShapes & shapes, bool training, bool turned)
+{
+  constexpr std::int64_t CodeBytes = 24 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
+  std::int64_t           bytes = 0;
+  for (const WindowShapes::value_type & shape : shapes)
+  {
+    bytes += CodeBytes + BytesOfColumn * shape.back();
+  }
+  const auto         number = static_cast<std::int64_t>(shapes.size());
+  const std::int64_t all = number * (training ? 3 : 1) * (turned ? 2 : 1);
+  return number == 0 ? 0 : bytes / number * std::min<std::int64_t>(all, MostPrimitives);
+}
 
 } // namespace
 
@@ -106,12 +118,8 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purp
     }
   }
   cost.bytes += WorkerBytes;
-  cost.primitives = static_cast<std::int64_t>(shapes.size()) * (training ? PrimitivesOfStep : 1);
-  if (training && image.width != image.height)
-  {
-    cost.primitives *= 2; // augmentation turns the image
-  }
-  cost.primitives = std::min<std::int64_t>(cost.primitives, MostPrimitives);
+  // Augmentation turns the image.
+  cost.primitiveBytes = GetPrimitiveBytes(shapes, training, training && image.width != image.height);
   cost.seconds = cost.operations / GetRate(std::min({ tileSize, image.width, image.height }));
   return cost;
 }
@@ -179,14 +187,14 @@ MakeGraphPlan(const NetworkDescription & network,
   const std::int64_t wanted = choose(GreatestClass);
   std::int64_t       size = wanted;
   GraphTileCost      cost = GraphTileCost::Make(network, image, purpose, size);
-  const auto         fits = [&] { return base + cost.primitives * PrimitiveBytes + cost.bytes <= limit; };
+  const auto         fits = [&] { return base + cost.primitiveBytes + cost.bytes <= limit; };
   for (std::int64_t memoryClass = GreatestClass / 2; tileSize <= 0 && !fits() && memoryClass >= LeastClass;
        memoryClass /= 2)
   {
     size = choose(memoryClass);
     cost = GraphTileCost::Make(network, image, purpose, size);
   }
-  const std::int64_t together = base + cost.primitives * PrimitiveBytes; // whatever is in flight
+  const std::int64_t together = base + cost.primitiveBytes; // whatever is in flight
   MemoryPlan         plan;
   plan.strategy = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
   plan.tileSize = size;

@@ -12,10 +12,10 @@ namespace gigapixel
 struct GigapixelNetwork_EXPORT GraphTileCost
 {
   std::int64_t tiles{ 0 };
-  std::int64_t bytes{ 0 };      ///< of one tile at a time, the greatest
-  std::int64_t primitives{ 0 }; ///< that the library of operators compiles for the shapes of the tiles
-  double       operations{ 0 }; ///< of the whole image: multiplications and additions, halos counted
-  double       seconds{ 0 };    ///< of one core of the machine in Documentation/Performance.md
+  std::int64_t bytes{ 0 };          ///< of one tile at a time, the greatest
+  std::int64_t primitiveBytes{ 0 }; ///< of what the library of operators compiles for the shapes of the tiles
+  double       operations{ 0 };     ///< of the whole image: multiplications and additions, halos counted
+  double       seconds{ 0 };        ///< of one core of the machine in Documentation/Performance.md
 
   static GraphTileCost Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize);
 };

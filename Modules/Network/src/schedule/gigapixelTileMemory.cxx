@@ -39,11 +39,16 @@ public:
       {
         m_Maps[i] = std::move(m_Maps[step.sources.front()]);
       }
+      else if (IsView(step))
+      {
+        m_Maps[i] = m_Maps[step.sources.front()];
+      }
       else
       {
         const Block scratch = TakeScratch(step);
         m_Maps[i] = Take(GetValues(step) * m_ValueBytes);
         TakeIndices(i);
+        const Block weight = TakeWeight(step);
       }
       for (const int read : step.lastReaderOf)
       {
@@ -105,6 +110,30 @@ private:
     return m_Channels[step.operation] * GetNumberOfPixels(step.output);
   }
 
+  bool
+  IsView(const Step & step) const
+  {
+    return !step.sources.empty() && OperationSchema::Find(m_Graph.operations[step.operation].type)->Is(Role::View) &&
+           GetNumberOfPixels(step.output) <= GetNumberOfPixels(step.inputs.front());
+  }
+
+  /** A copy of the weight, or its gradient, in the order that the operator computes with. Small tensors are none of the
+   * arena's. */
+  Block
+  TakeWeight(const Step & step)
+  {
+    const Operation &       operation = m_Graph.operations[step.operation];
+    const OperationSchema & schema = *OperationSchema::Find(operation.type);
+    if (!schema.weight)
+    {
+      return {};
+    }
+    const int  channels = m_Channels[m_Program.steps[step.sources.front()].operation];
+    const auto weight = schema.getParameters(operation, { channels }).front();
+    const auto bytes = weight.GetNumberOfValues() * m_ValueBytes;
+    return bytes < SmallBytes ? nullptr : Take(bytes);
+  }
+
   /** What an operation sees of an input: the part that is read, and the padding where it copies both. */
   Box
   GetSeen(const Step & step, std::size_t input) const
@@ -160,6 +189,7 @@ private:
     const Step & step = m_Program.steps[i];
     const Block  gradient = std::move(m_Gradients[i]);
     const Block  scratch = TakeScratch(step);
+    const Block  weight = TakeWeight(step), ordered = TakeWeight(step);
     // What sums and crops give is the gradient itself, or a part of it, which keeps all of it.
     const InputGradient kind = OperationSchema::Find(m_Graph.operations[step.operation].type)->gradient;
     for (std::size_t j = 0; j < step.sources.size(); ++j)
@@ -189,6 +219,7 @@ private:
   }
 
   static constexpr std::int64_t IndexBytes = 8;
+  static constexpr std::int64_t SmallBytes = 32768;
 
   const TileProgram &             m_Program;
   const NetworkGraph &            m_Graph;
