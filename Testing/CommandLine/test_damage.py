@@ -164,3 +164,32 @@ def test_segment_and_train(damage, synthetic, tmp_path):
     train = ["train", "--cohort", table, "--epochs", 1, "-o"]
     assert run(*train, tmp_path / "run", "--json").json["damagedTiles"] == 2
     assert "is damaged" in fails(*train, tmp_path / "strict", "--strict")
+
+
+def replace_tile(slide, index, change):
+    """Writes a changed tile of level 0 at the end of the file, and its place into the directory."""
+    with tifffile.TiffFile(slide) as file:
+        page = file.pages[0]
+        order = file.byteorder
+        entries = [page.tags[name] for name in ("TileOffsets", "TileByteCounts")]
+        size, offset = page.databytecounts[index], page.dataoffsets[index]
+    with open(slide, "r+b") as file:
+        file.seek(offset)
+        data = change(file.read(size))
+        offset = file.seek(0, 2)
+        file.write(data)
+        for entry, value in zip(entries, (offset, len(data))):
+            width = {3: 2, 4: 4, 16: 8}[int(entry.dtype)]
+            file.seek(entry.valueoffset + index * width)
+            file.write(value.to_bytes(width, "little" if order == "<" else "big"))
+
+
+def test_bytes_that_are_left_over_at_the_end_of_a_tile_are_told(synthetic, tmp_path):
+    """Wrong codes may leave pixels for all of a tile, and bytes that nothing needs: libtiff complains of these, too."""
+    slide = shutil.copy(synthetic[0], tmp_path / "slide.tif")
+    replace_tile(slide, 2, lambda data: data)
+    assert run("info", slide, "--check", "--json").json["damagedTiles"] == 0
+    replace_tile(slide, 2, lambda data: data[:-2] + bytes(range(1, 60)) + data[-2:])
+    result = run("info", slide, "--check", "--json")
+    assert result.json["damagedTiles"] == 1 and "extraneous bytes" in str(result.json["warnings"])
+    fails("label", slide, "-o", tmp_path / "mask.tif", "--downsample", 1, "--strict")

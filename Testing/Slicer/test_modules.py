@@ -131,6 +131,21 @@ def test_tissue_label(slide, tmp_path, level):
     assert float(results["segmentationMpp"]) == pytest.approx(spacing * 1000)
 
 
+def test_strict_is_a_choice(slide, tmp_path):
+    """A slide with a tile that ends in the middle: its pixels are taken, or it is refused."""
+    damaged = tmp_path / "damaged.tif"
+    damaged.write_bytes(slide[0].read_bytes())
+    with tifffile.TiffFile(damaged) as file:
+        size, offset = max(zip(file.pages[0].databytecounts, file.pages[0].dataoffsets))
+    with open(damaged, "r+b") as file:
+        file.seek(offset + size // 2)
+        file.write(b"\xff\xd9")
+    arguments = {"slide": damaged, "downsample": 1, "outputSegmentation": tmp_path / "out.seg.nrrd"}
+    run("TissueLabel", **arguments)
+    run("TissueLabel", **arguments, strict="no")
+    run("TissueLabel", **arguments, strict="yes", code=1)
+
+
 def test_mask_is_kept(slide, tmp_path):
     run("TissueLabel", slide=slide[0], mask=tmp_path / "mask.tif", fullResolution="yes")
     assert tifffile.imread(tmp_path / "mask.tif").shape == (2200, 2600)

@@ -190,9 +190,13 @@ Decode(Decompressor &    decompressor,
   {
     return complaint;
   }
-  // The last rows are read; what follows them (end marker, padding) does not matter.
   const JDIMENSION height = std::min(out.height, Reduce(stored.height, stored)); // nor below the bottom edge
   info.output_width <= out.width ? ReadRows(info, out, height) : ReadCroppedRows(info, out, height);
+  if (info.output_scanline == info.output_height)
+  {
+    // Up to the end marker: what a wrong code has left over is only seen there.
+    jpeg_finish_decompress(&info);
+  }
   return nullptr;
 }
 

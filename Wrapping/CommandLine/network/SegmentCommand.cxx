@@ -122,6 +122,50 @@ WriteLabel(const Segmentation & segmentation, SourceType<MaskType> * source, Pro
   WritePyramid(source->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
 }
 
+/** Sees what values a mask or its probabilities have, piece by piece. */
+template <typename TOutputImage>
+class SeenValues
+{
+public:
+  explicit SeenValues(SourceType<TOutputImage> * source)
+  {
+    source->AddObserver(itk::EndEvent(), [this, source](const itk::EventObject &) {
+      const TOutputImage & image = *source->GetOutput();
+      const auto * const   first = image.GetBufferPointer();
+      const auto * const   end = first + image.GetBufferedRegion().GetNumberOfPixels();
+      for (const auto * value = first; value != end && !m_Differ; ++value)
+      {
+        const bool isObject = IsObject(*value, source->GetThreshold());
+        m_Differ = m_Any && isObject != m_Object;
+        m_Object = isObject;
+        m_Any = true;
+      }
+    });
+  }
+
+  /** A mask that says nothing may be right, but seldom is what was wanted. */
+  void
+  Warn(const Session & session, const std::string & mask) const
+  {
+    if (m_Any && !m_Differ)
+    {
+      session.Warn("gigapixel: " + mask + " is " + (m_Object ? "object" : "background") +
+                   " everywhere: look whether the model suits this slide, and whether its weights are sound.");
+    }
+  }
+
+private:
+  static bool
+  IsObject(typename TOutputImage::PixelType value, double threshold)
+  {
+    return std::is_same_v<TOutputImage, MaskType> ? value != 0 : value >= threshold;
+  }
+
+  bool m_Any{ false };
+  bool m_Object{ false };
+  bool m_Differ{ false };
+};
+
 /** What the source has come to. */
 template <typename TOutputImage>
 void
@@ -132,8 +176,9 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
   {
     return source->ComputeOwnRows(); // rank 0 gets them
   }
-  const Size size = GetSize(source->GetSlideRegion());
-  Progress   progress(segmentation.session, "segment " + segmentation.task.slide, CountPixels(size));
+  const SeenValues<TOutputImage> seen(source);
+  const Size                     size = GetSize(source->GetSlideRegion());
+  Progress progress(segmentation.session, "segment " + segmentation.task.slide, CountPixels(size));
   if constexpr (std::is_same_v<TOutputImage, MaskType>)
   {
     WriteLabel(segmentation, source, progress);
@@ -148,6 +193,7 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
                              progress);
   }
   progress.Finish();
+  seen.Warn(segmentation.session, segmentation.task.output);
 }
 
 template <typename TOutputImage>

@@ -21,6 +21,14 @@ namespace gigapixel::commandline
 {
 namespace
 {
+/** A switch of the program, yes or no in Slicer's forms. */
+bool
+IsStrict(const Command & command, const ArgumentValues & values)
+{
+  const Argument * const strict = command.Find("strict");
+  return strict && (strict->type == ArgumentType::Switch ? values.Has("strict") : values.GetText("strict") == "yes");
+}
+
 /** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
  * allow at first. */
 void
@@ -50,7 +58,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
     launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
-  itk::WholeSlideImageIO::SetGlobalDefaultStrict(command.Find("strict") && values.Has("strict"));
+  itk::WholeSlideImageIO::SetGlobalDefaultStrict(IsStrict(command, values));
   InstallInterruptionHandlers();
   AllowManyOpenFiles();
   ShowITKWarningsAsSentences();
