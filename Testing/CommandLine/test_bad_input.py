@@ -151,3 +151,20 @@ def test_failure_keeps_the_old_output(tmp_path, good):
     fails("label", cut, "-o", target, "--overwrite")
     assert target.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"good.tif", "cut.tif", "m.tif"}
+
+
+def test_outputs_are_files_and_classes_are_named_once(synthetic, tmp_path):
+    slide, truth = synthetic
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    for more in ([], ["--overwrite"]):
+        assert "is no file" in fails("overlay", slide, truth, "-o", pipe, *more)
+    assert pipe.is_fifo()
+    deep = tmp_path / "deep.geojson"
+    deep.write_text("[" * 40000 + "]" * 40000)
+    assert "nested deeper" in fails("rasterize", deep, "--like", slide, "-o", tmp_path / "mask.tif")
+    run("outline", truth, "--like", slide, "-o", tmp_path / "a.geojson")
+    twice = ["--class", "Tissue", "--class", "Tissue"]
+    options = ["rasterize", tmp_path / "a.geojson", "--like", slide, "-o", tmp_path / "mask.tif"]
+    assert "twice" in run(*options, *twice, code=2).err
+    assert not (tmp_path / "mask.tif").exists()

@@ -190,7 +190,11 @@ ReadAnnotations(const std::string & file, std::vector<std::string> * warnings)
   Features features;
   try
   {
-    ReadFeatures(JSON::parse(stream), features);
+    constexpr int deepest = 64; // of a multipolygon in a collection it is 9
+    const auto    isFlat = [](int depth, JSON::parse_event_t, const JSON &) {
+      return depth <= deepest ? true : throw NotGeoJSON("it is nested deeper than outlines are");
+    };
+    ReadFeatures(JSON::parse(stream, isFlat), features);
   }
   catch (const NotGeoJSON & error)
   {

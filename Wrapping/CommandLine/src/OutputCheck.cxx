@@ -118,6 +118,10 @@ CheckOutput(const std::string & file, double rawBytes)
   {
     throw std::runtime_error(file + " is a folder; name a file.");
   }
+  if (fs::exists(file) && !fs::is_regular_file(file))
+  {
+    throw std::runtime_error(file + " is no file, but something else of this name; choose another output.");
+  }
   if (!fs::is_directory(folder))
   {
     throw std::runtime_error("There is no folder " + folder.string() + " to write " + file + " into; make it first.");

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace gigapixel::commandline
 {
@@ -33,6 +34,10 @@ AssignLabels(const ArgumentValues & values)
   if (classes.size() > 254)
   {
     throw UsageError("A mask has room for 254 classes.");
+  }
+  if (std::set<std::string>(classes.begin(), classes.end()).size() < classes.size())
+  {
+    throw UsageError("--class names a class twice; each has one value.");
   }
   for (std::size_t i = 0; i < classes.size(); ++i)
   {
