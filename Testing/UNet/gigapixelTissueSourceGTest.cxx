@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueSource.h"
+#include "UNetTestImages.h"
+#include "itkExtractImageFilter.h"
 #include "itkGlassValueImageFilter.h"
 #include "itkImageRegionIteratorWithIndex.h"
 #include "itkRGBPixel.h"
@@ -29,6 +31,10 @@ IsTissue(std::int64_t x, std::int64_t y)
 class MaskPixels : public gigapixel::PixelSource
 {
 public:
+  explicit MaskPixels(std::uint8_t value)
+    : m_Value(value)
+  {}
+
   gigapixel::Size
   GetSize() const override
   {
@@ -48,10 +54,13 @@ public:
     {
       for (std::int64_t x = region.x; x < region.x + region.width; ++x)
       {
-        *samples++ = IsTissueInMask(x, y) ? 255 : 0;
+        *samples++ = IsTissueInMask(x, y) ? m_Value : 0;
       }
     }
   }
+
+private:
+  std::uint8_t m_Value;
 };
 
 std::uint8_t
@@ -114,14 +123,14 @@ public:
 };
 
 std::shared_ptr<const gigapixel::TissueMask>
-MakeTissue()
+MakeTissue(gigapixel::Size size = ImageSize, std::uint8_t value = 255)
 {
   gigapixel::PhysicalImage mask;
   mask.name = "mask";
-  mask.pixels = std::make_shared<MaskPixels>();
+  mask.pixels = std::make_shared<MaskPixels>(value);
   mask.grid.size = mask.pixels->GetSize();
   gigapixel::Grid grid;
-  grid.size = ImageSize;
+  grid.size = size;
   return std::make_shared<const gigapixel::TissueMask>(mask, grid, "image");
 }
 
@@ -211,4 +220,43 @@ TEST(GlassValueImageFilter, IsTheSameInPiecesAndAsksForTissueOnly)
   filter->GetOutput()->SetRequestedRegion(asked);
   filter->GetOutput()->PropagateRequestedRegion();
   EXPECT_EQ(image->GetRequestedRegion(), asked);
+}
+
+TEST(GlassValueImageFilter, AsksForOnePixelOfGlassOfAnInputThatHasBecomeSmaller)
+{
+  using ImageType = gigapixel_test::GrayImage;
+  const auto extract = itk::ExtractImageFilter<ImageType, ImageType>::New();
+  extract->SetInput(gigapixel_test::NoiseImage(37, 29));
+  extract->SetExtractionRegion({ { { 0, 0 } }, { { 37, 29 } } });
+  const auto filter = itk::GlassValueImageFilter<ImageType>::New();
+  filter->SetInput(extract->GetOutput());
+  filter->SetTissue(MakeTissue());
+  filter->SetGlassValue(9);
+  filter->Update();
+
+  extract->SetExtractionRegion({ { { 0, 0 } }, { { 20, 16 } } });
+  filter->SetTissue(MakeTissue({ 20, 16 }));
+  const ImageType::RegionType glass({ { 1, 8 } }, { { 10, 6 } });
+  filter->GetOutput()->SetRequestedRegion(glass);
+  filter->GetOutput()->Update();
+  EXPECT_EQ(extract->GetOutput()->GetRequestedRegion(), ImageType::RegionType({ { 1, 8 } }, { { 1, 1 } }));
+  for (itk::ImageRegionConstIterator<ImageType> it(filter->GetOutput(), glass); !it.IsAtEnd(); ++it)
+  {
+    ASSERT_EQ(it.Get(), 9);
+  }
+}
+
+TEST(GlassValueImageFilter, RefusesAMaskOfAnotherImageAndOneThatIsNone)
+{
+  using ImageType = gigapixel_test::GrayImage;
+  const auto read = [](const std::shared_ptr<const gigapixel::TissueMask> & tissue, bool askForGlass) {
+    const auto filter = itk::GlassValueImageFilter<ImageType>::New();
+    filter->SetInput(gigapixel_test::NoiseImage(37, 29));
+    filter->SetTissue(tissue);
+    filter->SetAskForGlass(askForGlass);
+    filter->Update();
+  };
+  EXPECT_MESSAGE(read(MakeTissue({ 20, 16 }), false), "for an image of 20 x 16 pixels, and the input has 37 x 29");
+  EXPECT_THROW(read(MakeTissue(ImageSize, 7), false), itk::ExceptionObject);
+  EXPECT_THROW(read(MakeTissue(ImageSize, 7), true), itk::ExceptionObject); // read first for the pixels
 }

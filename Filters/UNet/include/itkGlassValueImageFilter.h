@@ -6,6 +6,7 @@
 #include "itkImageToImageFilter.h"
 
 #include <memory>
+#include <vector>
 
 namespace itk
 {
@@ -33,7 +34,7 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(GlassValueImageFilter, ImageToImageFilter);
 
-  /** Of the input's largest possible region. Required. */
+  /** Of the input's largest possible region, whose size is checked. Required. */
   void SetTissue(std::shared_ptr<const gigapixel::TissueMask> tissue);
 
   /** What glass becomes; the default is the value of PixelType(). */
@@ -50,17 +51,24 @@ protected:
   ~GlassValueImageFilter() override = default;
 
   void VerifyPreconditions() const override;
+  void VerifyInputInformation() const override;
   void GenerateInputRequestedRegion() override;
+  void BeforeThreadedGenerateData() override;
   void DynamicThreadedGenerateData(const RegionType & region) override;
+  void AfterThreadedGenerateData() override;
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
   /** In pixels of the whole image, the first of which is (0, 0). */
   gigapixel::Region ToWhole(const RegionType & region) const;
+  /** Reads where in the region there is tissue. \return the rectangle around it, empty where there is none */
+  RegionType ReadTissue(const RegionType & region);
 
   std::shared_ptr<const gigapixel::TissueMask> m_Tissue;
   PixelType                                    m_GlassValue{};
   bool                                         m_AskForGlass{ false };
+  std::vector<unsigned char>                   m_IsTissue; ///< of the region that ReadTissue() was called with
+  RegionType                                   m_Extent;
 };
 
 } // namespace itk

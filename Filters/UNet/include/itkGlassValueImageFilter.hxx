@@ -4,7 +4,7 @@
 
 #include "itkImageScanlineIterator.h"
 
-#include <vector>
+#include <stdexcept>
 
 namespace itk
 {
@@ -35,6 +35,21 @@ GlassValueImageFilter<TImage>::VerifyPreconditions() const
 }
 
 template <typename TImage>
+void
+GlassValueImageFilter<TImage>::VerifyInputInformation() const
+{
+  Superclass::VerifyInputInformation();
+  const auto &          size = this->GetInput()->GetLargestPossibleRegion().GetSize();
+  const gigapixel::Size expected = m_Tissue->GetSize();
+  if (static_cast<std::int64_t>(size[0]) != expected.width || static_cast<std::int64_t>(size[1]) != expected.height)
+  {
+    itkExceptionMacro("the tissue mask is made for an image of " << expected.width << " x " << expected.height
+                                                                 << " pixels, and the input has " << size[0] << " x "
+                                                                 << size[1] << ": call SetTissue() with its own");
+  }
+}
+
+template <typename TImage>
 gigapixel::Region
 GlassValueImageFilter<TImage>::ToWhole(const RegionType & region) const
 {
@@ -46,6 +61,23 @@ GlassValueImageFilter<TImage>::ToWhole(const RegionType & region) const
 }
 
 template <typename TImage>
+typename GlassValueImageFilter<TImage>::RegionType
+GlassValueImageFilter<TImage>::ReadTissue(const RegionType & region)
+{
+  try
+  {
+    const gigapixel::Region extent = m_Tissue->Read(this->ToWhole(region), m_IsTissue);
+    const auto &            first = this->GetInput()->GetLargestPossibleRegion().GetIndex();
+    return RegionType({ { extent.x + first[0], extent.y + first[1] } },
+                      { { static_cast<SizeValueType>(extent.width), static_cast<SizeValueType>(extent.height) } });
+  }
+  catch (const std::runtime_error & unreadable)
+  {
+    itkExceptionMacro(<< unreadable.what());
+  }
+}
+
+template <typename TImage>
 void
 GlassValueImageFilter<TImage>::GenerateInputRequestedRegion()
 {
@@ -54,19 +86,11 @@ GlassValueImageFilter<TImage>::GenerateInputRequestedRegion()
   {
     return;
   }
-  auto *                     input = const_cast<TImage *>(this->GetInput());
-  const auto &               first = input->GetLargestPossibleRegion().GetIndex();
-  RegionType                 asked = input->GetRequestedRegion();
-  std::vector<unsigned char> tissue;
-  const gigapixel::Region    extent = m_Tissue->Read(this->ToWhole(asked), tissue);
-  if (extent.width > 0)
+  auto *     input = const_cast<TImage *>(this->GetInput());
+  RegionType asked = input->GetRequestedRegion();
+  if (const RegionType extent = this->ReadTissue(asked); extent.GetNumberOfPixels() > 0)
   {
-    asked.SetIndex({ { extent.x + first[0], extent.y + first[1] } });
-    asked.SetSize({ { static_cast<SizeValueType>(extent.width), static_cast<SizeValueType>(extent.height) } });
-  }
-  else if (input->GetBufferedRegion().GetNumberOfPixels() > 0)
-  {
-    asked = input->GetBufferedRegion(); // is there, so that nothing is computed
+    asked = extent;
   }
   else
   {
@@ -77,11 +101,16 @@ GlassValueImageFilter<TImage>::GenerateInputRequestedRegion()
 
 template <typename TImage>
 void
+GlassValueImageFilter<TImage>::BeforeThreadedGenerateData()
+{
+  m_Extent = this->ReadTissue(this->GetOutput()->GetRequestedRegion()); // here: ITK loses what its threads throw
+}
+
+template <typename TImage>
+void
 GlassValueImageFilter<TImage>::DynamicThreadedGenerateData(const RegionType & region)
 {
-  TImage *                   output = this->GetOutput();
-  std::vector<unsigned char> tissue;
-  const gigapixel::Region    extent = m_Tissue->Read(this->ToWhole(region), tissue);
+  TImage * output = this->GetOutput();
   for (ImageScanlineIterator<TImage> to(output, region); !to.IsAtEnd(); to.NextLine())
   {
     for (; !to.IsAtEndOfLine(); ++to)
@@ -89,20 +118,20 @@ GlassValueImageFilter<TImage>::DynamicThreadedGenerateData(const RegionType & re
       to.Set(m_GlassValue);
     }
   }
-  if (extent.width == 0)
+  RegionType inner = region;
+  if (m_Extent.GetNumberOfPixels() == 0 || !inner.Crop(m_Extent))
   {
     return;
   }
-  const gigapixel::Region            whole = this->ToWhole(region);
-  const auto &                       first = this->GetInput()->GetLargestPossibleRegion().GetIndex();
-  const RegionType                   inner({ { extent.x + first[0], extent.y + first[1] } },
-                         { { static_cast<SizeValueType>(extent.width), static_cast<SizeValueType>(extent.height) } });
+  const RegionType &    whole = output->GetRequestedRegion();
+  const auto            width = static_cast<OffsetValueType>(whole.GetSize(0));
+  const unsigned char * row =
+    m_IsTissue.data() + (inner.GetIndex(1) - whole.GetIndex(1)) * width + inner.GetIndex(0) - whole.GetIndex(0);
   ImageScanlineConstIterator<TImage> from(this->GetInput(), inner);
   ImageScanlineIterator<TImage>      to(output, inner);
-  for (std::int64_t y = extent.y - whole.y; !to.IsAtEnd(); to.NextLine(), from.NextLine(), ++y)
+  for (; !to.IsAtEnd(); to.NextLine(), from.NextLine(), row += width)
   {
-    const unsigned char * isTissue = tissue.data() + y * whole.width + extent.x - whole.x;
-    for (; !to.IsAtEndOfLine(); ++to, ++from, ++isTissue)
+    for (const unsigned char * isTissue = row; !to.IsAtEndOfLine(); ++to, ++from, ++isTissue)
     {
       if (*isTissue != 0)
       {
@@ -110,6 +139,13 @@ GlassValueImageFilter<TImage>::DynamicThreadedGenerateData(const RegionType & re
       }
     }
   }
+}
+
+template <typename TImage>
+void
+GlassValueImageFilter<TImage>::AfterThreadedGenerateData()
+{
+  std::vector<unsigned char>().swap(m_IsTissue);
 }
 
 template <typename TImage>

@@ -20,6 +20,9 @@ public:
   /** \param mask,pixels,pixelsName as of MaskLabelSource, whose errors these are */
   TissueMask(PhysicalImage mask, const Grid & pixels, const std::string & pixelsName);
 
+  /** Of the image that the regions lie in. */
+  Size GetSize() const;
+
   /** The part of a region that has all of its tissue; of width 0 where there is none.
    * \param tissue gets 1 for tissue and 0 for glass, for each pixel of the region */
   Region Read(const Region & region, std::vector<std::uint8_t> & tissue) const;

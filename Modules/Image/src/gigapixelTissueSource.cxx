@@ -132,6 +132,12 @@ TissueMask::TissueMask(PhysicalImage mask, const Grid & pixels, const std::strin
   : m_Labels(std::make_shared<MaskLabelSource>(std::move(mask), pixels, pixelsName, 2))
 {}
 
+Size
+TissueMask::GetSize() const
+{
+  return m_Labels->GetSize();
+}
+
 Region
 TissueMask::Read(const Region & region, std::vector<std::uint8_t> & tissue) const
 {
