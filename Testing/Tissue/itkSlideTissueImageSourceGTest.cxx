@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSlideTissueImageSource.h"
 
+#include "DamagedTiles.h"
 #include "MaskImages.h"
 
 #include "itkImageFileReader.h"
@@ -29,11 +30,19 @@ protected:
     const auto * test = ::testing::UnitTest::GetInstance()->current_test_info();
     m_File =
       (std::filesystem::temp_directory_path() / (std::string("gigapixel-tissue-") + test->name() + ".tif")).string();
+    this->Draw("Deflate");
+  }
+
+  void
+  Draw(const std::string & compressor) const
+  {
     const auto drawn = itk::SyntheticSlideImageSource::New();
     drawn->SetSize(1501, 1203);
     const auto writer = itk::ImageFileWriter<ColorType>::New();
     writer->SetInput(drawn->GetOutput());
-    writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+    const auto io = itk::PyramidTIFFImageIO::New();
+    io->SetCompressor(compressor);
+    writer->SetImageIO(io);
     writer->SetFileName(m_File);
     writer->Update();
   }
@@ -130,6 +139,48 @@ TEST_F(SlideTissueImageSource, StreamsAndEnlarges)
   upsample->SetOutputSize({ { 1501, 1203 } });
   upsample->Update();
   ExpectEqual<MaskType>(streamer->GetOutput(), upsample->GetOutput(), "full resolution");
+}
+
+TEST_F(SlideTissueImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
+{
+  this->Draw("JPEG");
+  DamageTiles(m_File);
+  for (const std::string preset : { "remedios2023", "robust" }) // streams; counts all pixels first
+  {
+    for (const bool isFull : { false, true })
+    {
+      const auto expected = this->MakeSource(preset, 5);
+      expected->SetFullResolution(isFull);
+      expected->Update();
+
+      const auto slide = this->Open();
+      slide->StrictOn();
+      const auto source = this->MakeSource(preset, 5);
+      source->SetSlide(slide);
+      source->SetFullResolution(isFull);
+      EXPECT_THROW(source->Update(), itk::ExceptionObject);
+      EXPECT_THROW(source->MakeGrid(), itk::ExceptionObject);
+      slide->StrictOff();
+      source->Update();
+      ExpectEqual<MaskType>(source->GetOutput(), expected->GetOutput(), preset + " after an error");
+
+      source->Modified();
+      const auto observer = source->AddObserver(itk::ProgressEvent(), [&source](const itk::EventObject &) {
+        source->SetAbortGenerateData(source->GetProgress() > 0);
+      });
+      EXPECT_THROW(source->Update(), itk::ProcessAborted);
+      source->RemoveObserver(observer);
+      source->Update();
+      ExpectEqual<MaskType>(source->GetOutput(), expected->GetOutput(), preset + " after an abort");
+    }
+  }
+}
+
+TEST_F(SlideTissueImageSource, SaysThatItHasToBeUpdatedFirst)
+{
+  const auto source = itk::SlideTissueImageSource::New();
+  EXPECT_THROW(source->GetAdvice(), itk::ExceptionObject);
+  EXPECT_THROW(source->MakeGrid(), itk::ExceptionObject);
 }
 
 TEST_F(SlideTissueImageSource, SaysWhichPresetsThereAreAndWhichDoesNotSuit)

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSlideSegmentationImageSource.h"
 
+#include "DamagedTiles.h"
 #include "UNetTestImages.h"
 #include "itkBinaryHoleFillImageFilter.h"
 #include "itkPyramidTIFFImageIO.h"
@@ -22,7 +23,7 @@ using FloatImage = itk::Image<float, 2>;
 
 /** 1111 x 900 pixels in color at 0.5 um (or unknown), with levels below. */
 std::string
-DrawSlide(const TemporaryFolder & folder, double millimeters = 0.0005)
+DrawSlide(const TemporaryFolder & folder, double millimeters = 0.0005, const std::string & compressor = "Deflate")
 {
   const auto drawn = itk::SyntheticSlideImageSource::New();
   drawn->SetSize(1111, 900);
@@ -33,7 +34,9 @@ DrawSlide(const TemporaryFolder & folder, double millimeters = 0.0005)
   image->SetSpacing(spacing);
   const auto writer = itk::ImageFileWriter<ColorImage>::New();
   writer->SetInput(image);
-  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->SetCompressor(compressor);
+  writer->SetImageIO(io);
   writer->SetFileName(folder.File("slide.tif"));
   writer->Update();
   return folder.File("slide.tif");
@@ -183,8 +186,41 @@ TEST(SlideSegmentationImageSource, ProbabilitiesOfBytesAreThoseOfFloats)
   EXPECT_EQ(floats->GetMadeBy(GigapixelUNetOutput::Label), label->GetMadeBy());
 }
 
+TEST(SlideSegmentationImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
+{
+  const TemporaryFolder   folder;
+  const std::string       file = DrawSlide(folder, 0.0005, "JPEG");
+  const auto              model = MakeModel(1, 1.0);
+  const gigapixel::Region region{ 101, 40, 900, 700 };
+  gigapixel_test::DamageTiles(file);
+  const auto expected = MakeSource(file, model);
+  expected->SetRegion(region);
+  expected->Update();
+
+  const auto slide = Open(file);
+  slide->StrictOn();
+  const auto source = MakeSource(file, model);
+  source->SetSlide(slide);
+  source->SetRegion(region);
+  EXPECT_THROW(source->Update(), itk::ExceptionObject);
+  EXPECT_THROW(source->ComputeOwnRows(), itk::ExceptionObject);
+  slide->StrictOff();
+  source->Update();
+  ExpectSamePixels(*source->GetOutput(), *expected->GetOutput());
+
+  source->Modified();
+  const auto observer = source->AddObserver(itk::ProgressEvent(), [&source](const itk::EventObject &) {
+    source->SetAbortGenerateData(source->GetProgress() > 0);
+  });
+  EXPECT_THROW(source->Update(), itk::ProcessAborted);
+  source->RemoveObserver(observer);
+  source->Update();
+  ExpectSamePixels(*source->GetOutput(), *expected->GetOutput());
+}
+
 TEST(SlideSegmentationImageSource, RefusesInASentence)
 {
+  EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->GetMadeBy(), "UpdateOutputInformation() first");
   const TemporaryFolder folder;
   const std::string     file = DrawSlide(folder);
   EXPECT_MESSAGE(MakeSource(file, MakeModel(1, 0.1))->Update(), "no level at the model's resolution");

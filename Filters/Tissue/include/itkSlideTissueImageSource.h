@@ -109,6 +109,10 @@ private:
   void DescribeMaking();
   /** Hands progress on, and an abort back to the stage. */
   void Advance(ProcessObject * stage, double share);
+  /** An exception where there was no UpdateOutputInformation(). */
+  void RequireStages() const;
+  /** Updates stages; after an exception they are made anew. */
+  void Run(const std::function<void()> & update);
 
   struct Stages;
 

@@ -163,6 +163,7 @@ SlideTissueImageSource::ChoosePreset()
 std::string
 SlideTissueImageSource::GetAdvice() const
 {
+  this->RequireStages();
   if (m_Preset == gigapixel::AutomaticTissuePreset)
   {
     return std::string();
@@ -256,8 +257,35 @@ SlideTissueImageSource::GetGridBytes() const
 }
 
 void
+SlideTissueImageSource::RequireStages() const
+{
+  if (!m_Stages->last)
+  {
+    itkExceptionMacro("the slide was not opened: call UpdateOutputInformation() first");
+  }
+}
+
+void
+SlideTissueImageSource::Run(const std::function<void()> & update)
+{
+  try
+  {
+    update();
+  }
+  catch (...)
+  {
+    // ITK resets what lies above the filter that fails. Those below it would take themselves for being updated, and
+    // their pixels for made: the next update begins with new ones.
+    m_Stages->last = nullptr;
+    this->Modified();
+    throw;
+  }
+}
+
+void
 SlideTissueImageSource::MakeGrid()
 {
+  this->RequireStages();
   if (m_Stages->gridIsMade)
   {
     return;
@@ -266,11 +294,11 @@ SlideTissueImageSource::MakeGrid()
   m_Stages->shareOfGrid = m_GridMaker || keeps ? ShareOfGrid : 0.0;
   if (m_GridMaker)
   {
-    m_Stages->setGrid(m_GridMaker(m_Stages->grid));
+    this->Run([this] { m_Stages->setGrid(m_GridMaker(m_Stages->grid)); });
   }
   else if (keeps)
   {
-    m_Stages->pixels->UpdateLargestPossibleRegion();
+    this->Run([this] { m_Stages->pixels->UpdateLargestPossibleRegion(); });
   }
   m_Stages->gridIsMade = true;
 }
@@ -279,9 +307,9 @@ void
 SlideTissueImageSource::GenerateData()
 {
   this->MakeGrid();
-  MaskType * mask = m_Stages->last->GetOutput();
+  const MaskType::Pointer mask = m_Stages->last->GetOutput();
   mask->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
-  mask->Update();
+  this->Run([&mask] { mask->Update(); });
   this->GraftOutput(mask);
   // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
   mask->ReleaseData();

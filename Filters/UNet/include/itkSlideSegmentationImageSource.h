@@ -147,6 +147,7 @@ private:
   void                OpenTissue();
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
+  void UpdateStage(TOutputImage * made, const ImageRegion<2> & region);
 
   struct Stages;
 

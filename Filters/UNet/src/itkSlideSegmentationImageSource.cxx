@@ -421,6 +421,10 @@ template <typename TOutputImage>
 std::string
 SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput content) const
 {
+  if (m_SlideRegion.GetNumberOfPixels() == 0)
+  {
+    itkExceptionMacro("the slide was not opened: call UpdateSlideInformation() or UpdateOutputInformation() first");
+  }
   const bool isProbability =
     (content == GigapixelUNetOutput::Automatic ? this->GetContent() : content) == GigapixelUNetOutput::Probability;
   std::ostringstream text;
@@ -474,11 +478,28 @@ SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
 
 template <typename TOutputImage>
 void
+SlideSegmentationImageSource<TOutputImage>::UpdateStage(TOutputImage * made, const ImageRegion<2> & region)
+{
+  made->SetRequestedRegion(region);
+  try
+  {
+    made->Update();
+  }
+  catch (...)
+  {
+    // ITK resets what lies above the filter that fails. Those below it would take themselves for being updated, and
+    // their pixels for made: the next update begins with new ones.
+    this->Modified();
+    throw;
+  }
+}
+
+template <typename TOutputImage>
+void
 SlideSegmentationImageSource<TOutputImage>::GenerateData()
 {
   TOutputImage * last = m_Stages->GetLast().GetOutput();
-  last->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
-  last->Update();
+  this->UpdateStage(last, this->GetOutput()->GetRequestedRegion());
   this->GraftOutput(last);
   // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
   last->ReleaseData();
@@ -489,12 +510,10 @@ void
 SlideSegmentationImageSource<TOutputImage>::ComputeOwnRows()
 {
   this->UpdateOutputInformation();
-  TOutputImage * computed = m_Stages->network->GetOutput();
   for (const ImageRegion<2> & row : m_Stages->getOwnRows())
   {
     this->UpdateProgress(0); // the network's runs anew for each
-    computed->SetRequestedRegion(row);
-    computed->Update();
+    this->UpdateStage(m_Stages->network->GetOutput(), row);
   }
 }
 
