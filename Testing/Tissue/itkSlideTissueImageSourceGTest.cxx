@@ -176,6 +176,30 @@ TEST_F(SlideTissueImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
   }
 }
 
+TEST_F(SlideTissueImageSource, LeavesTheSlideAsItIsAndFollowsIt)
+{
+  const auto slide = this->Open();
+  slide->SetLevel(1);
+  const auto fine = this->MakeSource("robust", 5);
+  const auto coarse = this->MakeSource("robust", 8);
+  fine->SetSlide(slide);
+  coarse->SetSlide(slide);
+  fine->UpdateOutputInformation();
+  coarse->Update();
+  fine->Update();
+  EXPECT_EQ(slide->GetLevel(), 1u);
+  const auto expected = this->MakeSource("robust", 5);
+  expected->Update();
+  ExpectEqual<MaskType>(fine->GetOutput(), expected->GetOutput(), "two sources of one slide");
+
+  slide->SetGray(true);
+  fine->Update();
+  const auto again = this->Open();
+  again->SetGray(true);
+  ExpectEqual<MaskType>(fine->GetOutput(), this->LabelByHand<MaskType>(*fine, again), "gray");
+  EXPECT_EQ(slide->GetNumberOfDamagedTiles(), 0u);
+}
+
 TEST_F(SlideTissueImageSource, SaysThatItHasToBeUpdatedFirst)
 {
   const auto source = itk::SlideTissueImageSource::New();

@@ -204,6 +204,7 @@ TEST(SlideSegmentationImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
   source->SetRegion(region);
   EXPECT_THROW(source->Update(), itk::ExceptionObject);
   EXPECT_THROW(source->ComputeOwnRows(), itk::ExceptionObject);
+  EXPECT_GE(source->GetSeconds().pixels, 0.0);
   slide->StrictOff();
   source->Update();
   ExpectSamePixels(*source->GetOutput(), *expected->GetOutput());
@@ -216,6 +217,39 @@ TEST(SlideSegmentationImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
   source->RemoveObserver(observer);
   source->Update();
   ExpectSamePixels(*source->GetOutput(), *expected->GetOutput());
+}
+
+TEST(SlideSegmentationImageSource, LeavesTheSlideAsItIsAndFollowsIt)
+{
+  const TemporaryFolder folder;
+  const TemporaryFolder other;
+  const std::string     file = DrawSlide(folder, 1.0);
+  const auto            slide = Open(file);
+  slide->SetLevel(1);
+  const auto source = MakeSource(file, MakeModel(3, 0));
+  source->SetSlide(slide);
+  const auto gray = MakeSource(file, MakeModel(1, 0));
+  gray->SetSlide(slide);
+  gray->SetLevel(0);
+  source->UpdateOutputInformation();
+  gray->Update();
+  EXPECT_GT(gray->GetSeconds().network, 0.0);
+  EXPECT_EQ(slide->GetLevel(), 1u);
+  EXPECT_FALSE(slide->GetGray());
+  EXPECT_EQ(source->GetLevel(), 1u);
+  source->Update();
+  ExpectSamePixels(*source->GetOutput(), *SegmentByHand<ColorImage>(file, MakeModel(3, 0), 1));
+  gray->ClearLevel();
+  gray->UpdateLargestPossibleRegion();
+  ExpectSamePixels(*gray->GetOutput(), *SegmentByHand<GrayImage>(file, MakeModel(1, 0), 1));
+
+  const auto time = source->GetMTime();
+  source->UpdateOutputInformation();
+  EXPECT_EQ(source->GetMTime(), time); // the other source's update changes nothing for this one
+  slide->SetFileName(DrawSlide(other, 0.0005));
+  slide->SetLevel(0);
+  source->UpdateLargestPossibleRegion();
+  ExpectSamePixels(*source->GetOutput(), *SegmentByHand<ColorImage>(other.File("slide.tif"), MakeModel(3, 0), 0));
 }
 
 TEST(SlideSegmentationImageSource, RefusesInASentence)

@@ -33,7 +33,9 @@ class WholeSlideImageIO;
  * pyramid->SetMadeBy(tissue->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel label then knows the file
  * pyramid->SetSlide(slide);                // and how many of its tiles were damaged
  * writer->SetInput(tissue->GetOutput());
- * \endcode */
+ * \endcode
+ *
+ * \ingroup DataSources */
 class GigapixelTissue_EXPORT SlideTissueImageSource : public ImageSource<Image<unsigned char, 2>>
 {
 public:
@@ -47,7 +49,8 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(SlideTissueImageSource, ImageSource);
 
-  /** The slide, with its file's name and, where wanted, its stated resolution. Its level is set here. */
+  /** The slide, with its file's name and, where wanted, its stated resolution. It is opened, and else left as it
+   * is: the level is that of a copy. Changes of it are followed by the next update. */
   void SetSlide(WholeSlideImageIO * slide);
 
   /** One of GetPresets(), "remedios2023" by default; an exception, naming those that there are, if it is none. */
@@ -76,6 +79,8 @@ public:
   /** A sentence on a preset that does not suit the slide; empty where it does. Reads a sample of the slide. */
   std::string GetAdvice() const;
   /** @} */
+
+  void UpdateOutputInformation() override;
 
   /** Makes an image that is complete of one that streams: of pixels of the label grid, unsigned char or RGB. */
   using GridMaker = std::function<ImageBase<2>::Pointer(ImageBase<2> * streamed)>;

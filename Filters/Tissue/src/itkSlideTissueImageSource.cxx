@@ -2,6 +2,7 @@
 #include "itkSlideTissueImageSource.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFollowedSlide.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelTissuePresets.h"
 
@@ -61,7 +62,8 @@ SampleSlide(const WholeSlideImageIO & slide, unsigned labeledLevel)
 /** Holds the filters, because an image does not keep the filter that makes it. */
 struct SlideTissueImageSource::Stages
 {
-  WholeSlideImageIO::Pointer          slide;
+  gigapixel::FollowedSlide            given;
+  WholeSlideImageIO::Pointer          slide; ///< a copy of what was given
   ProcessObject::Pointer              reader;
   ProcessObject::Pointer              pixels; ///< of the label grid; the reader itself where its level is that grid
   ProcessObject::Pointer              label;
@@ -125,7 +127,7 @@ SlideTissueImageSource::~SlideTissueImageSource() = default;
 void
 SlideTissueImageSource::SetSlide(WholeSlideImageIO * slide)
 {
-  m_Stages->slide = slide;
+  m_Stages->given.Set(slide);
   this->Modified();
 }
 
@@ -223,12 +225,23 @@ SlideTissueImageSource::ConnectStages()
 }
 
 void
+SlideTissueImageSource::UpdateOutputInformation()
+{
+  if (m_Stages->given.HasChanged())
+  {
+    this->Modified();
+  }
+  Superclass::UpdateOutputInformation();
+}
+
+void
 SlideTissueImageSource::GenerateOutputInformation()
 {
-  if (m_Stages->slide.IsNull())
+  if (!m_Stages->given.IsSet())
   {
     itkExceptionMacro("no slide: call SetSlide()");
   }
+  m_Stages->slide = m_Stages->given.Copy();
   WholeSlideImageIO & slide = *m_Stages->slide;
   try
   {

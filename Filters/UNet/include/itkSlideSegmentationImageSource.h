@@ -44,7 +44,9 @@ GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
  * pyramid->SetMadeBy(segmentation->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel segment then knows the file
  * pyramid->SetSlide(slide);                // and how many of its tiles were damaged
  * writer->SetInput(segmentation->GetOutput());
- * \endcode */
+ * \endcode
+ *
+ * \ingroup DataSources */
 template <typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT SlideSegmentationImageSource : public ImageSource<TOutputImage>
 {
@@ -59,7 +61,8 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(SlideSegmentationImageSource, ImageSource);
 
-  /** The slide, with its file's name and, where wanted, its stated resolution. Its level and channels are set here. */
+  /** The slide, with its file's name and, where wanted, its stated resolution. It is opened, and else left as it
+   * is: level and channels are those of a copy. Changes of it are followed by the next update. */
   void SetSlide(WholeSlideImageIO * slide);
 
   void SetModel(const gigapixel::Model & model);
@@ -68,6 +71,7 @@ public:
    * is refused. Without this: the level of the model's resolution (10 % allowed), or, where the model knows none, the
    * one that the slide is set to. */
   void SetLevel(unsigned int level);
+  void ClearLevel();
 
   /** Only this rectangle, in pixels of level 0: whole pixels of the level, as far as the slide reaches. Of width 0, the
    * default: all of the slide. */
@@ -123,6 +127,8 @@ public:
    * \param content Automatic: what the output holds; the same for a file of labels or probabilities made of it */
   std::string GetMadeBy(GigapixelUNetOutput content = GigapixelUNetOutput::Automatic) const;
   /** @} */
+
+  void UpdateOutputInformation() override;
 
   /** Computes what this rank has to, and gives nothing: what a rank other than 0 does in place of Update(). */
   void ComputeOwnRows();

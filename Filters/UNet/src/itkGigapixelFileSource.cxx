@@ -109,12 +109,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   gigapixel::PhysicalImage result;
   result.name = fileName;
   result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
-  result.grid.size = result.pixels->GetSize();
-  for (unsigned axis = 0; axis < 2; ++axis)
-  {
-    result.grid.spacing[axis] = slide->GetSpacing(axis);
-    result.grid.origin[axis] = slide->GetOrigin(axis);
-  }
+  result.grid = gigapixel::Grid::Of(*slide);
   result.content = gigapixel::IdentifyFile(fileName);
   result.identity = Identify(*slide, fileName, result.content);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());

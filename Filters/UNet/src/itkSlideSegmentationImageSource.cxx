@@ -2,6 +2,7 @@
 #include "itkSlideSegmentationImageSource.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFollowedSlide.h"
 #include "gigapixelGrid.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlidePixels.h"
@@ -76,8 +77,9 @@ GetCPUSeconds()
 void
 Measure(ProcessObject * filter, double & seconds)
 {
-  filter->AddObserver(StartEvent(), [&seconds](const EventObject &) { seconds -= GetCPUSeconds(); });
-  filter->AddObserver(EndEvent(), [&seconds](const EventObject &) { seconds += GetCPUSeconds(); });
+  const auto begin = std::make_shared<double>(0); // apart: a filter that fails has a start and no end
+  filter->AddObserver(StartEvent(), [begin](const EventObject &) { *begin = GetCPUSeconds(); });
+  filter->AddObserver(EndEvent(), [begin, &seconds](const EventObject &) { seconds += GetCPUSeconds() - *begin; });
 }
 
 /** Only masks can be filled. */
@@ -143,7 +145,8 @@ MakeGlassValue(TImage *                                             image,
 template <typename TOutputImage>
 struct SlideSegmentationImageSource<TOutputImage>::Stages
 {
-  WholeSlideImageIO::Pointer                   slide;
+  gigapixel::FollowedSlide                     given;
+  WholeSlideImageIO::Pointer                   slide; ///< a copy of what was given
   std::unique_ptr<gigapixel::Model>            model;
   std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
   std::string                                  tissueIdentity;
@@ -234,7 +237,7 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetSlide(WholeSlideImageIO * slide)
 {
-  m_Stages->slide = slide;
+  m_Stages->given.Set(slide);
   this->Modified();
 }
 
@@ -252,6 +255,14 @@ SlideSegmentationImageSource<TOutputImage>::SetLevel(unsigned int level)
 {
   m_HasLevel = true;
   m_Level = level;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::ClearLevel()
+{
+  m_HasLevel = false;
   this->Modified();
 }
 
@@ -361,25 +372,18 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
   {
     return;
   }
-  const WholeSlideImageIO & slide = *m_Stages->slide;
-  gigapixel::Grid           grid;
-  const auto                size = slide.GetLevelSize(slide.GetLevel());
-  grid.size = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  for (unsigned axis = 0; axis < 2; ++axis)
-  {
-    grid.spacing[axis] = slide.GetSpacing(axis);
-    grid.origin[axis] = slide.GetOrigin(axis);
-  }
+  const WholeSlideImageIO &      slide = *m_Stages->slide;
   const gigapixel::PhysicalImage mask = GigapixelFileSource(gigapixel::FindMask(m_Tissue, slide.GetFileName()));
   m_Stages->tissueIdentity = mask.content;
-  m_Stages->tissue = std::make_shared<const gigapixel::TissueMask>(mask, grid, slide.GetFileName());
+  m_Stages->tissue =
+    std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());
 }
 
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
 {
-  if (m_Stages->slide.IsNull() || !m_Stages->model)
+  if (!m_Stages->given.IsSet() || !m_Stages->model)
   {
     itkExceptionMacro("no slide or no model: call SetSlide() and SetModel()");
   }
@@ -391,6 +395,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   {
     itkExceptionMacro(<< "The model cannot be used here: " << unsuitable.what() << '.');
   }
+  m_Stages->slide = m_Stages->given.Copy();
   try
   {
     this->SelectLevel();
@@ -452,6 +457,17 @@ SlideSegmentationImageSource<TOutputImage>::Advance(double share)
     m_Stages->network->AbortGenerateDataOn();
     m_Stages->GetLast().AbortGenerateDataOn();
   }
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::UpdateOutputInformation()
+{
+  if (m_Stages->given.HasChanged())
+  {
+    this->Modified();
+  }
+  Superclass::UpdateOutputInformation();
 }
 
 template <typename TOutputImage>
@@ -530,7 +546,10 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Model: " << (m_Stages->model ? m_Stages->model->network.name : "(none)") << '\n';
-  os << indent << "Level: " << this->GetLevel() << '\n';
+  os << indent << "HasLevel: " << (m_HasLevel ? "On" : "Off") << '\n';
+  os << indent << "Level: " << (m_HasLevel ? m_Level : this->GetLevel()) << '\n';
+  os << indent << "Region: " << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height
+     << '\n';
   os << indent << "SlideRegion: " << m_SlideRegion << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "Threshold: " << m_Threshold << '\n';
@@ -539,6 +558,7 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "Strategy: " << gigapixel::GetName(m_Strategy) << '\n';
+  os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
 }
 

@@ -1,0 +1,62 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelFollowedSlide.h"
+
+namespace gigapixel
+{
+
+void
+FollowedSlide::Set(itk::WholeSlideImageIO * slide)
+{
+  m_Slide = slide;
+  m_ReadTime = 0;
+}
+
+void
+FollowedSlide::Read()
+{
+  if (m_Slide->GetMTime() == m_ReadTime)
+  {
+    return;
+  }
+  m_Slide->ReadImageInformation();
+  m_ReadTime = m_Slide->GetMTime();
+  m_Settings = Settings(m_Slide->GetFileName(),
+                        m_Slide->GetAssociatedImage(),
+                        m_Slide->GetLevel(),
+                        m_Slide->GetLevelZeroMicronsPerPixel(),
+                        m_Slide->GetGray(),
+                        m_Slide->GetGrayFromRGB(),
+                        m_Slide->GetConvertToSRGB(),
+                        m_Slide->GetStrict());
+}
+
+bool
+FollowedSlide::HasChanged()
+{
+  if (!this->IsSet())
+  {
+    return false;
+  }
+  this->Read();
+  return m_Settings != m_Copied;
+}
+
+itk::WholeSlideImageIO::Pointer
+FollowedSlide::Copy()
+{
+  this->Read();
+  m_Copied = m_Settings;
+  const auto & [file, image, level, resolution, gray, grayFromRGB, toSRGB, strict] = m_Settings;
+  const auto copy = itk::WholeSlideImageIO::New();
+  copy->SetFileName(file);
+  copy->SetAssociatedImage(image);
+  copy->SetLevel(level);
+  copy->SetLevelZeroMicronsPerPixel(resolution);
+  copy->SetGray(gray);
+  copy->SetGrayFromRGB(grayFromRGB);
+  copy->SetConvertToSRGB(toSRGB);
+  copy->SetStrict(strict);
+  return copy;
+}
+
+} // namespace gigapixel
