@@ -2,6 +2,7 @@
 """rasterize and outline: GeoJSON as QuPath writes and reads it."""
 
 import json
+import os
 
 import numpy
 import pytest
@@ -46,7 +47,10 @@ def test_filled_as_another_program_fills(tmp_path, slide):
     assert (coarse["width"], coarse["height"]) == (88, 63)
     evaluation = run("evaluate", tmp_path / "c.tif", tmp_path / "m.tif", "--json").json
     assert evaluation["dice"] > 0.98 and evaluation["matchedBy"] == "millimeters"
+    os.utime(outlines)  # when they were written does not matter
     assert run("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif", "--json").json["skipped"]
+    outlines.write_text(outlines.read_text() + "\n")
+    assert "made in another way" in fails("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif")
 
 
 def test_classes_become_labels(tmp_path, slide):

@@ -1,13 +1,14 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """A path is what the file system makes of it: links, "..", other working directories and other spellings."""
 
+import os
 import shutil
 
 import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_png, write_slide
+from conftest import fails, run, write_nrrd, write_png, write_slide
 
 
 def weights(folder):
@@ -113,6 +114,27 @@ def test_resume_with_a_mask_that_was_moved(study, tmp_path, network, kind):
     shutil.move(tmp_path / "here", tmp_path / "there")
     run(*train(tmp_path / "there" / f"mask.{kind}", 2))
     assert "another training samples" in fails(*train(write(tmp_path / "other", truth[::-1]), 3))
+
+
+def test_one_pixel_of_a_large_mask_counts(synthetic, tmp_path, network):
+    """Its file is large, but all of it is compared; when it was written does not matter."""
+    mask = write_nrrd(tmp_path / "mask.nrrd", tifffile.imread(synthetic[1], key=0), encoding="raw")
+    assert mask.stat().st_size > 1 << 20
+    (tmp_path / "c.csv").write_text(f"slide,mask,split\n{synthetic[0]},{mask},train\n")
+    segment = ["segment", synthetic[0], "--model", "tissue", "--tissue", mask, "-o", tmp_path / "segmented.tif", "--json"]
+    overlay = ["overlay", synthetic[0], mask, "-o", tmp_path / "overlay.png", "--json"]
+    train = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--resume", "--epochs"]
+    run(*segment)
+    run(*overlay)
+    run(*train, 1)
+    os.utime(mask)
+    assert run(*segment).json["skipped"] and run(*overlay).json["skipped"]
+    run(*train, 2)
+    edited = bytearray(mask.read_bytes())
+    edited[80000] ^= 1  # between the samples that tell slides apart
+    mask.write_bytes(edited)
+    assert "made in another way" in fails(*segment) and "made in another way" in fails(*overlay)
+    assert "another training samples" in fails(*train, 3)
 
 
 def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):

@@ -182,7 +182,8 @@ SlideTissueImageSource::DescribeMaking()
   text.imbue(std::locale::classic());
   text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
        << (m_FullResolution ? " full-resolution" : "") << " mpp=" << std::fixed << std::setprecision(6)
-       << gigapixel::GetLevelZeroResolution(slide) << ' ' << gigapixel::IdentifyFile(slide.GetFileName());
+       << gigapixel::GetLevelZeroResolution(slide) << ' '
+       << gigapixel::IdentifyFile(slide.GetFileName(), gigapixel::HashedBytes::Samples);
   m_MadeBy = text.str();
 }
 

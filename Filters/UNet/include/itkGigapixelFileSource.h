@@ -25,6 +25,10 @@ GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::str
                                                                   const GigapixelResolution & resolution = {},
                                                                   unsigned                    channels = 0);
 
+/** Level 0 of a mask by file name, as GigapixelFileSource() reads it. Its `content` is of all its bytes, since masks
+ * are edited where they lie; that of a slide is of samples. */
+GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std::string & fileName);
+
 } // namespace itk
 
 #endif

@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelFileSource.h"
 
+#include "gigapixelFileIdentity.h"
 #include "itkGigapixelImageIOSource.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-#  include "gigapixelFileIdentity.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
@@ -94,7 +94,8 @@ gigapixel::PhysicalImage
 OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               const std::string &                fileName,
               const GigapixelResolution &        resolution,
-              unsigned                           channels)
+              unsigned                           channels,
+              gigapixel::HashedBytes             bytes)
 {
   slide->SetFileName(fileName);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
@@ -110,7 +111,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.name = fileName;
   result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
   result.grid = gigapixel::Grid::Of(*slide);
-  result.content = gigapixel::IdentifyFile(fileName);
+  result.content = gigapixel::IdentifyFile(fileName, bytes);
   result.identity = Identify(*slide, fileName, result.content);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
@@ -125,10 +126,12 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 }
 #endif
 
-} // namespace
-
+/** \param bytes of a slide that tell it from others; of other files all do */
 gigapixel::PhysicalImage
-GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
+OpenFile(const std::string &         fileName,
+         const GigapixelResolution & resolution,
+         unsigned                    channels,
+         gigapixel::HashedBytes      bytes)
 {
   // Before it is opened: a pipe would wait for a writer for ever.
   std::error_code error;
@@ -146,7 +149,7 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
   {
     try
     {
-      return OpenSlideFile(slide, fileName, resolution, channels);
+      return OpenSlideFile(slide, fileName, resolution, channels, bytes);
     }
     catch (const ExceptionObject & error)
     {
@@ -155,6 +158,7 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
   }
 #endif
   (void)channels;
+  (void)bytes;
   const auto make = [fileName]() -> ImageIOBase::Pointer {
     const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
     if (io)
@@ -164,9 +168,7 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
     return io;
   };
   gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
-#ifdef GIGAPIXEL_HAS_WHOLESLIDE
-  image.content = gigapixel::IdentifyFile(fileName);
-#endif
+  image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
     image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);
@@ -177,6 +179,20 @@ GigapixelFileSource(const std::string & fileName, const GigapixelResolution & re
                              ", since it is no slide: read it at level 0");
   }
   return image;
+}
+
+} // namespace
+
+gigapixel::PhysicalImage
+GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
+{
+  return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples);
+}
+
+gigapixel::PhysicalImage
+GigapixelMaskSource(const std::string & fileName)
+{
+  return OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All);
 }
 
 } // namespace itk

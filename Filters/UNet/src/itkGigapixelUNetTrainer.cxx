@@ -357,7 +357,7 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
                              std::to_string(m_Implementation->definitions.size()) +
                              " samples: name a folder with a mask for each");
   }
-  return std::make_unique<gigapixel::PhysicalImage>(GigapixelFileSource(mask));
+  return std::make_unique<gigapixel::PhysicalImage>(GigapixelMaskSource(mask));
 }
 
 void
@@ -380,7 +380,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     auto       pixels = definition.pixels.pixels
                           ? definition.pixels
                           : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
-    const auto mask = definition.mask.pixels ? definition.mask : GigapixelFileSource(definition.maskFile);
+    const auto mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
     common.Add(pixels);
     if (cache && !pixels.identity.empty())
     {

@@ -373,7 +373,7 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
     return;
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
-  const gigapixel::PhysicalImage mask = GigapixelFileSource(gigapixel::FindMask(m_Tissue, slide.GetFileName()));
+  const gigapixel::PhysicalImage mask = GigapixelMaskSource(gigapixel::FindMask(m_Tissue, slide.GetFileName()));
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());
@@ -440,7 +440,8 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
        << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()
        << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
-       << ',' << m_SlideRegion.GetSize(1) << ' ' << gigapixel::IdentifyFile(m_Stages->slide->GetFileName());
+       << ',' << m_SlideRegion.GetSize(1) << ' '
+       << gigapixel::IdentifyFile(m_Stages->slide->GetFileName(), gigapixel::HashedBytes::Samples);
   return text.str();
 }
 

@@ -9,14 +9,22 @@
 namespace gigapixel
 {
 
+/** Which bytes of a file tell it from another one. */
+enum class HashedBytes
+{
+  Samples, ///< of a slide: it is large, and nobody edits it where it lies
+  All      ///< of a mask, outlines or a picture: one pixel may have been edited
+};
+
 /** "bytes=SIZE hash=HASH": tells a slide (or a mask) from another one by what is in its file. The name, the way that
  * leads to it and the times of the file do not matter: it may be given relatively, through links, or have been copied.
  *
- * The hash (FNV-1a) is of 16 samples of 64 KiB, so of all of a file below 1 MiB, and takes about a millisecond. Of a
- * slide that consists of several files it is of the one that is named; a MIRAX slide's Slidedat.ini belongs to it,
- * since its .mrxs may hold a picture only, or nothing, and so do the files of pixels that the header of a MetaImage
- * (.mhd) or NRRD (.nhdr) names. \throw std::runtime_error the file cannot be read */
-GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName);
+ * The hash is FNV-1a: of all bytes, at some two seconds per GB, or of 16 samples of 64 KiB, which are all of a file
+ * below 1 MiB, in milliseconds. Of a slide that consists of several files it is of the one that is named; a MIRAX
+ * slide's Slidedat.ini belongs to it, since its .mrxs may hold a picture only, or nothing, and so do the files of
+ * pixels that the header of a MetaImage (.mhd) or NRRD (.nhdr) names, all bytes of each. \throw std::runtime_error one
+ * of the files that are there cannot be read */
+GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName, HashedBytes bytes);
 
 } // namespace gigapixel
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -15,24 +16,68 @@ namespace
 {
 namespace fs = std::filesystem;
 
-void
-AddSamples(const fs::path & path, std::uintmax_t size, std::uint64_t & hash)
+[[noreturn]] void
+Refuse(const fs::path & path, const std::string & reason)
 {
-  constexpr std::uintmax_t sample = 1 << 16;
-  constexpr std::uintmax_t samples = 16;
-  std::ifstream            file(path, std::ios::binary);
-  std::string              bytes(sample, '\0');
-  for (std::uintmax_t i = 0; i < samples; ++i)
+  throw std::runtime_error(path.string() + " cannot be read: " + reason);
+}
+
+/** FNV-1a of what is added to it. */
+class Hash
+{
+public:
+  /** \throw std::runtime_error there are no `size` bytes that can be read */
+  void
+  AddAll(const fs::path & path, std::uintmax_t size)
   {
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(size <= sample ? 0 : (size - sample) * i / (samples - 1)));
-    file.read(bytes.data(), sample);
-    for (std::streamsize b = 0; b < file.gcount(); ++b)
+    std::ifstream file(path, std::ios::binary);
+    for (std::uintmax_t at = 0; at == 0 || at < size; at += Piece)
     {
-      hash = (hash ^ static_cast<unsigned char>(bytes[static_cast<std::size_t>(b)])) * 0x100000001b3u;
+      AddPiece(file, path, std::min(Piece, size - at));
     }
   }
-}
+
+  /** 16 pieces of 64 KiB from the first byte to the last. */
+  void
+  AddSamples(const fs::path & path, std::uintmax_t size)
+  {
+    constexpr std::uintmax_t samples = 16;
+    std::ifstream            file(path, std::ios::binary);
+    for (std::uintmax_t i = 0; i < samples; ++i)
+    {
+      file.seekg(static_cast<std::streamoff>(size <= Piece ? 0 : (size - Piece) * i / (samples - 1)));
+      AddPiece(file, path, std::min(Piece, size));
+    }
+  }
+
+  std::uint64_t
+  Get() const
+  {
+    return m_Value;
+  }
+
+private:
+  static constexpr std::uintmax_t Piece = 1 << 16;
+
+  void
+  AddPiece(std::ifstream & file, const fs::path & path, std::uintmax_t count)
+  {
+    // One byte is asked for where there are none, so that a file that gives an error is not taken for an empty one.
+    file.read(m_Bytes.data(), static_cast<std::streamsize>(std::max<std::uintmax_t>(count, 1)));
+    if (!file.is_open() || file.bad() || static_cast<std::uintmax_t>(file.gcount()) < count)
+    {
+      Refuse(path, "it cannot be opened, or not to its end");
+    }
+    file.clear();
+    for (std::size_t b = 0; b < count; ++b)
+    {
+      m_Value = (m_Value ^ static_cast<unsigned char>(m_Bytes[b])) * 0x100000001b3u;
+    }
+  }
+
+  std::uint64_t m_Value{ 0xcbf29ce484222325u };
+  std::string   m_Bytes = std::string(Piece, '\0');
+};
 
 std::string
 Trim(const std::string & text)
@@ -41,17 +86,33 @@ Trim(const std::string & text)
   return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/** The files whose names begin so, for a name like "plane%03d.raw 1 9 1". */
+/** The files that are there of those that a format like "plane%03d.raw 1 9 1" makes, whatever their numbers. */
 std::vector<fs::path>
 FindNumbered(const fs::path & pattern)
 {
-  const std::string     name = pattern.filename().string();
-  const std::string     start = name.substr(0, name.find('%'));
-  std::vector<fs::path> files;
-  std::error_code       error;
+  static const std::regex format(R"(([^%]*)%(0?\d*)[diu](\S*).*)");
+  const std::string       name = pattern.filename().string();
+  std::smatch             parts;
+  std::vector<fs::path>   files;
+  if (!std::regex_match(name, parts, format))
+  {
+    return files;
+  }
+  const std::string start = parts.str(1);
+  const std::string end = parts.str(3);
+  const std::size_t width = parts.length(2) > 0 ? std::stoul(parts.str(2)) : 0;
+  const auto        isNumber = [&](const std::string & digits) {
+    const bool isPadded = digits.size() == width || digits == "0" || digits.front() != '0';
+    return digits.size() >= width && isPadded && digits.find_first_not_of("0123456789") == std::string::npos;
+  };
+  std::error_code error;
   for (const fs::directory_entry & entry : fs::directory_iterator(pattern.parent_path(), error))
   {
-    if (entry.path().filename().string().rfind(start, 0) == 0)
+    const std::string file = entry.path().filename().string();
+    const bool        isLonger = file.size() > start.size() + end.size();
+    if (isLonger && file.compare(0, start.size(), start) == 0 &&
+        file.compare(file.size() - end.size(), end.size(), end) == 0 &&
+        isNumber(file.substr(start.size(), file.size() - start.size() - end.size())))
     {
       files.push_back(entry.path());
     }
@@ -92,32 +153,49 @@ FindPixelFiles(const fs::path & header)
   }
   return files;
 }
+/** What belongs to the file and is there. */
+std::vector<fs::path>
+FindOthers(const fs::path & file)
+{
+  std::vector<fs::path> others = FindPixelFiles(file);
+  if (file.extension() == ".mrxs")
+  {
+    others.push_back(fs::path(file).replace_extension() / "Slidedat.ini");
+  }
+  const auto isMissing = [](const fs::path & other) {
+    std::error_code error;
+    return fs::status(other, error).type() == fs::file_type::not_found;
+  };
+  others.erase(std::remove_if(others.begin(), others.end(), isMissing), others.end());
+  return others;
+}
+
+std::uintmax_t
+GetSize(const fs::path & path)
+{
+  std::error_code      error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error)
+  {
+    Refuse(path, error.message());
+  }
+  return size;
+}
 } // namespace
 
 std::string
-IdentifyFile(const std::string & fileName)
+IdentifyFile(const std::string & fileName, HashedBytes bytes)
 {
-  std::error_code      error;
-  const std::uintmax_t size = fs::file_size(fileName, error);
-  if (error)
+  const std::uintmax_t size = GetSize(fileName);
+  Hash                 hash;
+  bytes == HashedBytes::All ? hash.AddAll(fileName, size) : hash.AddSamples(fileName, size);
+  for (const fs::path & other : FindOthers(fileName))
   {
-    throw std::runtime_error(fileName + " cannot be read: " + error.message());
-  }
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  AddSamples(fileName, size, hash);
-  std::vector<fs::path> others = FindPixelFiles(fileName);
-  others.push_back(fs::path(fileName).replace_extension() / "Slidedat.ini");
-  for (const fs::path & other : others)
-  {
-    const std::uintmax_t otherSize = fs::file_size(other, error);
-    if (!error)
-    {
-      AddSamples(other, otherSize, hash);
-    }
+    hash.AddAll(other, GetSize(other));
   }
   std::ostringstream text;
   text.imbue(std::locale::classic());
-  text << "bytes=" << size << " hash=" << std::hex << hash;
+  text << "bytes=" << size << " hash=" << std::hex << hash.Get();
   return text.str();
 }
 

@@ -100,7 +100,8 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
   {
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }
-  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifyFile(task.slide);
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' +
+         IdentifyFile(task.slide, HashedBytes::Samples);
 }
 
 nlohmann::ordered_json

@@ -173,7 +173,7 @@ RunTask(const SlideTask &              task,
   std::string    preset = values.GetText("preset");
   ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
                    (isFull ? " full-resolution" : "") + " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) +
-                   ' ' + IdentifyFile(task.slide));
+                   ' ' + IdentifyFile(task.slide, HashedBytes::Samples));
   const auto source = SourceType::New();
   source->SetSlide(slide);
   source->SetDownsample(downsample);

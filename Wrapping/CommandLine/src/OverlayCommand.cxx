@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 namespace gigapixel::commandline
 {
@@ -152,13 +151,12 @@ DrawMask(const std::vector<unsigned char> & marks, Picture & picture)
   }
 }
 
-/** All that decides on the picture, as it is kept in it. Masks of one slide may have one size, so their time counts. */
+/** All that decides on the picture, as it is kept in it. */
 std::string
 DescribeMaking(const std::string & slide, const std::string & mask, const std::array<unsigned, 2> & size)
 {
-  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' + IdentifyFile(slide) +
-         " mask: " + IdentifyFile(mask) +
-         " time=" + std::to_string(std::filesystem::last_write_time(mask).time_since_epoch().count());
+  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' +
+         IdentifyFile(slide, HashedBytes::Samples) + " mask: " + IdentifyFile(mask, HashedBytes::All);
 }
 } // namespace
 

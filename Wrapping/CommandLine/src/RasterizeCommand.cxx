@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -150,18 +149,17 @@ CheckPlaces(const std::string & file, itk::AnnotationImageSource & mask)
   }
 }
 
-/** All that decides on the mask's pixels. Outlines of one length may differ, so their file's time counts. */
+/** All that decides on the mask's pixels. */
 std::string
 DescribeMaking(const std::string & annotations, const std::string & slide, const ArgumentValues & values)
 {
-  std::string text = "rasterize " + IdentifyFile(annotations) + " time=" +
-                     std::to_string(std::filesystem::last_write_time(annotations).time_since_epoch().count()) +
+  std::string text = "rasterize " + IdentifyFile(annotations, HashedBytes::All) +
                      " downsample=" + std::to_string(values.GetInteger("downsample"));
   for (const auto & [name, label] : AssignLabels(values))
   {
     text += ' ' + name + '=' + std::to_string(label);
   }
-  return text + " like " + IdentifyFile(slide);
+  return text + " like " + IdentifyFile(slide, HashedBytes::Samples);
 }
 } // namespace
 
