@@ -210,6 +210,36 @@ def test_a_resolution_stated_while_a_level_is_read(gigapixel_slide, values, sile
     assert outline.GetNthControlPointPosition(0) == (-1, -1, 0)  # of which slide, nobody knows
 
 
+@pytest.mark.parametrize("kind", ["vtkMRMLScalarVolumeNode", "vtkMRMLModelNode"])
+def test_a_resolution_stated_moves_no_markup_of_something_else(gigapixel_slide, values, silent, kind):
+    """A stranger's volume or model is there: its markups stay, the module's own region moves."""
+    slicer.mrmlScene.Clear()
+    logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
+    values.slideMpp, values.level = 0.0, 1
+    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    slicer.mrmlScene.AddNewNodeByClass(kind, "of a patient")
+    landmarks = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsFiducialNode", "landmarks")
+    landmarks.AddControlPointWorld(-30, 40, 50)
+    values.region = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsROINode", "region")
+    values.region.SetSize(400, 200, 5)
+    logic.stateResolution(values, 0.5)
+    assert numpy.allclose(geometry(volume)[0], 0.001)
+    assert landmarks.GetNthControlPointPosition(0) == (-30, 40, 50)
+    assert numpy.allclose(values.region.GetSize(), [0.2, 0.1, 5])
+
+
+def test_planes_of_slice_views_are_nothing_to_draw_on(gigapixel_slide, values, silent):
+    slicer.mrmlScene.Clear()
+    logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
+    values.slideMpp, values.level, values.region = 0.0, 1, None
+    finish(gigapixel_slide, logic.loadLevel(values))
+    slicer.mrmlScene.AddNewNodeByClass("vtkMRMLModelNode", "Red Volume Slice").SetHideFromEditors(True)
+    outline = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsLineNode", "outline")
+    outline.AddControlPointWorld(-1000, -800, 0)
+    logic.stateResolution(values, 0.5)
+    assert numpy.allclose(outline.GetNthControlPointPosition(0), [-0.5, -0.4, 0])
+
+
 def save(segmentation, file):
     segmentation.AddDefaultStorageNode()
     segmentation.GetStorageNode().SetFileName(str(file))

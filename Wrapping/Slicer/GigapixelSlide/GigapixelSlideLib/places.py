@@ -27,19 +27,27 @@ def moveNode(node, spacing):
 
 def moveSlide(slide, spacing, region=None):
     """Moves all that was made from a slide to another spacing of level 0, and what was drawn on it: segmentations that were
-    drawn over its volumes, and markups. Markups do not say what they were drawn on: where the scene holds another slide too,
-    only *region* moves. \\returns the segmentations among them"""
+    drawn over its volumes, and markups. Markups do not say what they were drawn on: where the scene holds something else that
+    they may lie on (another slide, a volume, a model), only *region* moves. \\returns the segmentations among them"""
     placed = [node for node in getNodesByClass("vtkMRMLDisplayableNode") if node.GetAttribute(SLIDE)]
     own = [node for node in placed if node.GetAttribute(SLIDE) == slide]
     if not own:
         return []
     drawn = [node for node in getNodesByClass("vtkMRMLSegmentationNode") if node not in placed and _volume(node) in own]
-    markups = getNodesByClass("vtkMRMLMarkupsNode") if len(own) == len(placed) else [region] if region else []
+    markups = [region] if region else []
+    if len(own) == len(placed) and all(node in own for node in _bodies()):
+        markups = getNodesByClass("vtkMRMLMarkupsNode")
     for node in own:
         scales = moveNode(node, spacing)
     for node in (*drawn, *markups):
         _scale(node, scales)
     return [node for node in (*own, *drawn) if node.IsA("vtkMRMLSegmentationNode")]
+
+
+def _bodies():
+    """Volumes and models that a user sees in lists; the planes of slice views are models, too."""
+    models = [node for node in getNodesByClass("vtkMRMLModelNode") if not node.GetHideFromEditors()]
+    return [*getNodesByClass("vtkMRMLVolumeNode"), *models]
 
 
 def _volume(segmentation):
