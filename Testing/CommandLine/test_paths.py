@@ -133,7 +133,7 @@ def test_one_pixel_of_a_large_mask_counts(synthetic, tmp_path, network):
     edited = bytearray(mask.read_bytes())
     edited[80000] ^= 1  # between the samples that tell slides apart
     mask.write_bytes(edited)
-    assert "made in another way" in fails(*segment) and "made in another way" in fails(*overlay)
+    assert "made in another way" in fails(*segment) and "--overwrite" in fails(*overlay)
     assert "another training samples" in fails(*train, 3)
 
 
