@@ -4,12 +4,14 @@
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import time
 
 import pytest
+import tifffile
 
 from conftest import PROGRAM, fails, run
 
@@ -139,6 +141,45 @@ def test_label_of_one_slide_by_several_ranks_is_one_file(ranks, options, tall_sl
     assert files[1].read_bytes() == files[0].read_bytes()
     outputs = run_ranks(ranks, "label", tall_slide, "-o", files[1], *options, "--json")
     assert json.loads(outputs[0])["skipped"]
+
+
+@pytest.fixture()
+def damaged_slide(tall_slide, tmp_path):
+    """The largest tile of the last row but one ends in the middle: rank 1 of two reads it, rank 0 does not."""
+    slide = shutil.copy(tall_slide, tmp_path / "damaged.tif")
+    with tifffile.TiffFile(slide) as file:
+        page = file.pages[0]
+        across = -(-page.imagewidth // page.tilewidth)
+        row = slice(-2 * across, -across)
+        size, offset = max(zip(page.databytecounts[row], page.dataoffsets[row]))
+    with open(slide, "r+b") as file:
+        file.seek(offset + size // 2)
+        file.write(b"\xff\xd9")
+    return slide
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["label", "--full-resolution", "--downsample", 1],
+        ["segment", "--model", "tissue"],
+        ["segment", "--model", "tissue", "--fill-holes"],
+        ["segment", "--model", "tissue", "--probability", "probability.tif"],
+    ],
+    ids=["label", "segment", "fill holes", "probability"],
+)
+def test_damage_that_any_rank_met_is_recorded(command, damaged_slide, tmp_path, network):
+    mask = tmp_path / "mask.tif"
+    options = [tmp_path / option if option == "probability.tif" else option for option in command]
+    processes = start_ranks(range(2), [*options, damaged_slide, "-o", mask, "--json"], WORLD_SIZE="2")
+    outputs = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert "is damaged" not in outputs[0][1]
+    count = json.loads(outputs[0][0])["damagedTiles"]
+    assert count >= 1
+    for file in [mask, *tmp_path.glob("probability.tif")]:
+        assert run("info", file, "--json").json["sourceDamagedTiles"] == count
+    assert "damaged tiles" in fails(*options, damaged_slide, "-o", mask, "--strict")
 
 
 def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, network):

@@ -340,6 +340,16 @@ TEST_F(DamagedTile, IsCountedInPyramids)
   converter->Update();
   const std::string pyramid = converter->GetImageIO()->GetFileName();
   EXPECT_EQ(GetText(*OpenSlideFile(pyramid), key), "7");
+  // What is written by the same ImageIO later is of something else.
+  const auto image = itk::Image<itk::RGBPixel<unsigned char>, 2>::New();
+  image->SetRegions(itk::Size<2>{ { 40, 30 } });
+  image->Allocate(true);
+  const auto writer = itk::ImageFileWriter<itk::Image<itk::RGBPixel<unsigned char>, 2>>::New();
+  writer->SetInput(image);
+  writer->SetFileName(TemporaryFile("other.pyramid.tif"));
+  writer->SetImageIO(converter->GetModifiableImageIO());
+  writer->Update();
+  EXPECT_EQ(GetText(*OpenSlideFile(writer->GetFileName()), key), "");
   const auto again = MakeConverter(pyramid, "again.pyramid.tif"); // of sound tiles, made of damaged ones
   again->CopyTilesOff();
   again->Update();

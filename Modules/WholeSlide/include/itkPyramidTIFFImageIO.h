@@ -5,6 +5,7 @@
 #include "GigapixelWholeSlideExport.h"
 #include "itkImageIOBase.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -48,8 +49,8 @@ class WholeSlideImageIO;
  * itk::WholeSlideImageIO finds them again; nothing else is, since slides tell of patients:
  * - "openslide.objective-power"; "openslide.vendor", as "gigapixel.source-vendor";
  * - "ICCProfile" (base64) for pictures;
- * - "gigapixel.source-damaged-tiles", how many damaged tiles earlier pyramids on the way were made of; SetSlide() adds
- *   those of the slide;
+ * - "gigapixel.source-damaged-tiles", how many damaged tiles earlier pyramids on the way were made of; SetSlide() and
+ *   SetDamageCount() add those of the slide;
  * - "gigapixel.class.N" = "#rrggbb NAME" for the label N (0 to 255): the label's color, in which viewers show it by the
  *   file's palette, and its name. Labels without an entry are gray then.
  * The direction is not written.
@@ -117,6 +118,10 @@ public:
   /** The slide that the pixels come from, if any: the file tells how many of its tiles are known to be damaged when the
    * last row comes. Its information is read. */
   void SetSlide(const WholeSlideImageIO * slide);
+
+  /** Asked when the last row comes for the number of damaged tiles that is written, in place of those that the slide
+   * has met here: where several processes read the slide, each meets its own. Default: none. */
+  void SetDamageCount(std::function<SizeValueType()> count);
 
   /** How JPEG stores the colors of RGB: "4:4:4", "4:2:2" or, the default and what most scanners write, "4:2:0": half
    * the resolution of luma along both axes. */
@@ -201,7 +206,7 @@ private:
   void         RefuseUnsuitableCompressor() const;
   void         Begin(const std::vector<gigapixel::PyramidPage> & copied = {},
                      const std::map<std::string, std::string> &  properties = {});
-  void         Finish();
+  void         Finish(const WholeSlideImageIO * slide);
 
   gigapixel::PyramidFormat GetFormat() const;
 
@@ -212,6 +217,7 @@ private:
   bool         m_Bilevel{ false };
 
   SmartPointer<const WholeSlideImageIO> m_Slide;
+  std::function<SizeValueType()>        m_DamageCount;
 
   /** While a file is being written. */
   std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;

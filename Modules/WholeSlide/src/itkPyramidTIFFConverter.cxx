@@ -220,7 +220,6 @@ PyramidTIFFConverter::PrepareImageIO(const RegionType & region)
     EncapsulateMetaData<std::string>(dictionary, "openslide.objective-power", text.str());
   }
   m_ImageIO->SetMetaDataDictionary(dictionary);
-  m_ImageIO->SetSlide(m_Slide);
 }
 
 void
@@ -289,7 +288,7 @@ PyramidTIFFConverter::Convert()
     WriteRows(fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
-  m_ImageIO->Finish();
+  m_ImageIO->Finish(m_Slide);
 }
 
 /** Reads a tile, for what a strict slide says of it. */

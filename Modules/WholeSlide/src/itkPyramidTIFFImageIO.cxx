@@ -110,6 +110,13 @@ PyramidTIFFImageIO::SetSlide(const WholeSlideImageIO * slide)
 }
 
 void
+PyramidTIFFImageIO::SetDamageCount(std::function<SizeValueType()> count)
+{
+  m_DamageCount = std::move(count);
+  this->Modified();
+}
+
+void
 PyramidTIFFImageIO::SetContent(Content content)
 {
   if (m_Content != content)
@@ -348,11 +355,11 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
 }
 
 void
-PyramidTIFFImageIO::Finish()
+PyramidTIFFImageIO::Finish(const WholeSlideImageIO * slide)
 {
-  const MetaDataDictionary & made = m_Slide ? m_Slide->GetMetaDataDictionary() : this->GetMetaDataDictionary();
-  const std::uint64_t        damaged = std::strtoull(GetText(made, gigapixel::RecordedDamageKey).c_str(), nullptr, 10) +
-                                (m_Slide ? m_Slide->GetNumberOfDamagedTiles() : 0);
+  const MetaDataDictionary & made = slide ? slide->GetMetaDataDictionary() : this->GetMetaDataDictionary();
+  const SizeValueType        met = m_DamageCount ? m_DamageCount() : slide ? slide->GetNumberOfDamagedTiles() : 0;
+  const std::uint64_t damaged = std::strtoull(GetText(made, gigapixel::RecordedDamageKey).c_str(), nullptr, 10) + met;
   if (damaged > 0)
   {
     m_Description->properties[gigapixel::RecordedDamageKey] = std::to_string(damaged);
@@ -381,7 +388,7 @@ PyramidTIFFImageIO::Write(const void * buffer)
     m_Writer->WriteRows(static_cast<const std::uint8_t *>(buffer), region.GetSize(1));
     if (m_Writer->GetNumberOfRows() == m_Dimensions[1])
     {
-      Finish();
+      Finish(m_Slide);
     }
   }
   catch (const ExceptionObject &)

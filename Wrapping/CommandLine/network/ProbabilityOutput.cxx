@@ -18,6 +18,7 @@ constexpr itk::SizeValueType BandRows = 256;
 itk::PyramidTIFFImageIO::Pointer
 MakeWriter(const itk::Image<float, 2> &     image,
            const itk::WholeSlideImageIO &   slide,
+           DamageOverRanks &                damage,
            const PyramidTarget &            target,
            itk::PyramidTIFFImageIO::Content content)
 {
@@ -25,6 +26,7 @@ MakeWriter(const itk::Image<float, 2> &     image,
   writer->SetFileName(target.file);
   writer->SetMadeBy(target.madeBy);
   writer->SetSlide(&slide);
+  damage.RecordIn(writer);
   writer->SetContent(content);
   writer->SetNumberOfDimensions(2);
   writer->SetComponentType(itk::IOComponentEnum::UCHAR);
@@ -60,6 +62,7 @@ WriteBand(itk::PyramidTIFFImageIO & writer, const itk::ImageRegion<2> & band, co
 void
 WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
                          const itk::WholeSlideImageIO & slide,
+                         DamageOverRanks &              damage,
                          double                         threshold,
                          const PyramidTarget &          label,
                          const PyramidTarget &          probability,
@@ -67,8 +70,9 @@ WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
 {
   probabilities->UpdateOutputInformation();
   const auto all = probabilities->GetLargestPossibleRegion();
-  const auto labels = MakeWriter(*probabilities, slide, label, itk::PyramidTIFFImageIO::Content::Labels);
-  const auto picture = MakeWriter(*probabilities, slide, probability, itk::PyramidTIFFImageIO::Content::Picture);
+  const auto labels = MakeWriter(*probabilities, slide, damage, label, itk::PyramidTIFFImageIO::Content::Labels);
+  const auto picture =
+    MakeWriter(*probabilities, slide, damage, probability, itk::PyramidTIFFImageIO::Content::Picture);
   std::vector<unsigned char> labelRows;
   std::vector<unsigned char> probabilityRows;
   for (itk::SizeValueType y = 0; y < all.GetSize(1); y += BandRows)

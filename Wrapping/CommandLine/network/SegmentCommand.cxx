@@ -108,11 +108,15 @@ ListenForInterruption(itk::ProcessObject * source)
 }
 
 void
-WriteLabel(const Segmentation & segmentation, SourceType<MaskType> * source, Progress & progress)
+WriteLabel(const Segmentation &   segmentation,
+           SourceType<MaskType> * source,
+           DamageOverRanks &      damage,
+           Progress &             progress)
 {
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetMadeBy(source->GetMadeBy());
   io->SetSlide(segmentation.slide);
+  damage.RecordIn(io);
   if (!source->GetFillHoles())
   {
     return WritePyramid(source->GetOutput(), segmentation.task.output, io, progress);
@@ -169,7 +173,7 @@ private:
 /** What the source has come to. */
 template <typename TOutputImage>
 void
-Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
+Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source, DamageOverRanks & damage)
 {
   ListenForInterruption(source);
   if (segmentation.ranks->GetRank() > 0)
@@ -181,12 +185,13 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source)
   Progress progress(segmentation.session, "segment " + segmentation.task.slide, CountPixels(size));
   if constexpr (std::is_same_v<TOutputImage, MaskType>)
   {
-    WriteLabel(segmentation, source, progress);
+    WriteLabel(segmentation, source, damage, progress);
   }
   else
   {
     WriteLabelAndProbability(source->GetOutput(),
                              *segmentation.slide,
+                             damage,
                              source->GetThreshold(),
                              { segmentation.task.output, source->GetMadeBy(Output::Label) },
                              { segmentation.probability, source->GetMadeBy(Output::Probability) },
@@ -233,6 +238,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
                                    segmentation.model.tileSize);
   const unsigned   level = source->GetLevel();
   const double     resolution = source->GetMicronsPerPixel();
+  DamageOverRanks  damage(segmentation.slide, ranks);
   if (!wasThere)
   {
     for (const std::string & output : { segmentation.task.output, probability })
@@ -244,12 +250,12 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
     }
     session.Say(slide + ": level " + std::to_string(level) + ", " + std::to_string(size.width) + " x " +
                 std::to_string(size.height) + "; " + FormatPlan(plan));
-    Segment<TOutputImage>(segmentation, source);
+    Segment<TOutputImage>(segmentation, source, damage);
     session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
                 FormatBytes(static_cast<double>(GetPeakMemory())));
     session.Say(FormatSeconds(source->GetSeconds(), GetCPUSeconds() - begin));
   }
-  const auto read = SumOverRanks(static_cast<std::int64_t>(segmentation.slide->GetNumberOfDamagedTiles()), ranks);
+  const auto read = damage.Get();
   if (ranks.GetRank() > 0)
   {
     return {};

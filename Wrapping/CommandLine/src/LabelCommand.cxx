@@ -75,7 +75,8 @@ LabelSlide(SourceType *                   source,
            const SlideTask &              task,
            const Session &                session,
            double                         pixels,
-           const std::shared_ptr<Ranks> & ranks)
+           const std::shared_ptr<Ranks> & ranks,
+           DamageOverRanks &              damage)
 {
   Progress progress(session, "label " + task.slide, pixels);
   if (ranks->GetNumberOfRanks() > 1 && source->GetGridBytes() <= LargestSharedGrid)
@@ -93,6 +94,7 @@ LabelSlide(SourceType *                   source,
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetMadeBy(source->GetMadeBy());
   io->SetSlide(slide);
+  damage.RecordIn(io);
   WritePyramid(source->GetOutput(), task.output, io, progress, ShareOfLabel, 1);
   progress.Finish();
 }
@@ -203,6 +205,7 @@ RunTask(const SlideTask &              task,
     wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, source->GetMadeBy());
   }
   ranks->Broadcast(0, &wasThere, sizeof(wasThere));
+  DamageOverRanks damage(slide, *ranks);
   if (!wasThere)
   {
     if (ranks->GetRank() == 0)
@@ -210,9 +213,10 @@ RunTask(const SlideTask &              task,
       CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     }
     const auto level = slide->GetLevelSize(source->GetLevel());
-    LabelSlide(source, slide, task, session, static_cast<double>(level[0]) * static_cast<double>(level[1]), ranks);
+    LabelSlide(
+      source, slide, task, session, static_cast<double>(level[0]) * static_cast<double>(level[1]), ranks, damage);
   }
-  const auto damagedTiles = SumOverRanks(static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles()), *ranks);
+  const auto damagedTiles = damage.Get();
   if (ranks->GetRank() > 0)
   {
     return {};

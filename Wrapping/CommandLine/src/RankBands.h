@@ -4,10 +4,14 @@
 
 #include "gigapixelRanks.h"
 
+#include "itkPyramidTIFFImageIO.h"
 #include "itkStreamedInput.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace gigapixel::commandline
 {
@@ -76,6 +80,40 @@ SumOverRanks(std::int64_t count, Ranks & ranks)
   }
   return count;
 }
+
+/** How many damaged tiles of a slide all ranks have met: for the records of what is made of it and for what is
+ * reported. The ranks tell rank 0 when it is first asked, which all of them do once they have read what they read; a
+ * tile that several of them have read counts for each. */
+class DamageOverRanks
+{
+public:
+  DamageOverRanks(const itk::WholeSlideImageIO * slide, Ranks & ranks)
+    : m_Slide(slide)
+    , m_Ranks(ranks)
+  {}
+
+  std::int64_t
+  Get()
+  {
+    if (!m_Count)
+    {
+      m_Count = SumOverRanks(static_cast<std::int64_t>(m_Slide->GetNumberOfDamagedTiles()), m_Ranks);
+    }
+    return *m_Count;
+  }
+
+  /** The record holds what Get() returns when its last row comes. */
+  void
+  RecordIn(itk::PyramidTIFFImageIO * pyramid)
+  {
+    pyramid->SetDamageCount([this] { return static_cast<itk::SizeValueType>(this->Get()); });
+  }
+
+private:
+  const itk::WholeSlideImageIO * m_Slide;
+  Ranks &                        m_Ranks;
+  std::optional<std::int64_t>    m_Count;
+};
 
 } // namespace gigapixel::commandline
 
