@@ -171,6 +171,36 @@ TEST_P(Cache, DecodesOnceForAllRuns)
   EXPECT_TRUE(warnings.empty());
 }
 
+TEST_P(Cache, KeepsNothingFromDamageOn)
+{
+  ProceduralPixels truth(Image, 1, GetParam());
+  const Region     damaged{ 700, 600, 1, 1 }; // in the fifth of nine blocks
+  std::int64_t     decoded = 0;
+  for (int run = 0; run < 3; ++run)
+  {
+    const auto image = MakeImage();
+    PixelCache cache = Open();
+    bool       isDamaged = false;
+    const auto kept = cache.Keep(image, "slide", [&] { return isDamaged; });
+    for (std::int64_t block = 0; block < 9; ++block)
+    {
+      const Region region =
+        Intersect({ block % 3 * 512, block / 3 * 512, 512, 512 }, { 0, 0, Image.width, Image.height });
+      isDamaged = isDamaged || Intersect(region, damaged).width > 0;
+      std::vector<std::uint8_t> found(region.width * region.height * GetParam()), expected(found.size());
+      const std::int64_t        before = image->count;
+      kept->Read(region, found.data());
+      truth.Read(region, expected.data());
+      EXPECT_EQ(found, expected);
+      EXPECT_EQ(image->count > before, run == 0 || isDamaged) << run << ", block " << block;
+    }
+    EXPECT_EQ(warnings.size(), run + 1u);
+    EXPECT_NE(warnings.back().find("has damaged tiles"), std::string::npos);
+    EXPECT_TRUE(run < 2 || image->count == decoded);
+    decoded = image->count;
+  }
+}
+
 TEST_P(Cache, OtherPixelsHaveAnotherFile)
 {
   PixelCache cache = Open();

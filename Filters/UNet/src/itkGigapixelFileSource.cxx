@@ -114,6 +114,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.content = gigapixel::IdentifyFile(fileName, bytes);
   result.identity = Identify(*slide, fileName, result.content);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
+  result.isDamaged = [slide] { return slide->GetNumberOfDamagedTiles() > 0; };
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),
                               static_cast<SizeValueType>(region.x),

@@ -384,7 +384,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     common.Add(pixels);
     if (cache && !pixels.identity.empty())
     {
-      pixels.pixels = cache->Keep(pixels.pixels, pixels.identity);
+      pixels.pixels = cache->Keep(pixels.pixels, pixels.identity, pixels.isDamaged);
     }
     const auto              tissue = this->OpenTissue(pixels.name);
     const gigapixel::Sample sample = MakeSample(pixels, mask, tissue.get(), definition.region, network);

@@ -29,6 +29,7 @@ struct PhysicalImage
   std::string                  content;  ///< what tells the file from others, whatever its name; empty: not known
   std::uint8_t                 objectValue{ 0 }; ///< that the only segment of a segmentation has; 0: it is not known
   double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
+  std::function<bool()>        isDamaged;       ///< whether damaged tiles were met so far; empty: none can be
 };
 
 /** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of

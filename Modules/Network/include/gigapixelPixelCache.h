@@ -23,8 +23,8 @@ namespace gigapixel
  *
  * When a new image would exceed the limit, the files that were used longest ago go, but none that is in use by any
  * process; an image that does not fit then is decoded each time. So it is when the disk is full, or when a file cannot
- * be used. Files count with what they will have when they are complete. Other files of the folder do not count, and
- * stay as they are. */
+ * be used, and with what a slide has left once one of its tiles turns out to be damaged. Files count with what they
+ * will have when they are complete. Other files of the folder do not count, and stay as they are. */
 class GigapixelNetwork_EXPORT PixelCache
 {
 public:
@@ -37,8 +37,12 @@ public:
   PixelCache(const std::string & folder, std::int64_t limit, Warning warning);
 
   /** The same pixels, kept; or the image itself, if it cannot be kept.
-   * \param identity says what the pixels are: equal texts have to mean equal pixels */
-  std::shared_ptr<PixelSource> Keep(std::shared_ptr<PixelSource> image, const std::string & identity);
+   * \param identity says what the pixels are: equal texts have to mean equal pixels
+   * \param isDamaged whether any damaged tile was met so far; nothing is kept from then on, so that whoever reads the
+   * pixels later meets it, too. Called from several threads at once; empty: never */
+  std::shared_ptr<PixelSource> Keep(std::shared_ptr<PixelSource>  image,
+                                    const std::string &           identity,
+                                    const std::function<bool()> & isDamaged = {});
 
 private:
   bool MakeRoom(const std::string & file, std::int64_t bytes) const;

@@ -37,10 +37,12 @@ public:
   KeptPixels(std::shared_ptr<PixelSource> image,
              const std::string &          path,
              const std::string &          identity,
+             std::function<bool()>        isDamaged,
              PixelCache::Warning          warning)
     : m_Image(std::move(image))
     , m_File(path, identity, m_Image->GetSize(), m_Image->GetNumberOfChannels())
     , m_Path(path)
+    , m_IsDamaged(std::move(isDamaged))
     , m_Warning(std::move(warning))
     , m_Ready(m_File.GetNumberOfBlocks())
   {}
@@ -97,13 +99,18 @@ private:
   bool
   Fill(std::int64_t block)
   {
-    if (m_Full)
+    if (m_Ended)
     {
       return false;
     }
     const Region              region = m_File.GetRegion(block);
     std::vector<std::uint8_t> samples(region.width * region.height * GetNumberOfChannels());
     m_Image->Read(region, samples.data());
+    if (m_IsDamaged && m_IsDamaged())
+    {
+      End(m_Path + " does not keep all of its slide, which has damaged tiles");
+      return false;
+    }
     try
     {
       m_File.Write(block, samples.data());
@@ -111,12 +118,17 @@ private:
     }
     catch (const std::system_error & error)
     {
-      if (!m_Full.exchange(true))
-      {
-        m_Warning(m_Path + " cannot be written (" + error.code().message() +
-                  "): what it lacks of its slide is decoded each time");
-      }
+      End(m_Path + " cannot be written (" + error.code().message() + ')');
       return false;
+    }
+  }
+
+  void
+  End(const std::string & reason)
+  {
+    if (!m_Ended.exchange(true))
+    {
+      m_Warning(reason + ": what it lacks is decoded each time");
     }
   }
 
@@ -135,10 +147,11 @@ private:
   const std::shared_ptr<PixelSource> m_Image;
   const PixelFile                    m_File;
   const std::string                  m_Path;
+  const std::function<bool()>        m_IsDamaged;
   const PixelCache::Warning          m_Warning;
   std::vector<std::atomic<bool>>     m_Ready; ///< blocks that this process has checked or written
   std::array<std::mutex, 64>         m_Mutexes;
-  std::atomic<bool>                  m_Full{ false };
+  std::atomic<bool>                  m_Ended{ false }; ///< nothing more is kept
 };
 
 /** Keeps other processes from making or removing files of the cache. The lock is on a file that nothing else uses: what
@@ -260,7 +273,9 @@ PixelCache::PixelCache(const std::string & folder, std::int64_t limit, Warning w
 }
 
 std::shared_ptr<PixelSource>
-PixelCache::Keep(std::shared_ptr<PixelSource> image, const std::string & identity)
+PixelCache::Keep(std::shared_ptr<PixelSource>  image,
+                 const std::string &           identity,
+                 const std::function<bool()> & isDamaged)
 {
   const std::string            path = (fs::path(m_Folder) / MakeName(identity)).string();
   std::weak_ptr<PixelSource> & kept = m_Kept[path];
@@ -273,7 +288,7 @@ PixelCache::Keep(std::shared_ptr<PixelSource> image, const std::string & identit
     const FolderLock lock(m_Folder);
     if (MakeRoom(path, PixelFile::GetBytes(image->GetSize(), image->GetNumberOfChannels())))
     {
-      const auto pixels = std::make_shared<KeptPixels>(image, path, identity, m_Warning);
+      const auto pixels = std::make_shared<KeptPixels>(image, path, identity, isDamaged, m_Warning);
       kept = pixels;
       return pixels;
     }

@@ -137,7 +137,7 @@ PixelFile::PixelFile(const std::string & path, const std::string & identity, Siz
   , m_Columns(CountBlocks(image.width))
   , m_Rows(CountBlocks(image.height))
 {
-  std::string head = std::string(Magic) + "1\n" + std::to_string(image.width) + " x " + std::to_string(image.height) +
+  std::string head = std::string(Magic) + "2\n" + std::to_string(image.width) + " x " + std::to_string(image.height) +
                      " x " + std::to_string(channels) + '\n' + identity + '\n';
   head.resize(Page);
   std::string found(Page, '\0');
