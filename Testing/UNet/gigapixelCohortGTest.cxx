@@ -165,4 +165,17 @@ TEST_F(CohortTest, TellsPixelsInTwoSplitsFromNeighbors)
   EXPECT_TRUE(this->Load(first + "a.svs,m.tif,train,50 0 10 10\n").warnings.empty());
 }
 
+TEST_F(CohortTest, KnowsASlideByAnyPath)
+{
+  std::filesystem::create_symlink("a.svs", m_Folder.File("link.svs"));
+  std::filesystem::create_hard_link(m_Folder.File("a.svs"), m_Folder.File("hard.svs"));
+  const std::string first = "slide,mask,split\na.svs,m.tif,train\nb.svs,m.tif,validation\n";
+  for (const char * const name : { "a.svs", "./a.svs", "link.svs", "hard.svs" })
+  {
+    EXPECT_MESSAGE(this->Load(first + name + ",m.tif,validation\n"), "line 4: the slide");
+    EXPECT_MESSAGE(this->Load(first + name + ",m.tif,validation\n"), "in another split already, on line 2");
+    EXPECT_MESSAGE(this->Load(first + name + ",m.tif,train\n"), "is there already, on line 2");
+  }
+}
+
 } // namespace

@@ -7,7 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
+#include <utility>
+
+#include <sys/stat.h>
 
 namespace gigapixel
 {
@@ -257,21 +261,37 @@ Overlap(const Region & a, const Region & b)
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
-/** What stands in two splits makes the validation worthless, so it is an error; neighbors on one slide are a choice. */
-void
-CheckAgainstEarlier(const std::string & file, const CohortEntry & entry, Cohort & cohort)
+using FileNumber = std::pair<dev_t, ino_t>;
+
+/** The same for all paths and links that lead to one file. */
+FileNumber
+GetFileNumber(const std::string & file, const CohortEntry & entry)
 {
-  std::error_code error;
-  for (const CohortEntry & earlier : cohort.entries)
+  struct stat status
   {
-    if (earlier.slide != entry.slide && !fs::equivalent(earlier.slide, entry.slide, error))
-    {
-      continue;
-    }
-    const Region & a = earlier.region;
-    const Region & b = entry.region;
-    const bool     same = a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height;
-    const auto     line = std::to_string(earlier.line);
+  };
+  if (stat(entry.slide.c_str(), &status) != 0)
+  {
+    Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
+  }
+  return { status.st_dev, status.st_ino };
+}
+
+/** What stands in two splits makes the validation worthless, so it is an error; neighbors on one slide are a choice.
+ * \param rows of the cohort that name the same slide */
+void
+CheckAgainstEarlier(const std::string &              file,
+                    const CohortEntry &              entry,
+                    const std::vector<std::size_t> & rows,
+                    Cohort &                         cohort)
+{
+  for (const std::size_t row : rows)
+  {
+    const CohortEntry & earlier = cohort.entries[row];
+    const Region &      a = earlier.region;
+    const Region &      b = entry.region;
+    const bool          same = a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height;
+    const auto          line = std::to_string(earlier.line);
     if (same && earlier.split == entry.split)
     {
       Fail(file, entry.line, "the slide " + entry.slide + " is there already, on line " + line);
@@ -326,6 +346,8 @@ Cohort::Load(const std::string & fileName)
   }
   const Columns     columns = ReadHeader(fileName, record, cohort.warnings);
   const std::size_t width = record.fields.size();
+
+  std::map<FileNumber, std::vector<std::size_t>> rowsOfSlide;
   while (reader.Next(record))
   {
     const auto & fields = record.fields;
@@ -346,7 +368,9 @@ Cohort::Load(const std::string & fileName)
     {
       entry.region = ParseRegion(fileName, entry.line, field(columns.region));
     }
-    CheckAgainstEarlier(fileName, entry, cohort);
+    std::vector<std::size_t> & rows = rowsOfSlide[GetFileNumber(fileName, entry)];
+    CheckAgainstEarlier(fileName, entry, rows, cohort);
+    rows.push_back(cohort.entries.size());
     cohort.entries.push_back(entry);
   }
   if (cohort.entries.empty())
