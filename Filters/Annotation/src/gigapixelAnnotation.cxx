@@ -120,7 +120,13 @@ struct Features
 bool
 HasGeometry(const JSON & geometry)
 {
-  return !geometry.is_null() && !geometry.value("coordinates", geometry.value("geometries", JSON(0))).empty();
+  if (geometry.is_null())
+  {
+    return false;
+  }
+  const auto coordinates = geometry.find("coordinates");
+  const auto found = coordinates != geometry.end() ? coordinates : geometry.find("geometries");
+  return found == geometry.end() || !found->empty();
 }
 
 void
