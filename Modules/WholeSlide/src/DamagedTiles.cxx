@@ -8,7 +8,7 @@ void
 DamagedTiles::Add(const Place & place, const std::string & what)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
-  if (m_Tiles.emplace(place, what).second)
+  if (m_Tiles.emplace(place, &*m_Texts.insert(what).first).second)
   {
     ++m_Count;
   }
@@ -23,7 +23,7 @@ DamagedTiles::Find(const Place & place) const
   }
   const std::lock_guard<std::mutex> lock(m_Mutex);
   const auto                        found = m_Tiles.find(place);
-  return found == m_Tiles.end() ? std::string() : found->second;
+  return found == m_Tiles.end() ? std::string() : *found->second;
 }
 
 std::vector<DamagedTiles::Damage>
@@ -39,7 +39,7 @@ DamagedTiles::TakeUnnamed()
   {
     if (m_Named.insert(tile->first).second)
     {
-      unnamed.push_back({ tile->first, tile->second, m_Named.size() == Named });
+      unnamed.push_back({ tile->first, *tile->second, m_Named.size() == Named });
     }
   }
   return unnamed;

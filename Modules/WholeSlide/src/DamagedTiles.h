@@ -49,10 +49,11 @@ public:
   std::vector<Damage> TakeUnnamed();
 
 private:
-  std::atomic<std::uint64_t>   m_Count{ 0 };
-  mutable std::mutex           m_Mutex;
-  std::map<Place, std::string> m_Tiles;
-  std::set<Place>              m_Named;
+  std::atomic<std::uint64_t> m_Count{ 0 };
+  mutable std::mutex         m_Mutex;
+  std::set<std::string>      m_Texts; // each once: a file may have many tiles that are damaged in the same way
+  std::map<Place, const std::string *> m_Tiles;
+  std::set<Place>                      m_Named;
 };
 
 } // namespace gigapixel
