@@ -4,6 +4,7 @@
 #include "gigapixelPixelCache.h"
 #include "gigapixelPixelFile.h"
 #include "gigapixelRandom.h"
+#include "gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
