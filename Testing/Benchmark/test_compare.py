@@ -122,7 +122,7 @@ def test_a_program_against_itself(commands, tmp_path, capsys):
         assert list(figures) == ["cpu", "wall", "memory"]
         for found in figures.values():
             assert 0 < found["low"] <= found["ratio"] <= found["high"]
-            assert found["a"] > 0 and found["b"] > 0 and found["coverage"] == 1 - 2 / 64
+            assert found["a"] > 0 and found["b"] > 0 and found["coverage"] == 1 - 2 * 576 / 32768
     assert len(capsys.readouterr().out.splitlines()) == 2 + 3 * len(results)
 
 
