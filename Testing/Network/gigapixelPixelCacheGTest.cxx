@@ -4,7 +4,7 @@
 #include "gigapixelPixelCache.h"
 #include "gigapixelPixelFile.h"
 #include "gigapixelRandom.h"
-#include "gigapixelTileGrid.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
