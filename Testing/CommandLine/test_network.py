@@ -338,6 +338,13 @@ def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
     assert not (tmp_path / "m.tif").exists()
 
 
+def test_model_of_zeros_is_warned_of(trained, cohort, tmp_path):
+    """Its probability of 0.5 reaches the threshold: the mask is full."""
+    model = change_weights(trained[0], tmp_path / "zeros.safetensors", "L7.weight", 0)
+    done = run("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
+    assert 'the weights "L7.weight" of the model are all 0' in done.err
+
+
 def test_masks_of_one_class_are_warned_of(cohort, tmp_path):
     for name in ("a", "b"):
         shutil.copy(cohort.parent / f"{name}.tif", tmp_path)

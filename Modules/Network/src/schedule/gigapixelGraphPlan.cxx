@@ -79,7 +79,7 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
 std::int64_t
 GetPrimitiveBytes(const WindowShapes & shapes, bool training, bool turned)
 {
-  constexpr std::int64_t CodeBytes = 24 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
+  constexpr std::int64_t CodeBytes = 48 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
   std::int64_t           bytes = 0;
   for (const WindowShapes::value_type & shape : shapes)
   {

@@ -372,7 +372,7 @@ MemoryPlan::Make(const NetworkDescription & network,
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   if (strategy == Strategy::Whole || (strategy == Strategy::Automatic && precision == Precision::Float))
   {
-    const MemoryPlan whole = planner.TakeWhole();
+    MemoryPlan whole = planner.TakeWhole();
     if (whole.peakBytes <= limit)
     {
       return whole;
