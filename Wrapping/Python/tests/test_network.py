@@ -230,6 +230,7 @@ def test_ctrl_c(drawn, tmp_path):
     """In an interpreter of its own, which sends itself the signal after the first step."""
     code = """
 import os, signal, sys, threading, time, itkgigapixel as gp
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 def interrupt():
     while not os.path.exists(sys.argv[3] + "/last.safetensors"):
         time.sleep(0.05)
