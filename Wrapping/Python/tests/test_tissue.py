@@ -145,7 +145,9 @@ def test_what_stood_there_stays_until_there_is_something_else(drawn, tmp_path):
 @pytest.mark.parametrize("name", ["mask.png", "mask.pyramid.tif"])
 def test_ctrl_c_stops_what_is_written(drawn, tmp_path, name):
     """Not only what is streamed: a PNG is written when all of it is there."""
-    tissue = itk.TissueLabelImageFilter.New(Input=itk.imread(drawn[0]), ShrinkFactor=1)
+    slide = itk.WholeSlideImageIO.New(FileName=drawn[0])
+    tissue = itk.SlideTissueImageSource.New(Slide=slide, Downsample=1)
+    tissue.UpdateOutputInformation()
     seen = []
 
     def interrupt():
@@ -154,7 +156,6 @@ def test_ctrl_c_stops_what_is_written(drawn, tmp_path, name):
         seen.append(tissue.GetProgress())
 
     tissue.AddObserver(itk.ProgressEvent(), interrupt)
-    slide = itk.WholeSlideImageIO.New(FileName=drawn[0])
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with pytest.raises(KeyboardInterrupt):
