@@ -48,11 +48,11 @@ def train(slides, kind, output, network, *more):
     return read_weights(output / "last.safetensors"), (output / "history.csv").read_text().splitlines()[1].split(",")[:4]
 
 
-@pytest.mark.parametrize("network", ["remedios2023", "unet:base=2,depth=2"])
-def test_training_takes_glass_for_white_and_leaves_it_out(slides, tmp_path, network):
-    expected = train(slides, "painted", tmp_path / "expected", network)
-    assert train(slides, "plain", tmp_path / "found", network, "--tissue", slides / "tissue") == expected
-    assert train(slides, "plain", tmp_path / "other", network)[0] != expected[0]
+@pytest.mark.parametrize("name", ["remedios2023", "unet:base=2,depth=2"])
+def test_training_takes_glass_for_white_and_leaves_it_out(slides, tmp_path, name):
+    expected = train(slides, "painted", tmp_path / "expected", name)
+    assert train(slides, "plain", tmp_path / "found", name, "--tissue", slides / "tissue") == expected
+    assert train(slides, "plain", tmp_path / "other", name)[0] != expected[0]
 
 
 def test_a_run_knows_its_tissue(slides, tmp_path):
