@@ -24,7 +24,7 @@ from pathlib import Path
 FILE = Path(__file__).with_name("references.json")
 SIZE = "1777x1333"
 SLIDES = {1: [], 2: ["--brown"], 3: ["--artifacts"]}  # seed: further options of synthesize
-PRESETS = ["remedios2023", "robust", "fluorescence", "ihc", "auto"]
+PRESETS = ["remedios2023", "robust", "fluorescence", "ihc", "rules"]
 STEPS = 20
 TILE = 512  # 12 tiles, of which some are computed at the same time
 TRAININGS = ["gray", "rgb", "dice"]

@@ -29,7 +29,7 @@ SYNTHETIC = {
     "artifacts": ([211, 212, 213, 214, 215, 216], ["--artifacts"]),
     "brown, artifacts": ([221, 222, 223, 224], ["--artifacts", "--brown"]),
 }
-PRESETS = ["remedios2023", "robust", "ihc", "fluorescence", "auto"]
+PRESETS = ["remedios2023", "robust", "ihc", "fluorescence", "rules", "auto"]
 # slide, outlines, options: resolutions that the files do not tell, or tell wrongly.
 REAL = [
     ("slides/cmu-1-small-region.svs", "cmu-1-small-region", []),
@@ -53,13 +53,13 @@ class Program:
         return json.loads(done.stdout)
 
     def judge(self, slide, compare, options):
-        """IoU of each preset's mask, as compare(mask) says, and which preset `auto` takes."""
+        """IoU of each preset's mask, as compare(mask) says, and which preset `rules` takes."""
         result = {}
         for preset in PRESETS:
             mask = self.work / f"{Path(slide).name}.{preset}.tif"
             labeled = self.run("label", slide, "-o", mask, "--preset", preset, "--overwrite", *options)
             result[preset] = compare(mask)
-            if preset == "auto":
+            if preset == "rules":
                 result["chosen"] = labeled["preset"]
             if self.overlays:
                 picture = self.work / f"{Path(slide).name}.{preset}.png"
@@ -125,7 +125,7 @@ def judge_real(program, folder):
 
 def print_table(results):
     columns = ["raw threshold", *PRESETS]
-    print("| slide | " + " | ".join(columns) + " | chosen by auto |\n|" + " --- |" * (len(columns) + 2))
+    print("| slide | " + " | ".join(columns) + " | chosen by rules |\n|" + " --- |" * (len(columns) + 2))
     for result in results:
         cells = [f"{result[column]:.3f}" if column in result else "" for column in columns]
         print(f"| {result['slide']} | " + " | ".join(cells) + f" | {result['chosen']} |")

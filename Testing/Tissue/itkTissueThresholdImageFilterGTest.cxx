@@ -2,6 +2,7 @@
 #include "MaskImages.h"
 
 #include "gigapixelTissuePresets.h"
+#include "gigapixelTissueNetwork.h"
 #include "itkTissueThresholdImageFilter.h"
 
 #include "itkImageToHistogramFilter.h"
@@ -304,16 +305,19 @@ TEST(TissueRule, BrownStainIsTissueInEveryStrength)
 
 TEST(TissuePresets, SuggestedByGroundAndStain)
 {
-  const auto suggest = [](std::vector<std::pair<std::array<unsigned char, 3>, int>> colors) {
-    std::vector<unsigned char> pixels;
+  const auto sample = [](const std::vector<std::pair<std::array<unsigned char, 3>, int>> & colors) {
+    gigapixel::TissueSample made;
     for (const auto & [color, count] : colors)
     {
       for (int i = 0; i < count; ++i)
       {
-        pixels.insert(pixels.end(), color.begin(), color.end());
+        made.pixels.insert(made.pixels.end(), color.begin(), color.end());
       }
     }
-    return gigapixel::SuggestTissuePreset(pixels.data(), pixels.size() / 3, 3).name;
+    return made;
+  };
+  const auto suggest = [&](const std::vector<std::pair<std::array<unsigned char, 3>, int>> & colors) {
+    return gigapixel::SuggestTissuePreset(sample(colors)).name;
   };
   const std::array<unsigned char, 3> glass{ { 240, 240, 241 } }, pink{ { 225, 150, 190 } }, brown{ { 165, 125, 90 } },
     black{ { 0, 0, 0 } }, blue{ { 2, 3, 210 } };
@@ -323,6 +327,14 @@ TEST(TissuePresets, SuggestedByGroundAndStain)
   EXPECT_EQ(suggest({ { glass, 1000 } }), "robust");
   EXPECT_EQ(suggest({ { black, 700 }, { blue, 300 } }), "fluorescence");
   EXPECT_EQ(suggest({ { black, 700 }, { glass, 200 }, { pink, 100 } }), "robust"); // a black frame
+
+  const auto stained = sample({ { glass, 600 }, { pink, 200 }, { brown, 200 } });
+  const auto shining = sample({ { black, 700 }, { blue, 300 } });
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("rules", stained).name, "ihc");
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("robust", stained).name, "robust");
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("auto", stained).name, gigapixel::TissueNetwork::IsBuilt() ? "model" : "ihc");
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("rules", shining).name, "fluorescence");
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("auto", shining).name, "fluorescence");
 }
 
 // A gray slide has no color: there, darkness decides.

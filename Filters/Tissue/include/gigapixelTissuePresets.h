@@ -38,8 +38,13 @@ GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 /** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
 GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
 
-/** What stands in for a preset's name where the preset is to be chosen for each slide. */
+/** What stands in for a preset's name where the preset is to be chosen for each slide, and where it is to be chosen among
+ * rules. */
 constexpr const char * AutomaticTissuePreset = "auto";
+constexpr const char * AutomaticTissueRules = "rules";
+
+/** Whether it is one of the two. */
+GigapixelTissue_EXPORT bool IsAutomaticTissuePreset(const std::string & name);
 
 /** A name that may be asked for, and what for. */
 struct TissuePresetChoice
@@ -48,7 +53,7 @@ struct TissuePresetChoice
   std::string purpose;
 };
 
-/** All that may be asked for, the default first: the presets, and at the end AutomaticTissuePreset. What lists or
+/** All that may be asked for, the default first: the presets, and at the end those that choose one. What lists or
  * checks names, in whatever language, takes them from here. */
 GigapixelTissue_EXPORT const std::vector<TissuePresetChoice> & GetTissuePresetChoices();
 
@@ -75,16 +80,20 @@ GigapixelTissue_EXPORT TissueSample SampleTissue(std::size_t                widt
                                                  unsigned                   channels,
                                                  const TissueSampleReader & read);
 
-/** The preset for what these pixels, a sample of a slide, seem to be: 1 (gray) or 3 (RGB) interleaved bytes.
+/** Whether much of the sample is brown, so that brown counts as tissue: where that makes tissue of a quarter more
+ * pixels. Brown is melanin and debris otherwise. */
+GigapixelTissue_EXPORT bool IsBrown(const TissueSample & sample);
+
+/** The rule for what these pixels, a sample of a slide, seem to be:
  * - "fluorescence" where more than half of them are dark (largest channel below 60) and less than a twentieth may be
  *   glass (see TissueHistogram): a slide of bright ground has glass, however much of it is framed in black;
- * - "ihc" where counting brown as tissue makes tissue of a quarter more pixels: brown is melanin and debris otherwise;
+ * - "ihc" where it IsBrown();
  * - "robust" for all others. */
-GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const unsigned char * pixels,
-                                                                std::size_t           count,
-                                                                unsigned              channels);
-
 GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const TissueSample & sample);
+
+/** The preset that a name of GetTissuePresetChoices() means for a slide of that sample: "rules" is
+ * SuggestTissuePreset(), "auto" the same where that is "fluorescence" (or the engine was not built), else "model". */
+GigapixelTissue_EXPORT const TissuePreset & ChooseTissuePreset(const std::string & name, const TissueSample & sample);
 
 /** A sentence on a slide of which the preset of that name will make a poor mask, and a better preset; empty where there
  * is nothing to say. \param slide what the sentence calls the slide */

@@ -23,7 +23,9 @@ enum class TissueMethod
   /** For immunohistochemistry, diaminobenzidine (brown) with hematoxylin: as Stain, but brown is tissue. */
   BrownStain,
   /** For fluorescence: brighter than this slide's dark ground. */
-  BrightOnDark
+  BrightOnDark,
+  /** By no rule, but by TissueNetwork, which sees what Stain or BrownStain say. */
+  Network
 };
 
 /** What the thresholds of a slide are taken from: counted over all its pixels, never over a part. */

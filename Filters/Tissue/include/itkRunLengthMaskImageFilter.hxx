@@ -20,24 +20,8 @@ template <typename TInputImage, typename TOutputImage>
 void
 RunLengthMaskImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
 {
-  auto *     input = const_cast<TInputImage *>(this->GetInput());
-  const auto whole = input->GetLargestPossibleRegion();
-  auto       region = whole;
-  if (this->MaskIsCurrent())
-  {
-    // Nothing is needed; a pipeline has to be asked for something: one pixel, if possible one that is there.
-    const auto buffered = input->GetBufferedRegion();
-    if (buffered.GetNumberOfPixels() > 0 && whole.IsInside(buffered.GetIndex()))
-    {
-      region.SetIndex(buffered.GetIndex());
-    }
-    region.SetSize({ { 1, 1 } });
-  }
-  else
-  {
-    region.SetSize(1, std::min(whole.GetSize(1), GetRowsPerStrip(whole.GetSize(0))));
-  }
-  input->SetRequestedRegion(region);
+  auto * input = const_cast<TInputImage *>(this->GetInput());
+  input->SetRequestedRegion(GetFirstStrip(input, this->MaskIsCurrent()));
 }
 
 template <typename TInputImage, typename TOutputImage>

@@ -16,7 +16,7 @@ namespace itk
 class WholeSlideImageIO;
 
 /** \class SlideTissueImageSource
- * \brief The tissue mask of a slide's file: 255 is tissue, 0 is not.
+ * \brief The tissue mask of a slide's file: 255 is tissue, 0 is not; or glass, tissue, pen and artifacts.
  *
  * The pipeline from a slide to its TissueLabelImageFilter, put together in one place for all who need it: the program
  * `gigapixel label`, Python's `itkgigapixel.label()` and other programs get the same mask, to the bit, from the same
@@ -60,6 +60,17 @@ public:
   /** What SetPreset() takes: gigapixel::GetTissuePresetNames(), the default first. */
   static std::vector<std::string> GetPresets();
 
+  /** Another model than the ready one for the preset "model": a file of Utilities/train-tissue-model. Empty, the
+   * default: the ready one. */
+  itkSetStringMacro(Model);
+  itkGetStringMacro(Model);
+
+  /** The values are 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255; their
+   * names and colors are in the output's meta data dictionary, from where they get into pyramids. Default off. */
+  itkSetMacro(OutputClasses, bool);
+  itkGetConstMacro(OutputClasses, bool);
+  itkBooleanMacro(OutputClasses);
+
   /** Pixels of level 0 along a side of a pixel of the label grid, 1 to 256; default 8. */
   itkSetClampMacro(Downsample, unsigned int, 1, 256);
   itkGetConstMacro(Downsample, unsigned int);
@@ -76,6 +87,9 @@ public:
   itkGetStringMacro(ChosenPreset);
   /** All that decides on the mask's pixels, in a line for PyramidTIFFImageIO::SetMadeBy(). */
   itkGetStringMacro(MadeBy);
+  /** After Update(): the shares of the slide that are pen, and artifacts. NaN with other presets than "model". */
+  double GetPenShare() const;
+  double GetArtifactShare() const;
   /** A sentence on a preset that does not suit the slide; empty where it does. Reads a sample of the slide. */
   std::string GetAdvice() const;
   /** @} */
@@ -112,6 +126,7 @@ private:
   void ChoosePreset();
   void ConnectStages();
   void DescribeMaking();
+  void NameClasses();
   /** Hands progress on, and an abort back to the stage. */
   void Advance(ProcessObject * stage, double share);
   /** An exception where there was no UpdateOutputInformation(). */
@@ -124,6 +139,8 @@ private:
   std::string             m_Preset;
   std::string             m_ChosenPreset;
   std::string             m_MadeBy;
+  std::string             m_Model;
+  bool                    m_OutputClasses{ false };
   unsigned int            m_Downsample{ 8 };
   unsigned int            m_Level{ 0 };
   bool                    m_FullResolution{ false };

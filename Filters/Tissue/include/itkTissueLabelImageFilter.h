@@ -9,7 +9,10 @@
 #include "itkBinaryHoleFillImageFilter.h"
 #include "itkBinaryMajorityImageFilter.h"
 #include "itkBlockMeanImageFilter.h"
+#include "itkTissueClassImageFilter.h"
 #include "itkTissueThresholdImageFilter.h"
+
+#include <limits>
 
 namespace itk
 {
@@ -21,13 +24,14 @@ namespace itk
  * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order,
  * are filters of their own:
  *
- * BlockMean (ShrinkFactor > 1) - TissueThreshold - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate -
+ * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model") - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate -
  * closing (BinaryDiscDilate - BinaryDiscErode) - BinaryHoleFill - BinaryAreaOpening
  *
  * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
  * others afterwards. Preset "remedios2023" (default) is the published chain (Remedios et al., MIDL 2023), which ends
- * with the hole fill; gigapixel::GetTissuePresetChoices() lists all with their purpose. Preset "auto" is one of the
- * others, chosen by a sample of the input's pixels when the first of the output are made; it then sets all numbers.
+ * with the hole fill; gigapixel::GetTissuePresetChoices() lists all with their purpose. Presets "auto" and
+ * "rules" are one of the others, chosen by a sample of the input's pixels when the first of the output are made; it then
+ * sets all numbers.
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
@@ -65,7 +69,8 @@ public:
     return gigapixel::GetTissuePresetNames();
   }
 
-  /** The preset itself; where that is "auto", the one that was chosen for the input, "auto" before the first update. */
+  /** The preset itself; where that is "auto" or "rules", the one that was chosen for the input, its own name
+   * before the first update. */
   itkGetStringMacro(ChosenPreset);
 
   /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid.
@@ -81,13 +86,35 @@ public:
   void
   SetMethod(MethodType method)
   {
-    m_Threshold->SetMethod(method);
+    if (method != MethodType::Network)
+    {
+      m_Threshold->SetMethod(method);
+    }
+    m_Method = method;
     this->Modified();
   }
-  MethodType
-  GetMethod() const
+  itkGetEnumMacro(Method, MethodType);
+
+  /** Another model than the ready one for the method Network: a file of Utilities/train-tissue-model. */
+  void
+  SetModel(const std::string & model)
   {
-    return m_Threshold->GetMethod();
+    m_Classes->SetModel(model);
+    this->Modified();
+  }
+
+  /** The output's values are those of gigapixel::TissueClass in place of 0 and 255: pen and artifacts as well, where the
+   * method is Network, else just glass and tissue. Default off. */
+  itkSetMacro(OutputClasses, bool);
+  itkGetConstMacro(OutputClasses, bool);
+  itkBooleanMacro(OutputClasses);
+
+  /** Share of the slide that is of this class, by the last update. Method Network alone tells; else it is NaN. */
+  double
+  GetShareOfClass(gigapixel::TissueClass value) const
+  {
+    return m_Method == MethodType::Network ? m_Classes->GetClasses().GetShare(static_cast<std::size_t>(value))
+                                           : std::numeric_limits<double>::quiet_NaN();
   }
 
   /** Half the side of the median's square. */
@@ -123,7 +150,7 @@ public:
   const gigapixel::TissueRule &
   GetRule() const
   {
-    return m_Threshold->GetRule();
+    return m_Method == MethodType::Network ? m_Classes->GetRule() : m_Threshold->GetRule();
   }
 
 protected:
@@ -149,10 +176,14 @@ private:
   std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
   void FollowProgress(double share);
+  /** Puts classes in the place of 0 and 255. */
+  void PaintClasses();
 
   std::string  m_Preset;
   std::string  m_ChosenPreset;
   TimeStamp    m_ChoiceTime;
+  MethodType   m_Method{ MethodType::MeanBelow };
+  bool         m_OutputClasses{ false };
   unsigned int m_ShrinkFactor{ 8 };
   double       m_MicronsPerPixel{ 0.0 };
   double       m_MedianRadiusInMicrometers{ 0.0 };
@@ -170,6 +201,7 @@ private:
 
   typename BlockMeanImageFilter<TInputImage>::Pointer                     m_BlockMean;
   typename TissueThresholdImageFilter<TInputImage, TOutputImage>::Pointer m_Threshold;
+  typename TissueClassImageFilter<TInputImage, TOutputImage>::Pointer     m_Classes;
   typename BinaryMajorityImageFilter<TOutputImage>::Pointer               m_Majority;
   typename BinaryDiscErodeImageFilter<TOutputImage>::Pointer              m_Erode;
   typename BinaryDiscDilateImageFilter<TOutputImage>::Pointer             m_Dilate;

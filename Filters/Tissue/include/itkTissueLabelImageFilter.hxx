@@ -3,11 +3,13 @@
 #define itkTissueLabelImageFilter_hxx
 
 #include "itkStreamedInput.h"
+#include "itkTissueSample.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
+#include <vector>
 
 namespace itk
 {
@@ -16,6 +18,7 @@ template <typename TInputImage, typename TOutputImage>
 TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
   : m_BlockMean(BlockMeanImageFilter<TInputImage>::New())
   , m_Threshold(TissueThresholdImageFilter<TInputImage, TOutputImage>::New())
+  , m_Classes(TissueClassImageFilter<TInputImage, TOutputImage>::New())
   , m_Majority(BinaryMajorityImageFilter<TOutputImage>::New())
   , m_Erode(BinaryDiscErodeImageFilter<TOutputImage>::New())
   , m_Dilate(BinaryDiscDilateImageFilter<TOutputImage>::New())
@@ -27,6 +30,9 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
   this->SetPreset(gigapixel::GetTissuePresets().front().name);
   m_Threshold->AddObserver(ProgressEvent(), [this](const EventObject &) {
     this->FollowProgress(m_IsCounting ? m_Threshold->GetProgress() : 0.0);
+  });
+  m_Classes->AddObserver(ProgressEvent(), [this](const EventObject &) {
+    this->FollowProgress(m_IsCounting ? m_Classes->GetProgress() : 0.0);
   });
   m_HoleFill->AddObserver(ProgressEvent(), [this](const EventObject &) {
     this->FollowProgress(m_ProgressOfRule + (1.0 - m_ProgressOfRule) * m_HoleFill->GetProgress());
@@ -47,7 +53,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
   }
   m_Preset = name;
   m_ChosenPreset = name;
-  if (name != gigapixel::AutomaticTissuePreset)
+  if (!gigapixel::IsAutomaticTissuePreset(name))
   {
     this->TakeNumbers(gigapixel::GetTissuePreset(name));
   }
@@ -58,7 +64,7 @@ template <typename TInputImage, typename TOutputImage>
 void
 TissueLabelImageFilter<TInputImage, TOutputImage>::TakeNumbers(const gigapixel::TissuePreset & preset)
 {
-  m_Threshold->SetMethod(preset.method);
+  this->SetMethod(preset.method);
   m_MedianRadiusInMicrometers = preset.medianRadius;
   m_ErosionRadiusInMicrometers = preset.erosionRadius;
   m_DilationRadiusInMicrometers = preset.dilationRadius;
@@ -72,28 +78,12 @@ void
 TissueLabelImageFilter<TInputImage, TOutputImage>::ChoosePreset()
 {
   auto * input = const_cast<TInputImage *>(this->GetInput());
-  if (m_Preset != gigapixel::AutomaticTissuePreset ||
+  if (!gigapixel::IsAutomaticTissuePreset(m_Preset) ||
       m_ChoiceTime.GetMTime() > std::max(this->GetMTime(), GetContentMTime(input)))
   {
     return;
   }
-  using PixelType = typename TInputImage::PixelType;
-  const auto whole = input->GetLargestPossibleRegion();
-  const auto read = [&](std::size_t x, std::size_t y, std::size_t width, std::size_t height, unsigned char * out) {
-    const ImageRegion<2> patch(
-      { { whole.GetIndex(0) + static_cast<IndexValueType>(x), whole.GetIndex(1) + static_cast<IndexValueType>(y) } },
-      { { width, height } });
-    UpdateRegion(input, patch);
-    auto row = patch.GetIndex();
-    for (std::size_t i = 0; i < height; ++i, ++row[1], out += width * sizeof(PixelType))
-    {
-      const auto * pixels =
-        reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(row));
-      std::copy_n(pixels, width * sizeof(PixelType), out);
-    }
-  };
-  const auto   sample = gigapixel::SampleTissue(whole.GetSize(0), whole.GetSize(1), sizeof(PixelType), read);
-  const auto & preset = gigapixel::SuggestTissuePreset(sample);
+  const auto & preset = gigapixel::ChooseTissuePreset(m_Preset, SampleTissue(input));
   m_ChosenPreset = preset.name;
   this->TakeNumbers(preset);
   this->ConnectStages();
@@ -175,16 +165,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   }
   m_AreaOpening->SetMinimumArea(smallest);
 
-  if (m_ShrinkFactor > 1)
-  {
-    m_BlockMean->SetInput(this->GetInput());
-    m_Threshold->SetInput(m_BlockMean->GetOutput());
-  }
-  else
-  {
-    m_Threshold->SetInput(this->GetInput());
-  }
-  TOutputImage * mask = m_Threshold->GetOutput();
+  m_BlockMean->SetInput(this->GetInput());
+  const TInputImage * grid = m_ShrinkFactor > 1 ? m_BlockMean->GetOutput() : this->GetInput();
+  m_Threshold->SetInput(grid);
+  m_Classes->SetInput(grid);
+  m_Classes->SetShrinkFactor(gigapixel::TissueNetwork::GetFactor(m_LabelMicronsPerPixel));
+  TOutputImage * mask = m_Method == MethodType::Network ? m_Classes->GetOutput() : m_Threshold->GetOutput();
   const auto     append = [&mask](StageType * stage) {
     stage->SetInput(mask);
     mask = stage->GetOutput();
@@ -234,8 +220,8 @@ template <typename TInputImage, typename TOutputImage>
 std::vector<ProcessObject *>
 TissueLabelImageFilter<TInputImage, TOutputImage>::GetStages() const
 {
-  return { m_BlockMean,   m_Threshold,  m_Majority, m_Erode,      m_Dilate,
-           m_CloseDilate, m_CloseErode, m_HoleFill, m_AreaOpening };
+  return { m_BlockMean, m_Threshold,   m_Classes,    m_Majority, m_Erode,
+           m_Dilate,    m_CloseDilate, m_CloseErode, m_HoleFill, m_AreaOpening };
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -262,13 +248,54 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
   }
   this->ChoosePreset();
   m_IsCounting = true;
-  m_ProgressOfRule = m_Threshold->UpdateRule() ? 0.5 : 0.0;
+  if (m_Method == MethodType::Network)
+  {
+    m_ProgressOfRule = m_Classes->UpdateClasses() ? 0.9 : 0.0;
+  }
+  else
+  {
+    m_ProgressOfRule = m_Threshold->UpdateRule() ? 0.5 : 0.0;
+  }
   m_IsCounting = false;
   m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
   m_Last->GetOutput()->Update();
   this->GraftOutput(m_Last->GetOutput());
   // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
   m_Last->GetOutput()->ReleaseData();
+  if (m_OutputClasses)
+  {
+    this->PaintClasses();
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses()
+{
+  TOutputImage * output = this->GetOutput();
+  const auto     start = output->GetLargestPossibleRegion().GetIndex();
+  const auto     region = output->GetRequestedRegion();
+  const auto     width = region.GetSize(0);
+  auto           index = region.GetIndex();
+
+  std::vector<unsigned char> others(width, static_cast<unsigned char>(gigapixel::TissueClass::Glass));
+  for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+  {
+    if (m_Method == MethodType::Network)
+    {
+      // What the network takes for tissue and the stages after it do not is a piece of debris: glass here.
+      m_Classes->GetClasses().PaintRow(static_cast<std::size_t>(index[1] - start[1]),
+                                       static_cast<std::size_t>(index[0] - start[0]),
+                                       width,
+                                       m_Classes->GetShrinkFactor(),
+                                       { { 0, 0, 2, 3 } },
+                                       others.data());
+    }
+    unsigned char * row = output->GetBufferPointer() + output->ComputeOffset(index);
+    std::transform(row, row + width, others.begin(), row, [](unsigned char mask, unsigned char other) {
+      return mask == 0 ? other : static_cast<unsigned char>(gigapixel::TissueClass::Tissue);
+    });
+  }
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -280,6 +307,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
   os << indent << "ChosenPreset: " << m_ChosenPreset << std::endl;
   os << indent << "ShrinkFactor: " << m_ShrinkFactor << std::endl;
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << std::endl;
+  os << indent << "OutputClasses: " << (m_OutputClasses ? "On" : "Off") << std::endl;
   os << indent << "Method: " << static_cast<int>(this->GetMethod()) << std::endl;
   os << indent << "MedianRadiusInMicrometers: " << m_MedianRadiusInMicrometers << std::endl;
   os << indent << "ErosionRadiusInMicrometers: " << m_ErosionRadiusInMicrometers << std::endl;

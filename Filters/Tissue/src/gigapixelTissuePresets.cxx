@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissuePresets.h"
+#include "gigapixelTissueNetwork.h"
 
 #include <algorithm>
 #include <numeric>
@@ -41,37 +42,76 @@ GetTissuePresets()
     ihc.name = "ihc";
     ihc.purpose = "immunohistochemistry, brown (diaminobenzidine) with hematoxylin; brown debris counts as tissue";
     ihc.method = TissueMethod::BrownStain;
-    return std::vector<TissuePreset>{ remedios, robust, fluorescence, ihc };
+    std::vector<TissuePreset> all{ remedios, robust, fluorescence, ihc };
+    if (TissueNetwork::IsBuilt())
+    {
+      TissuePreset model = robust;
+      model.name = "model";
+      model.purpose = "a network for stained slides of any kind, which tells pen and artifacts from tissue";
+      model.method = TissueMethod::Network;
+      model.medianRadius = 0.0;
+      all.push_back(model);
+    }
+    return all;
   }();
   return presets;
 }
 
-const TissuePreset &
-SuggestTissuePreset(const unsigned char * pixels, std::size_t count, unsigned channels)
+namespace
+{
+TissueHistogram
+CountSample(const TissueSample & sample)
+{
+  TissueHistogram histogram;
+  CountPixels(sample.pixels.data(), sample.pixels.size() / sample.channels, sample.channels, histogram);
+  return histogram;
+}
+
+bool
+IsDark(const TissueSample & sample)
 {
   constexpr std::size_t dark = 60;
-  TissueHistogram       histogram;
-  CountPixels(pixels, count, channels, histogram);
-  const auto & largest = histogram.largest;
-  const auto   darkPixels = std::accumulate(largest.begin(), largest.begin() + dark, std::uint64_t{ 0 });
-  const auto   glass = std::accumulate(histogram.glass[0].begin(), histogram.glass[0].end(), std::uint64_t{ 0 });
-  if (2 * darkPixels > count && 20 * glass < count)
-  {
-    return GetTissuePreset("fluorescence");
-  }
-  std::vector<unsigned char> mask(count);
+  const TissueHistogram histogram = CountSample(sample);
+  const auto &          largest = histogram.largest;
+  const auto            darkPixels = std::accumulate(largest.begin(), largest.begin() + dark, std::uint64_t{ 0 });
+  const auto glass = std::accumulate(histogram.glass[0].begin(), histogram.glass[0].end(), std::uint64_t{ 0 });
+  return 2 * darkPixels > histogram.pixels && 20 * glass < histogram.pixels;
+}
+} // namespace
+
+bool
+IsBrown(const TissueSample & sample)
+{
+  const TissueHistogram      histogram = CountSample(sample);
+  std::vector<unsigned char> mask(histogram.pixels);
   const auto                 countTissue = [&](TissueMethod method) {
-    ApplyTissueRule(MakeTissueRule(method, histogram), pixels, count, channels, mask.data());
+    const TissueRule rule = MakeTissueRule(method, histogram);
+    ApplyTissueRule(rule, sample.pixels.data(), mask.size(), sample.channels, mask.data());
     return std::count(mask.begin(), mask.end(), 255);
   };
-  const bool isBrown = 4 * countTissue(TissueMethod::BrownStain) > 5 * countTissue(TissueMethod::Stain);
-  return GetTissuePreset(isBrown ? "ihc" : "robust");
+  return 4 * countTissue(TissueMethod::BrownStain) > 5 * countTissue(TissueMethod::Stain);
 }
 
 const TissuePreset &
 SuggestTissuePreset(const TissueSample & sample)
 {
-  return SuggestTissuePreset(sample.pixels.data(), sample.pixels.size() / sample.channels, sample.channels);
+  return GetTissuePreset(IsDark(sample) ? "fluorescence" : IsBrown(sample) ? "ihc" : "robust");
+}
+
+const TissuePreset &
+ChooseTissuePreset(const std::string & name, const TissueSample & sample)
+{
+  if (name == AutomaticTissuePreset && TissueNetwork::IsBuilt() && !IsDark(sample))
+  {
+    return GetTissuePreset("model");
+  }
+  return IsAutomaticTissuePreset(name) ? SuggestTissuePreset(sample) : GetTissuePreset(name);
+}
+
+bool
+IsAutomaticTissuePreset(const std::string & name)
+{
+  return name == AutomaticTissuePreset || name == AutomaticTissueRules;
 }
 
 TissueSample
@@ -113,9 +153,7 @@ AdviseTissuePreset(const std::string & name, const TissueSample & sample, const 
   }
   if (GetTissuePreset(name).method == TissueMethod::MeanBelow)
   {
-    TissueHistogram histogram;
-    CountPixels(sample.pixels.data(), sample.pixels.size() / sample.channels, sample.channels, histogram);
-    const TissueRule rule = MakeTissueRule(TissueMethod::Stain, histogram);
+    const TissueRule rule = MakeTissueRule(TissueMethod::Stain, CountSample(sample));
     const int        brightness = (rule.glass[0] + rule.glass[1] + rule.glass[2]) / 3;
     if (brightness <= 230)
     {
@@ -135,7 +173,9 @@ GetTissuePresetChoices()
     {
       all.push_back({ preset.name, preset.purpose });
     }
-    all.push_back({ AutomaticTissuePreset, "fluorescence for a dark ground, ihc where much is brown, else robust" });
+    all.push_back({ AutomaticTissueRules, "fluorescence for a dark ground, ihc where much is brown, else robust" });
+    all.push_back({ AutomaticTissuePreset,
+                    TissueNetwork::IsBuilt() ? "fluorescence for a dark ground, else model" : "the same as rules" });
     return all;
   }();
   return choices;

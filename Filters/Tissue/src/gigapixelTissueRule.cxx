@@ -300,6 +300,9 @@ ApplyTissueRule(const TissueRule &    rule,
         output[i] = GetLargest(pixels, channels) >= rule.brightest ? 255 : 0;
       }
       break;
+    case TissueMethod::Network: // no pixel tells alone
+      std::fill_n(output, count, static_cast<unsigned char>(0));
+      break;
   }
 }
 

@@ -8,11 +8,13 @@
 
 #include "itkBlockMeanImageFilter.h"
 #include "itkImageFileReader.h"
+#include "itkMetaDataObject.h"
 #include "itkNearestUpsampleImageFilter.h"
 #include "itkRGBPixel.h"
 #include "itkTissueLabelImageFilter.h"
 #include "itkWholeSlideImageIO.h"
 
+#include <array>
 #include <cmath>
 #include <iomanip>
 #include <locale>
@@ -70,6 +72,7 @@ struct SlideTissueImageSource::Stages
   ImageSource<MaskType>::Pointer      last;
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
+  std::function<double(gigapixel::TissueClass)> getShareOfClass;
   SizeValueType                       gridBytes{ 0 };
   bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
   bool                                gridIsMade{ false };
@@ -102,6 +105,14 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
   tissue->SetInput(blocks->GetOutput());
   tissue->SetPreset(source.GetChosenPreset());
   tissue->SetShrinkFactor(1);
+  tissue->SetOutputClasses(source.GetOutputClasses());
+  if (!std::string(source.GetModel()).empty())
+  {
+    tissue->SetModel(source.GetModel());
+  }
+  getShareOfClass = [filter = tissue.GetPointer()](gigapixel::TissueClass value) {
+    return filter->GetShareOfClass(value);
+  };
   setGrid = [filter = tissue.GetPointer()](ImageBase<2> * made) { filter->SetInput(dynamic_cast<ImageType *>(made)); };
   label = tissue.GetPointer();
   last = tissue.GetPointer();
@@ -158,15 +169,18 @@ SlideTissueImageSource::GetPresets()
 void
 SlideTissueImageSource::ChoosePreset()
 {
-  const bool isAutomatic = m_Preset == gigapixel::AutomaticTissuePreset;
-  m_ChosenPreset = isAutomatic ? gigapixel::SuggestTissuePreset(SampleSlide(*m_Stages->slide, m_Level)).name : m_Preset;
+  m_ChosenPreset = m_Preset;
+  if (gigapixel::IsAutomaticTissuePreset(m_Preset))
+  {
+    m_ChosenPreset = gigapixel::ChooseTissuePreset(m_Preset, SampleSlide(*m_Stages->slide, m_Level)).name;
+  }
 }
 
 std::string
 SlideTissueImageSource::GetAdvice() const
 {
   this->RequireStages();
-  if (m_Preset == gigapixel::AutomaticTissuePreset)
+  if (gigapixel::IsAutomaticTissuePreset(m_Preset))
   {
     return std::string();
   }
@@ -181,8 +195,9 @@ SlideTissueImageSource::DescribeMaking()
   std::ostringstream        text;
   text.imbue(std::locale::classic());
   text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
-       << (m_FullResolution ? " full-resolution" : "") << " mpp=" << std::fixed << std::setprecision(6)
-       << gigapixel::GetLevelZeroResolution(slide) << ' '
+       << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "")
+       << (m_Model.empty() ? "" : " model=" + gigapixel::IdentifyFile(m_Model, gigapixel::HashedBytes::All))
+       << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
        << gigapixel::IdentifyFile(slide.GetFileName(), gigapixel::HashedBytes::Samples);
   m_MadeBy = text.str();
 }
@@ -262,6 +277,40 @@ SlideTissueImageSource::GenerateOutputInformation()
   }
   m_Stages->last->UpdateOutputInformation();
   this->GetOutput()->CopyInformation(m_Stages->last->GetOutput());
+  this->NameClasses();
+}
+
+void
+SlideTissueImageSource::NameClasses()
+{
+  static const std::array<const char *, gigapixel::ClassMap::Classes> names{
+    { "#ffffff glass", "#c8508c tissue", "#0050d0 pen", "#f0a000 artifact" }
+  };
+  MetaDataDictionary & dictionary = this->GetOutput()->GetMetaDataDictionary();
+  for (std::size_t value = 0; value < names.size(); ++value)
+  {
+    const std::string key = "gigapixel.class." + std::to_string(value);
+    if (m_OutputClasses)
+    {
+      EncapsulateMetaData<std::string>(dictionary, key, names[value]);
+    }
+    else
+    {
+      dictionary.Erase(key);
+    }
+  }
+}
+
+double
+SlideTissueImageSource::GetPenShare() const
+{
+  return m_Stages->getShareOfClass(gigapixel::TissueClass::Pen);
+}
+
+double
+SlideTissueImageSource::GetArtifactShare() const
+{
+  return m_Stages->getShareOfClass(gigapixel::TissueClass::Artifact);
 }
 
 SizeValueType
@@ -335,6 +384,8 @@ SlideTissueImageSource::PrintSelf(std::ostream & os, Indent indent) const
   Superclass::PrintSelf(os, indent);
   os << indent << "Preset: " << m_Preset << '\n';
   os << indent << "ChosenPreset: " << m_ChosenPreset << '\n';
+  os << indent << "Model: " << m_Model << '\n';
+  os << indent << "OutputClasses: " << (m_OutputClasses ? "On" : "Off") << '\n';
   os << indent << "Downsample: " << m_Downsample << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "FullResolution: " << (m_FullResolution ? "On" : "Off") << '\n';

@@ -76,4 +76,23 @@ GetRowsPerStrip(SizeValueType width)
   return std::max(fewest, pixels / std::max<SizeValueType>(1, width));
 }
 
+ImageRegion<2>
+GetFirstStrip(const ImageBase<2> * image, bool isCurrent)
+{
+  const auto whole = image->GetLargestPossibleRegion();
+  auto       region = whole;
+  if (!isCurrent)
+  {
+    region.SetSize(1, std::min(whole.GetSize(1), GetRowsPerStrip(whole.GetSize(0))));
+    return region;
+  }
+  const auto buffered = image->GetBufferedRegion();
+  if (buffered.GetNumberOfPixels() > 0 && whole.IsInside(buffered.GetIndex()))
+  {
+    region.SetIndex(buffered.GetIndex());
+  }
+  region.SetSize({ { 1, 1 } });
+  return region;
+}
+
 } // namespace itk

@@ -56,8 +56,9 @@ Label()
   return {
     "label",
     "a tissue mask, without any training",
-    "Finds the tissue of slides by thresholds and morphology and writes it as a mask pyramid: 255 tissue, 0 "
-    "background. Slides are to have 8 bit, gray or RGB. Sizes are rounded up; a block at the border averages its real "
+    "Finds the tissue of slides by thresholds and morphology, or by a ready network, and writes it as a mask pyramid: "
+    "255 tissue, 0 background. With --json the shares of pen and artifacts are told where the preset knows them. "
+    "Slides are to have 8 bit, gray or RGB. Sizes are rounded up; a block at the border averages its real "
     "pixels.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(Output("OUT",
@@ -65,13 +66,22 @@ Label()
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
       TissuePreset(),
+      Argument{ "model",
+                Type::Text,
+                "FILE",
+                "Another model for the preset model than the one that comes with the program; see "
+                "Utilities/train-tissue-model." },
+      Switch("classes",
+             "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
+             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors."),
       OneOf("grid", downsample),
       OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
       SlideResolution(),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       Strict(),
       Overwrite() },
-    { "gigapixel label slide.svs -o slide.tissue.tif", "gigapixel label slides/ -o masks/ --mpp 4" }
+    { "gigapixel label slide.svs -o slide.tissue.tif", "gigapixel label slides/ -o masks/ --mpp 4",
+      "gigapixel label slide.svs -o slide.classes.tif --preset auto --classes --json" }
   };
 }
 

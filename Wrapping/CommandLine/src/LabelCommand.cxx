@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace gigapixel::commandline
 {
@@ -99,9 +100,9 @@ LabelSlide(SourceType *                   source,
   progress.Finish();
 }
 
-/** Pixels of the mask that are not 0, counted in what was written. */
+/** Pixels of the mask that are tissue, counted in what was written. */
 std::int64_t
-CountObjectPixels(const itk::WholeSlideImageIO & mask, Ranks & ranks)
+CountTissuePixels(const itk::WholeSlideImageIO & mask, unsigned char tissue, Ranks & ranks)
 {
   constexpr itk::SizeValueType rows = 256;
   const auto                   size = mask.GetLevelSize(0);
@@ -114,7 +115,7 @@ CountObjectPixels(const itk::WholeSlideImageIO & mask, Ranks & ranks)
     const itk::SizeValueType band = std::min(rows, size[1] - y);
     mask.ReadRegion(0, 0, y, size[0], band, 1, pixels.data());
     const auto end = pixels.begin() + static_cast<std::ptrdiff_t>(size[0] * band);
-    count += (end - pixels.begin()) - std::count(pixels.begin(), end, 0);
+    count += std::count(pixels.begin(), end, tissue);
   }
   return count;
 }
@@ -134,7 +135,8 @@ Describe(const SlideTask &              task,
   const double           factor = source.GetFullResolution() ? 1.0 : static_cast<double>(source.GetDownsample());
   const double           resolution = GetLevelZeroResolution(slide) * factor;
   const double           pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
-  const auto             tissue = static_cast<double>(CountObjectPixels(*mask, ranks));
+  const unsigned char    value = source.GetOutputClasses() ? 1 : 255;
+  const auto             tissue = static_cast<double>(CountTissuePixels(*mask, value, ranks));
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["preset"] = source.GetChosenPreset();
   json["downsample"] = source.GetDownsample();
@@ -144,6 +146,11 @@ Describe(const SlideTask &              task,
   json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
   json["tissueFraction"] = tissue / pixels;
   json["damagedTiles"] = wasThere ? GetRecordedDamage(*mask) : damagedTiles;
+  const auto tell = [wasThere](double share) {
+    return wasThere || std::isnan(share) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(share);
+  };
+  json["penFraction"] = tell(source.GetPenShare());
+  json["artifactFraction"] = tell(source.GetArtifactShare());
   json["tissueMm2"] = resolution > 0 ? nlohmann::ordered_json(tissue * resolution * resolution / 1e6) : nullptr;
   return json;
 }
@@ -156,6 +163,13 @@ Format(const nlohmann::ordered_json & json)
   if (json["tissueMm2"].is_number())
   {
     text += ", " + FormatNumber(json["tissueMm2"].get<double>(), 2) + " mm2";
+  }
+  for (const auto & [key, word] : { std::pair("penFraction", "pen"), std::pair("artifactFraction", "artifacts") })
+  {
+    if (json[key].is_number())
+    {
+      text += ", " + FormatNumber(100 * json[key].get<double>(), 2) + " % " + word;
+    }
   }
   text += ", preset " + json["preset"].get<std::string>();
   text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
@@ -174,12 +188,15 @@ RunTask(const SlideTask &              task,
   const bool     isFull = values.Has("full-resolution");
   std::string    preset = values.GetText("preset");
   ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
-                   (isFull ? " full-resolution" : "") + " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) +
-                   ' ' + IdentifyFile(task.slide, HashedBytes::Samples));
+                   (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+                   " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' +
+                   IdentifyFile(task.slide, HashedBytes::Samples));
   const auto source = SourceType::New();
   source->SetSlide(slide);
   source->SetDownsample(downsample);
   source->SetFullResolution(isFull);
+  source->SetOutputClasses(values.Has("classes"));
+  source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());
   if (ranks->GetRank() == 0) // which alone reads the sample that "auto" is chosen by
   {
     source->SetPreset(preset);

@@ -1,0 +1,94 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkTissueClassImageFilter_h
+#define itkTissueClassImageFilter_h
+
+#include "gigapixelTissueNetwork.h"
+#include "itkTissueThresholdImageFilter.h"
+
+#include <string>
+
+namespace itk
+{
+
+/** \class TissueClassImageFilter
+ * \brief Finds tissue on a slide's label grid with the network that tells glass, tissue, pen and artifacts apart.
+ *
+ * Output: 255 where it is tissue, else 0, as TissueThresholdImageFilter gives it by its rules; GetClasses() has all four.
+ * The network sees the slide at about gigapixel::TissueNetwork::MicronsPerPixel together with what the rule says, that for
+ * brown slides where much is brown; each of its pixels is repeated on the label grid.
+ *
+ * The filter streams although it is a network of wide reach: when first asked for a region it pulls the whole input in
+ * strips of rows, twice (the rule counts it first), and keeps the classes as runs until something upstream, or the
+ * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of stream
+ * divisions and threads gives the same bits.
+ *
+ * Input: RGB or gray, the label grid. */
+template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
+class ITK_TEMPLATE_EXPORT TissueClassImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(TissueClassImageFilter);
+
+  using Self = TissueClassImageFilter;
+  using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using RuleFilterType = TissueThresholdImageFilter<TInputImage, TOutputImage>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(TissueClassImageFilter, ImageToImageFilter);
+
+  /** Pixels of the label grid along a side of a pixel of the network's grid: gigapixel::TissueNetwork::GetFactor(). */
+  itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);
+  itkGetConstMacro(ShrinkFactor, unsigned int);
+
+  /** The name of a ready model, "tissue-classes" by default, or a model file of Utilities/train-tissue-model. */
+  itkSetStringMacro(Model);
+  itkGetStringMacro(Model);
+
+  /** Brings the classes up to date: pulls the whole input if they are older than it. Returns whether it did. An update
+   * does this by itself. */
+  bool UpdateClasses();
+
+  /** Of the network's grid, ShrinkFactor coarser than the input: 0 glass, 1 tissue, 2 pen, 3 artifact. */
+  const gigapixel::ClassMap &
+  GetClasses() const
+  {
+    return m_Classes;
+  }
+
+  /** The rule of the last update. */
+  const gigapixel::TissueRule &
+  GetRule() const
+  {
+    return m_Rule->GetRule();
+  }
+
+protected:
+  TissueClassImageFilter();
+  ~TissueClassImageFilter() override = default;
+
+  void GenerateInputRequestedRegion() override;
+  void GenerateData() override;
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  bool ClassesAreCurrent() const;
+  void ChooseRule();
+  void ReadClasses();
+
+  std::string                      m_Model{ "tissue-classes" };
+  unsigned int                     m_ShrinkFactor{ 2 };
+  typename RuleFilterType::Pointer m_Rule;
+  gigapixel::ClassMap              m_Classes;
+  TimeStamp                        m_ClassesTime;
+  bool                             m_ClassesAreComplete{ false };
+};
+
+} // namespace itk
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#  include "itkTissueClassImageFilter.hxx"
+#endif
+
+#endif

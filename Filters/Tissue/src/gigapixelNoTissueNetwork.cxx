@@ -1,0 +1,48 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTissueNetwork.h"
+
+#include <stdexcept>
+
+/** In place of gigapixelTissueNetwork.cxx where the engine is not built. */
+namespace gigapixel
+{
+
+struct TissueNetwork::Implementation
+{};
+
+bool
+TissueNetwork::IsBuilt()
+{
+  return false;
+}
+
+unsigned
+TissueNetwork::GetFactor(double)
+{
+  return 1;
+}
+
+TissueNetwork::TissueNetwork(std::size_t,
+                             std::size_t,
+                             unsigned,
+                             unsigned,
+                             const TissueRule &,
+                             const std::string &,
+                             int)
+{
+  throw std::runtime_error("This build has no networks (Gigapixel_BUILD_NETWORK is off); use another tissue preset.");
+}
+
+TissueNetwork::~TissueNetwork() = default;
+
+void
+TissueNetwork::AddRow(const unsigned char *, const unsigned char *)
+{}
+
+ClassMap
+TissueNetwork::TakeClasses()
+{
+  return {};
+}
+
+} // namespace gigapixel

@@ -1,0 +1,270 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkTissueClassImageFilter.h"
+
+#include "MaskImages.h"
+
+#include "gigapixelPredictor.h"
+#include "gigapixelSource.h"
+#include "itkStreamingImageFilter.h"
+#include "itkTissueLabelImageFilter.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace gigapixel_test;
+using gigapixel::ClassMap;
+using gigapixel::TissueClass;
+using gigapixel::TissueNetwork;
+
+namespace
+{
+
+using ClassFilter = itk::TissueClassImageFilter<ColorType>;
+
+/** A label grid of 4 um: pink blobs on noisy glass, and a stroke of blue pen on the left. */
+ColorType::Pointer
+MakeGrid(itk::SizeValueType width, itk::SizeValueType height, unsigned seed)
+{
+  const auto   tissue = MakeBlobs((width + 7) / 8, (height + 7) / 8, seed);
+  auto         image = MakeImage<ColorType>(width, height);
+  std::mt19937 random(seed);
+  for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    const auto           x = it.GetIndex()[0];
+    const bool           inked = x >= 40 && x < 110;
+    const bool           stained = tissue->GetPixel({ { x / 8, it.GetIndex()[1] / 8 } }) != 0;
+    const int            noise = static_cast<int>(random() % 13) - 6;
+    const int            colors[3][3] = { { 243, 241, 244 }, { 205, 130, 190 }, { 50, 90, 200 } };
+    ColorType::PixelType pixel;
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      pixel[c] = static_cast<unsigned char>(std::clamp(colors[inked ? 2 : stained ? 1 : 0][c] + noise, 0, 255));
+    }
+    it.Set(pixel);
+  }
+  const double spacing[2] = { 0.004, 0.004 };
+  image->SetSpacing(spacing);
+  return image;
+}
+
+/** The whole input of the network at once. */
+class WholeInput : public gigapixel::PixelSource
+{
+public:
+  WholeInput(std::vector<std::uint8_t> pixels, gigapixel::Size size)
+    : m_Pixels(std::move(pixels))
+    , m_Size(size)
+  {}
+  gigapixel::Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return 3;
+  }
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+    {
+      samples = std::copy_n(&m_Pixels[3 * (y * m_Size.width + region.x)], 3 * region.width, samples);
+    }
+  }
+
+private:
+  std::vector<std::uint8_t> m_Pixels;
+  gigapixel::Size           m_Size;
+};
+
+/** As the class comment of TissueNetwork says it, block by block in doubles, and the network over all of it at once. */
+MaskType::Pointer
+ClassifyNaively(ColorType * grid, const MaskType * rule, const gigapixel::TissueRule & numbers, int factor)
+{
+  const auto size = grid->GetBufferedRegion().GetSize();
+  const int  width = (static_cast<int>(size[0]) + factor - 1) / factor;
+  const int  height = (static_cast<int>(size[1]) + factor - 1) / factor;
+  auto       classes = MakeImage<MaskType>(width, height);
+
+  std::vector<std::uint8_t> input(3 * width * height);
+  std::vector<bool>         ruled(width * height);
+  for (int y = 0; y < height; ++y)
+  {
+    for (int x = 0; x < width; ++x)
+    {
+      std::array<double, 3> sums{};
+      double                tissue = 0;
+      double                pixels = 0;
+      for (int j = y * factor; j < std::min((y + 1) * factor, static_cast<int>(size[1])); ++j)
+      {
+        for (int i = x * factor; i < std::min((x + 1) * factor, static_cast<int>(size[0])); ++i)
+        {
+          const auto & pixel = grid->GetPixel({ { i, j } });
+          const bool   isTissue = rule->GetPixel({ { i, j } }) != 0;
+          for (unsigned c = 0; c < 3; ++c)
+          {
+            const double over = std::min(255.0, std::floor(255.0 * pixel[c] / numbers.glass[c] + 0.5));
+            sums[c] += c == 1 ? std::ceil((over + (isTissue ? 0 : 255)) / 2) : over;
+          }
+          tissue += isTissue ? 1 : 0;
+          ++pixels;
+        }
+      }
+      for (unsigned c = 0; c < 3; ++c)
+      {
+        input[3 * (y * width + x) + c] = static_cast<std::uint8_t>(std::floor(sums[c] / pixels + 0.5));
+      }
+      ruled[y * width + x] = tissue / pixels >= 0.5;
+    }
+  }
+  WholeInput           source(input, { width, height });
+  gigapixel::Predictor predictor(gigapixel::Model::Load("tissue-classes"), 1);
+  std::vector<float>   probabilities(4 * width * height);
+  predictor.Predict(source, { 0, 0, width, height }, probabilities.data());
+  for (int i = 0; i < width * height; ++i)
+  {
+    const float * p = &probabilities[4 * i];
+    const auto    least = static_cast<float>(1.0 - TissueNetwork::Certainty);
+    const bool    isTissue = p[1] >= (ruled[i] ? least : 1.0f - least);
+    const int     other = p[3] > std::max(p[0], p[2]) ? 3 : p[2] > p[0] ? 2 : 0;
+    classes->GetBufferPointer()[i] = static_cast<unsigned char>(isTissue ? 1 : other);
+  }
+  return classes;
+}
+
+} // namespace
+
+TEST(ClassMap, PaintsAnyPartOfAnyRowEnlarged)
+{
+  constexpr std::size_t      width = 61;
+  constexpr std::size_t      height = 7;
+  std::mt19937               random(5);
+  std::vector<unsigned char> classes(width * height);
+  for (std::size_t i = 0; i < classes.size(); ++i)
+  {
+    classes[i] = random() % 3 == 0 || i == 0 ? random() % 4 : classes[i - 1];
+  }
+  ClassMap map;
+  map.Reset(width);
+  for (std::size_t y = 0; y < height; ++y)
+  {
+    map.AppendRow(&classes[y * width]);
+  }
+  EXPECT_EQ(map.GetHeight(), height);
+  for (unsigned char value = 0; value < 4; ++value)
+  {
+    const auto count = static_cast<double>(std::count(classes.begin(), classes.end(), value));
+    EXPECT_DOUBLE_EQ(map.GetShare(value), count / static_cast<double>(classes.size()));
+  }
+  const std::array<unsigned char, 4> values{ { 9, 7, 5, 3 } };
+  for (const std::size_t factor : { 1u, 2u, 5u })
+  {
+    for (int trial = 0; trial < 100; ++trial)
+    {
+      const std::size_t          y = random() % (height * factor);
+      const std::size_t          first = random() % (width * factor);
+      const std::size_t          count = random() % (width * factor - first) + 1;
+      std::vector<unsigned char> painted(count);
+      map.PaintRow(y, first, count, factor, values, painted.data());
+      for (std::size_t i = 0; i < count; ++i)
+      {
+        ASSERT_EQ(painted[i], values[classes[y / factor * width + (first + i) / factor]]);
+      }
+    }
+  }
+  EXPECT_THROW(map.Reset(std::size_t{ 1 } << 30), std::length_error);
+}
+
+// Rows come in strips, the network in rows of tiles: neither is seen in the result. 2110 rows are three rows of tiles.
+TEST(TissueClassImageFilter, IsTheNetworkOverTheWholeSlide)
+{
+  for (const unsigned factor : { 2u, 1u })
+  {
+    const auto grid = MakeGrid(333, factor == 2 ? 4219 : 2110, 11);
+    const auto filter = ClassFilter::New();
+    filter->SetInput(grid);
+    filter->SetShrinkFactor(factor);
+    filter->Update();
+    const auto rule = itk::TissueThresholdImageFilter<ColorType>::New();
+    rule->SetInput(grid);
+    rule->SetMethod(gigapixel::TissueMethod::Stain);
+    rule->Update();
+    const auto classes = ClassifyNaively(grid, rule->GetOutput(), rule->GetRule(), static_cast<int>(factor));
+    for (itk::ImageRegionIteratorWithIndex<MaskType> it(filter->GetOutput(), filter->GetOutput()->GetBufferedRegion());
+         !it.IsAtEnd();
+         ++it)
+    {
+      const itk::Index<2> block{ { it.GetIndex()[0] / factor, it.GetIndex()[1] / factor } };
+      ASSERT_EQ(it.Get(), classes->GetPixel(block) == 1 ? 255 : 0) << it.GetIndex() << ", factor " << factor;
+    }
+    const auto pixels = classes->GetBufferPointer();
+    const auto all = static_cast<std::ptrdiff_t>(classes->GetBufferedRegion().GetNumberOfPixels());
+    for (const auto value : { TissueClass::Glass, TissueClass::Tissue, TissueClass::Pen, TissueClass::Artifact })
+    {
+      const auto number = static_cast<unsigned char>(value);
+      EXPECT_DOUBLE_EQ(filter->GetClasses().GetShare(number),
+                       static_cast<double>(std::count(pixels, pixels + all, number)) / static_cast<double>(all));
+    }
+  }
+}
+
+TEST(TissueClassImageFilter, ThreadsAndDivisionsChangeNothing)
+{
+  const auto grid = MakeGrid(777, 1501, 12);
+  const auto one = ClassFilter::New();
+  one->SetInput(grid);
+  one->SetNumberOfWorkUnits(1);
+  one->Update();
+  const auto several = ClassFilter::New();
+  several->SetInput(grid);
+  several->SetNumberOfWorkUnits(3);
+  const auto streamer = itk::StreamingImageFilter<MaskType, MaskType>::New();
+  streamer->SetInput(several->GetOutput());
+  streamer->SetNumberOfStreamDivisions(5);
+  streamer->Update();
+  ExpectEqual<MaskType>(streamer->GetOutput(), one->GetOutput(), "threads and divisions");
+}
+
+TEST(TissueClassImageFilter, TellsPenFromTissue)
+{
+  const auto filter = itk::TissueLabelImageFilter<ColorType>::New();
+  filter->SetInput(MakeGrid(777, 901, 13));
+  filter->SetPreset("model");
+  filter->SetShrinkFactor(1);
+  filter->Update();
+  const MaskType::Pointer mask = filter->GetOutput();
+  mask->DisconnectPipeline();
+  filter->OutputClassesOn();
+  filter->Update();
+  const auto classes = filter->GetOutput();
+  int        inked = 0;
+  int        pen = 0;
+  for (itk::ImageRegionIteratorWithIndex<MaskType> it(classes, classes->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    ASSERT_LE(it.Get(), 3);
+    ASSERT_EQ(it.Get() == 1, mask->GetPixel(it.GetIndex()) != 0) << it.GetIndex();
+    const auto x = it.GetIndex()[0];
+    inked += x >= 50 && x < 100 ? 1 : 0;
+    pen += x >= 50 && x < 100 && it.Get() == 2 ? 1 : 0;
+  }
+  EXPECT_GT(pen, inked * 9 / 10);
+  EXPECT_NEAR(filter->GetShareOfClass(TissueClass::Pen), 70.0 / 777, 0.02);
+
+  filter->SetPreset("robust"); // which knows of no pen
+  filter->Update();
+  const auto * pixels = filter->GetOutput()->GetBufferPointer();
+  EXPECT_EQ(*std::max_element(pixels, pixels + 777 * 901), 1);
+  EXPECT_TRUE(std::isnan(filter->GetShareOfClass(TissueClass::Pen)));
+}
+
+TEST(TissueClassImageFilter, RefusesOtherModels)
+{
+  const auto filter = ClassFilter::New();
+  filter->SetInput(MakeGrid(100, 100, 14));
+  filter->SetModel("tissue"); // two classes
+  EXPECT_THROW(filter->Update(), itk::ExceptionObject);
+  filter->SetModel("no such model");
+  EXPECT_THROW(filter->Update(), itk::ExceptionObject);
+}
