@@ -86,12 +86,45 @@ def test_preset_is_chosen_for_the_slide(tmp_path, ground, stain, expected):
     mask = blobs(905, 1111)
     pixels = numpy.where(mask[..., None] > 0, numpy.array(stain, numpy.uint8), numpy.uint8(ground))
     slide = write_slide(tmp_path / "a.tif", pixels)
-    chosen = run("label", slide, "-o", tmp_path / "auto.tif", "--preset", "auto", "--json").json
+    chosen = run("label", slide, "-o", tmp_path / "auto.tif", "--preset", "rules", "--json").json
     assert chosen["preset"] == expected
     # robust takes discs below 10000 um^2 for debris.
     assert chosen["tissueFraction"] == pytest.approx(numpy.mean(mask > 0), abs=0.06)
     named = run("label", slide, "-o", tmp_path / "auto.tif", "--preset", expected, "--json").json
     assert named["skipped"]  # the same mask
+
+
+def test_auto_is_the_network_but_on_a_dark_ground(tmp_path):
+    mask = blobs(905, 1111)[..., None] > 0
+    dark = write_slide(tmp_path / "dark.tif", numpy.where(mask, numpy.array([10, 20, 220], numpy.uint8), numpy.uint8(3)))
+    told = run("label", dark, "-o", tmp_path / "1.tif", "--preset", "auto", "--json").json
+    assert told["preset"] == "fluorescence" and told["penFraction"] is None and told["artifactFraction"] is None
+    bright, _ = tissue_slide(tmp_path / "bright.tif")
+    told = run("label", bright, "-o", tmp_path / "2.tif", "--preset", "auto", "--json").json
+    assert told["preset"] == "model" and 0 <= told["penFraction"] < 0.5 and 0 <= told["artifactFraction"] < 0.5
+    again = run("label", bright, "-o", tmp_path / "2.tif", "--preset", "auto", "--json").json
+    assert again["skipped"] and again["penFraction"] is None  # not in the file
+
+
+def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
+    mask = run("label", synthetic[0], "-o", tmp_path / "m.tif", "--preset", "model", "--json").json
+    told = run("label", synthetic[0], "-o", tmp_path / "c.tif", "--preset", "model", "--classes", "--json").json
+    assert told["tissueFraction"] == mask["tissueFraction"] > 0.1
+    classes = tifffile.imread(tmp_path / "c.tif", key=0)
+    assert classes.max() <= 3
+    assert numpy.array_equal(classes == 1, tifffile.imread(tmp_path / "m.tif", key=0) == 255)
+    with tifffile.TiffFile(tmp_path / "c.tif") as file:
+        description = file.pages[0].description
+    assert all(name in description for name in ("glass", "tissue", "pen", "artifact"))
+    assert not run("label", synthetic[0], "-o", tmp_path / "m.tif", "--preset", "model", "--classes", "--overwrite").err
+    rules = run("label", synthetic[0], "-o", tmp_path / "r.tif", "--preset", "robust", "--classes", "--json").json
+    assert rules["penFraction"] is None and set(numpy.unique(tifffile.imread(tmp_path / "r.tif", key=0))) == {0, 1}
+
+
+def test_other_model_must_tell_the_same_classes(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif")
+    assert "pen and artifacts" in fails("label", slide, "-o", tmp_path / "m.tif", "--preset", "model", "--model", "tissue")
+    assert not (tmp_path / "m.tif").exists()
 
 
 def test_preset_that_does_not_suit_is_warned_of(tmp_path):

@@ -24,10 +24,10 @@ enum class TissueClass : unsigned char
 /** \class TissueNetwork
  * \brief The network that tells glass, tissue, pen and artifacts apart, fed with the label grid row by row.
  *
- * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md) on a grid of about MicronsPerPixel. It sees
- * what TissueRule says as well: red, green and blue are divided by those of this slide's glass, and green is the mean
- * of itself and the rule's answer (0 where the rule says tissue, else 255). So it need not learn what glass is, nor
- * how stains look, but where the rule errs; and it overrules the rule only where it is certain.
+ * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md) on a grid of about MicronsPerPixel. It
+ * sees what TissueRule says as well: red, green and blue are divided by those of this slide's glass, and green is the
+ * mean of itself and the rule's answer (0 where the rule says tissue, else 255). So it need not learn what glass is,
+ * nor how stains look, but where the rule errs; and it overrules the rule only where it is certain.
  *
  * Memory is bounded by a row of the engine's tiles with their halo, and the runs of the result; any number of threads
  * gives the same bits. */
@@ -38,7 +38,7 @@ public:
 
   /** A pixel is tissue where the network gives that at least this probability, or the rule says so and the network does
    * not give it less than the rest to 1. Chosen by cross-validation over sources; see Documentation/Tissue.md. */
-  static constexpr double Certainty = 0.9;
+  static constexpr double Certainty = 0.8;
 
   /** Whether the engine was built; without it the constructor throws. */
   static bool IsBuilt();

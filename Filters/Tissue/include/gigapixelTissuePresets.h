@@ -38,8 +38,8 @@ GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 /** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
 GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
 
-/** What stands in for a preset's name where the preset is to be chosen for each slide, and where it is to be chosen among
- * rules. */
+/** What stands in for a preset's name where the preset is to be chosen for each slide, and where it is to be chosen
+ * among rules. */
 constexpr const char * AutomaticTissuePreset = "auto";
 constexpr const char * AutomaticTissueRules = "rules";
 

@@ -31,8 +31,8 @@ GigapixelTissue_EXPORT void VisitStrips(ImageBase<2> *                          
 GigapixelTissue_EXPORT SizeValueType GetRowsPerStrip(SizeValueType width);
 
 /** What a consumer that reads the image strip by strip itself asks for when its pipeline is prepared: the first strip.
- * Where it has all it needs (isCurrent), a pipeline still has to be asked for something: one pixel, if possible one that
- * is there. */
+ * Where it has all it needs (isCurrent), a pipeline still has to be asked for something: one pixel, if possible one
+ * that is there. */
 GigapixelTissue_EXPORT ImageRegion<2> GetFirstStrip(const ImageBase<2> * image, bool isCurrent);
 
 } // namespace itk

@@ -13,14 +13,14 @@ namespace itk
 /** \class TissueClassImageFilter
  * \brief Finds tissue on a slide's label grid with the network that tells glass, tissue, pen and artifacts apart.
  *
- * Output: 255 where it is tissue, else 0, as TissueThresholdImageFilter gives it by its rules; GetClasses() has all four.
- * The network sees the slide at about gigapixel::TissueNetwork::MicronsPerPixel together with what the rule says, that for
- * brown slides where much is brown; each of its pixels is repeated on the label grid.
+ * Output: 255 where it is tissue, else 0, as TissueThresholdImageFilter gives it by its rules; GetClasses() has all
+ * four. The network sees the slide at about gigapixel::TissueNetwork::MicronsPerPixel together with what the rule says,
+ * that for brown slides where much is brown; each of its pixels is repeated on the label grid.
  *
  * The filter streams although it is a network of wide reach: when first asked for a region it pulls the whole input in
  * strips of rows, twice (the rule counts it first), and keeps the classes as runs until something upstream, or the
- * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of stream
- * divisions and threads gives the same bits.
+ * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of
+ * stream divisions and threads gives the same bits.
  *
  * Input: RGB or gray, the label grid. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>

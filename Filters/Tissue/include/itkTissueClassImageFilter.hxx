@@ -75,8 +75,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ChooseRule()
   const auto sample = SampleTissue(const_cast<TInputImage *>(this->GetInput()));
   m_Rule->SetInput(this->GetInput());
   m_Rule->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
-  m_Rule->SetMethod(gigapixel::IsBrown(sample) ? gigapixel::TissueMethod::BrownStain
-                                               : gigapixel::TissueMethod::Stain);
+  m_Rule->SetMethod(gigapixel::IsBrown(sample) ? gigapixel::TissueMethod::BrownStain : gigapixel::TissueMethod::Stain);
   m_Rule->UpdateOutputInformation();
   m_Rule->UpdateRule();
 }

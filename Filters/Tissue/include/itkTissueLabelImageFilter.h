@@ -24,14 +24,15 @@ namespace itk
  * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order,
  * are filters of their own:
  *
- * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model") - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate -
- * closing (BinaryDiscDilate - BinaryDiscErode) - BinaryHoleFill - BinaryAreaOpening
+ * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model") - BinaryMajority (the median) -
+ * BinaryDiscErode - BinaryDiscDilate - closing (BinaryDiscDilate - BinaryDiscErode) - BinaryHoleFill -
+ * BinaryAreaOpening
  *
  * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
  * others afterwards. Preset "remedios2023" (default) is the published chain (Remedios et al., MIDL 2023), which ends
  * with the hole fill; gigapixel::GetTissuePresetChoices() lists all with their purpose. Presets "auto" and
- * "rules" are one of the others, chosen by a sample of the input's pixels when the first of the output are made; it then
- * sets all numbers.
+ * "rules" are one of the others, chosen by a sample of the input's pixels when the first of the output are made; it
+ * then sets all numbers.
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
@@ -103,8 +104,8 @@ public:
     this->Modified();
   }
 
-  /** The output's values are those of gigapixel::TissueClass in place of 0 and 255: pen and artifacts as well, where the
-   * method is Network, else just glass and tissue. Default off. */
+  /** The output's values are those of gigapixel::TissueClass in place of 0 and 255: pen and artifacts as well, where
+   * the method is Network, else just glass and tissue. Default off. */
   itkSetMacro(OutputClasses, bool);
   itkGetConstMacro(OutputClasses, bool);
   itkBooleanMacro(OutputClasses);

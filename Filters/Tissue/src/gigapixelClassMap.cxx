@@ -27,8 +27,8 @@ ClassMap::AppendRow(const unsigned char * classes)
   while (begin < m_Width)
   {
     const unsigned char value = classes[begin];
-    const auto *        end = std::find_if(
-      classes + begin, classes + m_Width, [value](unsigned char other) { return other != value; });
+    const auto *        end =
+      std::find_if(classes + begin, classes + m_Width, [value](unsigned char other) { return other != value; });
     const auto next = static_cast<std::size_t>(end - classes);
     m_Runs.push_back(static_cast<std::uint32_t>(next) * 4 + value);
     m_Counts.at(value) += next - begin;

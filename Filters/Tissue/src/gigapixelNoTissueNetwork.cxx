@@ -8,7 +8,8 @@ namespace gigapixel
 {
 
 struct TissueNetwork::Implementation
-{};
+{
+};
 
 bool
 TissueNetwork::IsBuilt()
@@ -22,13 +23,7 @@ TissueNetwork::GetFactor(double)
   return 1;
 }
 
-TissueNetwork::TissueNetwork(std::size_t,
-                             std::size_t,
-                             unsigned,
-                             unsigned,
-                             const TissueRule &,
-                             const std::string &,
-                             int)
+TissueNetwork::TissueNetwork(std::size_t, std::size_t, unsigned, unsigned, const TissueRule &, const std::string &, int)
 {
   throw std::runtime_error("This build has no networks (Gigapixel_BUILD_NETWORK is off); use another tissue preset.");
 }

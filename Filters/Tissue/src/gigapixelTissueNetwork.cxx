@@ -101,9 +101,9 @@ LoadModel(const std::string & name)
   if (model.network.channels != static_cast<int>(InputChannels) ||
       model.network.GetNumberOfOutputChannels() != static_cast<int>(ClassMap::Classes))
   {
-    throw std::runtime_error("The model " + name + " does not tell glass, tissue, pen and artifacts apart in pixels of " +
-                             std::to_string(InputChannels) +
-                             " channels; take one that Utilities/train-tissue-model made.");
+    throw std::runtime_error(
+      "The model " + name + " does not tell glass, tissue, pen and artifacts apart in pixels of " +
+      std::to_string(InputChannels) + " channels; take one that Utilities/train-tissue-model made.");
   }
   return model;
 }

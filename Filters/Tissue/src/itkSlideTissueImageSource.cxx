@@ -73,10 +73,10 @@ struct SlideTissueImageSource::Stages
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
   std::function<double(gigapixel::TissueClass)> getShareOfClass;
-  SizeValueType                       gridBytes{ 0 };
-  bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
-  bool                                gridIsMade{ false };
-  double                              shareOfGrid{ 0.0 }; ///< of the progress
+  SizeValueType                                 gridBytes{ 0 };
+  bool                                          counts{ false }; ///< the preset judges no pixel before it has seen all
+  bool                                          gridIsMade{ false };
+  double                                        shareOfGrid{ 0.0 }; ///< of the progress
 
   template <typename TPixel>
   void Connect(const SlideTissueImageSource & source, unsigned shrinkFactor);

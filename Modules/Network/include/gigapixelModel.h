@@ -33,7 +33,7 @@ struct GigapixelNetwork_EXPORT Model
    * \throw std::runtime_error with one sentence that names the file and what is wrong with it. */
   static Model Load(const std::string & nameOrPath);
 
-  /** Models that come with the library: "tissue" tells tissue from glass (Modules/Network/models/tissue.md). */
+  /** Models that come with the library; each has its card, Modules/Network/models/NAME.md. */
   static std::vector<std::string> GetNames();
 
   /** A sentence about weights that can be used, but hardly are what was meant: the last ones are all 0, so that the

@@ -80,7 +80,8 @@ Label()
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       Strict(),
       Overwrite() },
-    { "gigapixel label slide.svs -o slide.tissue.tif", "gigapixel label slides/ -o masks/ --mpp 4",
+    { "gigapixel label slide.svs -o slide.tissue.tif",
+      "gigapixel label slides/ -o masks/ --mpp 4",
       "gigapixel label slide.svs -o slide.classes.tif --preset auto --classes --json" }
   };
 }
