@@ -29,7 +29,7 @@ SYNTHETIC = {
     "artifacts": ([211, 212, 213, 214, 215, 216], ["--artifacts"]),
     "brown, artifacts": ([221, 222, 223, 224], ["--artifacts", "--brown"]),
 }
-PRESETS = ["remedios2023", "robust", "ihc", "fluorescence", "rules", "auto"]
+PRESETS = ["remedios2023", "robust", "ihc", "fluorescence", "rules", "model"]
 # slide, outlines, options: resolutions that the files do not tell, or tell wrongly.
 REAL = [
     ("slides/cmu-1-small-region.svs", "cmu-1-small-region", []),
