@@ -73,7 +73,10 @@ def summarize(scores):
 def write_tables(pictures, results, file):
     """Returns the summary."""
     methods = list(results)
-    head = lambda first: ["| " + " | ".join([first, *methods]) + " |", "|" + " --- |" * (len(methods) + 1)]  # noqa: E731
+
+    def head(first):
+        return ["| " + " | ".join([first, *methods]) + " |", "|" + " --- |" * (len(methods) + 1)]
+
     lines = ["Intersection over union; of the picture without tissue the share called tissue:", "", *head("picture")]
     for picture in pictures:
         name = picture["name"]
@@ -98,8 +101,12 @@ def write_tables(pictures, results, file):
 def draw_sheet(pictures, masks, scores, file):
     """All pictures, the worst first, the truth's outline in green and the mask's in red, on gray what is not judged."""
     side, columns, tiles = 360, 6, []
-    worst = lambda picture: scores[picture["name"]].get("iou", 1 - scores[picture["name"]].get("called", 0))  # noqa: E731
-    for picture in sorted(pictures, key=worst):
+
+    def get_score(picture):
+        found = scores[picture["name"]]
+        return found.get("iou", 1 - found.get("called", 0))
+
+    for picture in sorted(pictures, key=get_score):
         factor = side / max(picture["classes"].shape)
         size = [max(1, round(length * factor)) for length in picture["classes"].shape[::-1]]
         thumbnail = cv2.resize(picture["pixels"], size, interpolation=cv2.INTER_AREA)[..., ::-1].copy()

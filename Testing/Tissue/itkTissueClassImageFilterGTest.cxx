@@ -250,13 +250,13 @@ TEST(TissueClassImageFilter, TellsPenFromTissue)
     pen += x >= 50 && x < 100 && it.Get() == 2 ? 1 : 0;
   }
   EXPECT_GT(pen, inked * 9 / 10);
-  EXPECT_NEAR(filter->GetShareOfClass(TissueClass::Pen), 70.0 / 777, 0.02);
+  EXPECT_NEAR(filter->GetPenShare(), 70.0 / 777, 0.02);
 
   filter->SetPreset("robust"); // which knows of no pen
   filter->Update();
   const auto * pixels = filter->GetOutput()->GetBufferPointer();
   EXPECT_EQ(*std::max_element(pixels, pixels + 777 * 901), 1);
-  EXPECT_TRUE(std::isnan(filter->GetShareOfClass(TissueClass::Pen)));
+  EXPECT_TRUE(std::isnan(filter->GetPenShare()));
 }
 
 TEST(TissueClassImageFilter, RefusesOtherModels)

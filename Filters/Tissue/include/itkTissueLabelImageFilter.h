@@ -110,12 +110,16 @@ public:
   itkGetConstMacro(OutputClasses, bool);
   itkBooleanMacro(OutputClasses);
 
-  /** Share of the slide that is of this class, by the last update. Method Network alone tells; else it is NaN. */
+  /** Shares of the slide that are pen, and artifacts, by the last update. Method Network alone tells; else NaN. */
   double
-  GetShareOfClass(gigapixel::TissueClass value) const
+  GetPenShare() const
   {
-    return m_Method == MethodType::Network ? m_Classes->GetClasses().GetShare(static_cast<std::size_t>(value))
-                                           : std::numeric_limits<double>::quiet_NaN();
+    return this->GetShareOfClass(gigapixel::TissueClass::Pen);
+  }
+  double
+  GetArtifactShare() const
+  {
+    return this->GetShareOfClass(gigapixel::TissueClass::Artifact);
   }
 
   /** Half the side of the median's square. */
@@ -179,6 +183,13 @@ private:
   void FollowProgress(double share);
   /** Puts classes in the place of 0 and 255. */
   void PaintClasses();
+
+  double
+  GetShareOfClass(gigapixel::TissueClass value) const
+  {
+    return m_Method == MethodType::Network ? m_Classes->GetClasses().GetShare(static_cast<std::size_t>(value))
+                                           : std::numeric_limits<double>::quiet_NaN();
+  }
 
   std::string  m_Preset;
   std::string  m_ChosenPreset;

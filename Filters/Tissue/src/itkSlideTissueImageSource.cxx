@@ -72,11 +72,12 @@ struct SlideTissueImageSource::Stages
   ImageSource<MaskType>::Pointer      last;
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
-  std::function<double(gigapixel::TissueClass)> getShareOfClass;
-  SizeValueType                                 gridBytes{ 0 };
-  bool                                          counts{ false }; ///< the preset judges no pixel before it has seen all
-  bool                                          gridIsMade{ false };
-  double                                        shareOfGrid{ 0.0 }; ///< of the progress
+  std::function<double()>             getPenShare;
+  std::function<double()>             getArtifactShare;
+  SizeValueType                       gridBytes{ 0 };
+  bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
+  bool                                gridIsMade{ false };
+  double                              shareOfGrid{ 0.0 }; ///< of the progress
 
   template <typename TPixel>
   void Connect(const SlideTissueImageSource & source, unsigned shrinkFactor);
@@ -110,9 +111,8 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
   {
     tissue->SetModel(source.GetModel());
   }
-  getShareOfClass = [filter = tissue.GetPointer()](gigapixel::TissueClass value) {
-    return filter->GetShareOfClass(value);
-  };
+  getPenShare = [filter = tissue.GetPointer()] { return filter->GetPenShare(); };
+  getArtifactShare = [filter = tissue.GetPointer()] { return filter->GetArtifactShare(); };
   setGrid = [filter = tissue.GetPointer()](ImageBase<2> * made) { filter->SetInput(dynamic_cast<ImageType *>(made)); };
   label = tissue.GetPointer();
   last = tissue.GetPointer();
@@ -304,13 +304,13 @@ SlideTissueImageSource::NameClasses()
 double
 SlideTissueImageSource::GetPenShare() const
 {
-  return m_Stages->getShareOfClass(gigapixel::TissueClass::Pen);
+  return m_Stages->getPenShare();
 }
 
 double
 SlideTissueImageSource::GetArtifactShare() const
 {
-  return m_Stages->getShareOfClass(gigapixel::TissueClass::Artifact);
+  return m_Stages->getArtifactShare();
 }
 
 SizeValueType

@@ -66,11 +66,11 @@ Label()
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
       TissuePreset(),
-      Argument{ "model",
-                Type::Text,
+      InputFile("model",
                 "FILE",
+                "model",
                 "Another model for the preset model than the one that comes with the program; see "
-                "Utilities/train-tissue-model." },
+                "Utilities/train-tissue-model."),
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
              "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors."),

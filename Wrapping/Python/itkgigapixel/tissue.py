@@ -28,10 +28,11 @@ def label(
     preset: Optional[str] = None,
     downsample: int = 8,
     full_resolution: bool = False,
+    classes: bool = False,
     mpp: Optional[float] = None,
     progress: bool = False,
 ):
-    """The tissue mask of a slide, 255 where there is tissue, else 0, on a grid *downsample* times coarser than level 0.
+    """The tissue mask of a slide, 255 where there is tissue, else 0 (or classes), on a grid *downsample* times coarser than level 0.
 
     The same mask, to the bit, as of the program ``gigapixel label`` (both are ``itk.SlideTissueImageSource``). The slide
     is streamed: memory does not grow with it. A preset that does not suit the slide is warned of.
@@ -41,6 +42,7 @@ def label(
     :param preset: one of :func:`presets`, without it the first of them
     :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
     :param full_resolution: enlarge the mask to the size of level 0
+    :param classes: 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
@@ -54,6 +56,7 @@ def label(
     if output is not None:
         check_output(output, slide.path)
     tissue = itk.SlideTissueImageSource.New(Slide=io, Downsample=int(downsample), FullResolution=bool(full_resolution))
+    tissue.SetOutputClasses(bool(classes))
     with in_a_sentence():
         if preset is not None:
             tissue.SetPreset(preset)

@@ -45,7 +45,7 @@ def test_presets_are_the_programs():
     assert "auto" in gp.presets()
 
 
-@pytest.mark.parametrize("preset", [None, "robust", "fluorescence", "ihc", "auto"])
+@pytest.mark.parametrize("preset", [None, "robust", "fluorescence", "ihc", "rules", "model", "auto"])
 @pytest.mark.filterwarnings("ignore:.*preset")
 def test_label_is_the_programs(slide, preset, tmp_path):
     """To the last byte of the file."""
@@ -66,6 +66,7 @@ def test_other_labels_are_the_programs(drawn, tmp_path):
         (gray, [], {}),
         (gray, ["--preset", "auto", "--downsample", 5], {"preset": "auto", "downsample": 5}),
         (nameless, ["--preset", "robust"], {"preset": "robust"}),
+        (drawn[0], ["--preset", "model", "--classes"], {"preset": "model", "classes": True}),
         (nameless, ["--slide-mpp", 0.25, "--full-resolution"], {"mpp": 0.25, "full_resolution": True}),
     ):
         gigapixel("label", slide, "-o", tmp_path / "program.pyramid.tif", "--quiet", "--overwrite", *words)
