@@ -25,12 +25,10 @@ public:
   /** Adds the row below the last one. */
   void AppendRow(const unsigned char * classes);
 
-  /** Writes columns first ... first + count - 1 of row y of the image that has `factor` x `factor` pixels for each
-   * pixel of this one, a class as its entry in values. */
+  /** Writes columns first ... first + count - 1 of row y, a class as its entry in values. */
   void PaintRow(std::size_t                                y,
                 std::size_t                                first,
                 std::size_t                                count,
-                std::size_t                                factor,
                 const std::array<unsigned char, Classes> & values,
                 unsigned char *                            pixels) const;
 

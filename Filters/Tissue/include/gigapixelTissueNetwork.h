@@ -37,7 +37,9 @@ public:
   static constexpr double MicronsPerPixel = 8.0;
 
   /** A pixel is tissue where the network gives that at least this probability, or the rule says so and the network does
-   * not give it less than the rest to 1. Chosen by cross-validation over sources; see Documentation/Tissue.md. */
+   * not give it less than the rest to 1. Where the label grid is finer than the network's, so that the rule sees what
+   * the network cannot, tissue is what the rule says but where the network gives pen and artifacts together at least
+   * this probability. Chosen by cross-validation over sources; see Documentation/Tissue.md. */
   static constexpr double Certainty = 0.8;
 
   /** Whether the engine was built; without it the constructor throws. */
@@ -63,7 +65,7 @@ public:
   /** The next row of the label grid, and of the rule's mask of it; after the last one the classes are complete. */
   void AddRow(const unsigned char * pixels, const unsigned char * mask);
 
-  /** Of the network's grid: the values are 0 glass, 1 tissue, 2 pen, 3 artifact. */
+  /** Of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();
 
 private:

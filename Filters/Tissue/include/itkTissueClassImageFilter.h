@@ -15,7 +15,8 @@ namespace itk
  *
  * Output: 255 where it is tissue, else 0, as TissueThresholdImageFilter gives it by its rules; GetClasses() has all
  * four. The network sees the slide at about gigapixel::TissueNetwork::MicronsPerPixel together with what the rule says,
- * that for brown slides where much is brown; each of its pixels is repeated on the label grid.
+ * that for brown slides where much is brown; they decide together, as
+ * gigapixel::TissueNetwork::Certainty says.
  *
  * The filter streams although it is a network of wide reach: when first asked for a region it pulls the whole input in
  * strips of rows, twice (the rule counts it first), and keeps the classes as runs until something upstream, or the
@@ -50,7 +51,7 @@ public:
    * does this by itself. */
   bool UpdateClasses();
 
-  /** Of the network's grid, ShrinkFactor coarser than the input: 0 glass, 1 tissue, 2 pen, 3 artifact. */
+  /** Of the label grid; the values are those of gigapixel::TissueClass. */
   const gigapixel::ClassMap &
   GetClasses() const
   {

@@ -128,7 +128,6 @@ TissueClassImageFilter<TInputImage, TOutputImage>::GenerateData()
     m_Classes.PaintRow(static_cast<std::size_t>(index[1] - start[1]),
                        static_cast<std::size_t>(index[0] - start[0]),
                        region.GetSize(0),
-                       m_ShrinkFactor,
                        { { 0, 255, 0, 0 } },
                        output->GetBufferPointer() + output->ComputeOffset(index));
   }

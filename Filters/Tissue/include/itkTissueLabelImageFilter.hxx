@@ -287,7 +287,6 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses()
       m_Classes->GetClasses().PaintRow(static_cast<std::size_t>(index[1] - start[1]),
                                        static_cast<std::size_t>(index[0] - start[0]),
                                        width,
-                                       m_Classes->GetShrinkFactor(),
                                        { { 0, 0, 2, 3 } },
                                        others.data());
     }

@@ -41,18 +41,15 @@ void
 ClassMap::PaintRow(std::size_t                                y,
                    std::size_t                                first,
                    std::size_t                                count,
-                   std::size_t                                factor,
                    const std::array<unsigned char, Classes> & values,
                    unsigned char *                            pixels) const
 {
-  const std::size_t row = y / factor;
-  const auto        end = m_Runs.begin() + static_cast<std::ptrdiff_t>(m_RowStarts[row + 1]);
-  auto              run = std::upper_bound(m_Runs.begin() + static_cast<std::ptrdiff_t>(m_RowStarts[row]),
-                              end,
-                              static_cast<std::uint32_t>(first / factor * 4 + 3));
+  const auto end = m_Runs.begin() + static_cast<std::ptrdiff_t>(m_RowStarts[y + 1]);
+  auto       run = std::upper_bound(
+    m_Runs.begin() + static_cast<std::ptrdiff_t>(m_RowStarts[y]), end, static_cast<std::uint32_t>(first * 4 + 3));
   for (std::size_t done = 0; done < count && run != end; ++run)
   {
-    const std::size_t last = std::min((*run / 4) * factor, first + count) - first;
+    const std::size_t last = std::min<std::size_t>(*run / 4, first + count) - first;
     std::fill(pixels + done, pixels + last, values[*run % 4]);
     done = last;
   }

@@ -16,7 +16,7 @@ namespace
 {
 constexpr unsigned InputChannels = 3;
 
-/** A row of the network's grid: what the network sees, and where the rule says tissue of half of the block or more. */
+/** A row of the network's grid: what the network sees, and the rule's mask of the rows of the label grid under it. */
 struct NetworkRow
 {
   std::vector<std::uint8_t> pixels;
@@ -124,23 +124,32 @@ DivideByGlass(const TissueRule & rule)
   }
   return table;
 }
-/** Tissue by rule and network together, else what is most probable of the others. */
-unsigned char
-ChooseClass(const float * probabilities, bool ruleSaysTissue)
+/** What a pixel of the network's grid is: where the rule says tissue, and where it does not. */
+struct Verdict
 {
-  constexpr auto tissue = static_cast<std::size_t>(TissueClass::Tissue);
-  constexpr auto doubt = static_cast<float>(1.0 - TissueNetwork::Certainty);
-  if (probabilities[tissue] >= (ruleSaysTissue ? doubt : 1.0f - doubt))
+  unsigned char stained;
+  unsigned char unstained;
+};
+
+Verdict
+Judge(const float * probabilities, bool isFine)
+{
+  constexpr auto certain = static_cast<float>(TissueNetwork::Certainty);
+  constexpr auto tissue = static_cast<unsigned char>(TissueClass::Tissue);
+  constexpr auto pen = static_cast<unsigned char>(TissueClass::Pen);
+  constexpr auto artifact = static_cast<unsigned char>(TissueClass::Artifact);
+  unsigned char  other = static_cast<unsigned char>(TissueClass::Glass);
+  for (const unsigned char next : { pen, artifact })
   {
-    return tissue;
+    other = probabilities[next] > probabilities[other] ? next : other;
   }
-  std::size_t best = static_cast<std::size_t>(TissueClass::Glass);
-  for (const TissueClass other : { TissueClass::Pen, TissueClass::Artifact })
+  if (isFine)
   {
-    const auto value = static_cast<std::size_t>(other);
-    best = probabilities[value] > probabilities[best] ? value : best;
+    const bool isForeign = probabilities[pen] + probabilities[artifact] >= certain;
+    return { isForeign ? other : tissue, other };
   }
-  return static_cast<unsigned char>(best);
+  return { probabilities[tissue] >= 1.0f - certain ? tissue : other,
+           probabilities[tissue] >= certain ? tissue : other };
 }
 } // namespace
 
@@ -161,14 +170,14 @@ struct TissueNetwork::Implementation
     , input(GetNetworkSize(labelWidth, labelHeight, blockSide))
     , predictor(LoadModel(model), threads)
     , sums(static_cast<std::size_t>(input.GetSize().width) * InputChannels)
-    , ruleSums(static_cast<std::size_t>(input.GetSize().width))
   {
-    classes.Reset(static_cast<std::size_t>(input.GetSize().width));
+    classes.Reset(width);
   }
 
   void AddToSums(const unsigned char * pixels, const unsigned char * mask);
   void FinishRow(std::size_t rows);
   void Predict();
+  void AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask);
 
   std::size_t                                  width;
   std::size_t                                  height;
@@ -177,9 +186,12 @@ struct TissueNetwork::Implementation
   std::array<std::array<std::uint8_t, 256>, 3> overGlass;
   RowWindow                                    input;
   Predictor                                    predictor;
-  std::vector<std::uint32_t>                   sums;     ///< of a row of blocks
-  std::vector<std::uint32_t>                   ruleSums; ///< pixels where the rule says tissue
+  std::vector<std::uint32_t>                   sums; ///< of a row of blocks
+  std::vector<std::uint8_t>                    rule; ///< of the rows that they are of
   std::size_t                                  rowsAdded{ 0 };
+  std::int64_t                                 predicted{ 0 }; ///< rows of the network's grid
+  std::vector<Verdict>                         verdicts;       ///< for each column of the label grid
+  std::vector<unsigned char>                   row;
   ClassMap                                     classes;
 };
 
@@ -189,8 +201,7 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
   const std::size_t second = channels == 1 ? 0 : 1;
   const std::size_t third = channels == 1 ? 0 : 2;
   std::uint32_t *   sum = sums.data();
-  std::uint32_t *   ruleSum = ruleSums.data();
-  for (std::size_t begin = 0; begin < width; begin += factor, sum += InputChannels, ++ruleSum)
+  for (std::size_t begin = 0; begin < width; begin += factor, sum += InputChannels)
   {
     const std::size_t end = std::min(begin + factor, width);
     for (std::size_t x = begin; x < end; ++x)
@@ -200,7 +211,6 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
       sum[0] += overGlass[0][pixel[0]];
       sum[1] += (overGlass[1][pixel[second]] + 255 * (1 - isTissue) + 1) / 2;
       sum[2] += overGlass[2][pixel[third]];
-      *ruleSum += isTissue;
     }
   }
 }
@@ -208,50 +218,60 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
 void
 TissueNetwork::Implementation::FinishRow(std::size_t rows)
 {
-  NetworkRow row{ std::vector<std::uint8_t>(sums.size()), std::vector<std::uint8_t>(ruleSums.size()) };
-  for (std::size_t x = 0; x < ruleSums.size(); ++x)
+  NetworkRow row{ std::vector<std::uint8_t>(sums.size()), std::move(rule) };
+  for (std::size_t i = 0; i < sums.size(); ++i)
   {
-    const auto pixels = static_cast<std::uint32_t>(rows * (std::min((x + 1) * factor, width) - x * factor));
-    for (std::size_t i = InputChannels * x; i < InputChannels * (x + 1); ++i)
-    {
-      row.pixels[i] = static_cast<std::uint8_t>((sums[i] + pixels / 2) / pixels);
-    }
-    row.rule[x] = 2 * ruleSums[x] >= pixels ? 1 : 0;
+    const std::size_t begin = i / InputChannels * factor;
+    const auto        pixels = static_cast<std::uint32_t>(rows * (std::min(begin + factor, width) - begin));
+    row.pixels[i] = static_cast<std::uint8_t>((sums[i] + pixels / 2) / pixels);
   }
   input.Append(std::move(row));
   std::fill(sums.begin(), sums.end(), 0);
-  std::fill(ruleSums.begin(), ruleSums.end(), 0);
+  rule.clear();
 }
 
 /** All rows of tiles whose input is there. */
 void
 TissueNetwork::Implementation::Predict()
 {
-  const Size                 image = input.GetSize();
-  std::vector<float>         probabilities;
-  std::vector<unsigned char> row(static_cast<std::size_t>(image.width));
-  while (static_cast<std::int64_t>(classes.GetHeight()) < image.height)
+  const Size         image = input.GetSize();
+  std::vector<float> probabilities;
+  while (predicted < image.height)
   {
-    const auto   first = static_cast<std::int64_t>(classes.GetHeight());
-    const Region tiles = predictor.GetTiles(Region{ 0, first, image.width, 1 }, image);
+    const Region tiles = predictor.GetTiles(Region{ 0, predicted, image.width, 1 }, image);
     const Region needed = predictor.GetInputRegion(tiles, image);
     if (input.GetEnd() < needed.y + needed.height)
     {
       return;
     }
-    probabilities.resize(row.size() * static_cast<std::size_t>(tiles.height) * ClassMap::Classes);
+    probabilities.resize(static_cast<std::size_t>(tiles.width * tiles.height) * ClassMap::Classes);
     predictor.Predict(input, tiles, probabilities.data());
-    const float * of = probabilities.data();
-    for (std::int64_t y = tiles.y; y < tiles.y + tiles.height; ++y)
+    for (std::int64_t y = 0; y < tiles.height; ++y)
     {
-      const NetworkRow & known = input.GetRow(y);
-      for (std::size_t x = 0; x < row.size(); ++x, of += ClassMap::Classes)
-      {
-        row[x] = ChooseClass(of, known.rule[x] != 0);
-      }
-      classes.AppendRow(row.data());
+      this->AppendClasses(probabilities.data() + y * tiles.width * ClassMap::Classes, input.GetRow(tiles.y + y).rule);
     }
+    predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
+  }
+}
+
+/** The rows of the label grid under a row of the network's. */
+void
+TissueNetwork::Implementation::AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask)
+{
+  verdicts.resize(width);
+  for (std::size_t x = 0; x < width; ++x)
+  {
+    verdicts[x] = x % factor == 0 ? Judge(probabilities + x / factor * ClassMap::Classes, factor > 1) : verdicts[x - 1];
+  }
+  row.resize(width);
+  for (auto isTissue = mask.begin(); isTissue != mask.end(); isTissue += static_cast<std::ptrdiff_t>(width))
+  {
+    std::transform(
+      verdicts.begin(), verdicts.end(), isTissue, row.begin(), [](const Verdict & verdict, std::uint8_t m) {
+        return m == 0 ? verdict.unstained : verdict.stained;
+      });
+    classes.AppendRow(row.data());
   }
 }
 
@@ -284,6 +304,7 @@ TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * mask)
 {
   Implementation & state = *m_Implementation;
   state.AddToSums(pixels, mask);
+  state.rule.insert(state.rule.end(), mask, mask + state.width);
   ++state.rowsAdded;
   const std::size_t rest = state.rowsAdded % state.factor;
   if (rest == 0 || state.rowsAdded == state.height)

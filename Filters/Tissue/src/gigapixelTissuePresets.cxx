@@ -49,7 +49,6 @@ GetTissuePresets()
       model.name = "model";
       model.purpose = "a network for stained slides of any kind, which tells pen and artifacts from tissue";
       model.method = TissueMethod::Network;
-      model.medianRadius = 0.0;
       all.push_back(model);
     }
     return all;
