@@ -79,14 +79,14 @@ GetRowsPerStrip(SizeValueType width)
 ImageRegion<2>
 GetFirstStrip(const ImageBase<2> * image, bool isCurrent)
 {
-  const auto whole = image->GetLargestPossibleRegion();
-  auto       region = whole;
+  const auto & whole = image->GetLargestPossibleRegion();
+  auto         region = whole;
   if (!isCurrent)
   {
     region.SetSize(1, std::min(whole.GetSize(1), GetRowsPerStrip(whole.GetSize(0))));
     return region;
   }
-  const auto buffered = image->GetBufferedRegion();
+  const auto & buffered = image->GetBufferedRegion();
   if (buffered.GetNumberOfPixels() > 0 && whole.IsInside(buffered.GetIndex()))
   {
     region.SetIndex(buffered.GetIndex());
