@@ -95,6 +95,7 @@ def test_preset_is_chosen_for_the_slide(tmp_path, ground, stain, expected):
     assert named["skipped"]  # the same mask
 
 
+@pytest.mark.usefixtures("network")
 def test_auto_is_the_network_but_on_a_dark_ground(tmp_path):
     mask = blobs(905, 1111)[..., None] > 0
     dark = write_slide(tmp_path / "dark.tif", numpy.where(mask, numpy.array([10, 20, 220], numpy.uint8), numpy.uint8(3)))
@@ -107,6 +108,7 @@ def test_auto_is_the_network_but_on_a_dark_ground(tmp_path):
     assert again["skipped"] and again["penFraction"] is None  # not in the file
 
 
+@pytest.mark.usefixtures("network")
 def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
     mask = run("label", synthetic[0], "-o", tmp_path / "m.tif", "--preset", "model", "--json").json
     told = run("label", synthetic[0], "-o", tmp_path / "c.tif", "--preset", "model", "--classes", "--json").json
@@ -121,6 +123,7 @@ def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
     assert rules["penFraction"] is None and set(numpy.unique(tifffile.imread(tmp_path / "r.tif", key=0))) == {0, 1}
 
 
+@pytest.mark.usefixtures("network")
 def test_other_model_must_tell_the_same_classes(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif")
     other = Path(__file__).parents[2] / "Modules/Network/models/tissue.safetensors"
@@ -255,7 +258,9 @@ def test_names_that_collide(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["label", "label --preset model", "info", "evaluate", "synthesize", "overlay"])
-def test_torch_is_not_loaded(command, tmp_path, synthetic):
+def test_torch_is_not_loaded(command, tmp_path, synthetic, request):
+    if "model" in command:
+        request.getfixturevalue("network")
     arguments = {
         "label": [synthetic[0], "-o", tmp_path / "m.tif"],
         "label --preset model": [synthetic[0], "-o", tmp_path / "m.tif"],
