@@ -101,7 +101,8 @@ TEST(Model, ReadyModelsLoadByName)
   EXPECT_NE(std::find(names.begin(), names.end(), "tissue"), names.end());
   for (const std::string & name : names)
   {
-    EXPECT_GT(Model::Load(name).micronsPerPixel, 0) << name;
+    const bool isForSlides = name != "tissue-classes"; // which sees a grid that label makes, of any resolution
+    EXPECT_EQ(Model::Load(name).micronsPerPixel > 0, isForSlides) << name;
   }
 }
 
