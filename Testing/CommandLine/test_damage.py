@@ -13,20 +13,26 @@ from conftest import fails, run, write_slide
 RECORD = "gigapixel.source-damaged-tiles = "
 
 
+def spoil_largest_tiles(slide, count, spoil):
+    """Writes what spoil(size) gives, (place in the tile, bytes), into the largest tiles of level 0."""
+    with tifffile.TiffFile(slide) as file:
+        page = file.pages[0]
+        tiles = sorted(zip(page.databytecounts, page.dataoffsets), reverse=True)[:count]
+    with open(slide, "r+b") as file:
+        for size, offset in tiles:
+            place, data = spoil(size)
+            file.seek(offset + place)
+            file.write(data)
+    return slide
+
+
 @pytest.fixture()
 def damage(synthetic, tmp_path):
     """Makes a slide whose largest tiles of level 0 end in the middle, by the end marker."""
 
     def make(count):
         slide = shutil.copy(synthetic[0], tmp_path / f"damaged-{count}.tif")
-        with tifffile.TiffFile(slide) as file:
-            page = file.pages[0]
-            tiles = sorted(zip(page.databytecounts, page.dataoffsets), reverse=True)[:count]
-        with open(slide, "r+b") as file:
-            for size, offset in tiles:
-                file.seek(offset + size // 2)
-                file.write(b"\xff\xd9")
-        return slide
+        return spoil_largest_tiles(slide, count, lambda size: (size // 2, b"\xff\xd9"))
 
     return make
 
@@ -37,14 +43,7 @@ def undecodable(synthetic, tmp_path):
 
     def make(count):
         slide = shutil.copy(synthetic[0], tmp_path / f"undecodable-{count}.tif")
-        with tifffile.TiffFile(slide) as file:
-            page = file.pages[0]
-            tiles = sorted(zip(page.databytecounts, page.dataoffsets), reverse=True)[:count]
-        with open(slide, "r+b") as file:
-            for size, offset in tiles:
-                file.seek(offset)
-                file.write(bytes(size))
-        return slide
+        return spoil_largest_tiles(slide, count, lambda size: (0, bytes(size)))
 
     return make
 
