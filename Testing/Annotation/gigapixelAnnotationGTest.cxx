@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAnnotation.h"
+#include "TemporaryFolder.h"
 #include "gigapixelMaskOutline.h"
 #include "itkAnnotationImageSource.h"
 
@@ -8,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
@@ -19,6 +19,7 @@ using Mask = itk::Image<unsigned char, 2>;
 using Source = itk::AnnotationImageSource;
 using gigapixel::Annotation;
 using gigapixel::AnnotationRing;
+using gigapixel::test::TemporaryFolder;
 
 Source::Pointer
 MakeSource(const std::vector<Annotation> & annotations, itk::SizeValueType width, itk::SizeValueType height)
@@ -88,12 +89,13 @@ GetTwiceTheArea(const AnnotationRing & ring)
   return area;
 }
 
-std::string
-WriteFile(const std::string & text)
+std::vector<Annotation>
+Read(const std::string & text, std::vector<std::string> * warnings = nullptr)
 {
-  const auto file = std::filesystem::path(testing::TempDir()) / "annotations.geojson";
+  const TemporaryFolder folder("annotation");
+  const std::string     file = folder.File("annotations.geojson");
   std::ofstream(file) << text;
-  return file.string();
+  return gigapixel::ReadAnnotations(file, warnings);
 }
 
 std::string
@@ -101,7 +103,7 @@ GetError(const std::string & text)
 {
   try
   {
-    gigapixel::ReadAnnotations(WriteFile(text));
+    Read(text);
   }
   catch (const std::runtime_error & error)
   {
@@ -323,7 +325,8 @@ TEST(Annotation, GeoJSONThereAndBack)
   const std::vector<Annotation> written{ { "Tumor \"x\"",
                                            { { { 0, 0 }, { 10.25, 0 }, { 9, 8 } }, { { 2, 1 }, { 3, 1 }, { 3, 2 } } } },
                                          { "", { { { 100000.5, 7 }, { 5, 6 }, { 7, 9 } } } } };
-  const auto                    file = (std::filesystem::path(testing::TempDir()) / "back.geojson").string();
+  const TemporaryFolder         folder("annotation");
+  const std::string             file = folder.File("back.geojson");
   gigapixel::WriteAnnotations(written, file);
   const auto read = gigapixel::ReadAnnotations(file);
   ASSERT_EQ(read.size(), 2u);
@@ -342,7 +345,7 @@ TEST(Annotation, GeoJSONThereAndBack)
 
 TEST(Annotation, WhatQuPathWrites)
 {
-  const auto read = gigapixel::ReadAnnotations(WriteFile(R"({"type": "FeatureCollection", "features": [
+  const auto read = Read(R"({"type": "FeatureCollection", "features": [
     {"type": "Feature", "id": "PathRootObject", "geometry": {"type": "MultiPolygon", "coordinates":
       [[[[0, 0], [4, 0], [4, 4], [0, 0]]], [[[10, 10], [14, 10], [14, 14], [10, 10]], [[12, 11], [13, 11], [13, 12], [12, 11]]]]},
       "properties": {"objectType": "annotation", "classification": {"name": "Stroma", "color": [1, 2, 3]}}},
@@ -350,7 +353,7 @@ TEST(Annotation, WhatQuPathWrites)
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 0]]]},
       "properties": {"classification": {"names": ["Tumor", "Positive"]}}},
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0, 1], [4, 0, 1], [4, 4, 1]]]}, "properties": null}
-  ]})"));
+  ]})");
   ASSERT_EQ(read.size(), 3u);
   EXPECT_EQ(read[0].className, "Stroma");
   EXPECT_EQ(read[0].rings.size(), 3u);
@@ -362,7 +365,7 @@ TEST(Annotation, WhatQuPathWrites)
 TEST(Annotation, FeaturesWithoutAreaArePassedOverAndCounted)
 {
   std::vector<std::string> warnings;
-  const auto               read = gigapixel::ReadAnnotations(WriteFile(R"({"type": "FeatureCollection", "features": [
+  const auto               read = Read(R"({"type": "FeatureCollection", "features": [
     {"type": "Feature", "geometry": null, "properties": {"classification": {"name": "Tumor"}}},
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": []}, "properties": null},
     {"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": []}, "properties": null},
@@ -370,8 +373,8 @@ TEST(Annotation, FeaturesWithoutAreaArePassedOverAndCounted)
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 0]]]}, "properties": null},
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 0]]]},
       "properties": null}
-  ]})"),
-                                               &warnings);
+  ]})",
+                         &warnings);
   EXPECT_EQ(read.size(), 1u);
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_NE(warnings[0].find("3 features without a geometry"), std::string::npos) << warnings[0];

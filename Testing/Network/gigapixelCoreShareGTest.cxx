@@ -2,11 +2,14 @@
 // How cores are dealt to ranks, on machines that are described by files, as Linux describes them.
 #include "gigapixelCoreShare.h"
 
+#include "TemporaryFolder.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 using namespace gigapixel;
+using gigapixel::test::TemporaryFolder;
 
 namespace
 {
@@ -28,7 +31,6 @@ protected:
   void
   SetUp() override
   {
-    std::filesystem::remove_all(folder);
     Write("node/online", "0-1");
     Write("node/node0/cpulist", "0-1,4-5");
     Write("node/node1/cpulist", "2-3,6-7");
@@ -38,12 +40,6 @@ protected:
       Write("cpu/cpu" + std::to_string(core) + "/topology/thread_siblings_list",
             std::to_string(first) + ',' + std::to_string(first + 4));
     }
-  }
-
-  void
-  TearDown() override
-  {
-    std::filesystem::remove_all(folder);
   }
 
   void
@@ -59,9 +55,8 @@ protected:
     return CoreShare::Take(CoreShare::Sort(cores, folder), MakeLaunch(localRank, localRanks));
   }
 
-  /** Of each test its own, for they may run at the same time. */
-  const std::string folder{ testing::TempDir() + "two-sockets-" +
-                            testing::UnitTest::GetInstance()->current_test_info()->name() };
+  const TemporaryFolder temporary{ "two-sockets" };
+  const std::string     folder{ temporary.path };
 };
 
 using Cores = std::vector<int>;
@@ -103,7 +98,7 @@ TEST_F(TwoSockets, EveryCoreIsDealtToOneRank)
 
 TEST(CoreShare, MachineThatDescribesNothingIsOneNode)
 {
-  EXPECT_EQ(CoreShare::Sort({ 2, 0, 1 }, testing::TempDir() + "nothing-is-here"), (Cores{ 0, 1, 2 }));
+  EXPECT_EQ(CoreShare::Sort({ 2, 0, 1 }, "/nothing-is-here"), (Cores{ 0, 1, 2 }));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SegmentationFile.h"
 
+#include "TemporaryFolder.h"
 #include "itkImage.h"
 #include "itkImageFileReader.h"
 #include "itkImageFileWriter.h"
@@ -9,8 +10,6 @@
 #include "itkPyramidTIFFImageIO.h"
 
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 namespace
 {
@@ -61,10 +60,10 @@ GetText(const LabelsType & image, const std::string & key)
 
 TEST(SegmentationFile, ClassNumbersBecomeSegments)
 {
-  const auto folder = std::filesystem::temp_directory_path();
-  const auto maskFile = (folder / "SegmentationFileGTest.tif").string();
-  const auto file = (folder / "SegmentationFileGTest.seg.nrrd").string();
-  const auto mask = WriteClasses(maskFile);
+  const gigapixel::test::TemporaryFolder folder("segmentation");
+  const std::string                      maskFile = folder.File("mask.tif");
+  const std::string                      file = folder.File("mask.seg.nrrd");
+  const auto                             mask = WriteClasses(maskFile);
   // A mask of the level with downsample 4 that begins at the level-0 pixel (40, 80) of a slide with 0.5 um pixels.
   const MaskPlace place{ { { 0.0005, 0.0005 } }, { { 0, 0 } }, 4, { { 40, 80 } } };
   const auto      result = WriteSegmentation(*mask, place, 0, "Object", file);
@@ -98,6 +97,4 @@ TEST(SegmentationFile, ClassNumbersBecomeSegments)
   EXPECT_NEAR(result.objectFraction, static_cast<double>(objects) / 60000, 1e-12);
   EXPECT_NEAR(result.objectMm2, static_cast<double>(objects) * 4e-6, 1e-12);
   EXPECT_THROW(WriteSegmentation(*mask, place, 9, "Object", file), std::runtime_error);
-  std::filesystem::remove(maskFile);
-  std::filesystem::remove(file);
 }

@@ -3,6 +3,7 @@
 
 #include "DamagedTiles.h"
 #include "MaskImages.h"
+#include "TemporaryFolder.h"
 
 #include "itkImageFileReader.h"
 #include "itkImageFileWriter.h"
@@ -12,8 +13,6 @@
 #include "itkSyntheticSlideImageSource.h"
 #include "itkTissueLabelImageFilter.h"
 #include "itkWholeSlideImageIO.h"
-
-#include <filesystem>
 
 using namespace gigapixel_test;
 
@@ -27,9 +26,6 @@ protected:
   void
   SetUp() override
   {
-    const auto * test = ::testing::UnitTest::GetInstance()->current_test_info();
-    m_File =
-      (std::filesystem::temp_directory_path() / (std::string("gigapixel-tissue-") + test->name() + ".tif")).string();
     this->Draw("Deflate");
   }
 
@@ -45,12 +41,6 @@ protected:
     writer->SetImageIO(io);
     writer->SetFileName(m_File);
     writer->Update();
-  }
-
-  void
-  TearDown() override
-  {
-    std::filesystem::remove(m_File);
   }
 
   itk::WholeSlideImageIO::Pointer
@@ -90,7 +80,8 @@ protected:
     return label->GetOutput();
   }
 
-  std::string m_File;
+  gigapixel::test::TemporaryFolder m_Folder{ "tissue" };
+  std::string                      m_File{ m_Folder.File("slide.tif") };
 };
 
 } // namespace

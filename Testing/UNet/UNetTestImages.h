@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <vector>
@@ -158,29 +157,6 @@ MessageOf(const TFunction & function)
 #define EXPECT_MESSAGE(statement, part)                                                                                \
   EXPECT_NE(gigapixel_test::MessageOf([&] { statement; }).find(part), std::string::npos)                               \
     << gigapixel_test::MessageOf([&] { statement; })
-
-/** A folder that is gone after the test. */
-class TemporaryFolder
-{
-public:
-  TemporaryFolder()
-  {
-    const auto * test = ::testing::UnitTest::GetInstance()->current_test_info();
-    m_Path = std::filesystem::temp_directory_path() / (std::string("gigapixel-") + test->test_suite_name() + "-" +
-                                                       test->name() + "-" + std::to_string(std::random_device()()));
-    std::filesystem::create_directories(m_Path);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(m_Path); }
-
-  std::string
-  File(const std::string & name) const
-  {
-    return (m_Path / name).string();
-  }
-
-private:
-  std::filesystem::path m_Path;
-};
 
 template <typename TImage>
 std::string

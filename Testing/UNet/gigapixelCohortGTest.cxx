@@ -1,11 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
 
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 
 using gigapixel::Cohort;
 using gigapixel::CohortEntry;
-using gigapixel_test::TemporaryFolder;
+using gigapixel::test::TemporaryFolder;
 
 namespace
 {
@@ -29,7 +30,7 @@ protected:
     return Cohort::Load(m_Folder.File("cohort.csv"));
   }
 
-  TemporaryFolder m_Folder;
+  TemporaryFolder m_Folder{ "unet" };
 };
 
 TEST_F(CohortTest, ReadsColumnsInAnyOrderWithPathsOfItsFolder)

@@ -2,6 +2,7 @@
 #include "itkGigapixelFileSource.h"
 
 #include "../TestData.h"
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "gigapixelMaskLabelSource.h"
 #include "itkGigapixelUNetTrainer.h"
@@ -11,9 +12,9 @@
 #include "itkWholeSlideImageIO.h"
 
 using gigapixel::Region;
+using gigapixel::test::TemporaryFolder;
 using gigapixel_test::ColorImage;
 using gigapixel_test::GrayImage;
-using gigapixel_test::TemporaryFolder;
 
 namespace
 {
@@ -96,7 +97,7 @@ ExpectSame(const gigapixel::PhysicalImage & source, const TImage & image)
 
 TEST(GigapixelFileSource, SlidesAreReadAtEveryLevelInColorAndGray)
 {
-  const TemporaryFolder    folder;
+  const TemporaryFolder    folder{ "unet" };
   const std::string        file = DrawSlide(folder);
   itk::GigapixelResolution resolution;
   ExpectSame(itk::GigapixelFileSource(file), *ReadWithITK<ColorImage>(file, 0));
@@ -115,7 +116,7 @@ TEST(GigapixelFileSource, SlidesAreReadAtEveryLevelInColorAndGray)
 
 TEST(GigapixelFileSource, MaskPyramidAtOneEighthServesEveryLevel)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
   const auto            truth = DrawTruth();
   const auto            mask = Eighth(*truth);
@@ -145,7 +146,7 @@ TEST(GigapixelFileSource, MaskPyramidAtOneEighthServesEveryLevel)
 
 TEST(GigapixelFileSource, TrainingOnSlidesEqualsTrainingOnTheirImages)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
   const auto            mask = Eighth(*DrawTruth());
   const std::string     maskFile = WritePyramid(mask.GetPointer(), folder.File("mask.pyramid.tif"));

@@ -3,6 +3,7 @@
 #include "itkGigapixelImageIOSource.h"
 #include "itkGigapixelImageSource.h"
 
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "gigapixelRegionSource.h"
 #include "itkCastImageFilter.h"
@@ -14,10 +15,10 @@
 #include <thread>
 
 using namespace gigapixel;
+using gigapixel::test::TemporaryFolder;
 using gigapixel_test::ColorImage;
 using gigapixel_test::GrayImage;
 using gigapixel_test::NoiseImage;
-using gigapixel_test::TemporaryFolder;
 using gigapixel_test::Write;
 
 namespace
@@ -158,7 +159,7 @@ TEST(GigapixelImageSource, SpacingIsKnownOnlyWhereItIsPlausible)
 
 TEST(GigapixelImageSource, UpdatesPipelinesRegionByRegion)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            image = NoiseImage(300, 200);
   const auto            reader = itk::ImageFileReader<GrayImage>::New();
   reader->SetFileName(Write(image.GetPointer(), folder.File("image.mha")));
@@ -183,7 +184,7 @@ TEST(GigapixelImageSource, UpdatesPipelinesRegionByRegion)
 
 TEST(GigapixelImageSource, PutsTheRequestedRegionBack)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            reader = itk::ImageFileReader<GrayImage>::New();
   reader->SetFileName(Write(NoiseImage(30, 20).GetPointer(), folder.File("image.mha")));
   {
@@ -197,7 +198,7 @@ TEST(GigapixelImageSource, PutsTheRequestedRegionBack)
 
 TEST(GigapixelImageIOSource, ReadsAnyImageIOFromSeveralThreads)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            gray = NoiseImage(211, 97);
   gigapixel_test::SetSpacing(*gray, 0.5, 0.25);
   for (const char * name : { "gray.mha", "gray.png", "gray.nrrd" }) // streams; does not; has three axes at times
@@ -223,7 +224,7 @@ TEST(GigapixelImageIOSource, ReadsAnyImageIOFromSeveralThreads)
 
 TEST(GigapixelImageIOSource, MakesOneReaderForEachConcurrentRead)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            gray = NoiseImage(200, 100);
   const std::string     file = Write(gray.GetPointer(), folder.File("gray.mha"));
   std::atomic<int>      made{ 0 };
@@ -244,7 +245,7 @@ TEST(GigapixelImageIOSource, MakesOneReaderForEachConcurrentRead)
 TEST(GigapixelImageIOSource, TakesLabelMapsThatFitInEightBits)
 {
   using LabelImage = itk::Image<unsigned short, 2>;
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            gray = NoiseImage(40, 30);
   const auto            cast = itk::CastImageFilter<GrayImage, LabelImage>::New();
   cast->SetInput(gray);
@@ -271,7 +272,7 @@ WriteNRRD(const std::string & file, const std::string & header, std::size_t byte
 
 TEST(GigapixelImageIOSource, SegmentationsHaveOneLayer)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const std::string     place = "space: left-posterior-superior\nspace origin: (0,0,0)\n";
   const std::string     axes = "(0.001,0,0) (0,-0.002,0) (0,0,1)\nkinds: ";
   const std::string     segment = "Segment0_ID:=a\nSegment0_LabelValue:=1\nSegment0_Layer:=0\n";
@@ -314,7 +315,7 @@ TEST(GigapixelImageIOSource, SegmentationsHaveOneLayer)
 
 TEST(GigapixelImageIOSource, ErrorsNameTheFileInOneSentence)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   EXPECT_MESSAGE(itk::GigapixelFileSource(folder.File("none.mha")),
                  folder.File("none.mha") + ": there is no such file");
   std::ofstream(folder.File("text.mha")) << "no image";

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetImageFilter.h"
 
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "itkCommand.h"
 #include "itkImageSource.h"
@@ -195,8 +196,8 @@ TEST(GigapixelUNetImageFilter, AsksForItsTilesAndTheirHaloOnly)
 
 TEST(GigapixelUNetImageFilter, WorksInTheMiddleOfAPipeline)
 {
-  const gigapixel_test::TemporaryFolder folder;
-  const auto                            image = NoiseImage(Width, Height);
+  const gigapixel::test::TemporaryFolder folder{ "unet" };
+  const auto                             image = NoiseImage(Width, Height);
   using Mean = itk::MeanImageFilter<GrayImage, GrayImage>;
 
   const auto reader = itk::ImageFileReader<GrayImage>::New();
@@ -342,8 +343,8 @@ TEST(GigapixelUNetImageFilter, ModelsOfAnotherResolutionAreRefused)
 
 TEST(GigapixelUNetImageFilter, ModelFilesGiveWhatTheirModelsGive)
 {
-  const gigapixel_test::TemporaryFolder folder;
-  const auto                            image = NoiseImage(Width, Height);
+  const gigapixel::test::TemporaryFolder folder{ "unet" };
+  const auto                             image = NoiseImage(Width, Height);
   NoiseModel(Tile).Save(folder.File("model.safetensors"));
   const auto filter = itk::GigapixelUNetImageFilter<GrayImage, FloatImage>::New();
   filter->SetInput(image);

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetTrainer.h"
 
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "itkCommand.h"
 #include "itkExtractImageFilter.h"
@@ -8,9 +9,9 @@
 
 #include <atomic>
 
+using gigapixel::test::TemporaryFolder;
 using gigapixel_test::DiscsImage;
 using gigapixel_test::GrayImage;
-using gigapixel_test::TemporaryFolder;
 using gigapixel_test::Write;
 using itk::GigapixelUNetTrainer;
 
@@ -94,7 +95,7 @@ TEST(GigapixelUNetTrainer, Learns)
 
 TEST(GigapixelUNetTrainer, ImagesPipelinesFilesAndWorkUnitsGiveTheSameBits)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const Pair            a(1), b(2);
   const std::string     imageFile = Write(a.image.GetPointer(), folder.File("a.mha"));
   const std::string     maskFile = Write(a.mask.GetPointer(), folder.File("a-mask.mha"));
@@ -131,7 +132,7 @@ TEST(GigapixelUNetTrainer, ImagesPipelinesFilesAndWorkUnitsGiveTheSameBits)
 
 TEST(GigapixelUNetTrainer, RegionEqualsTheImageCutOut)
 {
-  const TemporaryFolder     folder;
+  const TemporaryFolder     folder{ "unet" };
   const Pair                a(1, 500, 400);
   const itk::ImageRegion<2> region({ { 100, 60 } }, { { 192, 200 } });
   const auto                cut = MakeTrainer();
@@ -255,7 +256,7 @@ TEST(GigapixelUNetTrainer, AbortInsideAStepStopsWithinATile)
 
 TEST(GigapixelUNetTrainer, RunFolderGivesModelsForTheFilter)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const Pair            a(1);
   const auto            trainer = MakeTrainer(2);
   trainer->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());

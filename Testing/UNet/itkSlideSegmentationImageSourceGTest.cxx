@@ -2,6 +2,7 @@
 #include "itkSlideSegmentationImageSource.h"
 
 #include "DamagedTiles.h"
+#include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "itkBinaryHoleFillImageFilter.h"
 #include "itkPyramidTIFFImageIO.h"
@@ -10,10 +11,10 @@
 #include "itkSyntheticSlideImageSource.h"
 #include "itkWholeSlideImageIO.h"
 
+using gigapixel::test::TemporaryFolder;
 using gigapixel_test::ColorImage;
 using gigapixel_test::ExpectSamePixels;
 using gigapixel_test::GrayImage;
-using gigapixel_test::TemporaryFolder;
 using itk::GigapixelUNetOutput;
 
 namespace
@@ -110,7 +111,7 @@ SegmentByHand(const std::string & file, const gigapixel::Model & model, unsigned
 
 TEST(SlideSegmentationImageSource, ReadsTheChannelsAndTheLevelOfTheModel)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
   for (const unsigned level : { 0u, 1u })
   {
@@ -130,7 +131,7 @@ TEST(SlideSegmentationImageSource, ReadsTheChannelsAndTheLevelOfTheModel)
 
 TEST(SlideSegmentationImageSource, StreamedRegionsAndHolesAreThoseOfTheWholeSlide)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            whole = MakeSource(DrawSlide(folder), MakeModel(1, 1.0));
   whole->Update();
   const auto part = MakeSource(folder.File("slide.tif"), MakeModel(1, 1.0));
@@ -163,7 +164,7 @@ TEST(SlideSegmentationImageSource, StreamedRegionsAndHolesAreThoseOfTheWholeSlid
 
 TEST(SlideSegmentationImageSource, ProbabilitiesOfBytesAreThoseOfFloats)
 {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const auto            floats = MakeSource<FloatImage>(DrawSlide(folder), MakeModel(3, 1.0));
   floats->Update();
   const auto bytes = MakeSource(folder.File("slide.tif"), MakeModel(3, 1.0));
@@ -188,7 +189,7 @@ TEST(SlideSegmentationImageSource, ProbabilitiesOfBytesAreThoseOfFloats)
 
 TEST(SlideSegmentationImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
 {
-  const TemporaryFolder   folder;
+  const TemporaryFolder   folder{ "unet" };
   const std::string       file = DrawSlide(folder, 0.0005, "JPEG");
   const auto              model = MakeModel(1, 1.0);
   const gigapixel::Region region{ 101, 40, 900, 700 };
@@ -221,8 +222,8 @@ TEST(SlideSegmentationImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
 
 TEST(SlideSegmentationImageSource, LeavesTheSlideAsItIsAndFollowsIt)
 {
-  const TemporaryFolder folder;
-  const TemporaryFolder other;
+  const TemporaryFolder folder{ "unet" };
+  const TemporaryFolder other{ "unet" };
   const std::string     file = DrawSlide(folder, 1.0);
   const auto            slide = Open(file);
   slide->SetLevel(1);
@@ -255,7 +256,7 @@ TEST(SlideSegmentationImageSource, LeavesTheSlideAsItIsAndFollowsIt)
 TEST(SlideSegmentationImageSource, RefusesInASentence)
 {
   EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->GetMadeBy(), "UpdateOutputInformation() first");
-  const TemporaryFolder folder;
+  const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
   EXPECT_MESSAGE(MakeSource(file, MakeModel(1, 0.1))->Update(), "no level at the model's resolution");
   EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), "2 channels; slides have 1 (gray) or 3 (RGB)");

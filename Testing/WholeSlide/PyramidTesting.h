@@ -2,6 +2,7 @@
 #ifndef PyramidTesting_h
 #define PyramidTesting_h
 
+#include "TemporaryFolder.h"
 #include "itkImage.h"
 #include "itkImageFileWriter.h"
 #include "itkImageSource.h"
@@ -18,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace pyramid_test
@@ -157,30 +157,18 @@ Write(PatternSource<TImage> * source, itk::PyramidTIFFImageIO * io, const std::s
 class PyramidTIFFImageIOTest : public ::testing::Test
 {
 protected:
-  void
-  SetUp() override
-  {
-    char name[] = "/tmp/gigapixel-pyramid-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    m_Folder = name;
-  }
-  void
-  TearDown() override
-  {
-    std::filesystem::remove_all(m_Folder);
-  }
   std::string
   File(const std::string & name) const
   {
-    return m_Folder + "/" + name;
+    return m_Folder.File(name);
   }
   long
   CountFiles() const
   {
-    return std::distance(std::filesystem::directory_iterator(m_Folder), std::filesystem::directory_iterator());
+    return std::distance(std::filesystem::directory_iterator(m_Folder.path), std::filesystem::directory_iterator());
   }
 
-  std::string m_Folder;
+  gigapixel::test::TemporaryFolder m_Folder{ "pyramid" };
 };
 
 inline std::string

@@ -1,14 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFFixture.h"
 
+#include "TemporaryFolder.h"
+
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
 #include <openjpeg.h>
-#include <unistd.h>
 
 namespace gigapixel_test
 {
@@ -432,23 +432,8 @@ WriteJPEG2000(const std::string & path,
 std::string
 TemporaryFile(const std::string & name)
 {
-  namespace fs = std::filesystem;
-  struct Folder
-  {
-    Folder()
-      : path(fs::temp_directory_path() / ("gigapixel-reader-" + std::to_string(::getpid())))
-    {
-      fs::create_directories(path);
-    }
-    ~Folder()
-    {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-    fs::path path;
-  };
-  static const Folder folder;
-  return (folder.path / name).string();
+  static const gigapixel::test::TemporaryFolder folder("reader");
+  return folder.File(name);
 }
 
 } // namespace gigapixel_test

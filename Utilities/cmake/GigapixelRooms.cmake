@@ -54,6 +54,7 @@ function(gigapixel_add_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main Threads::Threads)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/Testing)
   target_compile_options(${name} PRIVATE -Wall -Wextra)
   target_compile_definitions(${name} PRIVATE GIGAPIXEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Names by what the tests call their parameters, not by the parameters' values: of a struct those are bytes and

@@ -14,7 +14,8 @@ namespace gigapixel
 namespace test
 {
 
-/** A folder of its own, gone at the end. */
+/** A folder that no other test and no other run of the same test has, for they may run at the same time; gone at the
+ * end. */
 struct TemporaryFolder
 {
   explicit TemporaryFolder(const std::string & name)
@@ -32,6 +33,12 @@ struct TemporaryFolder
   }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder & operator=(const TemporaryFolder &) = delete;
+
+  std::string
+  File(const std::string & name) const
+  {
+    return path + '/' + name;
+  }
 
   std::string path;
 };
