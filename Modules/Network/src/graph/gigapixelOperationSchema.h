@@ -130,16 +130,21 @@ struct AxisSizes
  * type in each executor. */
 struct GigapixelNetwork_EXPORT OperationSchema
 {
+  /** Of an operation of one input that computes each value of its output from the value of its input at the same place,
+   * has no attributes, parameters or checks, and keeps nothing for its backward pass: an entry says what is different.
+   */
+  explicit OperationSchema(const char * type, std::size_t fewestInputs = 1, std::size_t mostInputs = 1);
+
   const char *                 type;
   std::size_t                  fewestInputs;
   std::size_t                  mostInputs;
-  std::vector<AttributeSchema> attributes;
+  std::vector<AttributeSchema> attributes{};
   Keeps (*getKeeps)(const Operation & operation);
-  InputGradient        gradient;
-  Scratch              scratch;
-  bool                 mayOverwrite; ///< its output may take the place of its first input
-  unsigned             roles;        ///< Role::Bits
-  const WeightSchema * weight;       ///< null: it has none
+  InputGradient        gradient{ InputGradient::Computed };
+  Scratch              scratch{ Scratch::Nothing };
+  bool                 mayOverwrite{ false }; ///< its output may take the place of its first input
+  unsigned             roles{ Role::None };   ///< Role::Bits
+  const WeightSchema * weight{ nullptr };     ///< null: it has none
 
   /** What the attributes and input channels must fulfill beyond their ranges; empty: nothing is wrong. */
   std::string (*check)(const Operation & operation, const std::vector<int> & channels);

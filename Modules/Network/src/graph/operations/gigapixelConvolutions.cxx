@@ -1,0 +1,231 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+std::string
+CheckGroups(const Operation & operation, const Channels & channels)
+{
+  const std::int64_t groups = operation.GetInteger("groups");
+  if (channels.front() % groups != 0 || operation.GetInteger("out_channels") % groups != 0)
+  {
+    return "its " + std::to_string(groups) + " groups divide its " + std::to_string(channels.front()) + " input or " +
+           std::to_string(operation.GetInteger("out_channels")) + " output channels unevenly";
+  }
+  return {};
+}
+
+std::string
+CheckConvolution(const Operation & operation, const Channels & channels)
+{
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const Window window = Window::Get(operation, axis);
+    if (operation.IsWord("padding") && window.stride != 1)
+    {
+      return "padding \"same\" is for a stride of 1";
+    }
+    if (GetPadding(operation, axis).before > window.GetReach() - 1)
+    {
+      return "its padding is wider than its kernel, so that some outputs see no pixel";
+    }
+  }
+  return CheckGroups(operation, channels);
+}
+
+int
+GetOutChannels(const Operation & operation, const Channels &)
+{
+  return static_cast<int>(operation.GetInteger("out_channels"));
+}
+
+// A convolution's weight has output channels, input channels of a group, and taps, one behind the other.
+
+double
+GetPlainFanIn(const Operation & operation, const Sizes & shape)
+{
+  return static_cast<double>(shape[1]) * GetTaps(operation);
+}
+
+std::size_t
+GetPlainOutput(const Operation &, const Sizes & shape, std::size_t place)
+{
+  std::size_t inputs = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i)
+  {
+    inputs *= static_cast<std::size_t>(shape[i]);
+  }
+  return place / inputs;
+}
+
+constexpr WeightSchema PlainWeight{ &GetPlainFanIn, &GetPlainOutput };
+
+// That of a transposed one has input channels, output channels of a group, and taps.
+
+double
+GetTransposedFanIn(const Operation & operation, const Sizes & shape)
+{
+  double taps = GetTaps(operation);
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    taps /= static_cast<double>(operation.GetAlong("stride", axis)); // they are spread over so many outputs
+  }
+  return taps * static_cast<double>(shape[0]) / static_cast<double>(operation.GetInteger("groups"));
+}
+
+std::size_t
+GetTransposedOutput(const Operation & operation, const Sizes & shape, std::size_t place)
+{
+  std::size_t taps = 1;
+  for (std::size_t i = 2; i < shape.size(); ++i)
+  {
+    taps *= static_cast<std::size_t>(shape[i]);
+  }
+  const auto inputs = static_cast<std::size_t>(shape[0] / operation.GetInteger("groups"));
+  const auto outputs = static_cast<std::size_t>(shape[1]); // of a group
+  const auto input = place / taps / outputs;
+  return input / inputs * outputs + place / taps % outputs;
+}
+
+constexpr WeightSchema TransposedWeight{ &GetTransposedFanIn, &GetTransposedOutput };
+
+Parameters
+GetConvolutionParameters(const Operation & operation, const Channels & channels)
+{
+  const std::int64_t   out = operation.GetInteger("out_channels"), groups = operation.GetInteger("groups");
+  const bool           transposed = operation.type == "conv_transpose2d";
+  ParameterDescription weight{ "weight",
+                               { transposed ? channels.front() : out, (transposed ? out : channels.front()) / groups },
+                               true };
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    weight.shape.push_back(operation.GetAlong("kernel_size", axis));
+  }
+  Parameters parameters{ weight };
+  if (operation.GetFlag("bias"))
+  {
+    parameters.push_back({ "bias", { out }, true });
+  }
+  return parameters;
+}
+
+double
+CountProducts(const Operation & operation, const Channels & channels)
+{
+  return GetTaps(operation) * channels.front() * static_cast<double>(operation.GetInteger("out_channels")) /
+         static_cast<double>(operation.GetInteger("groups"));
+}
+
+Cost
+GetConvolutionCost(const Operation & operation, const Channels & channels)
+{
+  return { CountProducts(operation, channels), 0 };
+}
+
+Cost
+GetTransposedCost(const Operation & operation, const Channels & channels)
+{
+  return { 0, CountProducts(operation, channels) };
+}
+
+std::string
+CheckTransposed(const Operation & operation, const Channels & channels)
+{
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const Window window = Window::Get(operation, axis);
+    if (operation.GetAlong("output_padding", axis) >= std::max(window.stride, window.dilation))
+    {
+      return "its output_padding must be smaller than its stride or dilation";
+    }
+  }
+  return CheckGroups(operation, channels);
+}
+
+std::int64_t
+GetTransposedSize(const Operation & operation, int axis, const Sizes & inputs)
+{
+  const Window window = Window::Get(operation, axis);
+  return (inputs.front() - 1) * window.stride - 2 * operation.GetAlong("padding", axis) + window.GetReach() +
+         operation.GetAlong("output_padding", axis);
+}
+
+/** Input i is spread over the outputs i * stride - padding ... + reach - 1; solved for i. */
+Interval
+RequireTransposed(const Operation & operation, int axis, std::size_t, const Interval & output, const AxisSizes & sizes)
+{
+  const Window       window = Window::Get(operation, axis);
+  const std::int64_t padding = operation.GetAlong("padding", axis);
+  return Clip({ DivideUp(output.begin + padding - window.GetReach() + 1, window.stride),
+                DivideDown(output.end - 1 + padding, window.stride) + 1 },
+              sizes.inputs.front());
+}
+
+std::int64_t
+GetTransposedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes &)
+{
+  return output % operation.GetAlong("stride", axis);
+}
+
+OperationSchema
+MakeConvolution()
+{
+  OperationSchema entry("conv2d");
+  entry.attributes = { NeededInteger("out_channels", 1),
+                       NeededAlongAxes("kernel_size", 1),
+                       AlongAxes("stride", 1, 1),
+                       { "padding", Kind::AxesOrWord, false, std::vector<std::int64_t>(Axes, 0), 0, 65536, { "same" } },
+                       Word("padding_mode", "zeros", { "zeros", "reflect", "replicate" }),
+                       AlongAxes("dilation", 1, 1),
+                       Integer("groups", 1, 1),
+                       Flag("bias", true) };
+  entry.getKeeps = &KeepInput;
+  entry.scratch = Scratch::Padded;
+  entry.weight = &PlainWeight;
+  entry.check = &CheckConvolution;
+  entry.getChannels = &GetOutChannels;
+  entry.getSize = &GetWindowedSize;
+  entry.getRequired = &RequireWindow;
+  entry.getParameters = &GetConvolutionParameters;
+  entry.getCost = &GetConvolutionCost;
+  return entry;
+}
+
+OperationSchema
+MakeTransposedConvolution()
+{
+  OperationSchema entry("conv_transpose2d");
+  entry.attributes = { NeededInteger("out_channels", 1),  NeededAlongAxes("kernel_size", 1),
+                       AlongAxes("stride", 1, 1),         AlongAxes("padding", 0, 0),
+                       AlongAxes("output_padding", 0, 0), AlongAxes("dilation", 1, 1),
+                       Integer("groups", 1, 1),           Flag("bias", true) };
+  entry.getKeeps = &KeepInput;
+  entry.scratch = Scratch::Places;
+  entry.weight = &TransposedWeight;
+  entry.check = &CheckTransposed;
+  entry.getChannels = &GetOutChannels;
+  entry.getSize = &GetTransposedSize;
+  entry.getRequired = &RequireTransposed;
+  entry.getPhase = &GetTransposedPhase;
+  entry.getParameters = &GetConvolutionParameters;
+  entry.getCost = &GetTransposedCost;
+  return entry;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakeConvolutions()
+{
+  return { MakeConvolution(), MakeTransposedConvolution() };
+}
+
+} // namespace schema
+} // namespace gigapixel

@@ -1,0 +1,103 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+#include <cmath>
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+std::string
+CheckInterpolation(const Operation & operation, const Channels & channels)
+{
+  const bool scaled = operation.GetNumberAlong("scale_factor", 0) > 0;
+  const bool sized = operation.GetAlong("size", 0) > 0;
+  if (scaled + sized + (channels.size() == 2) != 1)
+  {
+    return "it needs one of scale_factor, size, and a second input whose size it takes";
+  }
+  if (operation.GetFlag("align_corners") && operation.GetWord("mode") == "nearest")
+  {
+    return "align_corners is for the mode bilinear";
+  }
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const double factor = operation.GetNumberAlong("scale_factor", axis);
+    if (scaled && !(factor > 0 && factor <= 256))
+    {
+      return "its scale_factor must be above 0 and at most 256";
+    }
+  }
+  return {};
+}
+
+std::int64_t
+GetInterpolatedSize(const Operation & operation, int axis, const Sizes & inputs)
+{
+  if (inputs.size() == 2)
+  {
+    return inputs[1];
+  }
+  const std::int64_t given = operation.GetAlong("size", axis);
+  return given > 0 ? given
+                   : static_cast<std::int64_t>(std::floor(static_cast<double>(inputs.front()) *
+                                                          operation.GetNumberAlong("scale_factor", axis)));
+}
+
+Interval
+RequireInterpolated(const Operation & operation,
+                    int               axis,
+                    std::size_t       input,
+                    const Interval &  output,
+                    const AxisSizes & sizes)
+{
+  if (input > 0)
+  {
+    return {};
+  }
+  const std::int64_t size = sizes.inputs.front(), last = output.end - 1;
+  if (operation.GetWord("mode") == "nearest")
+  {
+    return { GetNearestSource(operation, axis, output.begin, size, sizes.output),
+             GetNearestSource(operation, axis, last, size, sizes.output) + 1 };
+  }
+  const double first = GetBilinearSource(operation, axis, output.begin, size, sizes.output);
+  const double end = GetBilinearSource(operation, axis, last, size, sizes.output);
+  return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
+}
+
+/** Sources repeat with a whole factor only, and their last bits only with one by which every number is divided exactly:
+ * a power of two. */
+std::int64_t
+GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes)
+{
+  const std::int64_t input = sizes.inputs.front(), factor = sizes.output / input;
+  const double       given = operation.GetNumberAlong("scale_factor", axis);
+  const bool whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") && (factor & (factor - 1)) == 0 &&
+                     (given == 0 || given == static_cast<double>(factor));
+  return whole ? output % factor : output;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakeInterpolation()
+{
+  OperationSchema entry("interpolate", 1, 2);
+  entry.attributes = { Word("mode", "nearest", { "nearest", "bilinear" }),
+                       Flag("align_corners", false),
+                       { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() },
+                       OptionalAlongAxes("size", 1) };
+  entry.roles = Role::Placement;
+  entry.check = &CheckInterpolation;
+  entry.getSize = &GetInterpolatedSize;
+  entry.getRequired = &RequireInterpolated;
+  entry.getPhase = &GetInterpolatedPhase;
+  return { entry };
+}
+
+} // namespace schema
+} // namespace gigapixel

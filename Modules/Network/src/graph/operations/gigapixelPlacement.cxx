@@ -1,0 +1,158 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+std::string
+CheckPad(const Operation & operation, const Channels & channels)
+{
+  const bool byNumbers = operation.GetAlong("before", 0) + operation.GetAlong("before", 1) +
+                           operation.GetAlong("after", 0) + operation.GetAlong("after", 1) >
+                         0;
+  return channels.size() == 2 && (byNumbers || operation.GetInteger("multiple") > 1)
+           ? "it pads by numbers, or to the size of a second input, not both"
+           : "";
+}
+
+std::int64_t
+GetPaddedSize(const Operation & operation, int axis, const Sizes & inputs)
+{
+  const std::int64_t before = operation.GetAlong("before", axis), multiple = operation.GetInteger("multiple");
+  const std::int64_t least = inputs.front() + before + operation.GetAlong("after", axis);
+  const std::int64_t size = inputs.size() == 2 ? inputs[1] : DivideUp(least, multiple) * multiple;
+  if (size < inputs.front())
+  {
+    Refuse("it pads to " + std::to_string(size) + " pixels what has " + std::to_string(inputs.front()));
+  }
+  if (operation.GetWord("mode") == "reflect")
+  {
+    CheckReflection(inputs.front(), { before, size - inputs.front() - before });
+  }
+  return size;
+}
+
+Interval
+RequirePadded(const Operation & operation,
+              int               axis,
+              std::size_t       input,
+              const Interval &  output,
+              const AxisSizes & sizes)
+{
+  if (input > 0)
+  {
+    return {};
+  }
+  const std::int64_t before = operation.GetAlong("before", axis), size = sizes.inputs.front();
+  const Interval     seen{ output.begin - before, output.end - before };
+  return ClipPadded(seen, size, operation.GetWord("mode"));
+}
+
+std::int64_t
+GetCropOffset(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  return operation.GetFlag("center") ? (sizes.inputs.front() - sizes.output) / 2 : operation.GetAlong("before", axis);
+}
+
+std::int64_t
+GetCroppedSize(const Operation & operation, int axis, const Sizes & inputs)
+{
+  const std::int64_t before = operation.GetAlong("before", axis), after = operation.GetAlong("after", axis);
+  const std::int64_t size = inputs.size() == 2 ? inputs[1] : inputs.front() - before - after;
+  if (size < 1 || size + (operation.GetFlag("center") ? 0 : before) > inputs.front())
+  {
+    Refuse("it crops more than the " + std::to_string(inputs.front()) + " pixels that there are");
+  }
+  return size;
+}
+
+Interval
+RequireCropped(const Operation & operation,
+               int               axis,
+               std::size_t       input,
+               const Interval &  output,
+               const AxisSizes & sizes)
+{
+  const std::int64_t offset = input > 0 ? 0 : GetCropOffset(operation, axis, sizes);
+  return input > 0 ? Interval{} : Interval{ output.begin + offset, output.end + offset };
+}
+
+std::int64_t
+GetSlicedSize(const Operation & operation, int axis, const Sizes & inputs)
+{
+  const std::int64_t start = operation.GetAlong("start", axis);
+  if (start >= inputs.front())
+  {
+    Refuse("it starts behind the " + std::to_string(inputs.front()) + " pixels that there are");
+  }
+  return DivideUp(inputs.front() - start, operation.GetAlong("step", axis));
+}
+
+Interval
+RequireSliced(const Operation & operation, int axis, std::size_t, const Interval & output, const AxisSizes &)
+{
+  const std::int64_t start = operation.GetAlong("start", axis), step = operation.GetAlong("step", axis);
+  return { output.begin * step + start, (output.end - 1) * step + start + 1 };
+}
+
+/** Of pixels that are moved, and stay what they are. */
+OperationSchema
+MakeEntry(const char * type, std::size_t mostInputs)
+{
+  OperationSchema entry(type, 1, mostInputs);
+  entry.gradient = InputGradient::Passed;
+  entry.roles = Role::Placement | Role::View;
+  entry.getCost = &CostNothing;
+  return entry;
+}
+
+OperationSchema
+MakePad()
+{
+  OperationSchema entry = MakeEntry("pad", 2);
+  entry.attributes = { AlongAxes("before", 0, 0),
+                       AlongAxes("after", 0, 0),
+                       Integer("multiple", 1, 1),
+                       Word("mode", "constant", { "constant", "reflect", "replicate" }),
+                       Number("value", 0) };
+  entry.check = &CheckPad;
+  entry.getSize = &GetPaddedSize;
+  entry.getRequired = &RequirePadded;
+  return entry;
+}
+
+OperationSchema
+MakeCrop()
+{
+  OperationSchema entry = MakeEntry("crop", 2);
+  entry.attributes = { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Flag("center", false) };
+  entry.getSize = &GetCroppedSize;
+  entry.getRequired = &RequireCropped;
+  return entry;
+}
+
+OperationSchema
+MakeSlice()
+{
+  OperationSchema entry = MakeEntry("slice", 1);
+  entry.attributes = { AlongAxes("start", 0, 0), AlongAxes("step", 1, 1) };
+  entry.gradient = InputGradient::Computed;
+  entry.getSize = &GetSlicedSize;
+  entry.getRequired = &RequireSliced;
+  return entry;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakePlacement()
+{
+  return { MakePad(), MakeCrop(), MakeSlice() };
+}
+
+} // namespace schema
+} // namespace gigapixel

@@ -1,0 +1,77 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+std::string
+CheckPooling(const Operation & operation, const Channels &)
+{
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    if (2 * operation.GetAlong("padding", axis) > operation.GetAlong("kernel_size", axis))
+    {
+      return "its padding is more than half of its kernel";
+    }
+  }
+  return {};
+}
+
+Cost
+GetPoolingCost(const Operation & operation, const Channels & channels)
+{
+  return { GetTaps(operation) * channels.front(), 0 };
+}
+
+Keeps
+KeepIndices(const Operation &)
+{
+  return Keeps::InputAndIndices;
+}
+
+OperationSchema
+MakePool(const char * type)
+{
+  OperationSchema entry(type);
+  entry.attributes = { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0) };
+  entry.scratch = Scratch::Padded;
+  entry.check = &CheckPooling;
+  entry.getSize = &GetWindowedSize;
+  entry.getRequired = &RequireWindow;
+  entry.getCost = &GetPoolingCost;
+  return entry;
+}
+
+OperationSchema
+MakeMaximum()
+{
+  OperationSchema entry = MakePool("max_pool2d");
+  entry.attributes.push_back(AlongAxes("dilation", 1, 1));
+  entry.attributes.push_back(Flag("ceil_mode", false));
+  entry.getKeeps = &KeepIndices;
+  return entry;
+}
+
+OperationSchema
+MakeMean()
+{
+  OperationSchema entry = MakePool("avg_pool2d");
+  entry.attributes.push_back(Flag("ceil_mode", false));
+  entry.attributes.push_back(Flag("count_include_pad", true));
+  return entry;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakePooling()
+{
+  return { MakeMaximum(), MakeMean() };
+}
+
+} // namespace schema
+} // namespace gigapixel
