@@ -89,7 +89,7 @@ private:
   {
     if (type == "conv2d" || type == "conv_transpose2d")
     {
-      Attributes attributes{ { "out_channels", 2 * Whole(1, 3) },
+      Attributes attributes{ { "out_channels", Choose<std::int64_t>({ 2, 4, 4, 4, 6 }) },
                              { "kernel_size", DrawPair(1, 4) },
                              { "stride", DrawPair(1, type == "conv2d" ? 2 : 3) },
                              { "padding", DrawPair(0, 2) },
@@ -169,6 +169,22 @@ private:
     if (type == "pad_channels")
     {
       return { { "before", Whole(0, 2) }, { "after", Whole(0, 2) } };
+    }
+    if (type == "elu")
+    {
+      return { { "alpha", Number(0.2, 2) } };
+    }
+    if (type == "gelu")
+    {
+      return { { "approximate", ChooseWord({ "none", "tanh" }) } };
+    }
+    if (type == "hardtanh")
+    {
+      return { { "min_val", Number(-1, 0) }, { "max_val", Number(0.1, 2) } };
+    }
+    if (type == "pixel_shuffle")
+    {
+      return { { "upscale_factor", std::int64_t(2) } };
     }
     if (type == "leaky_relu")
     {

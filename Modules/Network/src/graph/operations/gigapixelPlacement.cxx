@@ -135,6 +135,57 @@ MakeCrop()
   return entry;
 }
 
+std::string
+CheckShuffle(const Operation & operation, const Channels & channels)
+{
+  const std::int64_t factor = operation.GetInteger("upscale_factor");
+  return channels.front() % (factor * factor) == 0
+           ? ""
+           : "its " + std::to_string(channels.front()) + " channels cannot be laid out in squares of " +
+               std::to_string(factor) + " x " + std::to_string(factor) + " pixels";
+}
+
+int
+GetShuffledChannels(const Operation & operation, const Channels & channels)
+{
+  const auto factor = static_cast<int>(operation.GetInteger("upscale_factor"));
+  return channels.front() / (factor * factor);
+}
+
+std::int64_t
+GetShuffledSize(const Operation & operation, int, const Sizes & inputs)
+{
+  return inputs.front() * operation.GetInteger("upscale_factor");
+}
+
+Interval
+RequireShuffled(const Operation & operation, int, std::size_t, const Interval & output, const AxisSizes &)
+{
+  const std::int64_t factor = operation.GetInteger("upscale_factor");
+  return { output.begin / factor, (output.end - 1) / factor + 1 };
+}
+
+std::int64_t
+GetShuffledPhase(const Operation & operation, int, std::int64_t output, const AxisSizes &)
+{
+  return output % operation.GetInteger("upscale_factor");
+}
+
+/** Channels become pixels: depth to space. */
+OperationSchema
+MakePixelShuffle()
+{
+  OperationSchema entry("pixel_shuffle");
+  entry.attributes = { NeededInteger("upscale_factor", 1) };
+  entry.check = &CheckShuffle;
+  entry.getChannels = &GetShuffledChannels;
+  entry.getSize = &GetShuffledSize;
+  entry.getRequired = &RequireShuffled;
+  entry.getPhase = &GetShuffledPhase;
+  entry.getCost = &CostNothing;
+  return entry;
+}
+
 OperationSchema
 MakeSlice()
 {
@@ -151,7 +202,7 @@ MakeSlice()
 std::vector<OperationSchema>
 MakePlacement()
 {
-  return { MakePad(), MakeCrop(), MakeSlice() };
+  return { MakePad(), MakeCrop(), MakeSlice(), MakePixelShuffle() };
 }
 
 } // namespace schema

@@ -1,12 +1,29 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
 
+#include <ATen/ops/elu.h>
+#include <ATen/ops/elu_backward.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
+#include <ATen/ops/hardsigmoid.h>
+#include <ATen/ops/hardsigmoid_backward.h>
+#include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardswish_backward.h>
+#include <ATen/ops/hardtanh.h>
+#include <ATen/ops/hardtanh_backward.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/leaky_relu_backward.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/tanh_backward.h>
 #include <ATen/ops/threshold_backward.h>
+#include <ATen/ops/where.h>
 
 namespace gigapixel::torchmodule
 {
@@ -56,9 +73,149 @@ DifferentiateSquash(OperationCall & call, const at::Tensor & gradient)
   return { at::sigmoid_backward(gradient, call.output) };
 }
 
+/** Slopes for maps of 1 x channels x height x width. */
+at::Tensor
+GetSlopes(const OperationCall & call)
+{
+  return call.GetWeight("weight").view({ 1, -1, 1, 1 });
+}
+
+at::Tensor
+RectifyBySlopes(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  return at::where(input.gt(0), input, input.mul(GetSlopes(call)));
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyBySlopes(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor & input = call.inputs[0];
+  const at::Tensor   above = input.gt(0);
+  const at::Tensor   below = gradient.mul(input).masked_fill_(above, 0);
+  call.weightGradients["weight"] =
+    call.GetWeight("weight").numel() == 1 ? below.sum().view({ 1 }) : below.sum({ 0, 2, 3 });
+  return { call.wanted[0] ? at::where(above, gradient, gradient.mul(GetSlopes(call))) : at::Tensor() };
+}
+
+double
+GetAlpha(const OperationCall & call)
+{
+  return call.operation.GetNumber("alpha");
+}
+
+at::Tensor
+RectifyExponentially(OperationCall & call)
+{
+  return call.inPlace ? at::elu_(call.inputs[0], GetAlpha(call)) : at::elu(call.inputs[0], GetAlpha(call));
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyExponentially(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::elu_backward(gradient, GetAlpha(call), 1, 1, false, call.inputs[0]) };
+}
+
+at::Tensor
+RectifyByNormal(OperationCall & call)
+{
+  return at::gelu(call.inputs[0], call.operation.GetWord("approximate"));
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyByNormal(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::gelu_backward(gradient, call.inputs[0], call.operation.GetWord("approximate")) };
+}
+
+at::Tensor
+RectifyBySigmoid(OperationCall & call)
+{
+  return call.inPlace ? at::silu_(call.inputs[0]) : at::silu(call.inputs[0]);
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyBySigmoid(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::silu_backward(gradient, call.inputs[0]) };
+}
+
+at::Tensor
+RectifyByHardSigmoid(OperationCall & call)
+{
+  return call.inPlace ? at::hardswish_(call.inputs[0]) : at::hardswish(call.inputs[0]);
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyByHardSigmoid(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::hardswish_backward(gradient, call.inputs[0]) };
+}
+
+at::Tensor
+SquashPiecewise(OperationCall & call)
+{
+  return call.inPlace ? at::hardsigmoid_(call.inputs[0]) : at::hardsigmoid(call.inputs[0]);
+}
+
+std::vector<at::Tensor>
+DifferentiateSquashPiecewise(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::hardsigmoid_backward(gradient, call.inputs[0]) };
+}
+
+at::Tensor
+SquashToBothSides(OperationCall & call)
+{
+  return call.inPlace ? call.inputs[0].tanh_() : call.inputs[0].tanh();
+}
+
+std::vector<at::Tensor>
+DifferentiateSquashToBothSides(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::tanh_backward(gradient, call.output) };
+}
+
+at::Tensor
+ClampToRange(OperationCall & call)
+{
+  const double least = call.operation.GetNumber("min_val"), greatest = call.operation.GetNumber("max_val");
+  return call.inPlace ? at::hardtanh_(call.inputs[0], least, greatest) : at::hardtanh(call.inputs[0], least, greatest);
+}
+
+std::vector<at::Tensor>
+DifferentiateClampToRange(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::hardtanh_backward(
+    gradient, call.inputs[0], call.operation.GetNumber("min_val"), call.operation.GetNumber("max_val")) };
+}
+
+at::Tensor
+NormalizeExponentials(OperationCall & call)
+{
+  return MakeDense(at::softmax(call.inputs[0], 1));
+}
+
+std::vector<at::Tensor>
+DifferentiateNormalizeExponentials(OperationCall & call, const at::Tensor & gradient)
+{
+  // LibTorch 1.13's own function gives other numbers where channels lie beside each other.
+  const at::Tensor weighted = gradient.mul(call.output);
+  return { weighted.sub(call.output.mul(weighted.sum({ 1 }, true))) };
+}
+
 const TorchOperation ReLU("relu", &Rectify, &DifferentiateRectify);
 const TorchOperation LeakyReLU("leaky_relu", &RectifyLeaky, &DifferentiateRectifyLeaky);
+const TorchOperation PReLU("prelu", &RectifyBySlopes, &DifferentiateRectifyBySlopes);
+const TorchOperation ELU("elu", &RectifyExponentially, &DifferentiateRectifyExponentially);
+const TorchOperation GELU("gelu", &RectifyByNormal, &DifferentiateRectifyByNormal);
+const TorchOperation SiLU("silu", &RectifyBySigmoid, &DifferentiateRectifyBySigmoid);
+const TorchOperation HardSwish("hardswish", &RectifyByHardSigmoid, &DifferentiateRectifyByHardSigmoid);
 const TorchOperation Sigmoid("sigmoid", &Squash, &DifferentiateSquash);
+const TorchOperation HardSigmoid("hardsigmoid", &SquashPiecewise, &DifferentiateSquashPiecewise);
+const TorchOperation Tanh("tanh", &SquashToBothSides, &DifferentiateSquashToBothSides);
+const TorchOperation HardTanh("hardtanh", &ClampToRange, &DifferentiateClampToRange);
+const TorchOperation Softmax("softmax", &NormalizeExponentials, &DifferentiateNormalizeExponentials);
 
 } // namespace
 } // namespace gigapixel::torchmodule
