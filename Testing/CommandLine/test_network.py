@@ -47,20 +47,26 @@ def test_doctor_finds_the_module():
 def test_plan():
     plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
-    rows = {(row["purpose"], row["strategy"]): row for row in plan["plans"]}
-    assert len(rows) == 5 and ("inference", "whole") not in rows
-    streamed = rows["training", "streamed"]
+    rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
+    assert len(rows) == 6
+    streamed = rows["training", ""]
     assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
-    assert 0 < rows["inference", "streamed"]["seconds"] < streamed["seconds"] < rows["training", "whole"].get("seconds", 1e9)
+    assert 0 < rows["inference", ""]["seconds"] < streamed["seconds"]
     side = streamed["tileSize"]
     assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
-    assert not rows["training", "whole"]["fits"]
+    whole = rows["training", "--tile-size image"]
+    assert not whole["fits"] and "without --tile-size image" in whole["reason"]
     assert "training" in run("plan", "--size", "16000x64000").out
     small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
-    rows = {(row["purpose"], row["strategy"]): row for row in small}
-    extra = rows["training", "unified"]["peakBytes"] - rows["training", "streamed"]["peakBytes"]
+    rows = {(row["purpose"], row["options"]): row for row in small}
+    extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
     assert extra == pytest.approx(2 * 2000 * 2000, abs=1e6)
-    assert 2 * 2000 * 2000 < rows["training", "streamed"]["deviceBytes"] < streamed["deviceBytes"]
+    assert 2 * 2000 * 2000 < rows["training", ""]["deviceBytes"] < streamed["deviceBytes"]
+    rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
+    assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
+    assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
+    assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
+    assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
     assert "--size" in run("plan", code=2).err
 
 
@@ -119,30 +125,48 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
 
 
-def test_precision_and_strategy_are_chosen(trained, cohort, tmp_path):
+def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
-    run(*options, tmp_path / "unified", "--strategy", "unified")
-    assert (tmp_path / "unified" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
-    run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--strategy", "unified", "--epochs", 1)
-    run(*options, tmp_path / "other", "--strategy", "streamed", "--resume")
+    run(*options, tmp_path / "shared", "--shared-memory")
+    assert (tmp_path / "shared" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--shared-memory", "--epochs", 1)
+    run(*options, tmp_path / "other", "--resume")
     assert (tmp_path / "other" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
-    assert "another strategy" in fails(*options, tmp_path / "other", "--strategy", "whole", "--resume")
+    assert "another tile size" in fails(*options, tmp_path / "other", "--tile-size", "image", "--resume")
+    # The slides have less than a tile's side.
+    run(*options, tmp_path / "piece", "--tile-size", "image")
+    assert (tmp_path / "piece" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
     losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
     assert len(losses) == 2
     assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
     assert "another precision" in fails(*options, tmp_path / "bf16", "--resume")
-    assert "fp32 only" in fails(*options, tmp_path / "new", "--strategy", "whole", "--precision", "bf16")
+    assert "without --tile-size image" in fails(*options, tmp_path / "new", "--tile-size", "image", "--memory", "20M")
     assert "fp8" in run(*options, tmp_path / "new", "--precision", "fp8", code=2).err
     assert not (tmp_path / "new").exists()
 
 
-def test_segment_from_shared_memory_writes_the_same_mask(trained, cohort, tmp_path):
-    arguments = ["segment", cohort.parent / "a.tif", "--model", trained[0], "-o"]
-    run(*arguments, tmp_path / "streamed.tif")
-    said = run(*arguments, tmp_path / "unified.tif", "--strategy", "unified").err
-    assert "its memory is one anyway" in said and "(unified, " in said
-    assert (tmp_path / "unified.tif").read_bytes() == (tmp_path / "streamed.tif").read_bytes()
-    assert "whole" in run(*arguments, tmp_path / "whole.tif", "--strategy", "whole", code=2).err
+@pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
+def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
+    for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
+        sentence = run(*command, tmp_path / "new", "--strategy", word, code=2).err
+        assert "has no option --strategy any more" in sentence
+        assert "--tile-size image" in sentence and "--shared-memory" in sentence
+
+
+def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(trained, cohort, tmp_path):
+    slide = cohort.parent / "a.tif"
+    arguments = ["segment", slide, "--model", trained[0], "-o"]
+    run(*arguments, tmp_path / "tiles.tif", "--tile-size", 256)
+    said = run(*arguments, tmp_path / "shared.tif", "--tile-size", 256, "--shared-memory").err
+    assert "its memory is one anyway" in said and "12 tiles of 256 x 256" in said and "from shared memory)" in said
+    assert (tmp_path / "shared.tif").read_bytes() == (tmp_path / "tiles.tif").read_bytes()
+    assert "in one piece" in run(*arguments, tmp_path / "whole.tif", "--tile-size", "image").err
+    tiles, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
+    assert numpy.mean(tiles != whole) < 1e-4 and 0 < numpy.mean(whole == 255) < 1
+    refused = fails(*arguments, tmp_path / "new.tif", "--tile-size", "image", "--region", "0,0,64,64")
+    assert "as a whole" in refused
+    assert "no multiple of the network's stride 32" in fails(*arguments, tmp_path / "new.tif", "--tile-size", 100)
+    assert not (tmp_path / "new.tif").exists()
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):

@@ -56,11 +56,11 @@ CountThreads()
 
 /** \return the greatest number of threads at the same time */
 int
-Train(const NetworkDescription & network, Size size, Strategy strategy, std::int64_t budget, int threads)
+Train(const NetworkDescription & network, Size size, std::int64_t tileSize, std::int64_t budget, int threads)
 {
   TrainingOptions options;
   options.epochs = 1;
-  options.strategy = strategy;
+  options.tileSize = tileSize;
   options.memory = budget;
   options.threads = threads;
   options.augment = false;
@@ -148,10 +148,9 @@ main(int argc, char ** argv)
   const MemoryPlan plan = MemoryPlan::Make(network,
                                            size,
                                            inference ? Purpose::Inference : Purpose::Training,
-                                           what == "whole" ? Strategy::Whole : Strategy::Streamed,
                                            budget,
                                            threads,
-                                           0,
+                                           what == "whole" ? WholeImage : 0,
                                            Precision::Float,
                                            inPlace);
   const auto       begin = std::chrono::steady_clock::now();
@@ -164,7 +163,7 @@ main(int argc, char ** argv)
   }
   else
   {
-    runningThreads = Train(network, size, plan.strategy, budget, threads);
+    runningThreads = Train(network, size, what == "whole" ? WholeImage : 0, budget, threads);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

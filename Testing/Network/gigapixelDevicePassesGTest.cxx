@@ -420,9 +420,8 @@ TEST(DevicePasses, TakeWhatThePlanSays)
     {
       for (const std::int64_t tileSize : { 256, 1024 })
       {
-        const Size size{ 3 * 256, 3 * 256 };
-        const auto plan =
-          MemoryPlan::Make(network, size, purpose, Strategy::Streamed, 0, 1, tileSize, Precision::BFloat16);
+        const Size         size{ 3 * 256, 3 * 256 };
+        const auto         plan = MemoryPlan::Make(network, size, purpose, 0, 1, tileSize, Precision::BFloat16);
         const std::int64_t bytes = MeasureDeviceBytes(network, size, tileSize, purpose);
         EXPECT_NEAR(bytes, plan.deviceBytes, 64) << name << ", tiles of " << tileSize;
       }

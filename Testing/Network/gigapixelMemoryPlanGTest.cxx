@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMemoryPlan.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
@@ -15,10 +16,10 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 MemoryPlan
-Make(Size image, Strategy strategy, std::int64_t budget, int threads, std::int64_t tileSize = 0)
+Make(Size image, std::int64_t budget, int threads, std::int64_t tileSize = 0)
 {
   return MemoryPlan::Make(
-    NetworkDescription::Load("remedios2023"), image, Purpose::Training, strategy, budget, threads, tileSize);
+    NetworkDescription::Load("remedios2023"), image, Purpose::Training, budget, threads, tileSize);
 }
 
 struct Measurement
@@ -54,16 +55,15 @@ Measure(const std::string & arguments)
 TEST(MemoryPlan, BudgetDecidesTilesInFlight)
 {
   const Size       image{ 16000, 64000 };
-  const MemoryPlan rich = Make(image, Strategy::Streamed, 0, 4);
+  const MemoryPlan rich = Make(image, 0, 4);
   EXPECT_EQ(rich.tileSize, 2048);
   EXPECT_EQ(rich.tilesInFlight, 4);
   EXPECT_EQ(rich.numberOfTiles, 8 * 32);
   int                before = 4;
-  const std::int64_t least =
-    Make(image, Strategy::Streamed, 0, 1).peakBytes + 4 * MiB; // the process may grow meanwhile
+  const std::int64_t least = Make(image, 0, 1).peakBytes + 4 * MiB; // the process may grow meanwhile
   for (std::int64_t budget = rich.peakBytes + 4 * MiB; budget > least; budget -= 4 * MiB)
   {
-    const MemoryPlan plan = Make(image, Strategy::Streamed, budget, 4);
+    const MemoryPlan plan = Make(image, budget, 4);
     EXPECT_LE(plan.peakBytes, budget);
     EXPECT_EQ(plan.tileSize, 2048);
     EXPECT_LE(plan.tilesInFlight, before);
@@ -74,20 +74,20 @@ TEST(MemoryPlan, BudgetDecidesTilesInFlight)
 
 TEST(MemoryPlan, TakesSmallerTilesBeforeItRefuses)
 {
-  const MemoryPlan one = Make({ 16000, 64000 }, Strategy::Streamed, 0, 1);
-  const MemoryPlan smaller = Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1);
+  const MemoryPlan one = Make({ 16000, 64000 }, 0, 1);
+  const MemoryPlan smaller = Make({ 16000, 64000 }, one.peakBytes - MiB, 1);
   EXPECT_EQ(smaller.tileSize, 1024);
   EXPECT_EQ(one.remark, "");
   EXPECT_NE(smaller.remark.find("no room for tiles of 2048 pixels: they are made of 1024"), std::string::npos);
   // Not where the tile size is given: a run keeps the one it began with.
-  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, one.peakBytes - MiB, 1, 2048), std::runtime_error);
+  EXPECT_THROW(Make({ 16000, 64000 }, one.peakBytes - MiB, 1, 2048), std::runtime_error);
 }
 
 TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
 {
   const NetworkDescription network = NetworkDescription::Load("unet:base=8");
   const auto               make = [&](std::int64_t budget, std::int64_t tileSize = 0) {
-    return MemoryPlan::Make(network, { 8000, 6000 }, Purpose::Training, Strategy::Streamed, budget, 1, tileSize);
+    return MemoryPlan::Make(network, { 8000, 6000 }, Purpose::Training, budget, 1, tileSize);
   };
   const MemoryPlan rich = make(0);
   EXPECT_EQ(rich.remark, "");
@@ -105,7 +105,7 @@ TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
   std::string message;
   try
   {
-    Make({ 16000, 64000 }, Strategy::Streamed, 8 * MiB, 2);
+    Make({ 16000, 64000 }, 8 * MiB, 2);
   }
   catch (const std::runtime_error & error)
   {
@@ -115,24 +115,62 @@ TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
   ASSERT_NE(place, std::string::npos) << message;
   const std::int64_t least = std::stoll(message.substr(place + 9)) * MiB;
   // What is resident counts, and that moves a little from one plan to the next.
-  EXPECT_NO_THROW(Make({ 16000, 64000 }, Strategy::Streamed, least + 4 * MiB, 2));
-  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Streamed, least - 4 * MiB, 2), std::runtime_error);
+  EXPECT_NO_THROW(Make({ 16000, 64000 }, least + 4 * MiB, 2));
+  EXPECT_THROW(Make({ 16000, 64000 }, least - 4 * MiB, 2), std::runtime_error);
 }
 
 TEST(MemoryPlan, TimeCountsTheHalos)
 {
   const Size   image{ 16000, 64000 };
-  const double large = Make(image, Strategy::Streamed, 0, 1, 2048).coreSeconds;
-  const double small = Make(image, Strategy::Streamed, 0, 1, 128).coreSeconds;
+  const double large = Make(image, 0, 1, 2048).coreSeconds;
+  const double small = Make(image, 0, 1, 128).coreSeconds;
   // A window of 128 + 2 * 64 for a tile of 128, of 2048 + 2 * 64 for one of 2048, less what the image's edges cut off.
   EXPECT_NEAR(small / large, 4 / (2176.0 * 2176 / 2048 / 2048), 0.04);
 }
 
-TEST(MemoryPlan, AutomaticIsWholeWhereThatFits)
+TEST(MemoryPlan, AnImageIsTakenInOnePieceOnlyWhereItIsAskedFor)
 {
-  EXPECT_EQ(Make({ 1000, 1000 }, Strategy::Automatic, 1024 * MiB, 1).strategy, Strategy::Whole);
-  EXPECT_EQ(Make({ 16000, 64000 }, Strategy::Automatic, 1024 * MiB, 1).strategy, Strategy::Streamed);
-  EXPECT_THROW(Make({ 16000, 64000 }, Strategy::Whole, 1024 * MiB, 1), std::runtime_error);
+  for (const char * name : { "remedios2023", "unet:base=8" })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    const auto               make = [&](Size image, std::int64_t budget, std::int64_t tileSize) {
+      return MemoryPlan::Make(network, image, Purpose::Training, budget, 1, tileSize);
+    };
+    EXPECT_GT(make({ 5000, 3000 }, 0, 0).numberOfTiles, 1) << name;
+    const MemoryPlan one = make({ 5000, 3000 }, 0, WholeImage);
+    EXPECT_EQ(one.numberOfTiles, 1) << name;
+    EXPECT_EQ(one.tileSize, RoundUp(5000, network.GetStride())) << name;
+    EXPECT_GT(one.peakBytes, make({ 5000, 3000 }, 0, 0).peakBytes) << name;
+    try
+    {
+      make({ 5000, 3000 }, one.peakBytes - 16 * MiB, WholeImage);
+      ADD_FAILURE() << name;
+    }
+    catch (const MemoryLimitError & error)
+    {
+      EXPECT_NE(std::string(error.what()).find("for the image in one piece, whereas tiles need less"),
+                std::string::npos)
+        << error.what();
+    }
+  }
+}
+
+TEST(MemoryPlan, SharedMemoryHoldsTheImage)
+{
+  const Size image{ 5000, 3000 };
+  const auto make = [&](bool shared) {
+    return MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
+                            image,
+                            Purpose::Training,
+                            0,
+                            1,
+                            0,
+                            Precision::Float,
+                            false,
+                            shared)
+      .peakBytes;
+  };
+  EXPECT_NEAR(make(true) - make(false), 2 * image.width * image.height, MiB);
 }
 
 // Fewer tiles in flight than threads, since there is no room for more. That the estimate is near is tested below: of

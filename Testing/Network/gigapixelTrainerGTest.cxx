@@ -123,6 +123,14 @@ struct Checkpoint
     header.replace(begin, header.find_first_of(",}", begin) - begin, value);
   }
 
+  void
+  Replace(const std::string & text, const std::string & by)
+  {
+    const std::size_t place = header.find(text);
+    ASSERT_NE(place, std::string::npos) << text << " in " << header;
+    header.replace(place, text.size(), by);
+  }
+
   /** \param value in the place of the array's first one */
   void
   SetFirst(const std::string & array, double value)
@@ -214,15 +222,10 @@ TEST(Trainer, BudgetNeverChangesTheResult)
   auto rich = MakeTrainer(options, "");
   EXPECT_TRUE(rich->Run());
   // Room for one tile in flight, beside what the process holds now.
-  options.memory = MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
-                                    { 512, 512 },
-                                    Purpose::Training,
-                                    Strategy::Streamed,
-                                    0,
-                                    1,
-                                    options.tileSize)
-                     .peakBytes +
-                   (8 << 20);
+  options.memory =
+    MemoryPlan::Make(NetworkDescription::Load("remedios2023"), { 512, 512 }, Purpose::Training, 0, 1, options.tileSize)
+      .peakBytes +
+    (8 << 20);
   auto poor = MakeTrainer(options, "");
   EXPECT_TRUE(poor->Run());
   for (const auto & [name, parameter] : rich->GetLastModel().parameters)
@@ -247,6 +250,51 @@ TEST(Trainer, RefusesToResumeWithOtherSettings)
   options.tileSize = 0; // takes the run's own
   options.epochs = 1;
   EXPECT_EQ(GetRefusal(options, folder.path), "");
+}
+
+/** Makes a checkpoint one of a version that kept a strategy, and the tile size of inference where images went through
+ * the network whole. */
+void
+KeepStrategy(const std::string & folder, const std::string & strategy)
+{
+  const std::string file = folder + "/last.safetensors";
+  Checkpoint        checkpoint(ReadAll(file));
+  checkpoint.Replace("\\\"precision\\\":", "\\\"strategy\\\":\\\"" + strategy + "\\\",\\\"precision\\\":");
+  if (strategy == "whole")
+  {
+    checkpoint.Replace("\\\"tile size\\\":\\\"image\\\"", "\\\"tile size\\\":2048");
+  }
+  checkpoint.Save(file);
+}
+
+TEST(Trainer, GoesOnWithRunsThatKeptAStrategy)
+{
+  for (const std::string strategy : { "streamed", "unified", "whole" })
+  {
+    const TemporaryFolder before(strategy), straight(strategy + "-straight");
+    TrainingOptions       options = MakeOptions();
+    options.tileSize = strategy == "whole" ? WholeImage : options.tileSize;
+    EXPECT_TRUE(MakeTrainer(options, straight.path)->Run());
+    EXPECT_FALSE(MakeTrainer(options, before.path)->Run(StopAfterStep));
+    KeepStrategy(before.path, strategy);
+    options.resume = true;
+    options.tileSize = 1024;
+    const std::string then = strategy == "whole" ? "\"image\" then" : "256 then";
+    EXPECT_NE(GetRefusal(options, before.path).find(then), std::string::npos) << GetRefusal(options, before.path);
+    options.tileSize = 0; // the run's own
+    EXPECT_TRUE(MakeTrainer(options, before.path)->Run());
+    ExpectSameFiles(before.path, straight.path);
+  }
+}
+
+TEST(Trainer, AModelOfImagesInOnePieceIsUsedInTiles)
+{
+  TrainingOptions options = MakeOptions();
+  options.tileSize = WholeImage;
+  options.epochs = 1;
+  auto trainer = MakeTrainer(options, "");
+  EXPECT_TRUE(trainer->Run());
+  EXPECT_EQ(trainer->GetBestModel().tileSize, 2048);
 }
 
 TEST(Trainer, RefusesToResumeWithAnotherLoss)
@@ -582,12 +630,12 @@ TEST(Trainer, RefusesBadSamplesAndOptions)
   EXPECT_THROW(trainer.Run(), std::runtime_error);
 }
 
-// Weights of a run by streaming and by one graph over each whole image stay together: two implementations of a step.
-TEST(Trainer, WholeAndStreamedAgree)
+// Weights of a run in tiles and with each image in one piece stay together.
+TEST(Trainer, OnePieceAndTilesAgree)
 {
   TrainingOptions options = MakeOptions();
   auto            streamed = MakeTrainer(options, "");
-  options.strategy = Strategy::Whole;
+  options.tileSize = WholeImage;
   auto whole = MakeTrainer(options, "");
   EXPECT_TRUE(streamed->Run());
   EXPECT_TRUE(whole->Run());
@@ -607,14 +655,14 @@ TEST(Trainer, WholeAndStreamedAgree)
 }
 
 // Pixels that were read once make the same bits, turned and over several slides.
-TEST(Trainer, UnifiedIsStreamed)
+TEST(Trainer, SharedMemoryChangesNoBit)
 {
   TrainingOptions options = MakeOptions();
-  options.strategy = Strategy::Unified;
-  auto unified = MakeTrainer(options, "");
-  EXPECT_TRUE(unified->Run());
+  options.sharedMemory = true;
+  auto shared = MakeTrainer(options, "");
+  EXPECT_TRUE(shared->Run());
   const Model streamed = Model::Load(GetUninterrupted().path + "/last.safetensors");
-  for (const auto & [name, parameter] : unified->GetLastModel().parameters)
+  for (const auto & [name, parameter] : shared->GetLastModel().parameters)
   {
     EXPECT_EQ(parameter.values, streamed.parameters.at(name).values) << name;
   }
@@ -635,7 +683,7 @@ TEST(Trainer, ReportsAndStopsWhileItReadsAnImage)
   };
   const auto      ranks = std::make_shared<CountingRanks>();
   TrainingOptions options = MakeOptions();
-  options.strategy = Strategy::Unified;
+  options.sharedMemory = true;
   options.ranks = ranks;
   EXPECT_FALSE(MakeTrainer(options, "")->Run([](const TrainingProgress &) { return false; }));
   EXPECT_EQ(ranks->reports, 5 * 16 + 1);

@@ -83,10 +83,11 @@ public:
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
-  /** Streamed, the default, or Unified: the tiles' pixels go through memory that a GPU shares with the CPU, which also
-   * holds its maps; the same result, see gigapixel::Strategy. */
-  itkSetEnumMacro(Strategy, gigapixel::Strategy);
-  itkGetEnumMacro(Strategy, gigapixel::Strategy);
+  /** The tiles' pixels go through memory that a GPU shares with the CPU, which also holds its maps; the same result.
+   * Off by default. */
+  itkSetMacro(SharedMemory, bool);
+  itkGetConstMacro(SharedMemory, bool);
+  itkBooleanMacro(SharedMemory);
 
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
    * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
@@ -127,7 +128,7 @@ private:
   /** A new prediction when anything that it depends on has changed. */
   void PreparePrediction();
 
-  /** Device, precision and strategy. \throw std::exception what is wrong with them */
+  /** Device, precision and its memory. \throw std::exception what is wrong with them */
   gigapixel::Device FindDevice() const;
 
   gigapixel::PredictionFormat GetFormat() const;
@@ -141,7 +142,7 @@ private:
   GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
   std::string                                m_Device{ "cpu" };
   std::string                                m_Precision{ "fp32" };
-  gigapixel::Strategy                        m_Strategy{ gigapixel::Strategy::Streamed };
+  bool                                       m_SharedMemory{ false };
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;

@@ -94,20 +94,12 @@ gigapixel::Device
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindDevice() const
 {
   gigapixel::Device device = gigapixel::Device::Find(m_Device, m_Precision);
-  if (m_Strategy == gigapixel::Strategy::Streamed)
-  {
-    return device;
-  }
-  if (m_Strategy != gigapixel::Strategy::Unified)
-  {
-    throw std::invalid_argument("images are segmented with the strategy streamed or unified");
-  }
-  const std::string problem = device.GetSharingProblem();
+  const std::string problem = m_SharedMemory ? device.GetSharingProblem() : std::string();
   if (!problem.empty())
   {
-    throw std::runtime_error(problem + ": choose the strategy streamed, whose result is the same");
+    throw std::runtime_error(problem + ": leave out shared memory, the result is the same");
   }
-  device.shared = true;
+  device.shared = m_SharedMemory;
   return device;
 }
 
@@ -258,7 +250,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
-  os << indent << "Strategy: " << gigapixel::GetName(m_Strategy) << '\n';
+  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

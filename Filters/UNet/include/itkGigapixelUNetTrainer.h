@@ -139,8 +139,7 @@ public:
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
 
-  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. Other than fp32 not
-   * with the strategy Whole. */
+  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. */
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
@@ -159,11 +158,13 @@ public:
   /** Of the first weights, the order and the turns; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
-  /** Streamed, the default: exact tiles, memory does not grow with the image. Unified: the same tiles from an image
-   * that is in memory, which a GPU shares. The others take it whole, for comparison: see gigapixel::Strategy. */
-  itkSetEnumMacro(Strategy, gigapixel::Strategy);
-  itkGetEnumMacro(Strategy, gigapixel::Strategy);
-  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses. Changes last bits only. */
+  /** Images are read once into memory that CPU and GPU share; the same tiles, the same result. Off by default: memory
+   * does not grow with the image. See gigapixel::MemoryPlan. */
+  itkSetMacro(SharedMemory, bool);
+  itkGetConstMacro(SharedMemory, bool);
+  itkBooleanMacro(SharedMemory);
+  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses; gigapixel::WholeImage, -1: each
+   * image in one piece. Changes last bits only. */
   itkSetMacro(TileSize, std::int64_t);
   itkGetConstMacro(TileSize, std::int64_t);
   /** Goes on with the run in the run folder, bit for bit, or begins it; off by default, which refuses a folder with a
@@ -262,7 +263,7 @@ private:
   int                 m_EarlyStopping{ 0 };
   bool                m_Augment{ true };
   std::uint64_t       m_Seed{ 1 };
-  gigapixel::Strategy m_Strategy{ gigapixel::Strategy::Streamed };
+  bool                m_SharedMemory{ false };
   std::int64_t        m_TileSize{ 0 };
   bool                m_Resume{ false };
   SizeValueType       m_MemoryLimit{ 0 };

@@ -95,13 +95,19 @@ public:
   itkGetConstMacro(FillHoles, bool);
   itkBooleanMacro(FillHoles);
 
+  /** Side of a tile's core in pixels; 0, the default: the model's; gigapixel::WholeImage, -1: the slide in one piece,
+   * then without a region. Changes last bits only. */
+  itkSetMacro(TileSize, std::int64_t);
+  itkGetConstMacro(TileSize, std::int64_t);
+
   /** \name As of GigapixelUNetImageFilter. @{ */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
-  itkSetEnumMacro(Strategy, gigapixel::Strategy);
-  itkGetEnumMacro(Strategy, gigapixel::Strategy);
+  itkSetMacro(SharedMemory, bool);
+  itkGetConstMacro(SharedMemory, bool);
+  itkBooleanMacro(SharedMemory);
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
@@ -115,6 +121,9 @@ public:
   /** The level that is read, and its micrometers per pixel (0: unknown). */
   unsigned int GetLevel() const;
   double       GetMicronsPerPixel() const;
+
+  /** Side of the tiles. */
+  std::int64_t GetEffectiveTileSize() const;
 
   /** The region in pixels of the level. */
   const ImageRegion<2> &
@@ -151,6 +160,7 @@ private:
   void                SelectLevel();
   void                SelectRegion();
   void                OpenTissue();
+  void                CheckTileSize() const;
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
   void UpdateStage(TOutputImage * made, const ImageRegion<2> & region);
@@ -166,7 +176,8 @@ private:
   bool                              m_FillHoles{ false };
   std::string                       m_Device{ "cpu" };
   std::string                       m_Precision{ "fp32" };
-  gigapixel::Strategy               m_Strategy{ gigapixel::Strategy::Streamed };
+  std::int64_t                      m_TileSize{ 0 };
+  bool                              m_SharedMemory{ false };
   SizeValueType                     m_MemoryLimit{ 0 };
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;

@@ -326,7 +326,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
   options.seed = m_Seed;
-  options.strategy = m_Strategy;
+  options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
   options.threads = static_cast<int>(
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
@@ -526,7 +526,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';
   os << indent << "Seed: " << m_Seed << '\n';
-  os << indent << "Strategy: " << static_cast<int>(m_Strategy) << '\n';
+  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';

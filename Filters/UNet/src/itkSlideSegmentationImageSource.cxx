@@ -198,12 +198,14 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     unet->SetInput(painted->GetOutput());
     whiteGlass = painted.GetPointer();
   }
-  unet->SetModel(*model);
+  gigapixel::Model tiled = *model;
+  tiled.tileSize = source.GetEffectiveTileSize();
+  unet->SetModel(tiled);
   unet->SetThreshold(source.m_Threshold);
   unet->SetOutputMode(source.m_OutputMode);
   unet->SetDevice(source.m_Device);
   unet->SetPrecision(source.m_Precision);
-  unet->SetStrategy(source.m_Strategy);
+  unet->SetSharedMemory(source.m_SharedMemory);
   unet->SetRanks(source.m_Ranks);
   unet->SetMemoryLimit(source.m_MemoryLimit);
   Measure(unet, seconds.network);
@@ -400,12 +402,43 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   {
     this->SelectLevel();
     this->SelectRegion();
+    this->CheckTileSize();
     this->OpenTissue();
   }
   catch (const std::runtime_error & unsuitable)
   {
     itkExceptionMacro(<< unsuitable.what());
   }
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
+{
+  if (m_TileSize == gigapixel::WholeImage && m_Region.width > 0)
+  {
+    throw std::runtime_error("In one piece a slide is computed as a whole: ask for all of it in place of a region, or "
+                             "for another tile size.");
+  }
+  const std::int64_t stride = m_Stages->model->network.GetStride();
+  if (m_TileSize != gigapixel::WholeImage && (m_TileSize < 0 || m_TileSize % stride != 0))
+  {
+    throw std::runtime_error("The tile size " + std::to_string(m_TileSize) +
+                             " is no multiple of the network's stride " + std::to_string(stride) + '.');
+  }
+}
+
+template <typename TOutputImage>
+std::int64_t
+SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
+{
+  const gigapixel::Model & model = *m_Stages->model;
+  const auto               all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
+  const std::int64_t       longer = static_cast<std::int64_t>(std::max(all[0], all[1]));
+  const std::int64_t       stride = model.network.GetStride();
+  return m_TileSize == 0                       ? model.tileSize
+         : m_TileSize == gigapixel::WholeImage ? (longer + stride - 1) / stride * stride
+                                               : m_TileSize;
 }
 
 template <typename TOutputImage>
@@ -438,6 +471,7 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text << "segment model=" << HashModel(*m_Stages->model);
   isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
   text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
+       << (m_TileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
        << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()
        << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
        << ',' << m_SlideRegion.GetSize(1) << ' '
@@ -558,7 +592,8 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
-  os << indent << "Strategy: " << gigapixel::GetName(m_Strategy) << '\n';
+  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
+  os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
 }

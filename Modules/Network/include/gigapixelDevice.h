@@ -31,7 +31,7 @@ struct GigapixelNetwork_EXPORT Device
   int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
   Precision precision{ Precision::Float };
   /** A GPU keeps maps in memory that it shares with the CPU, and reads pixels and classes from such memory where they
-   * lie there: Strategy::Unified. */
+   * lie there: TrainingOptions::sharedMemory. */
   bool shared{ false };
 
   /** \param name "cpu"; "cuda:1"; "cuda": the first GPU, or that of the process' place among the ranks of its host;

@@ -10,23 +10,8 @@
 namespace gigapixel
 {
 
-/** How an image goes through the network. */
-enum class Strategy
-{
-  Automatic, ///< whole where it fits the budget and the precision is fp32, else streamed
-  Whole,     ///< one autograd graph over the whole region: the paper's way, the reference in tests
-  Streamed,  ///< exact tiles within the budget
-  /** The tiles of Streamed, with the same bits, from memory which CPU and GPU share and which may be more than the GPU
-   * has: pixels and classes of a whole slide, read once, in training; in inference the pixels of those tiles that are
-   * computed next. On a CPU that is memory like any other. */
-  Unified
-};
-
-/** \param name "automatic", "whole", "streamed" or "unified" \throw std::invalid_argument another one */
-GigapixelNetwork_EXPORT Strategy FindStrategy(const std::string & name);
-
-/** "automatic", ... */
-GigapixelNetwork_EXPORT std::string GetName(Strategy strategy);
+/** As a tile size: each image in one piece, the way of the paper. */
+constexpr std::int64_t WholeImage = -1;
 
 enum class Purpose
 {
@@ -52,16 +37,15 @@ struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
 };
 
 /** \class MemoryPlan
- * \brief What a strategy will take, before it starts. Bytes are resident memory of the whole process: what it
- * holds when the plan is made, and what the strategy adds. */
+ * \brief What an image will take, before it starts. Bytes are resident memory of the whole process: what it
+ * holds when the plan is made, and what the network adds. */
 struct GigapixelNetwork_EXPORT MemoryPlan
 {
-  Strategy     strategy{ Strategy::Streamed };
-  std::int64_t tileSize{ 0 };      ///< side of a tile's core; 0 for Whole
+  std::int64_t tileSize{ 0 };      ///< side of a tile's core, never WholeImage
   int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
   std::int64_t numberOfTiles{ 0 };
   std::int64_t peakBytes{ 0 };   ///< estimate
-  std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles; 0 for Whole
+  std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
@@ -71,19 +55,23 @@ struct GigapixelNetwork_EXPORT MemoryPlan
 
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where
-   * the budget forces it, which the remark says
+   * the budget forces it, which the remark says; WholeImage: one tile
    * \param precision how a GPU stores maps; the CPU takes the same for all of them
    * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles
-   * which reach beyond the image copy theirs \throw MemoryLimitError when even one tile does not fit */
+   * which reach beyond the image copy theirs
+   * \param sharedMemory the same tiles, with the same bits, from memory which CPU and GPU share and which may be more
+   * than the GPU has: pixels and classes of a whole image, read once, in training; in inference the pixels of those
+   * tiles that are computed next. On a CPU that is memory like any other.
+   * \throw MemoryLimitError when even one tile does not fit */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
                          Purpose                    purpose,
-                         Strategy                   strategy,
                          std::int64_t               budget,
                          int                        threads,
                          std::int64_t               tileSize = 0,
                          Precision                  precision = Precision::Float,
-                         bool                       inPlace = false);
+                         bool                       inPlace = false,
+                         bool                       sharedMemory = false);
 };
 
 } // namespace gigapixel

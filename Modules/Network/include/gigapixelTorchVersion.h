@@ -9,7 +9,7 @@
 namespace gigapixel
 {
 
-/** Version of the LibTorch that Strategy::Whole computes with, "1.13.0". Loads it; nothing else of the engine does.
+/** Version of the LibTorch that computes graphs, "1.13.0". Loads it.
  * \throw std::runtime_error one sentence, when it does not load */
 GigapixelNetwork_EXPORT std::string GetTorchVersion();
 

@@ -36,13 +36,13 @@ struct TrainingOptions
   int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
   bool          augment{ true };          ///< flips and right-angle rotations, one of eight per step
   std::uint64_t seed{ 1 };                ///< of weights, order and augmentation
-  Strategy      strategy{ Strategy::Streamed };
-  std::int64_t  memory{ 0 };   ///< peak resident bytes of the process; 0: no limit
-  Device        device;        ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 };  ///< 0: as many as the machine has cores
-  std::int64_t  tileSize{ 0 }; ///< 0: the plan's
+  std::int64_t  memory{ 0 };              ///< peak resident bytes of the process; 0: no limit
+  Device        device;                   ///< where tiles are computed; the same bits again on the same device only
+  int           threads{ 0 };             ///< 0: as many as the machine has cores
+  std::int64_t  tileSize{ 0 };            ///< 0: the plan's; WholeImage: each image in one piece
+  bool          sharedMemory{ false };    ///< images are read once into memory that CPU and GPU share; see MemoryPlan
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs, earlyStopping, memory, threads and ranks may differ. */
+   * options than it began with. epochs, earlyStopping, memory, sharedMemory, threads and ranks may differ. */
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks
@@ -65,7 +65,7 @@ struct TrainingProgress
   double      validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
   double      learningRate{ 0 };
   std::string sample;
-  /** Since Run() was called; tiles of Strategy::Streamed only. */
+  /** Since Run() was called. */
   StageSeconds seconds;
 };
 
@@ -78,9 +78,8 @@ struct TrainingProgress
  * by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no
  * run always; two runs in one folder at the same time are refused (a lock that ends with the process).
  *
- * With Strategy::Streamed the result has the same bits for any number of threads and any budget in which the plan's
- * tile size fits (a smaller one makes smaller tiles at the start of a run, with a warning), and with Strategy::Unified
- * those of the same tile size; with Strategy::Whole the last bits may depend on the number of threads. */
+ * The result has the same bits for any number of threads, with shared memory and without, and for any budget in which
+ * the plan's tile size fits (a smaller one makes smaller tiles at the start of a run, with a warning). */
 class GigapixelNetwork_EXPORT Trainer
 {
 public:

@@ -66,7 +66,7 @@ Device::Find(const std::string & name, const std::string & precisionName)
   {
     throw std::runtime_error("the device " + name +
                              " cannot be used: there is nothing here for Apple's GPUs (MPS); "
-                             "--device cpu computes on Apple's machines, too, whose memory is one for all strategies");
+                             "--device cpu computes on Apple's machines, too, whose memory is one anyway");
   }
   std::string problem;
   const int   devices = name == "auto" || name.compare(0, 4, "cuda") == 0 ? CountDevices(problem) : 0;

@@ -125,7 +125,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       result = TResult{};
       if (m_Device.cuda >= 0 && m_Device.shared && PointTo(pixels, labels, tile, data))
       {
-        const BytesInMemory coming = GetComingRows(pixels, tile, m_TileSize);
+        const BytesInMemory coming = GetComingRows(pixels, tile, grid.GetTileSize());
         if (coming.size > 0)
         {
           DeviceModule::Get().prefetch(m_Device.cuda, coming.first, coming.size);

@@ -25,6 +25,7 @@ class GigapixelNetwork_EXPORT StreamedNetwork
 public:
   using Progress = std::function<bool(double)>;
 
+  /** \param tileSize as of TileGrid */
   StreamedNetwork(const NetworkDescription & network,
                   std::int64_t               tileSize,
                   int                        tilesInFlight,

@@ -6,7 +6,6 @@
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
 #include "gigapixelValueRange.h"
-#include "gigapixelWholeNetwork.h"
 #include "execute/gigapixelGraphPasses.h"
 
 #include <algorithm>
@@ -135,7 +134,7 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
                                          LossGradient &   sum)
 {
   progress.sample = sample.name;
-  if (plan.strategy == Strategy::Unified && sharedOf != &sample)
+  if (options.sharedMemory && sharedOf != &sample)
   {
     shared.reset(); // before there is another one
     shared = streamed->Share(*sample.pixels, *sample.labels, [this] {
@@ -152,12 +151,6 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
   const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
   OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
   OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
-  if (plan.strategy == Strategy::Whole)
-  {
-    sum = ComputeWholeGradient(
-      network, state.parameters, pixels, labels, options.device, GetNumberOfThreads(options.threads));
-    return true;
-  }
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
     pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
@@ -257,10 +250,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   progress.step = state.step + 1;
   progress.loss = NaN;
-  if (plan.strategy != Strategy::Whole)
-  {
-    streamed->SetParameters(state.parameters);
-  }
+  streamed->SetParameters(state.parameters);
   std::vector<LossGradient> sums;
   const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
   if (!ShareOut(images, sums, [&](int i, const RankTeam & team, LossGradient & sum) {
@@ -396,7 +386,7 @@ Trainer::Implementation::FinishEpoch()
 Model
 Trainer::Implementation::MakeModel() const
 {
-  return { network, ToParameters(network, state.parameters), micronsPerPixel, plan.tileSize };
+  return { network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize };
 }
 
 void

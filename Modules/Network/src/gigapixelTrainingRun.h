@@ -36,6 +36,7 @@ struct Trainer::Implementation
   std::unique_ptr<SharedImage>     shared; ///< of the last sample that was computed
   const Sample *                   sharedOf{ nullptr };
   MemoryPlan                       plan;
+  std::int64_t                     modelTileSize{ 0 };
   int                              run{ 1 }; ///< tiles that go to one rank in a row
   std::string                      settings;
   TrainingState                    state;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
+#include "gigapixelTrainingState.h"
 
 #include <nlohmann/json.hpp>
 
@@ -66,10 +67,6 @@ CheckOptions(const TrainingOptions &     options,
   if (options.imagesPerStep < 1)
   {
     refuse("the number of images per step must be at least 1");
-  }
-  if (options.strategy == Strategy::Whole && options.device.precision != Precision::Float)
-  {
-    refuse("an image in one piece is computed in fp32 only: for " + GetName(options.device.precision) + ", stream it");
   }
   if (options.earlyStopping > 0 && validation.empty())
   {
@@ -139,7 +136,9 @@ DescribeTraining(const NetworkDescription &  network,
                  const std::vector<Sample> & training,
                  const std::vector<Sample> & validation)
 {
-  const auto                   description = nlohmann::ordered_json::parse(network.ToJSON());
+  using Json = nlohmann::ordered_json;
+  const Json tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
+  const auto description = nlohmann::ordered_json::parse(network.ToJSON());
   const nlohmann::ordered_json json{ { "loss", description.at("loss") },
                                      { "network", description },
                                      { "images per step", options.imagesPerStep },
@@ -147,9 +146,8 @@ DescribeTraining(const NetworkDescription &  network,
                                      { "learning-rate decay", options.learningRateDecay },
                                      { "augmentation", options.augment },
                                      { "seed", options.seed },
-                                     { "strategy", GetName(plan.strategy) },
                                      { "precision", GetName(options.device.precision) },
-                                     { "tile size", plan.tileSize },
+                                     { "tile size", tileSize },
                                      { "microns per pixel", micronsPerPixel },
                                      { "training samples", ToJson(training) },
                                      { "validation samples", ToJson(validation) } };

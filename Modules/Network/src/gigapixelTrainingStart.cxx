@@ -32,28 +32,22 @@ Trainer::Implementation::MakePlan()
   plan = MemoryPlan::Make(network,
                           largest->pixels->GetSize(),
                           Purpose::Training,
-                          options.strategy,
                           options.memory,
                           options.threads,
                           options.tileSize,
-                          options.device.precision);
+                          options.device.precision,
+                          false,
+                          options.sharedMemory);
   if (warning && !plan.remark.empty() && ranks->GetRank() == 0)
   {
     warning(plan.remark);
   }
-  if (plan.strategy == Strategy::Whole)
-  {
-    // Validation and the model's later use stream in any case.
-    const MemoryPlan tiles = MemoryPlan::Make(network,
-                                              largest->pixels->GetSize(),
-                                              Purpose::Inference,
-                                              Strategy::Streamed,
-                                              options.memory,
-                                              options.threads,
-                                              options.tileSize);
-    plan.tileSize = tiles.tileSize;
-    plan.tilesInFlight = tiles.tilesInFlight;
-  }
+  // Whoever uses the model need not have the memory for images in one piece.
+  modelTileSize =
+    options.tileSize == WholeImage
+      ? MemoryPlan::Make(network, largest->pixels->GetSize(), Purpose::Inference, options.memory, options.threads)
+          .tileSize
+      : plan.tileSize;
 }
 
 void
@@ -74,21 +68,17 @@ Trainer::Implementation::Prepare()
   {
     // What the plan chose when the run began stays, whatever the budget is now.
     checkpoint = SafeTensors::Parse(kept, file);
-    if (options.strategy == Strategy::Automatic)
-    {
-      const std::string quoted = GetSetting(checkpoint, file, "strategy");
-      options.strategy = quoted.size() > 2 ? FindStrategy(quoted.substr(1, quoted.size() - 2)) : Strategy::Streamed;
-    }
-    options.tileSize = options.tileSize > 0 ? options.tileSize : ToModel(checkpoint, file).tileSize;
+    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
   }
   AgreeOnPlan();
-  options.device.shared = plan.strategy == Strategy::Unified;
+  options.device.shared = options.sharedMemory;
   const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
   if (!problem.empty())
   {
-    throw std::runtime_error(problem + ": choose the strategy streamed, whose result is the same");
+    throw std::runtime_error(problem + ": leave out shared memory, the result is the same");
   }
-  streamed = std::make_unique<StreamedNetwork>(network, plan.tileSize, plan.tilesInFlight, options.device);
+  streamed = std::make_unique<StreamedNetwork>(
+    network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
   kept.empty() ? Begin() : Resume(checkpoint, file);
   saved = true;
   savedAt = std::chrono::steady_clock::now();
@@ -106,22 +96,20 @@ Trainer::Implementation::ShareText(std::string text)
 void
 Trainer::Implementation::AgreeOnPlan()
 {
-  std::int64_t agreed[3] = {};
+  std::int64_t agreed[2] = {};
   if (ranks->GetRank() == 0)
   {
     MakePlan();
-    agreed[0] = static_cast<std::int64_t>(plan.strategy);
-    agreed[1] = plan.tileSize;
-    agreed[2] = plan.tilesInFlight;
+    agreed[0] = options.tileSize == WholeImage ? WholeImage : plan.tileSize;
+    agreed[1] = plan.tilesInFlight;
   }
   ranks->Broadcast(0, agreed, sizeof(agreed));
   if (ranks->GetRank() != 0)
   {
-    options.strategy = static_cast<Strategy>(agreed[0]);
-    options.tileSize = agreed[1];
+    options.tileSize = agreed[0];
     MakePlan();
   }
-  run = static_cast<int>(agreed[2]);
+  run = static_cast<int>(agreed[1]);
   settings = DescribeTraining(network, options, plan, micronsPerPixel, training, validation);
   // How long to train is no setting of the run: --resume may ask for more.
   ranks->CheckSame(settings + std::to_string(options.epochs) + ' ' + std::to_string(options.earlyStopping));

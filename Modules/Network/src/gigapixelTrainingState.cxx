@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingState.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelPrintable.h"
 
@@ -130,12 +131,24 @@ AreSamples(const std::string & setting)
 bool
 IsSame(const std::string & setting, const Json & before, const Json & now)
 {
-  const auto isOfTiles = [](const Json & strategy) { return strategy == "streamed" || strategy == "unified"; };
   if (AreSamples(setting))
   {
     return before.is_array() && std::equal(before.begin(), before.end(), now.begin(), now.end(), IsSameSample);
   }
-  return before == now || (setting == "strategy" && isOfTiles(before) && isOfTiles(now));
+  return before == now;
+}
+
+/** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
+ * kept the tile size that the model is used with; their other words decided on no bit. */
+Json
+ParseSettings(const std::string & kept)
+{
+  Json settings = Json::parse(kept, nullptr, false);
+  if (settings.is_object() && settings.value("strategy", Json()) == "whole")
+  {
+    settings["tile size"] = WholeImageSetting;
+  }
+  return settings;
 }
 
 /** "... then, ... now"; of samples the first that differ. */
@@ -289,17 +302,18 @@ GetSettings(const SafeTensors & file, const std::string & path)
   return GetText(file, path, SettingsKey);
 }
 
-std::string
-GetSetting(const SafeTensors & file, const std::string & path, const std::string & name)
+std::int64_t
+GetTileSize(const SafeTensors & file, const std::string & path)
 {
-  const Json json = Json::parse(GetSettings(file, path), nullptr, false);
-  return json.is_object() && json.contains(name) ? json.at(name).dump() : std::string();
+  const Json settings = ParseSettings(GetSettings(file, path));
+  const bool inOnePiece = settings.is_object() && settings.value("tile size", Json()) == WholeImageSetting;
+  return inOnePiece ? WholeImage : ToModel(file, path).tileSize;
 }
 
 void
 CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
 {
-  const Json before = Json::parse(kept, nullptr, false), after = Json::parse(now);
+  const Json before = ParseSettings(kept), after = Json::parse(now);
   for (const auto & item : after.items())
   {
     if (!before.is_object() || !before.contains(item.key()) || !IsSame(item.key(), before.at(item.key()), item.value()))

@@ -52,8 +52,11 @@ std::string ToCSV(const std::vector<EpochRecord> & history);
 /** The settings kept in a checkpoint (a JSON object). */
 std::string GetSettings(const SafeTensors & file, const std::string & path);
 
-/** One of them, as JSON text; empty where it is missing. */
-std::string GetSetting(const SafeTensors & file, const std::string & path, const std::string & name);
+/** The tile size that the run of a checkpoint began with, maybe WholeImage. */
+std::int64_t GetTileSize(const SafeTensors & file, const std::string & path);
+
+/** As the setting "tile size": WholeImage. */
+constexpr const char * WholeImageSetting = "image";
 
 /** \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
 void CheckSettings(const std::string & kept, const std::string & now, const std::string & folder);

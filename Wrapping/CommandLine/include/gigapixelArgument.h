@@ -46,7 +46,7 @@ struct GigapixelCommandLine_EXPORT Argument
   std::string  unit{};                ///< "µm/px", "px", ...; empty: none
   std::optional<double>    minimum{}; ///< inclusive
   std::optional<double>    maximum{}; ///< inclusive
-  std::vector<std::string> choices{};
+  std::vector<std::string> choices{}; ///< of an Integer: words that may stand in the number's place
   ArgumentChannel          channel{ ArgumentChannel::None };
   std::string              content{}; ///< of a file: "slide", "label", "model", "table", "folder", ...
   char                     shortName{ 0 };

@@ -70,7 +70,7 @@ GetDecodedBytes(const ArgumentValues &     values,
                 const NetworkDescription & network,
                 const Size &               image,
                 Purpose                    purpose,
-                Strategy                   strategy,
+                bool                       sharedMemory,
                 std::int64_t               tileSize)
 {
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
@@ -78,10 +78,9 @@ GetDecodedBytes(const ArgumentValues &     values,
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
   const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * network.channels;
   const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  const bool         tiled = !training || strategy == Strategy::Automatic || strategy == Strategy::Streamed;
   const bool         kept = training && values.GetCommand().Find("cache") && values.GetText("cache") != "none";
   return std::min(static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit()),
-                  (kept || !tiled ? 0 : decoded) + mask);
+                  (kept || (training && sharedMemory) ? 0 : decoded) + mask);
 }
 
 /** On the way from a slide to the masks: rows of pixels and of results. */
@@ -113,11 +112,12 @@ GetSlideBytes(const ArgumentValues &     values,
               const NetworkDescription & network,
               const Size &               image,
               Purpose                    purpose,
-              Strategy                   strategy,
-              std::int64_t               tileSize)
+              const Tiling &             tiling)
 {
-  const std::int64_t side = tileSize > 0 ? tileSize : 2048;
-  return GetDecodedBytes(values, network, image, purpose, strategy, side) +
+  const std::int64_t side = tiling.tileSize == WholeImage ? std::max(image.width, image.height)
+                            : tiling.tileSize > 0         ? tiling.tileSize
+                                                          : 2048;
+  return GetDecodedBytes(values, network, image, purpose, tiling.sharedMemory, side) +
          (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side) : 0);
 }
 } // namespace
@@ -127,13 +127,10 @@ GetEngineBudget(const ArgumentValues &     values,
                 const NetworkDescription & network,
                 const Size &               image,
                 Purpose                    purpose,
-                Strategy                   strategy,
-                std::int64_t               tileSize)
+                const Tiling &             tiling)
 {
   const std::int64_t budget = GetBudget(values);
-  return budget == 0
-           ? 0
-           : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, strategy, tileSize));
+  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, tiling));
 }
 
 namespace
@@ -152,45 +149,56 @@ FindDevice(const ArgumentValues & values)
 }
 } // namespace
 
-Strategy
-ChooseStrategy(const ArgumentValues & values, const Session & session)
+std::int64_t
+GetTileSize(const ArgumentValues & values)
 {
-  const Device      device = FindDevice(values);
-  const Strategy    strategy = FindStrategy(values.GetText("strategy"));
-  const std::string problem = strategy == Strategy::Unified ? device.GetSharingProblem() : std::string();
-  if (problem.empty())
+  return !values.Has("tile-size")                 ? 0
+         : values.GetText("tile-size") == "image" ? WholeImage
+                                                  : values.GetInteger("tile-size");
+}
+
+Tiling
+GetTiling(const ArgumentValues & values, const Session & session)
+{
+  const Device device = FindDevice(values);
+  Tiling       tiling{ GetTileSize(values), values.Has("shared-memory") };
+  if (!tiling.sharedMemory)
   {
-    if (strategy == Strategy::Unified && device.cuda < 0)
-    {
-      session.Say("unified on a CPU: its memory is one anyway; pixels are read into it first, on the same path");
-    }
-    return strategy;
+    return tiling;
   }
-  session.Warn("gigapixel: " + problem + ": slides go through it in tiles (streamed), with the same result.");
-  return Strategy::Streamed;
+  const std::string problem = device.GetSharingProblem();
+  if (!problem.empty())
+  {
+    session.Warn("gigapixel: " + problem + ": it is done without shared memory, with the same result.");
+    tiling.sharedMemory = false;
+  }
+  else if (device.cuda < 0)
+  {
+    session.Say("shared memory on a CPU: its memory is one anyway; pixels are read into it first, on the same path");
+  }
+  return tiling;
 }
 
 MemoryPlan
 MakePlan(const NetworkDescription & network,
          const Size &               image,
          Purpose                    purpose,
-         Strategy                   strategy,
+         const Tiling &             tiling,
          const ArgumentValues &     values,
-         int                        threads,
-         std::int64_t               tileSize)
+         int                        threads)
 {
-  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, strategy, tileSize);
+  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, tiling);
   try
   {
     MemoryPlan plan = MemoryPlan::Make(network,
                                        image,
                                        purpose,
-                                       strategy,
-                                       GetEngineBudget(values, network, image, purpose, strategy, tileSize),
+                                       GetEngineBudget(values, network, image, purpose, tiling),
                                        threads,
-                                       tileSize,
+                                       tiling.tileSize,
                                        FindPrecision(values.GetText("precision")),
-                                       true); // slides are decoded to the network's channels
+                                       true, // slides are decoded to the network's channels
+                                       tiling.sharedMemory);
     plan.peakBytes += slide;
     return plan;
   }
@@ -201,19 +209,24 @@ MakePlan(const NetworkDescription & network,
     throw std::runtime_error((budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
                                          : "this machine has too little memory: at least ") +
                              format(refusal.least + slide) + " are needed, " + format(refusal.least) +
-                             " for the network and " + format(slide) + " for the slide on its way");
+                             " for the network and " + format(slide) + " for the slide on its way" +
+                             (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, "
+                                                              "which need less"
+                              : tiling.sharedMemory         ? "; without --shared-memory less is needed"
+                                                            : ""));
   }
 }
 
 std::string
-FormatPlan(const MemoryPlan & plan)
+FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
 {
-  const std::string how = plan.tileSize == 0
-                            ? std::string("whole image at once")
-                            : GetName(plan.strategy) + ", " + std::to_string(plan.numberOfTiles) + " tiles of " +
-                                std::to_string(plan.tileSize) + " x " + std::to_string(plan.tileSize) + ", " +
-                                std::to_string(plan.tilesInFlight) + " at a time";
-  return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how + ')';
+  const std::string how = plan.numberOfTiles == 1
+                            ? std::string("in one piece")
+                            : std::to_string(plan.numberOfTiles) + " tiles of " + std::to_string(plan.tileSize) +
+                                " x " + std::to_string(plan.tileSize) + ", " + std::to_string(plan.tilesInFlight) +
+                                " at a time";
+  return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how +
+         (tiling.sharedMemory ? ", from shared memory)" : ")");
 }
 
 double

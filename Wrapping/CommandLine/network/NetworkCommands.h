@@ -28,31 +28,40 @@ std::int64_t GetBudget(const ArgumentValues & values);
 /** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. */
 void BoundMemory(std::int64_t budget);
 
+/** How slides are cut into tiles. */
+struct Tiling
+{
+  std::int64_t tileSize{ 0 }; ///< 0: the plan's; or WholeImage
+  bool         sharedMemory{ false };
+};
+
+/** --tile-size and --shared-memory as asked for; the latter not where --device cannot do it, which is said. What is
+ * wrong with the device is said before slides are opened.
+ * \throw UsageError no such device; what Device::Find() throws */
+Tiling GetTiling(const ArgumentValues & values, const Session & session);
+
+/** --tile-size; 0 without it. */
+std::int64_t GetTileSize(const ArgumentValues & values);
+
 /** What of the budget is left for the engine: the slide takes the rest on its way, as decoded tiles and, for inference,
  * as rows of tiles of pixels and of results. 0: not known. Call BoundMemory() first. */
 std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              const NetworkDescription & network,
                              const Size &               image,
                              Purpose                    purpose,
-                             Strategy                   strategy,
-                             std::int64_t               tileSize);
-
-/** --strategy as asked for, or streamed where --device cannot do it, which is said. What is wrong with the device is
- * said before slides are opened. \throw UsageError no such device; what Device::Find() throws */
-Strategy ChooseStrategy(const ArgumentValues & values, const Session & session);
+                             const Tiling &             tiling);
 
 /** The engine's plan, with what the slide takes beside it in its peak.
  * \throw std::runtime_error when it does not fit */
 MemoryPlan MakePlan(const NetworkDescription & network,
                     const Size &               image,
                     Purpose                    purpose,
-                    Strategy                   strategy,
+                    const Tiling &             tiling,
                     const ArgumentValues &     values,
-                    int                        threads,
-                    std::int64_t               tileSize);
+                    int                        threads);
 
-/** "estimated peak memory 1.2 GB (streamed, 124 tiles of 2048 x 2048)" */
-std::string FormatPlan(const MemoryPlan & plan);
+/** "estimated peak memory 1.2 GB (124 tiles of 2048 x 2048, 2 at a time)" */
+std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
 /** CPU seconds of this process so far, of all threads. */
 double GetCPUSeconds();

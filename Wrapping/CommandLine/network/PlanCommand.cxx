@@ -19,22 +19,43 @@ using JSON = nlohmann::ordered_json;
  * Documentation/Performance.md. */
 constexpr double DecodingSeconds = 2.3e-9;
 
-/** One row of the table: a purpose and a strategy. What does not fit the budget is a row, too. */
+/** What train and segment are given for it. */
+std::string
+FormatOptions(const Tiling & tiling)
+{
+  const std::string size = tiling.tileSize == WholeImage ? "image" : std::to_string(tiling.tileSize);
+  const std::string tiles = tiling.tileSize == 0 ? "" : "--tile-size " + size;
+  return tiles + (tiles.empty() || !tiling.sharedMemory ? "" : " ") + (tiling.sharedMemory ? "--shared-memory" : "");
+}
+
+/** Those that are compared. */
+std::vector<Tiling>
+GetTilings(std::int64_t tileSize)
+{
+  std::vector<Tiling> tilings{ { tileSize, false }, { tileSize, true } };
+  if (tileSize == 0)
+  {
+    tilings.push_back({ WholeImage, false });
+  }
+  return tilings;
+}
+
+/** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. */
 JSON
 DescribePlan(const NetworkDescription & network,
              const Size &               image,
              Purpose                    purpose,
-             Strategy                   strategy,
+             const Tiling &             tiling,
              const ArgumentValues &     values,
              const Session &            session)
 {
-  JSON row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" }, { "strategy", GetName(strategy) } };
+  JSON               row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" },
+            { "options", FormatOptions(tiling) } };
   const std::int64_t budget = GetBudget(values);
   try
   {
-    const int          threads = std::max(1, session.GetThreads());
-    const std::int64_t tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
-    const MemoryPlan   plan = MakePlan(network, image, purpose, strategy, values, threads, tileSize);
+    const int        threads = std::max(1, session.GetThreads());
+    const MemoryPlan plan = MakePlan(network, image, purpose, tiling, values, threads);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
     row["tileSize"] = plan.tileSize;
     row["tiles"] = plan.numberOfTiles;
@@ -68,7 +89,8 @@ Format(const JSON & json)
                      " parameters, stride " + json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
   for (const JSON & row : json["plans"])
   {
-    text += "  " + Pad(row["purpose"].get<std::string>(), 11) + Pad(row["strategy"].get<std::string>(), 10);
+    const auto options = row["options"].get<std::string>();
+    text += "  " + Pad(row["purpose"].get<std::string>(), 11) + Pad(options.empty() ? "(default)" : options, 19);
     if (row.contains("reason"))
     {
       text += row["reason"].get<std::string>() + '\n';
@@ -76,13 +98,11 @@ Format(const JSON & json)
     }
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
     text += Pad("about " + FormatNumber(row["seconds"].get<double>(), 2) + " s", 14);
-    if (row["tileSize"] != 0)
-    {
-      text += row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " + row["tilesInFlight"].dump() +
-              " at a time";
-      const double ofDevice = row["deviceBytes"].get<double>();
-      text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
-    }
+    text += row["tiles"] == 1 ? "in one piece"
+                              : row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " +
+                                  row["tilesInFlight"].dump() + " at a time";
+    const double ofDevice = row["deviceBytes"].get<double>();
+    text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
     const auto remark = row["remark"].get<std::string>();
     text += remark.empty() ? "" : "    " + remark + '\n';
@@ -126,12 +146,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["plans"] = JSON::array();
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Strategy strategy : { Strategy::Streamed, Strategy::Unified, Strategy::Whole })
+    for (const Tiling & tiling : GetTilings(GetTileSize(values)))
     {
-      if (purpose == Purpose::Training || strategy != Strategy::Whole) // which segment does not have
-      {
-        json["plans"].push_back(DescribePlan(network, image, purpose, strategy, values, session));
-      }
+      json["plans"].push_back(DescribePlan(network, image, purpose, tiling, values, session));
     }
   }
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -33,7 +33,7 @@ struct Segmentation
   itk::WholeSlideImageIO * slide;
   const ArgumentValues &   values;
   const Session &          session;
-  Strategy                 strategy;
+  Tiling                   tiling;
   std::shared_ptr<Ranks>   ranks; ///< that compute this slide together
 };
 
@@ -64,6 +64,15 @@ CountPixels(const Size & size)
   return static_cast<double>(size.width) * static_cast<double>(size.height);
 }
 
+/** With the side of the tiles that the source will take, but for an image in one piece. */
+template <typename TOutputImage>
+Tiling
+GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
+{
+  const Tiling & asked = segmentation.tiling;
+  return { asked.tileSize == WholeImage ? WholeImage : source.GetEffectiveTileSize(), asked.sharedMemory };
+}
+
 /** Slide -> network -> region, with all that the command was asked for. */
 template <typename TOutputImage>
 typename SourceType<TOutputImage>::Pointer
@@ -83,15 +92,15 @@ MakeSource(const Segmentation & segmentation)
   source->SetFillHoles(values.Has("fill-holes"));
   source->SetDevice(values.GetText("device"));
   source->SetPrecision(values.GetText("precision"));
-  source->SetStrategy(segmentation.strategy);
+  source->SetTileSize(segmentation.tiling.tileSize);
+  source->SetSharedMemory(segmentation.tiling.sharedMemory);
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();
   source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(values,
                                                                          segmentation.model.network,
                                                                          GetSize(source->GetSlideRegion()),
                                                                          Purpose::Inference,
-                                                                         Strategy::Streamed,
-                                                                         segmentation.model.tileSize)));
+                                                                         GetTiling(segmentation, *source))));
   return source;
 }
 
@@ -232,10 +241,9 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   const MemoryPlan plan = MakePlan(segmentation.model.network,
                                    size,
                                    Purpose::Inference,
-                                   segmentation.strategy,
+                                   GetTiling(segmentation, *source),
                                    values,
-                                   session.GetThreads(),
-                                   segmentation.model.tileSize);
+                                   session.GetThreads());
   const unsigned   level = source->GetLevel();
   const double     resolution = source->GetMicronsPerPixel();
   DamageOverRanks  damage(segmentation.slide, ranks);
@@ -249,7 +257,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
       }
     }
     session.Say(slide + ": level " + std::to_string(level) + ", " + std::to_string(size.width) + " x " +
-                std::to_string(size.height) + "; " + FormatPlan(plan));
+                std::to_string(size.height) + "; " + FormatPlan(plan, segmentation.tiling));
     Segment<TOutputImage>(segmentation, source, damage);
     session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
                 FormatBytes(static_cast<double>(GetPeakMemory())));
@@ -284,12 +292,12 @@ RunTask(const SlideTask &              task,
         const Model &                  model,
         const ArgumentValues &         values,
         const Session &                session,
-        Strategy                       strategy,
+        const Tiling &                 tiling,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
   const auto         slide = OpenPicture(task.slide, values);
-  const Segmentation segmentation{ task, probability, model, slide, values, session, strategy, ranks };
+  const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
   return probability.empty() ? SegmentSlide<MaskType>(segmentation, text)
                              : SegmentSlide<ProbabilityType>(segmentation, text);
 }
@@ -322,7 +330,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   const auto             names = values.GetTexts("SLIDE");
   const auto             slides = FindSlides(names);
   const Model            model = LoadModel(values);
-  const auto             strategy = ChooseStrategy(values, session);
+  const Tiling           tiling = GetTiling(values, session);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
@@ -345,7 +353,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
                           const auto        index = static_cast<std::size_t>(&task - tasks.data());
                           const std::string probability =
                             probabilities.empty() ? std::string() : probabilities[index].output;
-                          return RunTask(task, probability, model, values, session, strategy, ranks, text);
+                          return RunTask(task, probability, model, values, session, tiling, ranks, text);
                         });
 }
 

@@ -132,7 +132,6 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
-  trainer.SetTileSize(values.Has("tile-size") ? values.GetInteger("tile-size") : 0);
   trainer.SetResume(values.Has("resume"));
   trainer.SetCacheFolder(values.GetText("cache") == "none" ? std::string() : values.GetText("cache"));
   trainer.SetCacheLimit(values.Has("cache-limit") ? static_cast<std::uint64_t>(values.GetMemory("cache-limit")) : 0);
@@ -261,7 +260,7 @@ Describe(const Outcome &        outcome,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  const Strategy strategy = ChooseStrategy(values, session);
+  const Tiling tiling = GetTiling(values, session);
   CheckInputFile(values.GetText("cohort"));
   const Cohort cohort = Cohort::Load(values.GetText("cohort"));
   for (const std::string & warning : cohort.warnings)
@@ -271,18 +270,17 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   const Workload workload = MeasureCohort(cohort, values);
   BoundMemory(GetBudget(values));
   const auto       network = NetworkDescription::Load(values.GetText("network"));
-  const auto       tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
-  const MemoryPlan plan =
-    MakePlan(network, workload.largest, Purpose::Training, strategy, values, session.GetThreads(), tileSize);
+  const MemoryPlan plan = MakePlan(network, workload.largest, Purpose::Training, tiling, values, session.GetThreads());
   session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
               " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
-              std::to_string(workload.largest.height) + "; " + FormatPlan(plan));
+              std::to_string(workload.largest.height) + "; " + FormatPlan(plan, tiling));
 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
-  trainer->SetStrategy(strategy);
-  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(
-    GetEngineBudget(values, network, workload.largest, Purpose::Training, strategy, tileSize)));
+  trainer->SetTileSize(tiling.tileSize);
+  trainer->SetSharedMemory(tiling.sharedMemory);
+  trainer->SetMemoryLimit(
+    static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training, tiling)));
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   Train(*trainer, workload, values, session);

@@ -220,12 +220,28 @@ CacheLimit()
 }
 
 Argument
-TileSize()
+TileSize(const std::string & otherwise)
 {
-  Argument argument = Integer(
-    "tile-size", "", 32, 65536, "Side of a tile's core, a multiple of the network's stride. Without it: the plan's.");
+  Argument argument =
+    Integer("tile-size",
+            "",
+            32,
+            65536,
+            "Side of a tile's core, a multiple of the network's stride; image: each image (or region) "
+            "in one piece, if there is memory for it. Changes last bits only. Without it: " +
+              otherwise + '.');
+  argument.placeholder = "N|image";
+  argument.choices = { "image" };
   argument.unit = "px";
   return argument;
+}
+
+Argument
+SharedMemory(const std::string & what)
+{
+  return Switch("shared-memory",
+                what + ", in memory that CPU and GPU share and that may be more than the GPU has (on a CPU memory like "
+                       "any other). Changes no result.");
 }
 
 Argument

@@ -70,7 +70,11 @@ GigapixelCommandLine_EXPORT Argument ComputingDevice();
 
 GigapixelCommandLine_EXPORT Argument NumberPrecision();
 
-GigapixelCommandLine_EXPORT Argument TileSize();
+/** \param otherwise what it is without the option */
+GigapixelCommandLine_EXPORT Argument TileSize(const std::string & otherwise);
+
+/** \param what lies there */
+GigapixelCommandLine_EXPORT Argument SharedMemory(const std::string & what);
 
 GigapixelCommandLine_EXPORT Argument Overwrite();
 

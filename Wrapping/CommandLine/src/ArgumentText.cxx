@@ -121,11 +121,12 @@ CheckValue(const Argument & argument, const std::string & value)
       break;
     case ArgumentType::Integer: {
       const auto number = ReadInteger(value);
-      if (!number)
+      const bool isWord = std::find(argument.choices.begin(), argument.choices.end(), value) != argument.choices.end();
+      if (!number && !isWord)
       {
-        Refuse(name, value, "a whole number");
+        Refuse(name, value, "a whole number" + (argument.choices.empty() ? "" : " or " + JoinWithOr(argument.choices)));
       }
-      CheckRange(argument, static_cast<double>(*number), value);
+      CheckRange(argument, isWord ? *argument.minimum : static_cast<double>(*number), value);
       break;
     }
     case ArgumentType::Number: {

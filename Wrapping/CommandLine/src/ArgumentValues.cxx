@@ -38,9 +38,26 @@ EditDistance(const std::string & a, const std::string & b)
   return row.back();
 }
 
+/** What does now what an option of an earlier version did; empty for words that were none. */
+std::string
+DescribeReplacement(const std::string & word)
+{
+  static const std::map<std::string, std::string> replacements{
+    { "--strategy",
+      "--tile-size image takes an image in one piece (whole), --shared-memory from memory that CPU and GPU share "
+      "(unified); without both it goes through in tiles (streamed)." },
+  };
+  const auto found = replacements.find(word);
+  return found == replacements.end() ? std::string() : found->second;
+}
+
 [[noreturn]] void
 RefuseUnknownOption(const Command & command, const std::string & word)
 {
+  if (const std::string replacement = DescribeReplacement(word); command.needsNetwork && !replacement.empty())
+  {
+    throw UsageError(command.name + " has no option " + word + " any more: " + replacement);
+  }
   std::string advice;
   std::size_t nearest = 3;
   for (const Argument & argument : command.arguments)
@@ -196,7 +213,7 @@ ArgumentValues::CheckCompleteness() const
 std::string
 ArgumentValues::Describe() const
 {
-  static const std::set<std::string> without{ "threads", "memory", "device", "strategy", "quiet", "json" };
+  static const std::set<std::string> without{ "threads", "memory", "device", "shared-memory", "quiet", "json" };
   std::string                        text;
   for (const auto & [name, words] : m_Given)
   {

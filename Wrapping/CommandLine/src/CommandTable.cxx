@@ -152,12 +152,8 @@ Train()
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
       noAugmentation,
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
-      Choice("strategy",
-             { "automatic", "streamed", "unified", "whole" },
-             "streamed",
-             "How a slide goes through the network: exact tiles (streamed), the same tiles from pixels that are read "
-             "once into memory which CPU and GPU share (unified), or one graph over all of it (whole)."),
-      TileSize(),
+      TileSize("the plan's, the same in the whole run"),
+      SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
       Memory(),
       CacheFolder(),
       CacheLimit(),
@@ -213,12 +209,8 @@ Segment()
         "wider than its reach (32 µm for remedios2023) is one. For two classes, without --probability."),
       ComputingDevice(),
       NumberPrecision(),
-      Choice(
-        "strategy",
-        { "streamed", "unified" },
-        "streamed",
-        "How a slide goes through the network: exact tiles (streamed), or the same tiles from memory which CPU and "
-        "GPU share (unified)."),
+      TileSize("that of the model's training; in one piece not with --region"),
+      SharedMemory("The pixels of the tiles that are computed next are brought there"),
       Memory(),
       Strict(),
       Overwrite() },
@@ -420,15 +412,22 @@ Plan()
   Argument size{ "size", Type::Extent, "WxH", "Width and height of an image, instead of a slide." };
   size.unit = "px";
   size.alternative = "image";
-  return {
-    "plan",
-    "memory that a slide will take",
-    "Shows for training and inference what each strategy would take before anything is started: tiles, their number, "
-    "estimated peak memory of the process.",
-    { slide, size, Network(), Level(), LevelResolution(), SlideResolution(), NumberPrecision(), TileSize(), Memory() },
-    { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
-    true
-  };
+  return { "plan",
+           "memory that a slide will take",
+           "Shows for training and inference what a slide would take before anything is started, in tiles, from shared "
+           "memory and "
+           "in one piece: tiles, their number, estimated peak memory of the process.",
+           { slide,
+             size,
+             Network(),
+             Level(),
+             LevelResolution(),
+             SlideResolution(),
+             NumberPrecision(),
+             TileSize("the plan's"),
+             Memory() },
+           { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
+           true };
 }
 
 Command

@@ -56,7 +56,7 @@ std::string
 Explain(const Argument & argument)
 {
   std::string text = argument.description;
-  if (!argument.choices.empty())
+  if (argument.type == ArgumentType::Choice)
   {
     text += " One of " + JoinWithOr(argument.choices) + '.';
   }

@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""PyTorch's libraries, which the engine needs to take an image whole (never to stream it); models as bytes."""
+"""PyTorch's libraries, which the engine needs for networks that are graphs of operations; models as bytes."""
 
 import ctypes
 import importlib.metadata
@@ -20,9 +20,9 @@ def require_torch() -> None:
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        raise ImportError(f"To take an image whole, itk-gigapixel needs PyTorch {TORCH}, which is not installed: {install}, or stream") from None
+        raise ImportError(f"Networks of any operations need PyTorch {TORCH}, which is not installed: {install}") from None
     if version.split(".")[:2] != TORCH.split("."):
-        raise ImportError(f"To take an image whole, itk-gigapixel needs PyTorch {TORCH}, but {version} is installed: {install}, or stream")
+        raise ImportError(f"Networks of any operations need PyTorch {TORCH}, but {version} is installed: {install}")
     folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
     try:
         for name in ("libc10.so", "libtorch_cpu.so"):

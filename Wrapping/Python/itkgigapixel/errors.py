@@ -2,7 +2,11 @@
 """Errors of ITK without what only its developers understand."""
 
 import contextlib
+import functools
 import re
+from typing import Callable, TypeVar
+
+Function = TypeVar("Function", bound=Callable)
 
 #: the line of the sources, and the address of the object
 _PLACE = re.compile(r"\A(?:[^\n]+:\d+:\n)?\s*(?:(?:ITK ERROR|itk::ERROR): \w+\(0x[0-9a-f]+\): )?")
@@ -16,3 +20,22 @@ def in_a_sentence():
     except RuntimeError as error:
         error.args = (_PLACE.sub("", str(error)).rstrip(),)
         raise
+
+
+def without(**arguments: str) -> Callable[[Function], Function]:
+    """For functions that earlier versions gave such arguments: what to say in their place."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            for name in arguments.keys() & kwargs.keys():
+                raise TypeError(f"{function.__name__}() has no argument {name} any more: {arguments[name]}")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+#: what took the place of strategies
+NO_STRATEGY = 'tile_size="image" takes images in one piece ("whole"), shared_memory=True from memory that CPU and GPU share ("unified"); without both they go through in tiles ("streamed")'

@@ -11,12 +11,14 @@ from typing import Optional, Sequence
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.engine import require_torch
+from itkgigapixel.errors import NO_STRATEGY, in_a_sentence, without
 from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, file_name
 
 
+@without(strategy=NO_STRATEGY)
 @interruptible()
 def train(
     slides: Sequence[tuple] | Path,
@@ -39,10 +41,10 @@ def train(
     augment: bool = True,
     seed: int = 1,
     memory: int | str = 0,
-    tile_size: int = 0,
+    tile_size: int | str = 0,
+    shared_memory: bool = False,
     cache: Path = "",
     cache_limit: int | str = 0,
-    strategy: str = "streamed",
     device: str = "cpu",
     precision: str = "fp32",
     resume: bool = False,
@@ -73,11 +75,11 @@ def train(
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
-    :param tile_size: side of a tile's core in pixels; 0: what the memory plan chooses; changes last bits only
+    :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses;
+        changes last bits only
+    :param shared_memory: read images once into memory that CPU and GPU share; changes no result
     :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
     :param cache_limit: bytes of all files there, as *memory*; 0: half of what its disk has for it
-    :param strategy: "streamed", exact tiles; "unified", the same from memory that CPU and GPU share; "whole", images as a
-        whole by PyTorch, for comparison
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param resume: go on with the run in *folder*, bit for bit
@@ -85,7 +87,7 @@ def train(
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises TypeError: a sample that is no such pair
     :raises ValueError: both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or
-        *strategy* that is none
+        *tile_size* that is none
     :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*; a device that is not there
     """
     if level and mpp:
@@ -111,10 +113,10 @@ def train(
     trainer.SetAugment(augment)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
-    trainer.SetTileSize(tile_size)
+    trainer.SetTileSize(_tile_size(tile_size))
+    trainer.SetSharedMemory(shared_memory)
     trainer.SetCacheFolder(file_name(cache))
     trainer.SetCacheLimit(_bytes(cache_limit))
-    trainer.SetStrategy(strategy)
     trainer.SetDevice(device)
     trainer.SetPrecision(precision)
     trainer.SetResume(resume)
@@ -146,6 +148,14 @@ def _bytes(memory: int | str) -> int:
     return int(float(amount[1]) * 1024 ** "_KMGT".index(amount[2].upper() or "_"))
 
 
+def _tile_size(side: int | str) -> int:
+    if side == "image":
+        return -1
+    if isinstance(side, str) or side < 0:
+        raise ValueError(f'A tile has a side of so many pixels, 0 for what is fitting, or is the "image", not {side!r}')
+    return side
+
+
 def _add(trainer, split: str, sample) -> None:
     if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
         raise TypeError(f"A sample is (slide, mask) or (slide, mask, region), not {sample!r}")
@@ -166,6 +176,7 @@ def _add(trainer, split: str, sample) -> None:
         raise TypeError(f"Slide and mask of a sample are two files or two ITK images, not {kinds}")
 
 
+@without(strategy=NO_STRATEGY)
 @interruptible()
 def segment(
     slide: Path | Slide,
@@ -180,7 +191,8 @@ def segment(
     region: Optional[Region] = None,
     mpp: Optional[float] = None,
     memory: int | str = 0,
-    strategy: str = "streamed",
+    tile_size: int | str = 0,
+    shared_memory: bool = False,
     device: str = "cpu",
     precision: str = "fp32",
     progress: bool = False,
@@ -205,13 +217,16 @@ def segment(
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result: tiles are those that the
         model was trained with
-    :param strategy: "streamed", or "unified", the same from memory that CPU and GPU share
+    :param tile_size: side of a tile's core in pixels; "image": the slide in one piece, then without a *region*; 0: that of
+        the model's training; changes last bits only
+    :param shared_memory: bring pixels into memory that CPU and GPU share; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
     :raises ValueError: a *threshold* out of its range; a *level* below 0, or a *region* that is not inside the slide; an
-        *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *strategy* that is none
+        *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *tile_size* that is
+        none
     :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
         resolution where the model's is known; what the model cannot give; a device that is not there
     """
@@ -223,6 +238,8 @@ def segment(
         raise TypeError(f'A model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}')
     if level is not None and operator.index(level) < 0:
         raise ValueError(f"Levels have the numbers 0, 1, ..., not {level}")
+    if model.NeedsTorch():
+        require_torch()
     slide, io = open_source(slide, mpp)
     if output is not None:
         check_output(output, slide.path)
@@ -235,7 +252,8 @@ def segment(
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")
     source.SetMemoryLimit(_bytes(memory))
-    source.SetStrategy(strategy)
+    source.SetTileSize(_tile_size(tile_size))
+    source.SetSharedMemory(shared_memory)
     source.SetDevice(device)
     source.SetPrecision(precision)
     with in_a_sentence():

@@ -97,7 +97,7 @@ def test_tissue_without_torch(drawn):
 
 
 def test_networks_without_torch(drawn, tmp_path):
-    """Streaming needs nothing of PyTorch: training and segmentation are the same without it."""
+    """Chains of layers need nothing of PyTorch: training and segmentation are the same without it."""
     code = WITHOUT + """
 import itk, itkgigapixel as gp
 model = gp.train([sys.argv[2:4]], sys.argv[4], epochs=1)
@@ -108,16 +108,16 @@ print(tuple(gp.segment(sys.argv[2], model).GetLargestPossibleRegion().GetSize())
 
 @pytest.mark.parametrize(
     "torch, sentence",
-    [("missing", "needs PyTorch 2.15, which is not installed: pip install 'torch==2.15.*', or stream"),
-     ("1.13.1", "needs PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*', or stream")],
+    [("missing", "need PyTorch 2.15, which is not installed: pip install 'torch==2.15.*'"),
+     ("1.13.1", "need PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*'")],
 )
-def test_whole_images_without_their_torch(torch, sentence):
+def test_graphs_without_their_torch(torch, sentence):
     other = f"""
 def other(name, before=importlib.metadata.version):
     return {torch!r} if name == 'torch' and {torch!r} != 'missing' else before(name)
 importlib.metadata.version = other
 import itk
-trainer = itk.GigapixelUNetTrainer.New(Strategy="whole")
+trainer = itk.GigapixelUNetTrainer.New(Network="unet:base=8")
 try:
     trainer.Update()
 except ImportError as error:

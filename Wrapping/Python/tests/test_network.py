@@ -245,16 +245,23 @@ except KeyboardInterrupt:
     assert subprocess.run(run, capture_output=True, text=True, timeout=120).stdout == "interrupted\n"
 
 
-def test_whole_is_streamed(picture, tmp_path):
-    """LibTorch's automatic differentiation inside of Python, against the engine's own."""
+def test_one_piece_is_tiles(picture, tmp_path):
     results = []
-    for strategy in ("whole", "streamed"):
-        one = trainer(picture, tmp_path / strategy)
-        one.SetStrategy(strategy)
+    for side in (-1, 256):
+        one = trainer(picture, tmp_path / str(side))
+        one.SetTileSize(side)
         one.Update()
         results.append(one.GetTrainingProgress()["loss"])
-        assert one.GetStrategy() == strategy
     assert results[0] == pytest.approx(results[1], rel=1e-6)
+
+
+def test_strategies_are_refused_with_what_took_their_place(drawn, picture, tmp_path):
+    with pytest.raises(TypeError, match=r"SetTileSize\(-1\).*SharedMemoryOn"):
+        trainer(picture, tmp_path / "run").SetStrategy("whole")
+    with pytest.raises(TypeError, match='train.. has no argument strategy any more: tile_size="image"'):
+        gp.train([drawn], strategy="whole")
+    with pytest.raises(TypeError, match="segment.. has no argument strategy any more.*shared_memory=True"):
+        gp.segment(drawn[0], "tissue", strategy="unified")
 
 
 def test_resume_is_uninterrupted(picture, tmp_path):
@@ -335,7 +342,7 @@ def test_threshold_is_a_probability(drawn):
     [
         ({"memory": "2 slides"}, ValueError, '"2G" or "512M", not "2 slides"'),
         ({"memory": "100K"}, RuntimeError, "memory"),
-        ({"strategy": "patches"}, ValueError, "whole, streamed, unified"),
+        ({"tile_size": "patches"}, ValueError, "or is the \"image\", not 'patches'"),
         ({"device": "cuda"}, RuntimeError, "cuda"),
         ({"precision": "fp8"}, RuntimeError, "fp8"),
     ],
@@ -373,5 +380,5 @@ def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
     mask = gp.Slide(path)
     assert mask.levels[0][:2] == (3000, 2000) and mask.mpp == pytest.approx(0.5)
-    again = gp.segment(drawn[0], tmp_path / "run", memory=room_for(1.25), strategy="unified")
+    again = gp.segment(drawn[0], tmp_path / "run", memory=room_for(1.25), shared_memory=True)
     assert np.array_equal(mask.read(gray=True), itk.array_from_image(again))

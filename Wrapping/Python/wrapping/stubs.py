@@ -19,7 +19,6 @@ TYPES = {
     "Region": "Sequence[int]",
     "Annotation": "Sequence[Sequence[Sequence[float]]]",
     "TrainingProgress": "Dict[str, Any]",
-    "Strategy": "str",
     "GigapixelUNetOutput": "str",
     "Content": "str",
     "TissueMethod": "int",

@@ -67,6 +67,14 @@ FromTable(const Argument & tableArgument)
       break;
     case ArgumentType::Integer:
     case ArgumentType::Number:
+      if (!argument.choices.empty()) // a number's field takes no word
+      {
+        argument.type = ArgumentType::Text;
+        argument.choices.clear();
+        argument.minimum.reset();
+        argument.maximum.reset();
+        break;
+      }
       if (argument.defaultValue.empty())
       {
         AddUnsetValue(argument);

@@ -73,7 +73,7 @@ PrefetchManaged(const void * memory, std::size_t bytes, int number, cudaStream_t
 /** Where memory may be at home, beside the GPUs, which have numbers. */
 constexpr int Host = -1;
 
-/** Memory of the CPU and the GPU. Without concurrentManagedAccess, which Unified asks for,
+/** Memory of the CPU and the GPU. Without concurrentManagedAccess, which shared memory asks for,
  * there is no advice, and the driver moves all of it to and fro.
  * \param home where its pages are best: a GPU's number, or Host */
 inline void *

@@ -169,26 +169,23 @@ MemoryPlan
 MakeGraphPlan(const NetworkDescription & network,
               Size                       image,
               Purpose                    purpose,
-              Strategy                   strategy,
               std::int64_t               budget,
               int                        threads,
-              std::int64_t               tileSize)
+              std::int64_t               tileSize,
+              bool                       sharedMemory)
 {
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  const std::int64_t base = GetBaseBytes(network, purpose) +
-                            (strategy == Strategy::Unified ? (network.channels + 1) * image.width * image.height : 0);
-  if (strategy == Strategy::Whole)
-  {
-    tileSize = RoundUp(std::max(image.width, image.height), network.GetStride());
-  }
+  const std::int64_t base =
+    GetBaseBytes(network, purpose) + (sharedMemory ? (network.channels + 1) * image.width * image.height : 0);
   const auto choose = [&](std::int64_t memoryClass) {
-    return tileSize > 0 ? tileSize : ChooseTileSize(network, image, purpose, memoryClass);
+    return tileSize == 0 ? ChooseTileSize(network, image, purpose, memoryClass)
+                         : GetTileSide(tileSize, image, network.GetStride());
   };
   const std::int64_t wanted = choose(GreatestClass);
   std::int64_t       size = wanted;
   GraphTileCost      cost = GraphTileCost::Make(network, image, purpose, size);
   const auto         fits = [&] { return base + cost.primitiveBytes + cost.bytes <= limit; };
-  for (std::int64_t memoryClass = GreatestClass / 2; tileSize <= 0 && !fits() && memoryClass >= LeastClass;
+  for (std::int64_t memoryClass = GreatestClass / 2; tileSize == 0 && !fits() && memoryClass >= LeastClass;
        memoryClass /= 2)
   {
     size = choose(memoryClass);
@@ -196,7 +193,6 @@ MakeGraphPlan(const NetworkDescription & network,
   }
   const std::int64_t together = base + cost.primitiveBytes; // whatever is in flight
   MemoryPlan         plan;
-  plan.strategy = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
   plan.tileSize = size;
   plan.numberOfTiles = cost.tiles;
   const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
@@ -207,8 +203,8 @@ MakeGraphPlan(const NetworkDescription & network,
   if (plan.peakBytes > limit)
   {
     throw MemoryLimitError("the memory limit of " + std::to_string(limit / MiB) + " MB is too small: at least " +
-                             std::to_string(plan.peakBytes / MiB + 1) + " MB are needed for tiles of " +
-                             std::to_string(size) + " pixels",
+                             std::to_string(plan.peakBytes / MiB + 1) + " MB are needed" +
+                             DescribeNeed(tileSize == 0 ? size : tileSize, sharedMemory),
                            plan.peakBytes);
   }
   return plan;

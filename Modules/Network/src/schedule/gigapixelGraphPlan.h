@@ -24,6 +24,9 @@ struct GigapixelNetwork_EXPORT GraphTileCost
  * for them; a row of inner tiles has fewer, and to compile one anew takes a millisecond. */
 constexpr int MostPrimitives = 512;
 
+/** " for ...": what a budget has no room for, and what would need less. */
+std::string DescribeNeed(std::int64_t tileSize, bool sharedMemory);
+
 /** For MemoryPlan::remark; empty where no other tile size was taken. */
 std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::int64_t budget);
 
@@ -32,15 +35,15 @@ std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::i
  * The tile size follows from network, image, purpose and a class of memory for one tile: the fastest one that stays
  * within it. The class is 1 GiB, or as many times half of it as lets one tile fit the budget, which the plan's remark
  * says; beyond that the budget only decides how many tiles are computed at the same time, which changes no bit.
- * \param tileSize 0: chosen as above; as great as the image: the image in one piece
+ * \param tileSize 0: chosen as above; WholeImage: the image in one piece
  * \throw MemoryLimitError not one tile fits */
 MemoryPlan MakeGraphPlan(const NetworkDescription & network,
                          Size                       image,
                          Purpose                    purpose,
-                         Strategy                   strategy,
                          std::int64_t               budget,
                          int                        threads,
-                         std::int64_t               tileSize);
+                         std::int64_t               tileSize,
+                         bool                       sharedMemory);
 
 } // namespace gigapixel
 

@@ -25,15 +25,13 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64 (Testing/Network/MeasureStep).
-constexpr std::int64_t StartBytes = 2 * MiB;   ///< the process' first allocations
-constexpr std::int64_t WorkerBytes = MiB / 4;  ///< stack and strips of the kernels of one worker
-constexpr std::int64_t GraphBytes = 140 * MiB; ///< LibTorch 1.13: its libraries and what it holds beside the maps
-constexpr std::int64_t BandRows = 256;         ///< that a picture is turned by at a time
-constexpr std::int64_t WeightBytes = 80;       ///< of training, for each weight: Adam's moments, models, their files
+constexpr std::int64_t StartBytes = 2 * MiB;  ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = MiB / 4; ///< stack and strips of the kernels of one worker
+constexpr std::int64_t BandRows = 256;        ///< that a picture is turned by at a time
+constexpr std::int64_t WeightBytes = 80;      ///< of training, for each weight: Adam's moments, models, their files
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
-constexpr double OperationsPerSecond = 47e9;       // those of the halos counted
-constexpr double OperationsPerSecondWhole = 2.5e9; ///< LibTorch's, mostly in the layers at full resolution
+constexpr double OperationsPerSecond = 47e9; // those of the halos counted
 
 constexpr std::int64_t DefaultTileSize = 2048;
 constexpr std::int64_t LeastTileSize = 256;
@@ -44,15 +42,14 @@ struct MapBytes
   double greatest{ 0 }; ///< of one layer's input and output, per pixel
 };
 
-/** Of the maps that exist as floats. \param fused the first layer's input and the last layer's output do not */
+/** Of the maps that exist as floats: the first layer's input does not, nor does the output of a fused last one. */
 MapBytes
-GetMapBytes(const NetworkDescription & network, bool fused)
+GetMapBytes(const NetworkDescription & network)
 {
   const std::vector<MapScale> scales = GetMapScales(network.layers);
-  const bool                  fusedLast = fused && HasFusedLast(network);
+  const bool                  fusedLast = HasFusedLast(network);
   MapBytes                    bytes;
-  double                      before = fused ? 0 : 4.0 * network.channels;
-  bytes.sum = before;
+  double                      before = 0;
   for (std::size_t i = 0; i < scales.size(); ++i)
   {
     const Layer & layer = network.layers[i];
@@ -91,17 +88,10 @@ GetOperationsPerPixel(const NetworkDescription & network, Purpose purpose)
 double
 GetTileBytesPerPixel(const NetworkDescription & network, Purpose purpose)
 {
-  const MapBytes maps = GetMapBytes(network, true);
+  const MapBytes maps = GetMapBytes(network);
   // Classes; all maps, and where the widest layer is, its gradients and those of the skip; without a backward pass, the
   // maps around the widest layer and of the skip.
   return purpose == Purpose::Training ? 1 + maps.sum + 2 * maps.greatest : 2 * maps.greatest;
-}
-
-double
-GetWholeBytesPerPixel(const NetworkDescription & network)
-{
-  const MapBytes maps = GetMapBytes(network, false);
-  return network.channels + 1.0 + 3 * (maps.sum + maps.greatest);
 }
 
 /** Of the maps that a GPU stores, per pixel: those of the layers, before and after a skip, and their gradients. */
@@ -152,8 +142,6 @@ InMegabytes(std::int64_t bytes)
   return std::to_string((bytes + MiB - 1) / MiB) + " MB";
 }
 
-constexpr const char * StrategyNames[] = { "automatic", "whole", "streamed", "unified" }; // in the order of Strategy
-
 class Planner
 {
 public:
@@ -167,12 +155,11 @@ public:
              (purpose == Purpose::Training ? WeightBytes * network.GetNumberOfParameters() : 0))
   {}
 
-  /** \param strategy Streamed or Unified */
   MemoryPlan
-  Stream(Strategy strategy, std::int64_t tileSize, int threads, std::int64_t budget) const
+  MakePlan(bool sharedMemory, std::int64_t tileSize, int threads, std::int64_t budget) const
   {
     const TileGrid     grid(m_Network, m_Image, tileSize);
-    const std::int64_t image = strategy == Strategy::Unified ? GetSharedBytes(tileSize) : 0;
+    const std::int64_t image = sharedMemory ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
     const std::int64_t copy = static_cast<std::int64_t>(m_Network.channels * GetTilePixels(grid, tileSize));
     const std::int64_t copies = GetMostCopies(grid, threads);
@@ -180,7 +167,6 @@ public:
     const std::int64_t fitting =
       std::max<std::int64_t>(1, copies > 1 ? left / (tile + copy) : (left - copies * copy) / tile);
     MemoryPlan plan;
-    plan.strategy = strategy;
     plan.tileSize = tileSize;
     plan.numberOfTiles = grid.GetNumberOfTiles();
     // Inference goes row by row.
@@ -191,20 +177,6 @@ public:
       m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
     plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() * GetComputedPart(tileSize) / OperationsPerSecond;
-    return plan;
-  }
-
-  MemoryPlan
-  TakeWhole() const
-  {
-    const Size canvas = TileGrid(m_Network, m_Image, m_Network.GetStride()).GetCanvas();
-    MemoryPlan plan;
-    plan.strategy = Strategy::Whole;
-    plan.numberOfTiles = 1;
-    const double pixels = static_cast<double>(canvas.width) * static_cast<double>(canvas.height);
-    plan.peakBytes = m_Base + (IsLibraryLoaded("libtorch_cpu") ? 0 : GraphBytes) +
-                     static_cast<std::int64_t>(GetWholeBytesPerPixel(m_Network) * pixels);
-    plan.coreSeconds = GetOperations() / OperationsPerSecondWhole;
     return plan;
   }
 
@@ -305,33 +277,22 @@ private:
 };
 
 [[noreturn]] void
-Refuse(const MemoryPlan & least, std::int64_t budget)
+Refuse(std::int64_t leastBytes, std::int64_t budget, const std::string & what)
 {
   throw MemoryLimitError("the memory limit of " + InMegabytes(budget) + " is too small: at least " +
-                           InMegabytes(least.peakBytes) + " are needed" +
-                           (least.strategy == Strategy::Whole     ? " for the whole image in one piece"
-                            : least.strategy == Strategy::Unified ? " for the whole image in memory"
-                                                                  : ""),
-                         least.peakBytes);
+                           InMegabytes(leastBytes) + " are needed" + what,
+                         leastBytes);
 }
 
 } // namespace
 
-Strategy
-FindStrategy(const std::string & name)
-{
-  const auto found = std::find(std::begin(StrategyNames), std::end(StrategyNames), name);
-  if (found == std::end(StrategyNames))
-  {
-    throw std::invalid_argument("there is no strategy \"" + name + "\": automatic, whole, streamed or unified");
-  }
-  return static_cast<Strategy>(found - std::begin(StrategyNames));
-}
-
 std::string
-GetName(Strategy strategy)
+DescribeNeed(std::int64_t tileSize, bool sharedMemory)
 {
-  return StrategyNames[static_cast<int>(strategy)];
+  return tileSize == WholeImage ? " for the image in one piece, whereas tiles need less"
+         : sharedMemory         ? " for the whole image in memory, whereas tiles without shared memory need less"
+         : tileSize > 0         ? " for tiles of " + std::to_string(tileSize) + " pixels"
+                                : "";
 }
 
 std::string
@@ -357,45 +318,32 @@ MemoryPlan
 MemoryPlan::Make(const NetworkDescription & network,
                  Size                       image,
                  Purpose                    purpose,
-                 Strategy                   strategy,
                  std::int64_t               budget,
                  int                        threads,
                  std::int64_t               tileSize,
                  Precision                  precision,
-                 bool                       inPlace)
+                 bool                       inPlace,
+                 bool                       sharedMemory)
 {
   if (!network.graph.IsEmpty())
   {
-    return MakeGraphPlan(network, image, purpose, strategy, budget, threads, tileSize);
+    return MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory);
   }
   const Planner      planner(network, image, purpose, precision, inPlace);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  if (strategy == Strategy::Whole || (strategy == Strategy::Automatic && precision == Precision::Float))
-  {
-    MemoryPlan whole = planner.TakeWhole();
-    if (whole.peakBytes <= limit)
-    {
-      return whole;
-    }
-    if (strategy == Strategy::Whole)
-    {
-      Refuse(whole, limit);
-    }
-  }
-  const Strategy     tiled = strategy == Strategy::Unified ? Strategy::Unified : Strategy::Streamed;
   const std::int64_t stride = network.GetStride();
-  std::int64_t       size = tileSize > 0 ? tileSize : RoundUp(DefaultTileSize, stride);
-  MemoryPlan         plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
-  const std::int64_t wanted = size;
-  while (tileSize <= 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
+  const std::int64_t wanted = tileSize == 0 ? RoundUp(DefaultTileSize, stride) : GetTileSide(tileSize, image, stride);
+  std::int64_t       size = wanted;
+  MemoryPlan         plan = planner.MakePlan(sharedMemory, size, GetNumberOfThreads(threads), limit);
+  while (tileSize == 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
   {
     size = RoundUp(size / 2, stride);
-    plan = planner.Stream(tiled, size, GetNumberOfThreads(threads), limit);
+    plan = planner.MakePlan(sharedMemory, size, GetNumberOfThreads(threads), limit);
   }
   plan.remark = DescribeSmallerTiles(wanted, size, limit);
   if (plan.peakBytes > limit)
   {
-    Refuse(plan, limit);
+    Refuse(plan.peakBytes, limit, DescribeNeed(tileSize, sharedMemory));
   }
   return plan;
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileGrid.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelTileProgram.h"
 
 #include <algorithm>
@@ -35,10 +36,16 @@ ToRegion(const Box & box)
 
 } // namespace
 
+std::int64_t
+GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride)
+{
+  return tileSize == WholeImage ? RoundUp(std::max(image.width, image.height), stride) : tileSize;
+}
+
 TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training)
   : m_Training(training)
   , m_Image(image)
-  , m_TileSize(tileSize)
+  , m_TileSize(GetTileSide(tileSize, image, network.GetStride()))
   , m_Halo(network.graph.IsEmpty() ? network.GetHalo() : 0)
 {
   const std::int64_t stride = network.GetStride();
@@ -46,7 +53,7 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   {
     throw std::invalid_argument("the image has no pixels");
   }
-  if (tileSize < stride || tileSize % stride != 0)
+  if (m_TileSize < stride || m_TileSize % stride != 0)
   {
     throw std::invalid_argument("the tile size " + std::to_string(tileSize) +
                                 " is no multiple of the network's stride " + std::to_string(stride));
@@ -56,8 +63,8 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
     m_Graph = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
   }
   m_Canvas = m_Graph ? image : Size{ RoundUp(image.width, stride), RoundUp(image.height, stride) };
-  m_Columns = (image.width + tileSize - 1) / tileSize;
-  m_Rows = (image.height + tileSize - 1) / tileSize;
+  m_Columns = (image.width + m_TileSize - 1) / m_TileSize;
+  m_Rows = (image.height + m_TileSize - 1) / m_TileSize;
 }
 
 /** Of a chain of layers. */

@@ -32,7 +32,7 @@ class GigapixelNetwork_EXPORT TileGrid
 {
 public:
   /** \param network has to live as long as this
-   * \param tileSize side of a core, a multiple of the network's stride
+   * \param tileSize side of a core, a multiple of the network's stride; WholeImage: one tile
    * \param training whether tiles are for a backward pass, too */
   TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training = false);
 
@@ -54,6 +54,12 @@ public:
   /** The pixels of the image in the windows of the region's tiles. */
   Region GetInputRegion(const Region & region) const;
 
+  std::int64_t
+  GetTileSize() const
+  {
+    return m_TileSize;
+  }
+
   Size
   GetCanvas() const
   {
@@ -73,6 +79,9 @@ private:
   std::int64_t m_Columns;
   std::int64_t m_Rows;
 };
+
+/** The tile size itself, or that of the one tile where it is WholeImage. */
+GigapixelNetwork_EXPORT std::int64_t GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride);
 
 /** Pixels that both have; of zero size where there are none. */
 GigapixelNetwork_EXPORT Region Intersect(const Region & a, const Region & b);
