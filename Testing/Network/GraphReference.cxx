@@ -305,18 +305,76 @@ MakeInput(const NetworkDescription & network, const LabeledImage & image, at::Sc
   return input.to(type);
 }
 
-/** Summed cross-entropy of the pixels that take part. */
+/** Of the class c where the output has one channel for two classes, or one for each. */
 Tensor
-GetLoss(const Tensor & logits, const std::vector<std::uint8_t> & labels)
+SelectProbability(const Tensor & logits, int c)
 {
-  const std::int64_t channels = logits.size(1);
-  const Tensor       truth = at::tensor(at::ArrayRef<std::uint8_t>(labels), at::kByte).to(at::kLong);
-  const Tensor       takesPart = truth < std::max<std::int64_t>(channels, 2);
-  const Tensor       rows = logits.permute({ 0, 2, 3, 1 }).reshape({ -1, channels }).index({ takesPart });
-  const Tensor       classes = truth.index({ takesPart });
-  return channels == 1 ? at::binary_cross_entropy_with_logits(
-                           rows.view(-1), classes.to(logits.scalar_type()), {}, {}, at::Reduction::Sum)
-                       : at::cross_entropy_loss(rows, classes, {}, at::Reduction::Sum);
+  if (logits.size(1) > 1)
+  {
+    return at::softmax(logits, 1).select(1, c);
+  }
+  const Tensor object = at::sigmoid(logits.select(1, 0));
+  return c == 1 ? object : 1 - object;
+}
+
+/** Times the number of pixels, as its gradient. */
+Tensor
+GetDiceLoss(const NetworkDescription & network, const Tensor & logits, const Tensor & classes)
+{
+  const Tensor known = classes.ne(LabelSource::Ignored).to(logits.scalar_type());
+  Tensor       dice = at::zeros({}, logits.options());
+  double       weights = 0;
+  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
+  {
+    const double weight = network.classWeights.empty() ? c > 0 : network.classWeights[c];
+    const Tensor truth = classes.eq(c).to(logits.scalar_type());
+    const Tensor probability = SelectProbability(logits, c) * known;
+    dice = dice + weight * (2 * (probability * truth).sum() + 1) / (probability.sum() + truth.sum() + 1);
+    weights += weight;
+  }
+  return (1 - dice / weights) * known.sum();
+}
+
+/** Of the classes. */
+std::vector<double>
+GetWeights(const NetworkDescription & network)
+{
+  std::vector<double> weights = network.classWeights;
+  weights.resize(network.GetNumberOfClasses(), 1.0);
+  return weights;
+}
+
+/** Summed over the pixels that take part. \param classes 1 x height x width */
+Tensor
+GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor & classes)
+{
+  using Loss = NetworkDescription::Loss;
+  if (network.loss == Loss::Dice)
+  {
+    return GetDiceLoss(network, logits, classes);
+  }
+  const Tensor weights = at::tensor(GetWeights(network), at::kDouble).to(logits.scalar_type());
+  if (network.loss == Loss::BinaryCrossEntropy)
+  {
+    const Tensor factors = at::where(classes.eq(1), weights[1], weights[0]) * classes.ne(LabelSource::Ignored);
+    const Tensor target = classes.eq(1).to(logits.scalar_type());
+    return at::binary_cross_entropy_with_logits(logits.select(1, 0), target, factors, {}, at::Reduction::Sum);
+  }
+  return at::cross_entropy_loss(logits, classes.to(at::kLong), weights, at::Reduction::Sum, LabelSource::Ignored);
+}
+
+/** Of the pixels that take part. */
+double
+SumWeights(const NetworkDescription & network, const Tensor & classes)
+{
+  const std::vector<double> weights = GetWeights(network);
+  double                    sum = 0;
+  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
+  {
+    const double weight = network.loss == NetworkDescription::Loss::Dice ? 1.0 : weights[c];
+    sum += weight * classes.eq(c).sum().item<double>();
+  }
+  return sum;
 }
 
 std::vector<double>
@@ -376,10 +434,14 @@ ComputeReference(const NetworkDescription &  network,
 {
   const auto   arrays = MakeArrays(network.graph, parameters, type);
   const Tensor logits = Forward(network.graph, arrays, MakeInput(network, image, type));
-  const Tensor loss = GetLoss(logits, image.labels);
+  const Tensor classes =
+    at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, image.size.height, image.size.width });
+  const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});
   GraphResult result;
   result.loss = loss.item<double>();
+  result.weight = SumWeights(network, classes);
+  result.pixels = classes.ne(LabelSource::Ignored).sum().item<std::int64_t>();
   const Tensor probabilities = logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
   result.probabilities = GetValues(probabilities.permute({ 0, 2, 3, 1 }));
   for (const ParameterDescription & parameter : network.graph.GetParameters())

@@ -22,12 +22,14 @@ struct LabeledImage
 struct GraphResult
 {
   double              loss{ 0 };
+  double              weight{ 0 };   ///< of the pixels that take part
+  std::int64_t        pixels{ 0 };   ///< that take part
   std::vector<double> gradient;      ///< of the summed loss for the network's parameters
   std::vector<double> probabilities; ///< interleaved channels
 };
 
 /** The whole image at once, operation by operation as PyTorch has them, and LibTorch's autograd: no tiles, nothing
- * folded or lowered. Cross-entropy without weights. */
+ * folded or lowered. */
 GraphResult ComputeReference(const NetworkDescription &  network,
                              const std::vector<double> & parameters,
                              const LabeledImage &        image,

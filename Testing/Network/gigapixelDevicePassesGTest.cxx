@@ -7,7 +7,6 @@
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelSharedImage.h"
-#include "gigapixelWholeNetwork.h"
 
 #include <gtest/gtest.h>
 
@@ -455,7 +454,7 @@ TEST(DevicePasses, TilesOfASharedRegionAreThoseThatAreCopied)
   }
 }
 
-// Tiles and whole images: a sentence says what is missing and what does without.
+// A sentence says what is missing and what does without.
 TEST(Device, SaysWhyThereIsNoGPU)
 {
   if (Device::GetProblem().empty())
@@ -476,14 +475,6 @@ TEST(Device, SaysWhyThereIsNoGPU)
   EXPECT_EQ(Device::Find("auto", "bf16").cuda, -1);
   EXPECT_NE(getSentence([] { Device::Find("cuda"); }).find("--device cpu"), std::string::npos);
   EXPECT_NE(getSentence([] { Device::Find("mps"); }).find("Apple"), std::string::npos);
-  ProceduralPixels  pixels({ 64, 64 }, 1);
-  ProceduralLabels  labels({ 64, 64 }, 1);
-  const auto        network = NetworkDescription::Load("remedios2023");
-  const std::string whole =
-    getSentence([&] { ComputeWholeGradient(network, std::vector<double>(4492), pixels, labels, { 0 }, 1); });
-  EXPECT_TRUE(whole.find("LibTorch finds no GPU 0") == 0 ||
-              whole.find("needs a LibTorch with CUDA") != std::string::npos)
-    << whole;
 }
 
 TEST(DevicePasses, ComputesNoDouble)

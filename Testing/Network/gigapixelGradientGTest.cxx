@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "GraphReference.h"
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
 #include "gigapixelStreamedNetwork.h"
-#include "gigapixelWholeNetwork.h"
 #include "graph/gigapixelLayerChain.h"
 
 #include <gtest/gtest.h>
@@ -141,10 +141,31 @@ protected:
   ProceduralPixels    pixels{ GetParam().size, 3, static_cast<unsigned>(network.channels) };
   ProceduralLabels    labels{ GetParam().size, 3, network.GetNumberOfClasses(), true };
 
+  /** LibTorch's automatic differentiation of the whole image in double. */
   LossGradient
-  Stream(Precision precision, Path path, int threads)
+  Differentiate()
   {
-    StreamedNetwork streamed(network, GetParam().tileSize, threads, { -1, precision }, path);
+    NetworkDescription graph = network;
+    graph.graph = MakeChainGraph(network);
+    const auto [width, height] = GetParam().size;
+    LabeledImage image{ { width, height },
+                        std::vector<std::uint8_t>(width * height * network.channels),
+                        std::vector<std::uint8_t>(width * height) };
+    pixels.Read({ 0, 0, width, height }, image.pixels.data());
+    labels.Read({ 0, 0, width, height }, image.labels.data());
+    const GraphResult result = ComputeReference(graph, parameters, image, at::kDouble);
+    LossGradient      sum;
+    sum.loss = result.loss;
+    sum.weight = result.weight;
+    sum.pixels = result.pixels;
+    sum.gradient = result.gradient;
+    return sum;
+  }
+
+  LossGradient
+  Stream(Precision precision, int threads)
+  {
+    StreamedNetwork streamed(network, GetParam().tileSize, threads, { -1, precision });
     streamed.SetParameters(parameters);
     LossGradient sum;
     EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
@@ -154,52 +175,34 @@ protected:
 
 } // namespace
 
-// The streamed gradient is the gradient: in double nothing is left but rounding.
+// The streamed gradient is the gradient: in double, by the graph of operations that a chain stands for, nothing is left
+// but rounding.
 TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
 {
-  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
-  const LossGradient streamed = Stream(Precision::Double, Path::Stock, 2);
+  const LossGradient whole = Differentiate();
+  const LossGradient streamed = Stream(Precision::Double, 2);
   EXPECT_EQ(streamed.pixels, whole.pixels);
   EXPECT_NEAR(streamed.weight, whole.weight, 1e-10 * whole.weight);
   EXPECT_NEAR(streamed.loss, whole.loss, 1e-10 * whole.loss);
   EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-10);
 }
 
-// A chain of layers is a graph of operations, whose geometry, programs and executor share nothing with the chain's.
-TEST_P(StreamedGradient, IsThatOfTheGraphOfOperationsInDouble)
-{
-  NetworkDescription graph = network;
-  graph.graph = MakeChainGraph(network);
-  graph.layers.clear();
-  StreamedNetwork streamed(graph, GetParam().tileSize, 2, { -1, Precision::Double });
-  streamed.SetParameters(parameters);
-  LossGradient sum;
-  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
-  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
-  EXPECT_EQ(sum.pixels, whole.pixels);
-  EXPECT_NEAR(sum.loss, whole.loss, 1e-10 * whole.loss);
-  EXPECT_LT(GetGreatestError(network, sum, whole), 1e-10);
-}
-
-// In float, with the fused kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).
+// In float, with our kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).
 TEST_P(StreamedGradient, FloatIsCloseToDouble)
 {
-  const LossGradient whole = ComputeWholeGradient(network, parameters, pixels, labels, { -1, Precision::Double }, 2);
-  for (const Path path : { Path::Fused, Path::Stock })
-  {
-    const LossGradient streamed = Stream(Precision::Float, path, 2);
-    EXPECT_EQ(streamed.pixels, whole.pixels);
-    EXPECT_NEAR(streamed.loss, whole.loss, 1e-6 * whole.loss);
-    EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-5) << (path == Path::Fused ? "fused" : "stock");
-  }
+  const LossGradient whole = Differentiate();
+  const LossGradient streamed = Stream(Precision::Float, 2);
+  EXPECT_EQ(streamed.pixels, whole.pixels);
+  EXPECT_NEAR(streamed.loss, whole.loss, 1e-6 * whole.loss);
+  EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-5);
 }
 
 TEST_P(StreamedGradient, HasTheSameBitsForAnyNumberOfThreads)
 {
-  const LossGradient one = Stream(Precision::Float, Path::Fused, 1);
+  const LossGradient one = Stream(Precision::Float, 1);
   for (const int threads : { 2, 4 })
   {
-    const LossGradient several = Stream(Precision::Float, Path::Fused, threads);
+    const LossGradient several = Stream(Precision::Float, threads);
     EXPECT_EQ(one.loss, several.loss);
     EXPECT_EQ(one.gradient, several.gradient);
   }
@@ -214,7 +217,7 @@ TEST_P(StreamedGradient, EqualsFiniteDifferences)
     EXPECT_TRUE(streamed.ComputeScore(pixels, labels, score));
     return score.loss;
   };
-  const LossGradient sum = Stream(Precision::Double, Path::Stock, 2);
+  const LossGradient sum = Stream(Precision::Double, 2);
   for (const auto & place : GetParameterLayout(network))
   {
     for (const std::size_t i : { place.weight + place.numberOfWeights / 3, place.bias })

@@ -74,14 +74,14 @@ TEST(TileData, OnlyAnUnturnedPictureIsLeftInItsPlace)
   }
 }
 
-class TileDataInPlace : public testing::TestWithParam<std::tuple<int, bool, Path>>
+class TileDataInPlace : public testing::TestWithParam<std::tuple<int, bool, Precision>>
 {
 };
 
 // The same bits as from pixels that are copied to tiles, for every kernel that reads them.
 TEST_P(TileDataInPlace, HasTheBitsOfCopies)
 {
-  const auto [channels, fused, path] = GetParam();
+  const auto [channels, fused, precision] = GetParam();
   const NetworkDescription network = MakeNetwork(channels, fused);
   for (const Size size : { Size{ 1030, 768 }, Size{ 1024, 768 }, Size{ 32, 32 } }) // the last end with the memory
   {
@@ -90,7 +90,7 @@ TEST_P(TileDataInPlace, HasTheBitsOfCopies)
     ProceduralLabels labels(size, 5);
     RowsInMemoryOf   pixels(slide);
     pixels.Fill(all);
-    StreamedNetwork streamed(network, 256, 2, {}, path);
+    StreamedNetwork streamed(network, 256, 2, { -1, precision });
     streamed.SetParameters(MakeInitialWeights(network, 3, { 0.6, 0.4 }));
     std::vector<float> copied(size.width * size.height), inPlace(copied.size());
     LossGradient       copiedSum, sum;
@@ -106,9 +106,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels,
                          TileDataInPlace,
                          testing::Combine(testing::Values(1, 3),
                                           testing::Bool(),
-                                          testing::Values(Path::Fused, Path::Stock)),
+                                          testing::Values(Precision::Float, Precision::Double)),
                          [](const auto & info) {
                            return std::string(std::get<0>(info.param) == 1 ? "Gray" : "RGB") +
                                   (std::get<1>(info.param) ? "" : "BehindAnotherLayer") +
-                                  (std::get<2>(info.param) == Path::Fused ? "Fused" : "Stock");
+                                  (std::get<2>(info.param) == Precision::Float ? "Fused" : "Graph");
                          });

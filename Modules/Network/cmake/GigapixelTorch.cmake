@@ -8,8 +8,6 @@ endif()
 find_path(GIGAPIXEL_TORCH_INCLUDE_DIR ATen/ATen.h HINTS ${torch_prefix} ${Torch_ROOT} PATH_SUFFIXES include)
 find_library(GIGAPIXEL_TORCH_CPU_LIBRARY torch_cpu HINTS ${torch_prefix} ${Torch_ROOT} PATH_SUFFIXES lib)
 find_library(GIGAPIXEL_TORCH_C10_LIBRARY c10 HINTS ${torch_prefix} ${Torch_ROOT} PATH_SUFFIXES lib)
-find_library(GIGAPIXEL_TORCH_CUDA_LIBRARY torch_cuda HINTS ${torch_prefix} ${Torch_ROOT} PATH_SUFFIXES lib)
-mark_as_advanced(GIGAPIXEL_TORCH_CUDA_LIBRARY)
 mark_as_advanced(GIGAPIXEL_TORCH_INCLUDE_DIR GIGAPIXEL_TORCH_CPU_LIBRARY GIGAPIXEL_TORCH_C10_LIBRARY)
 if(NOT GIGAPIXEL_TORCH_INCLUDE_DIR OR NOT GIGAPIXEL_TORCH_CPU_LIBRARY OR NOT GIGAPIXEL_TORCH_C10_LIBRARY)
   message(FATAL_ERROR "LibTorch was not found, which the engine (Gigapixel_BUILD_NETWORK) needs. Debian: apt-get install "

@@ -3,6 +3,7 @@
 #include "gigapixelDeviceModule.h"
 #include "gigapixelLoss.h"
 #include "execute/gigapixelGraphPasses.h"
+#include "graph/gigapixelLayerChain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +37,17 @@ GetRepeatedRows(const T * values, std::ptrdiff_t pitch, std::int64_t width, std:
   return repeated;
 }
 
+NetworkDescription
+ToGraph(NetworkDescription network)
+{
+  if (network.graph.IsEmpty())
+  {
+    network.graph = MakeChainGraph(network);
+    network.layers.clear();
+  }
+  return network;
+}
+
 /** Calls work() and adds the thread's CPU time to the sum. */
 template <typename TWork>
 void
@@ -56,12 +68,11 @@ Measure(std::atomic<std::int64_t> & sum, const TWork & work)
 StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  std::int64_t               tileSize,
                                  int                        tilesInFlight,
-                                 Device                     device,
-                                 Path                       path)
-  : m_Network(network)
+                                 Device                     device)
+  : m_Network(device.precision == Precision::Double ? ToGraph(network) : network)
   , m_TileSize(tileSize)
   , m_Device(device)
-  , m_Tiles(network, device, path)
+  , m_Tiles(m_Network, device)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
 {}

@@ -25,12 +25,9 @@ class GigapixelNetwork_EXPORT StreamedNetwork
 public:
   using Progress = std::function<bool(double)>;
 
-  /** \param tileSize as of TileGrid */
-  StreamedNetwork(const NetworkDescription & network,
-                  std::int64_t               tileSize,
-                  int                        tilesInFlight,
-                  Device                     device = {},
-                  Path                       path = Path::Fused);
+  /** \param tileSize as of TileGrid
+   * \param device in double a chain of layers is computed as the graph that it stands for: the reference */
+  StreamedNetwork(const NetworkDescription & network, std::int64_t tileSize, int tilesInFlight, Device device = {});
 
   void SetParameters(const std::vector<double> & parameters);
 

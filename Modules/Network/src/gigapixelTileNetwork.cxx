@@ -47,7 +47,7 @@ IsFinite(const std::vector<double> & values)
 
 } // namespace
 
-TileNetwork::TileNetwork(const NetworkDescription & network, Device device, Path path)
+TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   : m_Precision(device.precision)
 {
   network.Validate();
@@ -63,9 +63,11 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device, Path
     m_Graph = MakeTorchGraphPasses(network, device);
     return;
   }
-  m_Passes = device.precision == Precision::Double || path == Path::Stock ? MakeStockPasses(network, device.precision)
-             : device.cuda >= 0                                           ? MakeCudaPasses(network, device)
-                                                                          : MakeFusedPasses(network, device.precision);
+  if (device.precision == Precision::Double)
+  {
+    throw std::invalid_argument("a chain of layers has no kernels in double: its graph of operations has");
+  }
+  m_Passes = device.cuda >= 0 ? MakeCudaPasses(network, device) : MakeFusedPasses(network, device.precision);
 }
 
 TileNetwork::~TileNetwork() = default;

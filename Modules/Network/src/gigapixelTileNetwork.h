@@ -11,13 +11,6 @@
 namespace gigapixel
 {
 
-/** Which operations compute the layers. */
-enum class Path
-{
-  Fused, ///< our kernels, on any device; where its precision is Double, LibTorch's operations
-  Stock  ///< LibTorch's operations: the reference
-};
-
 /** Sums over pixels; the mean loss and its gradient are these divided by the sum's weight. */
 struct GigapixelNetwork_EXPORT LossGradient : LossSum
 {
@@ -69,7 +62,8 @@ class TilePasses;
 class GigapixelNetwork_EXPORT TileNetwork
 {
 public:
-  explicit TileNetwork(const NetworkDescription & network, Device device = {}, Path path = Path::Fused);
+  /** \throw std::invalid_argument a chain of layers in double, which only its graph is computed in */
+  explicit TileNetwork(const NetworkDescription & network, Device device = {});
   ~TileNetwork();
 
   /** \param parameters as in ParameterLayout */

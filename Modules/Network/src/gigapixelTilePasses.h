@@ -8,7 +8,7 @@ namespace gigapixel
 {
 
 /** \class TilePasses
- * \brief How a TileNetwork computes: what its functions promise, for one kind of operations. */
+ * \brief How a TileNetwork computes: what its functions promise, on one kind of device. */
 class TilePasses
 {
 public:
@@ -22,9 +22,6 @@ public:
 
 /** Our kernels. */
 std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network, Precision precision);
-
-/** LibTorch's operations, in float or double. */
-std::unique_ptr<TilePasses> MakeStockPasses(const NetworkDescription & network, Precision precision);
 
 /** Our kernels on a GPU. \throw std::runtime_error it cannot be used */
 std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, Device device);

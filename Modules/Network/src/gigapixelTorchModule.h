@@ -3,23 +3,15 @@
 #define gigapixelTorchModule_h
 
 #include "execute/gigapixelGraphPasses.h"
-#include "gigapixelTilePasses.h"
 
 namespace gigapixel
 {
 
-/** What LibTorch computes: functions of the module GigapixelTorchPasses (src/torch), which is loaded when they are
- * first asked for, so that the streaming path neither needs nor loads LibTorch. */
+/** What LibTorch computes, networks that are graphs: functions of the module GigapixelTorchPasses (src/execute/torch),
+ * which is loaded when they are first asked for, so that chains of layers neither need nor load LibTorch. */
 struct TorchModule
 {
   const char * version;
-  TilePasses * (*makeStockPasses)(const NetworkDescription &, Precision);
-  LossGradient (*computeWholeGradient)(const NetworkDescription &,
-                                       const std::vector<double> &,
-                                       PixelSource &,
-                                       LabelSource &,
-                                       const Device &,
-                                       int);
   GraphPasses * (*makeGraphPasses)(const NetworkDescription &, const Device &);
 
   /** \throw std::runtime_error when it does not load: what to install */

@@ -7,7 +7,4 @@
 
 extern "C" __attribute__((visibility("default"))) const gigapixel::TorchModule GigapixelTorchModule;
 
-const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION,
-                                                   &gigapixel::torchmodule::MakeStockPasses,
-                                                   &gigapixel::torchmodule::ComputeWholeGradient,
-                                                   &gigapixel::torchmodule::MakeGraphPasses };
+const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION, &gigapixel::torchmodule::MakeGraphPasses };
