@@ -153,6 +153,12 @@ def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
         assert "--tile-size image" in sentence and "--shared-memory" in sentence
 
 
+def test_cache_is_refused_with_what_took_its_place(tmp_path):
+    for option in (["--cache", "none"], ["--cache-limit", "2G"]):
+        sentence = run("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2).err
+        assert f"has no option {option[0]} any more" in sentence and "gigapixel convert" in sentence
+
+
 def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(trained, cohort, tmp_path):
     slide = cohort.parent / "a.tif"
     arguments = ["segment", slide, "--model", trained[0], "-o"]

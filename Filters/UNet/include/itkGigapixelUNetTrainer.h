@@ -178,17 +178,6 @@ public:
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
-  /** Folder in which decoded pixels of slides are kept over epochs and runs, see gigapixel::PixelCache; empty, the
-   * default: slides are decoded anew in each epoch. A gray slide takes a byte per pixel, about eight times its file, so
-   * that nothing is kept unasked. Images of pipelines and slides of several files (MIRAX, VMS, DICOM) are never kept.
-   */
-  itkSetStringMacro(CacheFolder);
-  itkGetStringMacro(CacheFolder);
-
-  /** Bytes of all files of the cache folder; 0, the default: half of what its disk has for it. */
-  itkSetMacro(CacheLimit, std::uint64_t);
-  itkGetConstMacro(CacheLimit, std::uint64_t);
-
   /** The processes that train together, see gigapixel::TrainingOptions; null, the default: this one alone. */
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
@@ -267,8 +256,6 @@ private:
   std::int64_t        m_TileSize{ 0 };
   bool                m_Resume{ false };
   SizeValueType       m_MemoryLimit{ 0 };
-  std::string         m_CacheFolder;
-  std::uint64_t       m_CacheLimit{ 0 };
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

@@ -65,31 +65,6 @@ private:
   unsigned                   m_Channels;
 };
 
-/** Whether all of the slide is in the file that names it. */
-bool
-IsOneFile(const WholeSlideImageIO & slide, const std::string & fileName)
-{
-  const std::string vendor = slide.GetVendor();
-  const std::string kind = std::filesystem::path(fileName).extension().string();
-  return vendor != "mirax" && vendor != "dicom" && !(vendor == "hamamatsu" && kind != ".ndpi");
-}
-
-/** What its pixels depend on: the file, by what is in it and its time of change, and how it is read. */
-std::string
-Identify(const WholeSlideImageIO & slide, const std::string & fileName, const std::string & content)
-{
-  if (!IsOneFile(slide, fileName))
-  {
-    return std::string();
-  }
-  const auto         changed = std::filesystem::last_write_time(fileName).time_since_epoch().count();
-  std::ostringstream text;
-  text << content << " changed " << changed << " level " << slide.GetLevel() << " channels "
-       << slide.GetNumberOfComponents() << " by " << slide.GetDecoder()
-       << (slide.GetStrict() ? " strict" : ""); // of which no tile was damaged
-  return text.str();
-}
-
 gigapixel::PhysicalImage
 OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               const std::string &                fileName,
@@ -112,9 +87,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = gigapixel::IdentifyFile(fileName, bytes);
-  result.identity = Identify(*slide, fileName, result.content);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
-  result.isDamaged = [slide] { return slide->GetNumberOfDamagedTiles() > 0; };
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),
                               static_cast<SizeValueType>(region.x),

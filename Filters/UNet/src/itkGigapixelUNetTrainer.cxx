@@ -3,7 +3,6 @@
 
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelMaskName.h"
-#include "gigapixelPixelCache.h"
 #include "gigapixelRegionSource.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
@@ -366,26 +365,14 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   const GigapixelResolution resolution{ m_Level, m_MicronsPerPixel, m_LevelZeroMicronsPerPixel };
   CommonResolution          common;
   bool                      anyTraining = false;
-
-  std::unique_ptr<gigapixel::PixelCache> cache;
-  if (!m_CacheFolder.empty())
-  {
-    cache =
-      std::make_unique<gigapixel::PixelCache>(m_CacheFolder,
-                                              static_cast<std::int64_t>(m_CacheLimit),
-                                              [this](const std::string & sentence) { itkWarningMacro(<< sentence); });
-  }
   for (const Definition & definition : m_Implementation->definitions)
   {
-    auto       pixels = definition.pixels.pixels
-                          ? definition.pixels
-                          : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
+    const auto pixels =
+      definition.pixels.pixels
+        ? definition.pixels
+        : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
     const auto mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
     common.Add(pixels);
-    if (cache && !pixels.identity.empty())
-    {
-      pixels.pixels = cache->Keep(pixels.pixels, pixels.identity, pixels.isDamaged);
-    }
     const auto              tissue = this->OpenTissue(pixels.name);
     const gigapixel::Sample sample = MakeSample(pixels, mask, tissue.get(), definition.region, network);
     if (definition.split == Split::Training)
@@ -530,8 +517,6 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
-  os << indent << "CacheFolder: " << m_CacheFolder << '\n';
-  os << indent << "CacheLimit: " << m_CacheLimit << '\n';
 }
 
 } // namespace itk

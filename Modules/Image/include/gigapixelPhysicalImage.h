@@ -24,12 +24,10 @@ struct PhysicalImage
   std::string                  name; ///< for messages: a file, or a word like "image 2"
   std::shared_ptr<PixelSource> pixels;
   Grid                         grid;
-  ScannedFunction              scanned;  ///< empty: all of it was
-  std::string                  identity; ///< equal texts: equal pixels; empty: not known, so that none are kept
-  std::string                  content;  ///< what tells the file from others, whatever its name; empty: not known
+  ScannedFunction              scanned; ///< empty: all of it was
+  std::string                  content; ///< what tells the file from others, whatever its name; empty: not known
   std::uint8_t                 objectValue{ 0 }; ///< that the only segment of a segmentation has; 0: it is not known
   double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
-  std::function<bool()>        isDamaged;       ///< whether damaged tiles were met so far; empty: none can be
 };
 
 /** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of

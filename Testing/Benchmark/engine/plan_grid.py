@@ -5,10 +5,9 @@
     plan_grid.py --program build/bin/gigapixel --folder slides [--sizes 4096x8192 16000x64000] [--json result.json]
 
 Slides and masks are made in the folder where they are not there yet, and kept. Sizes, networks (the preset, and one of
-RGB with twice its channels), budgets with numbers of threads, and training with the pixels decoded, with the
-cache being filled and being full; from shared memory; in one piece where the image has at most 4 megapixels; segmentation with labels and with
-probabilities. About two minutes of CPU time. With --graphs, networks that LibTorch computes, with the pixels decoded
-and in segmentation: about fifteen seconds a megapixel. Ends with 1 if an estimate is further than --tolerance from its peak,
+RGB with twice its channels), budgets with numbers of threads, and what is done: training in tiles, from shared memory, and
+in one piece where the image has at most 4 megapixels; segmentation with labels and with probabilities. About two minutes
+of CPU time. With --graphs, networks that LibTorch computes, in tiles: about fifteen seconds a megapixel. Ends with 1 if an estimate is further than --tolerance from its peak,
 or a peak above its budget.
 """
 
@@ -58,24 +57,20 @@ def make_networks(folder):
 
 
 def measure_training(program, scratch, slide, mask, network, memory, threads):
-    """Yields (what, result): decoded, filling the cache, from the cache, from shared memory, and in one piece for small images."""
-    cohort, cache = scratch / "cohort.csv", scratch / "cache"
+    """Yields (what, result): in tiles, from shared memory, and in one piece for small images."""
+    cohort = scratch / "cohort.csv"
     cohort.write_text(f"slide,mask,split\n{slide},{mask},train\n")
-    shutil.rmtree(cache, ignore_errors=True)
     width, height = map(int, slide.stem.split("x"))
     # What does not fit leaves no model for the inference: training in tiles comes last.
-    kinds = [("train in one piece", ["--tile-size", "image"], "none")] if width * height <= WHOLE_PIXELS else []
-    kinds += [("train, shared memory", ["--shared-memory"], "none")]
-    kinds += [("train", [], "none"), ("train, filling the cache", [], cache)]
-    kinds += [("train, from the cache", [], cache)]
-    if network in GRAPHS:
-        kinds = [("train", [], "none")]
-    for what, options, pixels in kinds:
+    kinds = [("train in one piece", ["--tile-size", "image"])] if width * height <= WHOLE_PIXELS else []
+    kinds += [("train, shared memory", ["--shared-memory"])]
+    kinds = [("train", [])] if network in GRAPHS else [*kinds, ("train", [])]
+    for what, options in kinds:
         shutil.rmtree(scratch / "run", ignore_errors=True)
         # Each epoch turns the slide another way, and has other tiles of it cut by the edges of the network's.
         epochs = 4 if what == "train" else 1
         arguments = ["--cohort", cohort, "-o", scratch / "run", "--network", network]
-        arguments += ["--epochs", epochs, "--cache", pixels]
+        arguments += ["--epochs", epochs]
         limits = [*options, "--memory", memory, "--threads", threads]
         yield what, run(program, "train", *arguments, *limits, "--quiet", "--json")
 

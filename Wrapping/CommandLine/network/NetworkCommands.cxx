@@ -63,11 +63,9 @@ constexpr std::int64_t SlideTile = 256;     ///< of most slides, and of the pyra
 constexpr std::int64_t BandBytes = 8 << 20; ///< that a pyramid's writer asks for at a time: so many rows of tiles
 
 /** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
- * of the mask, too, in training; of the slide none where its pixels are kept in files, which are filled by whole tiles.
- */
+ * of the mask, too, in training. */
 std::int64_t
-GetDecodedBytes(const ArgumentValues &     values,
-                const NetworkDescription & network,
+GetDecodedBytes(const NetworkDescription & network,
                 const Size &               image,
                 Purpose                    purpose,
                 bool                       sharedMemory,
@@ -78,9 +76,8 @@ GetDecodedBytes(const ArgumentValues &     values,
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
   const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * network.channels;
   const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  const bool         kept = training && values.GetCommand().Find("cache") && values.GetText("cache") != "none";
   return std::min(static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit()),
-                  (kept || (training && sharedMemory) ? 0 : decoded) + mask);
+                  (training && sharedMemory ? 0 : decoded) + mask);
 }
 
 /** On the way from a slide to the masks: rows of pixels and of results. */
@@ -117,7 +114,7 @@ GetSlideBytes(const ArgumentValues &     values,
   const std::int64_t side = tiling.tileSize == WholeImage ? std::max(image.width, image.height)
                             : tiling.tileSize > 0         ? tiling.tileSize
                                                           : 2048;
-  return GetDecodedBytes(values, network, image, purpose, tiling.sharedMemory, side) +
+  return GetDecodedBytes(network, image, purpose, tiling.sharedMemory, side) +
          (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side) : 0);
 }
 } // namespace

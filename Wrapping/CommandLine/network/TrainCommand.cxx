@@ -133,8 +133,6 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
   trainer.SetResume(values.Has("resume"));
-  trainer.SetCacheFolder(values.GetText("cache") == "none" ? std::string() : values.GetText("cache"));
-  trainer.SetCacheLimit(values.Has("cache-limit") ? static_cast<std::uint64_t>(values.GetMemory("cache-limit")) : 0);
 }
 
 /** What the epochs have come to, those before a --resume among them. */

@@ -195,31 +195,6 @@ Memory()
 }
 
 Argument
-CacheFolder()
-{
-  Argument argument = OutputFile(
-    "cache",
-    "DIR|none",
-    "folder",
-    "Keep decoded pixels there over epochs and runs: a byte per pixel and channel, which is about eight times the "
-    "slide's file (therefore nothing is kept unasked). Several programs may share it; a slide is known by its size, "
-    "time of change and samples of its content. Slides of several files (MIRAX, VMS, DICOM) are not kept. Changes no "
-    "result.");
-  argument.defaultValue = "none";
-  return argument;
-}
-
-Argument
-CacheLimit()
-{
-  return Argument{ "cache-limit",
-                   Type::Memory,
-                   "BYTES",
-                   "Most that the cache's files may take; what was used longest ago goes first. Without it: half of "
-                   "what the disk has for them." };
-}
-
-Argument
 TileSize(const std::string & otherwise)
 {
   Argument argument =

@@ -61,11 +61,6 @@ GigapixelCommandLine_EXPORT Argument Network();
 
 GigapixelCommandLine_EXPORT Argument Memory();
 
-/** Where decoded pixels are kept. */
-GigapixelCommandLine_EXPORT Argument CacheFolder();
-
-GigapixelCommandLine_EXPORT Argument CacheLimit();
-
 GigapixelCommandLine_EXPORT Argument ComputingDevice();
 
 GigapixelCommandLine_EXPORT Argument NumberPrecision();

@@ -46,6 +46,9 @@ DescribeReplacement(const std::string & word)
     { "--strategy",
       "--tile-size image takes an image in one piece (whole), --shared-memory from memory that CPU and GPU share "
       "(unified); without both it goes through in tiles (streamed)." },
+    { "--cache",
+      "convert slides that decode slowly into pyramids that do not (gigapixel convert), and train on those." },
+    { "--cache-limit", "no decoded pixels are kept; see gigapixel convert for slides that decode slowly." },
   };
   const auto found = replacements.find(word);
   return found == replacements.end() ? std::string() : found->second;

@@ -155,8 +155,6 @@ Train()
       TileSize("the plan's, the same in the whole run"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
       Memory(),
-      CacheFolder(),
-      CacheLimit(),
       Strict(),
       Switch("resume",
              "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "

@@ -39,3 +39,5 @@ def without(**arguments: str) -> Callable[[Function], Function]:
 
 #: what took the place of strategies
 NO_STRATEGY = 'tile_size="image" takes images in one piece ("whole"), shared_memory=True from memory that CPU and GPU share ("unified"); without both they go through in tiles ("streamed")'
+#: what took the place of a folder of decoded pixels
+NO_CACHE = "convert slides that decode slowly into pyramids that do not (itkgigapixel.convert), and train on those"

@@ -12,13 +12,13 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_STRATEGY, in_a_sentence, without
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, without
 from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, file_name
 
 
-@without(strategy=NO_STRATEGY)
+@without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
 @interruptible()
 def train(
     slides: Sequence[tuple] | Path,
@@ -43,8 +43,6 @@ def train(
     memory: int | str = 0,
     tile_size: int | str = 0,
     shared_memory: bool = False,
-    cache: Path = "",
-    cache_limit: int | str = 0,
     device: str = "cpu",
     precision: str = "fp32",
     resume: bool = False,
@@ -78,8 +76,6 @@ def train(
     :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses;
         changes last bits only
     :param shared_memory: read images once into memory that CPU and GPU share; changes no result
-    :param cache: folder to keep decoded slides in over epochs and runs, a byte per pixel; "": they are decoded anew
-    :param cache_limit: bytes of all files there, as *memory*; 0: half of what its disk has for it
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param resume: go on with the run in *folder*, bit for bit
@@ -115,8 +111,6 @@ def train(
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))
     trainer.SetSharedMemory(shared_memory)
-    trainer.SetCacheFolder(file_name(cache))
-    trainer.SetCacheLimit(_bytes(cache_limit))
     trainer.SetDevice(device)
     trainer.SetPrecision(precision)
     trainer.SetResume(resume)
