@@ -2,7 +2,8 @@
 #include "itkGigapixelFileSource.h"
 
 #include "gigapixelFileIdentity.h"
-#include "itkGigapixelImageIOSource.h"
+#include "gigapixelGridMatch.h"
+#include "gigapixelWholeFile.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "itkWholeSlideImageIO.h"
@@ -90,12 +91,30 @@ Identify(const WholeSlideImageIO & slide, const std::string & fileName, const st
   return text.str();
 }
 
+/** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */
+std::shared_ptr<gigapixel::PixelSource>
+MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
+{
+  if (slide->GetComponentType() == IOComponentEnum::UCHAR)
+  {
+    return std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+  }
+  const auto make = [name = std::string(slide->GetFileName()), level = slide->GetLevel()]() -> ImageIOBase::Pointer {
+    const auto io = WholeSlideImageIO::New();
+    io->SetFileName(name);
+    io->SetLevel(level);
+    return io.GetPointer();
+  };
+  return GigapixelImageIOSource(make, slide->GetFileName(), high).pixels;
+}
+
 gigapixel::PhysicalImage
 OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               const std::string &                fileName,
               const GigapixelResolution &        resolution,
               unsigned                           channels,
-              gigapixel::HashedBytes             bytes)
+              gigapixel::HashedBytes             bytes,
+              HighSamples                        high)
 {
   slide->SetFileName(fileName);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
@@ -109,7 +128,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 
   gigapixel::PhysicalImage result;
   result.name = fileName;
-  result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+  result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = gigapixel::IdentifyFile(fileName, bytes);
   result.identity = Identify(*slide, fileName, result.content);
@@ -132,7 +151,8 @@ gigapixel::PhysicalImage
 OpenFile(const std::string &         fileName,
          const GigapixelResolution & resolution,
          unsigned                    channels,
-         gigapixel::HashedBytes      bytes)
+         gigapixel::HashedBytes      bytes,
+         HighSamples                 high)
 {
   // Before it is opened: a pipe would wait for a writer for ever.
   std::error_code error;
@@ -150,7 +170,7 @@ OpenFile(const std::string &         fileName,
   {
     try
     {
-      return OpenSlideFile(slide, fileName, resolution, channels, bytes);
+      return OpenSlideFile(slide, fileName, resolution, channels, bytes, high);
     }
     catch (const ExceptionObject & error)
     {
@@ -160,6 +180,7 @@ OpenFile(const std::string &         fileName,
 #endif
   (void)channels;
   (void)bytes;
+  gigapixel::RequireWholeFile(fileName);
   const auto make = [fileName]() -> ImageIOBase::Pointer {
     const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
     if (io)
@@ -168,7 +189,7 @@ OpenFile(const std::string &         fileName,
     }
     return io;
   };
-  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
+  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName, high);
   image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
@@ -187,13 +208,15 @@ OpenFile(const std::string &         fileName,
 gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
-  return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples);
+  return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples, HighSamples::Refused);
 }
 
 gigapixel::PhysicalImage
-GigapixelMaskSource(const std::string & fileName)
+GigapixelMaskSource(const std::string & fileName, HighSamples high)
 {
-  return OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All);
+  gigapixel::PhysicalImage mask = OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All, high);
+  gigapixel::RequireMask(mask);
+  return mask;
 }
 
 } // namespace itk
