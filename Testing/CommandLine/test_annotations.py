@@ -162,3 +162,13 @@ def test_bad_annotations(tmp_path, slide):
     assert not (tmp_path / "m.tif").exists()
     other = write_slide(tmp_path / "other.tif", blobs(40, 90), 4.0)
     assert "not of the same slide" in fails("outline", other, "--like", slide, "-o", tmp_path / "o.geojson")
+
+
+def test_outlines_of_a_mask_that_begins_beside_the_slides_edge(tmp_path, slide):
+    mask = numpy.zeros((63, 88), numpy.uint8)
+    mask[10:20, 30:50] = 255
+    # Its first pixel's corner lies at (4, -2) pixels of level 0, less than a pixel of it away.
+    write_nrrd(tmp_path / "mask.nrrd", mask, 4.0, corner=((4 + 3.5) * 0.0005, (-2 + 3.5) * 0.0005))
+    run("outline", tmp_path / "mask.nrrd", "--like", slide, "-o", tmp_path / "o.geojson")
+    ring = json.loads((tmp_path / "o.geojson").read_text())["features"][0]["geometry"]["coordinates"][0]
+    assert {tuple(point) for point in ring} == {(x, y) for x in (244, 404) for y in (78, 158)}

@@ -149,6 +149,39 @@ def test_segmentations_that_are_no_masks(tmp_path):
     assert str(cut) in fails("evaluate", cut, tmp_path / "a.tif")
 
 
+def test_masks_that_are_cut_short(tmp_path):
+    """Of formats whose readers fill up what is missing."""
+    from PIL import Image
+
+    a = blobs(300, 400)
+    write_slide(tmp_path / "a.tif", a)
+    header = "ObjectType = Image\nNDims = 2\nDimSize = 400 300\nElementSpacing = 0.0005 0.0005\nElementType = MET_UCHAR\n"
+    whole = (header + "ElementDataFile = LOCAL\n").encode() + a.tobytes()
+    (tmp_path / "m.mha").write_bytes(whole)
+    assert run("evaluate", tmp_path / "m.mha", tmp_path / "a.tif", "--json").json["dice"] == 1
+    (tmp_path / "m.mha").write_bytes(whole[:-1])
+    assert f"{tmp_path / 'm.mha'} is cut short" in fails("evaluate", tmp_path / "m.mha", tmp_path / "a.tif")
+    Image.fromarray(a).save(tmp_path / "m.jpg", quality=95)
+    run("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+    (tmp_path / "m.jpg").write_bytes((tmp_path / "m.jpg").read_bytes()[:-2])
+    assert f"{tmp_path / 'm.jpg'} is cut short" in fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+
+
+def test_float_masks(tmp_path):
+    a = blobs(300, 400)
+    write_slide(tmp_path / "a.tif", a)
+    for value, refusal in ((1, None), (0.5, "the value 0.5 does not fit in 8 bits"), (numpy.nan, "the value nan does not fit")):
+        pixels = (a // 255).astype(numpy.float32)
+        pixels[pixels > 0] = value
+        mask = tmp_path / "float.mha"
+        header = "ObjectType = Image\nNDims = 2\nDimSize = 400 300\nElementSpacing = 0.0005 0.0005\nElementType = MET_FLOAT\n"
+        mask.write_bytes((header + "ElementDataFile = LOCAL\n").encode() + pixels.tobytes())
+        if refusal:
+            assert f"{mask}: {refusal}" in fails("evaluate", mask, tmp_path / "a.tif")
+        else:
+            assert run("evaluate", mask, tmp_path / "a.tif", "--json").json["dice"] == 1
+
+
 def test_refusals(tmp_path, synthetic):
     write_slide(tmp_path / "a.tif", blobs(300, 400))
     write_slide(tmp_path / "other.tif", blobs(300, 500))
@@ -156,6 +189,11 @@ def test_refusals(tmp_path, synthetic):
     message = fails("evaluate", tmp_path / "a.tif", tmp_path / "other.tif")
     assert "not of the same slide" in message and "400 x 300" in message and "500 x 300" in message
     assert "not of the same slide" in fails("evaluate", tmp_path / "a.tif", tmp_path / "turned.tif")
+    write_slide(tmp_path / "part.tif", blobs(100, 100))
+    assert "; --partial if it" in fails("evaluate", tmp_path / "part.tif", tmp_path / "a.tif")
+    assert "--partial" not in fails("evaluate", tmp_path / "a.tif", tmp_path / "part.tif")
+    one = write_png(tmp_path / "one.png", numpy.full((1, 1), 255, numpy.uint8))
+    assert "too small to be a mask" in fails("evaluate", one, tmp_path / "a.tif")
     assert "3 channels" in fails("evaluate", tmp_path / "a.tif", synthetic[0])
     assert "missing.tif" in fails("evaluate", tmp_path / "missing.tif", tmp_path / "a.tif")
     assert "needs both" in fails("evaluate", tmp_path / "turned.tif", tmp_path / "a.tif", "--partial")

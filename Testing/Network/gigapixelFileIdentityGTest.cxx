@@ -67,6 +67,10 @@ TEST(FileIdentity, PixelsOfDetachedHeadersCount)
   const auto            file = [&](const std::string & name) { return folder.path + '/' + name; };
   Write(file("pixels.raw"), bytes);
   for (const std::string & header : { Write(file("mask.mhd"), "NDims = 2\nElementDataFile = pixels.raw\n"),
+                                      Write(file("colon.mhd"), "NDims: 2\nElementDataFile: pixels.raw\n"),
+                                      Write(file("mask.mha"), "NDims = 2\nElementDataFile=pixels.raw\n"),
+                                      Write(file("mask.nrrd"), "NRRD0004\nData File: pixels.raw\n"),
+                                      Write(file("other.nhdr"), "NRRD0004\nDATAFILE: pixels.raw\n"),
                                       Write(file("mask.nhdr"), "NRRD0004\ndata file: pixels.raw\n"),
                                       Write(file("list.nhdr"), "NRRD0004\ndata file: LIST\npixels.raw\n") })
   {
@@ -80,7 +84,7 @@ TEST(FileIdentity, OfNumberedFilesThoseOfTheFormatCount)
   const TemporaryFolder folder("identity");
   const auto            file = [&](const std::string & name) { return folder.path + '/' + name; };
   const std::string     padded = Write(file("padded.mhd"), "ElementDataFile = plane%03d.raw 1 9 1\n");
-  const std::string     plain = Write(file("plain.nhdr"), "data file: %d.raw 0 9 1\n");
+  const std::string     plain = Write(file("plain.nhdr"), "NRRD0004\ndata file: %d.raw 0 9 1\n");
   for (const char * name : { "plane001.raw", "plane002.raw", "plane1000.raw" })
   {
     Write(file(name), "before");

@@ -2,6 +2,7 @@
 #include "gigapixelMaskLabelSource.h"
 
 #include "UNetTestImages.h"
+#include "gigapixelGridMatch.h"
 #include "gigapixelRegionSource.h"
 
 using namespace gigapixel;
@@ -199,6 +200,45 @@ TEST(MaskLabelSource, MaskFilesWithoutAnOriginBeginAtTheImagesEdge)
   }
 }
 
+TEST(MaskLabelSource, MaskFilesWithoutAnOriginBeginAtTheImagesEdgeAtAnyRatio)
+{
+  const auto      mask = RandomMask(80, 40, 2.5 * mm, 0, 0);
+  MaskLabelSource labels(Source(mask), PixelGrid(200, 100), "slide", 2);
+  const auto      classes = ReadAll(labels);
+  for (unsigned x = 0; x < 200; ++x)
+  {
+    ASSERT_EQ(classes[x], mask->GetPixel({ { static_cast<unsigned>((x + 0.5) / 2.5), 0 } }) / 255);
+  }
+}
+
+TEST(GridMatch, PartsLieWhereTheirOriginSays)
+{
+  const auto place = [](const GrayImage::Pointer & mask, const Grid & image, PartOf part) {
+    const auto axes = GridMatch::Make(Source(mask), image, "a.svs", part).axes;
+    return std::array<double, 4>{ { axes[0].ratio, axes[0].shift, axes[1].ratio, axes[1].shift } };
+  };
+  using Place = std::array<double, 4>;
+  // Of a region that begins at (80, 160) of the image, at 1/8.
+  const auto part = RandomMask(20, 10, 8 * mm, (80 + 3.5) * mm, (160 + 3.5) * mm);
+  const Grid image = PixelGrid(1000, 500);
+  EXPECT_EQ(place(part, image, PartOf::Image), (Place{ { 8, -80, 8, -160 } }));
+  EXPECT_MESSAGE(place(part, image, PartOf::None), "they differ in physical size");
+  EXPECT_MESSAGE(place(part, image, PartOf::Mask), "neither lies within the other");
+  // An image of a region at level 1, on a mask of the whole slide that has no origin.
+  Grid region = PixelGrid(100, 50, 2 * mm);
+  region.origin = { { (40 + 0.5) * mm, (20 + 0.5) * mm } };
+  EXPECT_EQ(place(RandomMask(125, 63, 8 * mm, 0, 0), region, PartOf::Mask), (Place{ { 4, 20, 4, 10 } }));
+  try
+  {
+    place(part, image, PartOf::None);
+  }
+  catch (const GridMismatch & error)
+  {
+    EXPECT_EQ(error.GetPart(), PartOf::Image);
+  }
+  EXPECT_MESSAGE(place(RandomMask(20, 10, 1, 0, 0), image, PartOf::Image), "--partial needs both");
+}
+
 TEST(MaskLabelSource, PixelsOutsideTheMaskAreIgnored)
 {
   // floor(100 / 8) mask pixels cover 96 pixels.
@@ -341,8 +381,8 @@ TEST(MaskLabelSource, MasksOfOtherImagesAreRefused)
   match(RandomMask(125, 63, 8 * mm, 3.5 * mm, 3.5 * mm));
   match(RandomMask(126, 63, 8 * mm, 3.5 * mm, 3.5 * mm)); // 8 pixels more: one of the mask
   EXPECT_MESSAGE(match(RandomMask(128, 63, 8 * mm, 3.5 * mm, 3.5 * mm)),
-                 "the mask mask.png (128 x 63 pixels of 4 um) does not belong to a.svs (1000 x 500 pixels of 0.5 um): "
-                 "they differ in physical size");
+                 "the mask mask.png (128 x 63 pixels of 4 um) is not of the same slide as a.svs (1000 x 500 pixels of "
+                 "0.5 um): they differ in physical size");
   EXPECT_MESSAGE(match(RandomMask(125, 63, 4 * mm, 3.5 * mm, 3.5 * mm)), "they differ in physical size");
   EXPECT_MESSAGE(match(RandomMask(125, 63, 8 * mm, 30 * mm, 3.5 * mm)), "their edges lie 0.01325");
   EXPECT_MESSAGE(match(RandomMask(63, 125, 1, 0, 0)), "their sides are in different proportions");
@@ -353,7 +393,9 @@ TEST(MaskLabelSource, MasksOfOtherImagesAreRefused)
   direction(1, 0) = 1;
   direction(1, 1) = 0;
   turned->SetDirection(direction);
-  EXPECT_MESSAGE(match(turned), "their axes point in different directions");
+  EXPECT_MESSAGE(match(turned), "the mask mask.png is turned: its rows and columns do not run along those of a.svs");
+  EXPECT_MESSAGE(match(RandomMask(1, 1, 1, 0, 0)), "it is too small to be a mask of it");
+  EXPECT_MESSAGE(MaskLabelSource(Source(RandomMask(2, 1, 1, 0, 0)), PixelGrid(5000, 2500), "a.svs", 2), "too small");
   const auto color = gigapixel_test::NoiseImage<gigapixel_test::ColorImage>(125, 63);
   EXPECT_MESSAGE(MaskLabelSource(itk::GigapixelImageSource(color.GetPointer(), "rgb.png"), pixels, "a.svs", 2),
                  "the mask rgb.png has 3 channels");

@@ -292,7 +292,8 @@ TEST(GigapixelUNetTrainer, ErrorsAreOneSentence)
 
   const auto mismatch = MakeTrainer();
   mismatch->AddTrainingImage(a.image.GetPointer(), b.mask.GetPointer());
-  EXPECT_MESSAGE(mismatch->Update(), "the mask label of training image 1 (63 x 48 pixels of 1 um) does not belong to");
+  EXPECT_MESSAGE(mismatch->Update(),
+                 "the mask label of training image 1 (63 x 48 pixels of 1 um) is not of the same slide as");
 
   const auto outside = MakeTrainer();
   outside->AddTrainingImage(

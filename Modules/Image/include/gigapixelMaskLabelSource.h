@@ -12,16 +12,8 @@ namespace gigapixel
 /** \class MaskLabelSource
  * \brief The classes of an image's pixels from a mask on any grid, without the mask being blown up in memory.
  *
- * Each pixel takes the mask pixel that its center lies in; pixels outside the mask are Ignored. The grids are matched
- * - in mm by origin and spacing where both spacings are known. Ratios that are nearly integers (1e-4, or 1 % where the
- *   mask's size is the image's divided by the integer) are integers, and so are offsets within 1e-4 of a pixel. A mask
- *   of such a divided size with origin (0, 0) begins at the image's edge: TIFF and PNG have no place for an origin, and
- *   its pixels' centers are not where those of the image are;
- * - by extent otherwise: mask and image cover the same rectangle. A mask of ceil(n / f) or floor(n / f) pixels has the
- *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes.
- *
- * The mask's rows and columns may run from either end, as its direction says; where nothing is known in mm, ITK's
- * default directions say nothing.
+ * Each pixel takes the mask pixel that its center lies in, as GridMatch says; pixels outside the mask are Ignored. The
+ * mask's rows and columns may run from either end, as its direction says.
  *
  * Values: for two classes 0 is background, 1 and 255 are the object; for more, a value is the class and 255 is Ignored.
  * The ignored label is Ignored. Every other value is an error of Read() (std::runtime_error), since it means that the
@@ -36,8 +28,7 @@ public:
    * \param pixelsName of that image, for messages
    * \param scanned what was not scanned of that image is Ignored; empty: all of it counts
    * \param ignoredLabel value that is no class and takes no part; 255: none but what is said above
-   * \throw std::runtime_error when the rectangles that image and mask cover differ by more than a pixel of the coarser
-   * grid and by more than 1 % of the image's side, or their axes are not parallel. */
+   * \throw std::runtime_error the mask is not one of this image (GridMatch::Make(), AlignAxes(), RequireMask()) */
   MaskLabelSource(PhysicalImage       mask,
                   const Grid &        pixels,
                   const std::string & pixelsName,

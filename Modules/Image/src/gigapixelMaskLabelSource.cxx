@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMaskLabelSource.h"
 
+#include "gigapixelGridMatch.h"
+
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -12,193 +12,18 @@ namespace gigapixel
 namespace
 {
 
-/** One axis of image and mask. Lengths are in image pixels from here on: a mask pixel is `ratio` of them long, and the
- * mask begins `shift` of them before the image. */
-struct Axis
-{
-  std::int64_t pixels{ 0 };
-  std::int64_t maskPixels{ 0 };
-  double       ratio{ 1 };
-  double       shift{ 0 };
-  bool         isMirrored{ false }; ///< the mask's file counts from the image's right or lower end
-};
-
-/** Whether the mask's size is the image's divided by an integer, with or without the partial last pixel. */
-bool
-IsDivided(const Axis & axis, std::int64_t factor)
-{
-  const std::int64_t floored = axis.pixels / factor;
-  return axis.maskPixels == floored || axis.maskPixels == (axis.pixels + factor - 1) / factor;
-}
-
-/** The integer above 1 that the ratio is meant to be, as the sizes say too up to a pixel of the mask (both may come
- * from a larger image by rounding); 0: there is none. */
-std::int64_t
-GetDivisor(const Axis & axis)
-{
-  const double integer = std::round(axis.ratio);
-  const bool   near = integer > 1 && std::abs(axis.ratio / integer - 1) < 0.01;
-  const double difference = static_cast<double>(axis.maskPixels) * integer - static_cast<double>(axis.pixels);
-  return near && std::abs(difference) <= integer ? static_cast<std::int64_t>(integer) : 0;
-}
-
-/** Snaps what rounding in files has moved, so that the arithmetic below is exact where it can be. */
-void
-Snap(Axis & axis)
-{
-  constexpr double tolerance = 1e-4;
-  const double     larger = std::max(axis.ratio, 1 / axis.ratio);
-  const double     integer = std::round(larger);
-  if (std::abs(larger / integer - 1) < tolerance || GetDivisor(axis) != 0)
-  {
-    axis.ratio = axis.ratio >= 1 ? integer : 1 / integer;
-  }
-  const double fine = std::round(axis.shift * 1024) / 1024; // halves too: a mask of even ratio that keeps the origin
-  if (std::abs(axis.shift - fine) < tolerance)
-  {
-    axis.shift = fine;
-  }
-}
-
-/** Mask index of the pixel whose center is at x + 1/2; -1 outside. Exact for integer ratios and their inverses. */
+/** Mask index of each pixel, at its center; -1 outside. */
 std::vector<std::int32_t>
-IndexTable(const Axis & axis)
+IndexTable(const AxisMatch & axis)
 {
-  const double              inverse = std::round(1 / axis.ratio);
-  const bool                finer = axis.ratio < 1 && axis.ratio == 1 / inverse;
   std::vector<std::int32_t> table(static_cast<std::size_t>(axis.pixels));
   for (std::int64_t x = 0; x < axis.pixels; ++x)
   {
-    const double center = static_cast<double>(x) + 0.5 + axis.shift;
-    const double index = std::floor(finer ? center * inverse : center / axis.ratio);
-    const bool   inside = index >= 0 && index < static_cast<double>(axis.maskPixels);
-    const double stored = axis.isMirrored ? static_cast<double>(axis.maskPixels) - 1 - index : index;
-    table[static_cast<std::size_t>(x)] = inside ? static_cast<std::int32_t>(stored) : -1;
+    const std::int64_t index = axis(static_cast<double>(x) + 0.5);
+    const bool         inside = index >= 0 && index < axis.maskPixels;
+    table[static_cast<std::size_t>(x)] = inside ? static_cast<std::int32_t>(index) : -1;
   }
   return table;
-}
-
-std::string
-Describe(const Grid & grid)
-{
-  std::ostringstream text;
-  text << grid.size.width << " x " << grid.size.height << " pixels";
-  if (grid.IsSpacingKnown())
-  {
-    text << " of " << 1000 * grid.spacing[0] << " um";
-    if (grid.spacing[0] != grid.spacing[1])
-    {
-      text << " x " << 1000 * grid.spacing[1] << " um";
-    }
-  }
-  return text.str();
-}
-
-[[noreturn]] void
-Refuse(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName, const std::string & reason)
-{
-  throw std::runtime_error("the mask " + mask.name + " (" + Describe(mask.grid) + ") does not belong to " + pixelsName +
-                           " (" + Describe(pixels) + "): " + reason);
-}
-
-/** Origin of the mask seen from the image's, in mm along the image's axes. */
-std::array<double, 2>
-OriginDifference(const Grid & mask, const Grid & pixels)
-{
-  const double x = mask.origin[0] - pixels.origin[0];
-  const double y = mask.origin[1] - pixels.origin[1];
-  const auto & d = pixels.direction; // orthonormal: its transpose is its inverse
-  return { { d[0] * x + d[2] * y, d[1] * x + d[3] * y } };
-}
-
-std::array<Axis, 2>
-MatchInMillimeters(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
-{
-  const std::array<double, 2> between = OriginDifference(mask.grid, pixels);
-  const std::int64_t          sizes[] = { pixels.size.width, pixels.size.height };
-  const std::int64_t          maskSizes[] = { mask.grid.size.width, mask.grid.size.height };
-  std::array<Axis, 2>         axes;
-  for (std::size_t i = 0; i < 2; ++i)
-  {
-    const double spacing = pixels.spacing[i];
-    const double maskSpacing = mask.grid.spacing[i];
-    axes[i] =
-      Axis{ sizes[i], maskSizes[i], maskSpacing / spacing, (maskSpacing / 2 - spacing / 2 - between[i]) / spacing };
-  }
-  if (mask.grid.origin[0] == 0 && mask.grid.origin[1] == 0 && GetDivisor(axes[0]) != 0 && GetDivisor(axes[1]) != 0)
-  {
-    axes[0].shift = axes[1].shift = 0;
-  }
-  for (std::size_t i = 0; i < 2; ++i)
-  {
-    Axis &       axis = axes[i];
-    const double length = static_cast<double>(axis.pixels);
-    const double allowed = (1 + 1e-6) * std::max(std::max(1.0, axis.ratio), 0.01 * length);
-    if (std::abs(static_cast<double>(axis.maskPixels) * axis.ratio - length) > allowed)
-    {
-      Refuse(
-        mask, pixels, pixelsName, "they differ in physical size; give the mask of the whole image, with its spacing");
-    }
-    if (std::abs(axis.shift) > allowed)
-    {
-      const double difference = std::abs(axis.shift) * pixels.spacing[i];
-      Refuse(mask, pixels, pixelsName, "their edges lie " + std::to_string(difference) + " mm apart");
-    }
-    Snap(axis);
-  }
-  return axes;
-}
-
-/** The integer by which both sides were divided, a power of two before others; 0: there is none. */
-std::int64_t
-CommonDivisor(const Axis & x, const Axis & y)
-{
-  const auto ratio = [](const Axis & axis) {
-    return static_cast<double>(axis.pixels) / static_cast<double>(axis.maskPixels);
-  };
-  const auto   first = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(ratio(x), ratio(y))));
-  const auto   last = 2 * static_cast<std::int64_t>(std::ceil(std::max(ratio(x), ratio(y))));
-  std::int64_t found = 0;
-  for (std::int64_t factor = first; factor <= last; ++factor)
-  {
-    if (IsDivided(x, factor) && IsDivided(y, factor))
-    {
-      if ((factor & (factor - 1)) == 0)
-      {
-        return factor;
-      }
-      found = found == 0 ? factor : found;
-    }
-  }
-  return found;
-}
-
-std::array<Axis, 2>
-MatchByExtent(const PhysicalImage & mask, const Grid & pixels, const std::string & pixelsName)
-{
-  Axis x{ pixels.size.width, mask.grid.size.width };
-  Axis y{ pixels.size.height, mask.grid.size.height };
-  if (const std::int64_t factor = CommonDivisor(x, y))
-  {
-    x.ratio = y.ratio = static_cast<double>(factor);
-    return { { x, y } };
-  }
-  for (Axis * axis : { &x, &y })
-  {
-    axis->ratio = static_cast<double>(axis->pixels) / static_cast<double>(axis->maskPixels);
-  }
-  // The longer side knows the ratio best; the other one has to agree.
-  const Axis & known = x.pixels >= y.pixels ? x : y;
-  const Axis & other = x.pixels >= y.pixels ? y : x;
-  const double length = static_cast<double>(other.pixels);
-  const double allowed = std::max(std::max(1.0, known.ratio), 0.01 * length);
-  if (std::abs(static_cast<double>(other.maskPixels) * known.ratio - length) > allowed * (1 + 1e-6))
-  {
-    Refuse(mask, pixels, pixelsName, "their sides are in different proportions");
-  }
-  Snap(x);
-  Snap(y);
-  return { { x, y } };
 }
 
 /** [first, last + 1) of the mask indices that a range of pixels needs; empty when all are outside. */
@@ -273,34 +98,16 @@ MaskLabelSource::MaskLabelSource(PhysicalImage       mask,
                                  int                 classes,
                                  ScannedFunction     scanned,
                                  int                 ignoredLabel)
-  : m_Mask(std::move(mask))
+  : m_Mask(AlignAxes(std::move(mask), pixels, pixelsName))
   , m_Size(pixels.size)
   , m_Classes(classes)
   , m_IgnoredLabel(ignoredLabel)
   , m_Scanned(std::move(scanned))
 {
-  const unsigned channels = m_Mask.pixels->GetNumberOfChannels();
-  if (channels != 1)
-  {
-    throw std::runtime_error("the mask " + m_Mask.name + " has " + std::to_string(channels) +
-                             " channels: give one with a single channel");
-  }
-  const bool inMillimeters = m_Mask.grid.IsSpacingKnown() && pixels.IsSpacingKnown();
-  // Where nothing is known in mm, a mask with ITK's default directions says nothing of them either.
-  const bool saysDirections = inMillimeters || m_Mask.grid.direction != Grid().direction;
-  const auto found = saysDirections ? FindMirroredAxes(m_Mask.grid, pixels) : std::array<bool, 2>{};
-  if (!found)
-  {
-    Refuse(m_Mask, pixels, pixelsName, "their axes point in different directions: resample the mask");
-  }
-  const std::array<bool, 2> mirrored = *found;
-  m_Mask.grid = Unmirror(m_Mask.grid, mirrored);
-  auto axes =
-    inMillimeters ? MatchInMillimeters(m_Mask, pixels, pixelsName) : MatchByExtent(m_Mask, pixels, pixelsName);
-  axes[0].isMirrored = mirrored[0];
-  axes[1].isMirrored = mirrored[1];
-  m_Columns = IndexTable(axes[0]);
-  m_Rows = IndexTable(axes[1]);
+  RequireMask(m_Mask);
+  const GridMatch match = GridMatch::Make(m_Mask, pixels, pixelsName);
+  m_Columns = IndexTable(match.axes[0]);
+  m_Rows = IndexTable(match.axes[1]);
 }
 
 Size

@@ -22,8 +22,8 @@ enum class HashedBytes
  * The hash is FNV-1a: of all bytes, at some two seconds per GB, or of 16 samples of 64 KiB, which are all of a file
  * below 1 MiB, in milliseconds. Of a slide that consists of several files it is of the one that is named; a MIRAX
  * slide's Slidedat.ini belongs to it, since its .mrxs may hold a picture only, or nothing, and so do the files of
- * pixels that the header of a MetaImage (.mhd) or NRRD (.nhdr) names, all bytes of each. \throw std::runtime_error one
- * of the files that are there cannot be read */
+ * pixels that the header of a MetaImage or NRRD names (ReadPixelHeader()), all bytes of each. \throw std::runtime_error
+ * one of the files that are there cannot be read */
 GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName, HashedBytes bytes);
 
 } // namespace gigapixel

@@ -1,11 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileIdentity.h"
 
+#include "gigapixelPixelFiles.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -79,85 +80,12 @@ private:
   std::string   m_Bytes = std::string(Piece, '\0');
 };
 
-std::string
-Trim(const std::string & text)
-{
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-/** The files that are there of those that a format like "plane%03d.raw 1 9 1" makes, whatever their numbers. */
-std::vector<fs::path>
-FindNumbered(const fs::path & pattern)
-{
-  static const std::regex format(R"(([^%]*)%(0?\d*)[diu](\S*).*)");
-  const std::string       name = pattern.filename().string();
-  std::smatch             parts;
-  std::vector<fs::path>   files;
-  if (!std::regex_match(name, parts, format))
-  {
-    return files;
-  }
-  const std::string start = parts.str(1);
-  const std::string end = parts.str(3);
-  const std::size_t width = parts.length(2) > 0 ? std::stoul(parts.str(2)) : 0;
-  const auto        isNumber = [&](const std::string & digits) {
-    const bool isPadded = digits.size() == width || digits == "0" || digits.front() != '0';
-    return digits.size() >= width && isPadded && digits.find_first_not_of("0123456789") == std::string::npos;
-  };
-  std::error_code error;
-  for (const fs::directory_entry & entry : fs::directory_iterator(pattern.parent_path(), error))
-  {
-    const std::string file = entry.path().filename().string();
-    const bool        isLonger = file.size() > start.size() + end.size();
-    if (isLonger && file.compare(0, start.size(), start) == 0 &&
-        file.compare(file.size() - end.size(), end.size(), end) == 0 &&
-        isNumber(file.substr(start.size(), file.size() - start.size() - end.size())))
-    {
-      files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-/** The files that the header of a MetaImage ("ElementDataFile = NAME", its last line) or NRRD ("data file: NAME", up to
- * an empty line) says to hold its pixels. NAME is LIST where one name follows per line. */
-std::vector<fs::path>
-FindPixelFiles(const fs::path & header)
-{
-  constexpr int         longest = 4096; // lines: other files may be anything
-  std::vector<fs::path> files;
-  const bool            isMeta = header.extension() == ".mhd";
-  std::ifstream         stream(header, std::ios::binary);
-  bool                  isList = false;
-  std::string           line;
-  for (int i = 0; i < longest && (isMeta || header.extension() == ".nhdr") && std::getline(stream, line); ++i)
-  {
-    const std::size_t separator = line.find(isMeta ? '=' : ':');
-    const std::string key = separator == std::string::npos ? std::string() : Trim(line.substr(0, separator));
-    const bool        isField = key == "ElementDataFile" || key == "data file" || key == "datafile";
-    const std::string name = Trim(isField && !isList ? line.substr(separator + 1) : line);
-    if (isList ? name.empty() : !isField)
-    {
-      continue;
-    }
-    if (!isList && name.rfind("LIST", 0) == 0)
-    {
-      isList = true;
-      continue;
-    }
-    const fs::path path = fs::absolute(header).parent_path() / name;
-    const auto     numbered = name.find('%') == std::string::npos ? std::vector<fs::path>{ path } : FindNumbered(path);
-    files.insert(files.end(), numbered.begin(), numbered.end());
-  }
-  return files;
-}
 /** What belongs to the file and is there. */
 std::vector<fs::path>
 FindOthers(const fs::path & file)
 {
-  std::vector<fs::path> others = FindPixelFiles(file);
+  const auto            header = ReadPixelHeader(file);
+  std::vector<fs::path> others = header ? header->files : std::vector<fs::path>();
   if (file.extension() == ".mrxs")
   {
     others.push_back(fs::path(file).replace_extension() / "Slidedat.ini");

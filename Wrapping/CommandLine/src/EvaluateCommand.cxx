@@ -3,6 +3,8 @@
 #include "CommandFunctions.h"
 #include "MaskImage.h"
 
+#include "gigapixelGridMatch.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -20,24 +22,20 @@ class Comparison
 {
 public:
   Comparison(const MaskImage & prediction, const MaskImage & truth, bool partial)
-    : m_PredictionIsFiner(IsFiner(prediction.GetGrid(), truth.GetGrid()))
+    : m_PredictionIsFiner(IsFiner(prediction.GetImage().grid, truth.GetImage().grid))
     , m_Fine(m_PredictionIsFiner ? prediction : truth)
     , m_Coarse(m_PredictionIsFiner ? truth : prediction)
-    , m_Match(GridMatch::Make(prediction.GetGrid(), truth.GetGrid(), partial))
+    , m_Partial(partial)
   {
-    if (!m_PredictionIsFiner)
+    const PartOf part = m_PredictionIsFiner ? PartOf::Mask : PartOf::Image; // the prediction
+    m_Match = NamePartial(part, [&] {
+      return GridMatch::Make(
+        m_Coarse.GetImage(), m_Fine.GetImage().grid, m_Fine.GetName(), partial ? part : PartOf::None);
+    });
+    for (std::int64_t x = 0; x < m_Fine.GetSize().width; ++x)
     {
-      // The match is of prediction to truth; here it is wanted the other way.
-      for (AxisMatch & axis : m_Match.axes)
-      {
-        axis = axis.GetInverse();
-      }
+      m_Columns.push_back(Find(m_Match.axes[0], x));
     }
-    for (std::int64_t x = 0; x < m_Fine.GetGrid().size[0]; ++x)
-    {
-      m_Columns.push_back(Clip(m_Match.axes[0](x), m_Coarse.GetGrid().size[0], partial));
-    }
-    m_Partial = partial;
   }
 
   const GridMatch &
@@ -46,42 +44,43 @@ public:
     return m_Match;
   }
 
-  const PlaneGrid &
+  const Grid &
   GetFineGrid() const
   {
-    return m_Fine.GetGrid();
+    return m_Fine.GetImage().grid;
   }
 
   Agreement
   Run(const Session & session)
   {
-    const PlaneGrid & grid = m_Fine.GetGrid();
-    Progress  progress(session, "evaluate", static_cast<double>(grid.size[0]) * static_cast<double>(grid.size[1]));
-    Agreement agreement;
-    for (std::int64_t y = 0; y < grid.size[1]; y += BandRows)
+    const Size size = m_Fine.GetSize();
+    Progress   progress(session, "evaluate", static_cast<double>(size.width) * static_cast<double>(size.height));
+    Agreement  agreement;
+    for (std::int64_t y = 0; y < size.height; y += BandRows)
     {
       ThrowIfInterrupted();
-      CompareBand(y, std::min(BandRows, grid.size[1] - y), agreement);
-      progress.Update(static_cast<double>(y) / static_cast<double>(grid.size[1]));
+      CompareBand(y, std::min(BandRows, size.height - y), agreement);
+      progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
     }
     return agreement;
   }
 
 private:
   static bool
-  IsFiner(const PlaneGrid & prediction, const PlaneGrid & truth)
+  IsFiner(const Grid & prediction, const Grid & truth)
   {
-    return prediction.HasSpacing() && truth.HasSpacing() ? prediction.spacing[0] <= truth.spacing[0]
-                                                         : prediction.size[0] >= truth.size[0];
+    return prediction.IsSpacingKnown() && truth.IsSpacingKnown() ? prediction.spacing[0] <= truth.spacing[0]
+                                                                 : prediction.size.width >= truth.size.width;
   }
 
-  /** Rounded sizes may let a last pixel's center fall beyond the other's last pixel, which it then takes; of a part,
-   * what lies outside is not compared: -1. */
-  static std::int64_t
-  Clip(std::int64_t pixel, std::int64_t size, bool partial)
+  /** The coarser mask's pixel. Rounded sizes may let a last pixel's center fall beyond its last one, which it then
+   * takes; of a part, what lies outside is not compared: -1. */
+  std::int64_t
+  Find(const AxisMatch & axis, std::int64_t pixel) const
   {
-    const bool isInside = pixel >= 0 && pixel < size;
-    return isInside || !partial ? std::clamp<std::int64_t>(pixel, 0, size - 1) : -1;
+    const std::int64_t found = axis(static_cast<double>(pixel) + 0.5);
+    const bool         isInside = found >= 0 && found < axis.maskPixels;
+    return isInside || !m_Partial ? std::clamp<std::int64_t>(found, 0, axis.maskPixels - 1) : -1;
   }
 
   void
@@ -90,7 +89,7 @@ private:
     std::vector<std::int64_t> rows;
     for (std::int64_t y = first; y < first + count; ++y)
     {
-      rows.push_back(Clip(m_Match.axes[1](y), m_Coarse.GetGrid().size[1], m_Partial));
+      rows.push_back(Find(m_Match.axes[1], y));
     }
     const auto inside = std::find_if(rows.begin(), rows.end(), [](std::int64_t row) { return row >= 0; });
     if (inside == rows.end())
@@ -105,8 +104,8 @@ private:
     {
       if (rows[static_cast<std::size_t>(y)] >= 0)
       {
-        CompareRow(m_FineRows.data() + y * m_Fine.GetGrid().size[0],
-                   m_CoarseRows.data() + (rows[static_cast<std::size_t>(y)] - firstCoarse) * m_Coarse.GetGrid().size[0],
+        CompareRow(m_FineRows.data() + y * m_Fine.GetSize().width,
+                   m_CoarseRows.data() + (rows[static_cast<std::size_t>(y)] - firstCoarse) * m_Coarse.GetSize().width,
                    agreement);
       }
     }
@@ -132,8 +131,8 @@ private:
   bool                       m_PredictionIsFiner;
   const MaskImage &          m_Fine;
   const MaskImage &          m_Coarse;
+  bool                       m_Partial;
   GridMatch                  m_Match;
-  bool                       m_Partial{ false };
   std::vector<std::int64_t>  m_Columns;
   std::vector<unsigned char> m_FineRows;
   std::vector<unsigned char> m_CoarseRows;
@@ -145,7 +144,7 @@ Describe(const Agreement &  agreement,
          const MaskImage &  truth,
          const Comparison & comparison)
 {
-  nlohmann::ordered_json json{ { "prediction", prediction.GetGrid().name }, { "truth", truth.GetGrid().name } };
+  nlohmann::ordered_json json{ { "prediction", prediction.GetName() }, { "truth", truth.GetName() } };
   json["dice"] = agreement.GetDice();
   json["iou"] = agreement.GetIoU();
   json["sensitivity"] = agreement.GetSensitivity();
@@ -157,11 +156,11 @@ Describe(const Agreement &  agreement,
   json["fn"] = agreement.falseNegatives;
   json["tn"] = agreement.trueNegatives;
   json["pixels"] = agreement.GetPixels();
-  const PlaneGrid & grid = comparison.GetFineGrid();
-  json["mpp"] = grid.HasSpacing() ? nlohmann::ordered_json(500 * (grid.spacing[0] + grid.spacing[1])) : nullptr;
+  const Grid & grid = comparison.GetFineGrid();
+  json["mpp"] = grid.IsSpacingKnown() ? nlohmann::ordered_json(500 * (grid.spacing[0] + grid.spacing[1])) : nullptr;
   const double mm2 = grid.spacing[0] * grid.spacing[1];
   const auto   area = [&](std::int64_t pixels) {
-    return grid.HasSpacing() ? nlohmann::ordered_json(static_cast<double>(pixels) * mm2) : nullptr;
+    return grid.IsSpacingKnown() ? nlohmann::ordered_json(static_cast<double>(pixels) * mm2) : nullptr;
   };
   json["predictionMm2"] = area(agreement.truePositives + agreement.falsePositives);
   json["truthMm2"] = area(agreement.truePositives + agreement.falseNegatives);
@@ -225,7 +224,7 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   const MaskImage truth(values.GetText("TRUTH"));
   Comparison      comparison(prediction, truth, values.Has("partial"));
   const Agreement agreement = comparison.Run(session);
-  WarnOfNothingToJudge(agreement, prediction.GetGrid().name, truth.GetGrid().name, session);
+  WarnOfNothingToJudge(agreement, prediction.GetName(), truth.GetName(), session);
   const auto json = Describe(agreement, prediction, truth, comparison);
   session.PrintResult(Format(agreement, json),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -2,13 +2,8 @@
 #ifndef MaskImage_h
 #define MaskImage_h
 
-#include "PlaneGrid.h"
+#include "gigapixelGridMatch.h"
 
-#include "gigapixelGrid.h"
-
-#include "itkWholeSlideImageIO.h"
-
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,36 +12,56 @@ namespace gigapixel::commandline
 {
 
 /** \class MaskImage
- * \brief A mask whose rows are read from the top: a pyramid (level 0) piece by piece, every other format that ITK
- * reads (PNG, NRRD, MetaImage, TIFF) as a whole. Every value but 0 is object. The file may count its rows and columns
- * from either end, as its direction says. */
+ * \brief A mask whose rows are read from the top: whatever training reads as one, in the same way. Every value but 0 is
+ * object. The file may count its rows and columns from either end, as its direction says. */
 class MaskImage
 {
 public:
-  /** \throw std::runtime_error, itk::ExceptionObject naming the file: not there, no mask (more than one channel) */
+  /** \throw std::runtime_error naming the file: not there, no mask (more than one channel) */
   explicit MaskImage(const std::string & file);
 
-  const PlaneGrid &
-  GetGrid() const
+  /** With rows and columns as slides have them. */
+  const PhysicalImage &
+  GetImage() const
   {
-    return m_Grid;
+    return m_Image;
+  }
+
+  const std::string &
+  GetName() const
+  {
+    return m_Image.name;
+  }
+
+  Size
+  GetSize() const
+  {
+    return m_Image.grid.size;
   }
 
   /** Rows [first, first + count), every byte 0 or 1. Thread-safe. */
   void ReadRows(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const;
 
 private:
-  void ReadWhole();
-
-  template <typename TPixel>
-  void ReadPixels(itk::ImageIOBase * io);
-
-  void SetGeometry(const Grid & grid);
-
-  PlaneGrid                       m_Grid;
-  itk::WholeSlideImageIO::Pointer m_Pyramid; ///< null: m_Pixels holds all
-  std::vector<unsigned char>      m_Pixels;
+  PhysicalImage m_Image;
 };
+
+/** Names the option for masks of a part to whom it would help. \param part what the option means
+ * \param match calls GridMatch::Make() */
+template <typename TFunction>
+auto
+NamePartial(PartOf part, const TFunction & match)
+{
+  try
+  {
+    return match();
+  }
+  catch (const GridMismatch & error)
+  {
+    const bool helps = error.GetPart() == part;
+    throw GridMismatch(error.what() + std::string(helps ? "; --partial if it shows but a part" : ""), error.GetPart());
+  }
+}
 
 } // namespace gigapixel::commandline
 

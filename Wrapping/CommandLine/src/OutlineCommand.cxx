@@ -19,22 +19,34 @@ std::vector<Annotation>
 TraceMask(const MaskImage & mask, const GridMatch & match, const Session & session)
 {
   constexpr std::int64_t     bandRows = 256;
-  const auto &               size = mask.GetGrid().size;
-  MaskOutline                outline(static_cast<std::size_t>(size[0]));
+  const Size                 size = mask.GetSize();
+  MaskOutline                outline(static_cast<std::size_t>(size.width));
   std::vector<unsigned char> rows;
-  Progress                   progress(session, "outline", static_cast<double>(size[0]) * static_cast<double>(size[1]));
-  for (std::int64_t y = 0; y < size[1]; y += bandRows)
+  Progress progress(session, "outline", static_cast<double>(size.width) * static_cast<double>(size.height));
+  for (std::int64_t y = 0; y < size.height; y += bandRows)
   {
     ThrowIfInterrupted();
-    const std::int64_t count = std::min(bandRows, size[1] - y);
+    const std::int64_t count = std::min(bandRows, size.height - y);
     mask.ReadRows(y, count, rows);
     for (std::int64_t row = 0; row < count; ++row)
     {
-      outline.AppendRow(rows.data() + row * size[0], 1);
+      outline.AppendRow(rows.data() + row * size.width, 1);
     }
-    progress.Update(static_cast<double>(y) / static_cast<double>(size[1]));
+    progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
   }
-  return outline.Trace(match.axes[0].scale, match.axes[1].scale);
+  auto pieces = outline.Trace(match.axes[0].ratio, match.axes[1].ratio);
+  for (Annotation & piece : pieces)
+  {
+    for (AnnotationRing & ring : piece.rings)
+    {
+      for (AnnotationPoint & point : ring)
+      {
+        point.x -= match.axes[0].shift;
+        point.y -= match.axes[1].shift;
+      }
+    }
+  }
+  return pieces;
 }
 } // namespace
 
@@ -46,27 +58,21 @@ RunOutline(const ArgumentValues & values, const Session & session)
   RefuseInput(output, { values.GetText("MASK"), values.GetText("like") });
   const MaskImage mask(values.GetText("MASK"));
   const auto      slide = OpenSlide(values.GetText("like"), values);
-  const auto      base = slide->GetLevelSize(0);
-  const double    resolution = GetLevelZeroResolution(*slide) / 1000;
-  PlaneGrid       level0{ values.GetText("like"), {}, { resolution, resolution }, {} };
-  level0.size = { static_cast<std::int64_t>(base[0]), static_cast<std::int64_t>(base[1]) };
-  const GridMatch match = GridMatch::Make(mask.GetGrid(), level0);
+  const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
 
   auto pieces = TraceMask(mask, match, session);
   if (pieces.empty())
   {
-    session.Warn("gigapixel: " + mask.GetGrid().name + " has no object: there are no outlines in " + output + '.');
+    session.Warn("gigapixel: " + mask.GetName() + " has no object: there are no outlines in " + output + '.');
   }
   for (Annotation & piece : pieces)
   {
     piece.className = values.GetText("class");
   }
   WriteAnnotations(pieces, output);
-  const nlohmann::ordered_json json{ { "outlines", output },
-                                     { "mask", mask.GetGrid().name },
-                                     { "pieces", pieces.size() } };
+  const nlohmann::ordered_json json{ { "outlines", output }, { "mask", mask.GetName() }, { "pieces", pieces.size() } };
   session.PrintResult(output + ": " + std::to_string(pieces.size()) + " outlines",
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

@@ -82,43 +82,32 @@ DrawThumbnail(const itk::WholeSlideImageIO & slide, const std::array<unsigned, 2
   return picture;
 }
 
-PlaneGrid
-GetPictureGrid(const std::string & file, const itk::WholeSlideImageIO & slide, const std::array<unsigned, 2> & picture)
-{
-  const auto   base = slide.GetLevelSize(0);
-  const double resolution = GetLevelZeroResolution(slide) / 1000;
-  PlaneGrid    grid;
-  grid.name = file;
-  for (std::size_t axis = 0; axis < 2; ++axis)
-  {
-    grid.size[axis] = picture[axis];
-    grid.spacing[axis] = resolution * static_cast<double>(base[axis]) / picture[axis];
-  }
-  return grid;
-}
-
-/** For each pixel of the picture whether the mask's pixel below its center is object. */
+/** For each pixel of the picture whether the mask's pixel below its center is object.
+ * \param match of the mask to level 0 */
 std::vector<unsigned char>
 SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
 {
   std::vector<unsigned char> marks(std::size_t(size[0]) * size[1]);
   std::vector<unsigned char> row;
-  const auto &               maskSize = mask.GetGrid().size;
-  const AxisMatch            toColumn = match.axes[0].GetInverse();
-  const AxisMatch            toRow = match.axes[1].GetInverse();
+  // The mask's pixel; -1: the picture's lies outside of the mask.
+  const auto find = [&match, &size](std::size_t axis, unsigned pixel) {
+    const AxisMatch &  on = match.axes[axis];
+    const double       scale = static_cast<double>(on.pixels) / size[axis];
+    const std::int64_t found = on((pixel + 0.5) * scale);
+    return found >= 0 && found < on.maskPixels ? found : -1;
+  };
   for (unsigned y = 0; y < size[1]; ++y)
   {
-    const std::int64_t maskY = toRow(y);
-    if (maskY < 0 || maskY >= maskSize[1])
+    const std::int64_t maskY = find(1, y);
+    if (maskY < 0)
     {
       continue;
     }
     mask.ReadRows(maskY, 1, row);
     for (unsigned x = 0; x < size[0]; ++x)
     {
-      const std::int64_t maskX = toColumn(x);
-      marks[std::size_t(y) * size[0] + x] =
-        maskX >= 0 && maskX < maskSize[0] ? row[static_cast<std::size_t>(maskX)] : 0;
+      const std::int64_t maskX = find(0, x);
+      marks[std::size_t(y) * size[0] + x] = maskX >= 0 ? row[static_cast<std::size_t>(maskX)] : 0;
     }
   }
   return marks;
@@ -170,25 +159,27 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
-  const auto      madeBy = DescribeMaking(file, mask.GetGrid().name, size);
+  const auto      madeBy = DescribeMaking(file, mask.GetName(), size);
   const bool      wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
   if (!wasThere)
   {
     CheckOutput(output, 3.0 * size[0] * size[1]);
-    const GridMatch match = GridMatch::Make(mask.GetGrid(), GetPictureGrid(file, *slide, size), values.Has("partial"));
+    const PartOf    part = values.Has("partial") ? PartOf::Image : PartOf::None;
+    const GridMatch match = NamePartial(
+      PartOf::Image, [&] { return GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), file, part); });
 
     Progress   progress(session, "overlay");
     Picture    picture = DrawThumbnail(*slide, size, progress);
     const auto marks = SampleMask(mask, match, size);
     if (std::none_of(marks.begin(), marks.end(), [](unsigned char mark) { return mark != 0; }))
     {
-      session.Warn("gigapixel: " + mask.GetGrid().name + " has no object that can be seen on " + file +
+      session.Warn("gigapixel: " + mask.GetName() + " has no object that can be seen on " + file +
                    " at this size: nothing is marked in " + output + '.');
     }
     DrawMask(marks, picture);
     WritePNG(picture, output, madeBy);
   }
-  nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetGrid().name },
+  nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetName() },
                                { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };
   const auto             damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
   json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);

@@ -65,6 +65,15 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
   return slide;
 }
 
+Grid
+GetLevelZeroGrid(const itk::WholeSlideImageIO & slide)
+{
+  const auto size = slide.GetLevelSize(0);
+  Grid       grid = Grid::Of(slide); // of the level that is read: the slide was just opened
+  grid.size = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  return grid;
+}
+
 std::int64_t
 GetRecordedDamage(const itk::WholeSlideImageIO & pyramid)
 {

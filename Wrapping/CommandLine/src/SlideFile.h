@@ -4,6 +4,7 @@
 
 #include "gigapixelArgumentValues.h"
 
+#include "gigapixelGrid.h"
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
@@ -21,6 +22,9 @@ GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std:
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
                                                                         const ArgumentValues & values);
+
+/** Where the pixels of the slide's finest level lie. */
+GigapixelCommandLine_EXPORT Grid GetLevelZeroGrid(const itk::WholeSlideImageIO & slide);
 
 /** How many damaged tiles a pyramid of ours was made of, as it says; 0 for others. */
 GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const itk::WholeSlideImageIO & pyramid);

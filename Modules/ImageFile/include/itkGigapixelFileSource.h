@@ -2,8 +2,8 @@
 #ifndef itkGigapixelFileSource_h
 #define itkGigapixelFileSource_h
 
-#include "GigapixelUNetExport.h"
 #include "gigapixelPhysicalImage.h"
+#include "itkGigapixelImageIOSource.h"
 
 namespace itk
 {
@@ -18,16 +18,20 @@ struct GigapixelResolution
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
  * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.
+ * Samples of other types than unsigned char are converted as GigapixelImageIOSource() says.
  * Any number of threads may read at once.
  * \param channels 1 asks for gray where the reader can give it; what comes out is still to be adapted
  * \throw std::runtime_error one sentence that names the file. */
-GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::string &         fileName,
-                                                                  const GigapixelResolution & resolution = {},
-                                                                  unsigned                    channels = 0);
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::string &         fileName,
+                                                                       const GigapixelResolution & resolution = {},
+                                                                       unsigned                    channels = 0);
 
 /** Level 0 of a mask by file name, as GigapixelFileSource() reads it. Its `content` is of all its bytes, since masks
- * are edited where they lie; that of a slide is of samples. */
-GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std::string & fileName);
+ * are edited where they lie; that of a slide is of samples.
+ * \param high of masks whose values are not classes, but 0 for background and any other for the object
+ * \throw std::runtime_error as GigapixelFileSource(), and if it has more than one channel */
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std::string & fileName,
+                                                                       HighSamples         high = HighSamples::Refused);
 
 } // namespace itk
 

@@ -2,7 +2,8 @@
 #include "itkGigapixelFileSource.h"
 
 #include "gigapixelFileIdentity.h"
-#include "itkGigapixelImageIOSource.h"
+#include "gigapixelGridMatch.h"
+#include "gigapixelWholeFile.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "itkWholeSlideImageIO.h"
@@ -65,12 +66,30 @@ private:
   unsigned                   m_Channels;
 };
 
+/** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */
+std::shared_ptr<gigapixel::PixelSource>
+MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
+{
+  if (slide->GetComponentType() == IOComponentEnum::UCHAR)
+  {
+    return std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+  }
+  const auto make = [name = std::string(slide->GetFileName()), level = slide->GetLevel()]() -> ImageIOBase::Pointer {
+    const auto io = WholeSlideImageIO::New();
+    io->SetFileName(name);
+    io->SetLevel(level);
+    return io.GetPointer();
+  };
+  return GigapixelImageIOSource(make, slide->GetFileName(), high).pixels;
+}
+
 gigapixel::PhysicalImage
 OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               const std::string &                fileName,
               const GigapixelResolution &        resolution,
               unsigned                           channels,
-              gigapixel::HashedBytes             bytes)
+              gigapixel::HashedBytes             bytes,
+              HighSamples                        high)
 {
   slide->SetFileName(fileName);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
@@ -84,7 +103,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 
   gigapixel::PhysicalImage result;
   result.name = fileName;
-  result.pixels = std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+  result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = gigapixel::IdentifyFile(fileName, bytes);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
@@ -105,7 +124,8 @@ gigapixel::PhysicalImage
 OpenFile(const std::string &         fileName,
          const GigapixelResolution & resolution,
          unsigned                    channels,
-         gigapixel::HashedBytes      bytes)
+         gigapixel::HashedBytes      bytes,
+         HighSamples                 high)
 {
   // Before it is opened: a pipe would wait for a writer for ever.
   std::error_code error;
@@ -123,7 +143,7 @@ OpenFile(const std::string &         fileName,
   {
     try
     {
-      return OpenSlideFile(slide, fileName, resolution, channels, bytes);
+      return OpenSlideFile(slide, fileName, resolution, channels, bytes, high);
     }
     catch (const ExceptionObject & error)
     {
@@ -133,6 +153,7 @@ OpenFile(const std::string &         fileName,
 #endif
   (void)channels;
   (void)bytes;
+  gigapixel::RequireWholeFile(fileName);
   const auto make = [fileName]() -> ImageIOBase::Pointer {
     const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
     if (io)
@@ -141,7 +162,7 @@ OpenFile(const std::string &         fileName,
     }
     return io;
   };
-  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName);
+  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName, high);
   image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
@@ -160,13 +181,15 @@ OpenFile(const std::string &         fileName,
 gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
-  return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples);
+  return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples, HighSamples::Refused);
 }
 
 gigapixel::PhysicalImage
-GigapixelMaskSource(const std::string & fileName)
+GigapixelMaskSource(const std::string & fileName, HighSamples high)
 {
-  return OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All);
+  gigapixel::PhysicalImage mask = OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All, high);
+  gigapixel::RequireMask(mask);
+  return mask;
 }
 
 } // namespace itk

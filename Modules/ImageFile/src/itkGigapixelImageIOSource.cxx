@@ -3,11 +3,14 @@
 
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelPlainMessage.h"
+#include "gigapixelWholeFile.h"
 #include "itkMetaDataObject.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -42,31 +45,40 @@ WithName(const std::string & name, const TFunction & function)
   }
 }
 
+/** \throw std::runtime_error for what is no number (NaN), a fraction, below 0 or, unless such are 255, above 255 */
 template <typename TComponent>
 void
-ToBytes(const std::vector<unsigned char> & in, std::uint8_t * out, std::size_t samples, const std::string & name)
+ToBytes(const std::vector<unsigned char> & in,
+        std::uint8_t *                     out,
+        std::size_t                        samples,
+        HighSamples                        high,
+        const std::string &                name)
 {
-  const auto * components = reinterpret_cast<const TComponent *>(in.data());
+  constexpr TComponent most = 255 <= std::numeric_limits<TComponent>::max() ? static_cast<TComponent>(255)
+                                                                            : std::numeric_limits<TComponent>::max();
+  const auto *         components = reinterpret_cast<const TComponent *>(in.data());
   for (std::size_t i = 0; i < samples; ++i)
   {
-    const auto byte = static_cast<std::uint8_t>(components[i]);
-    if (static_cast<long long>(components[i]) != static_cast<long long>(byte))
+    const TComponent value = components[i];
+    const bool       isHigh = value > most && high == HighSamples::Are255;
+    const bool       fits = value >= 0 && value <= most;
+    out[i] = isHigh ? 255 : fits ? static_cast<std::uint8_t>(value) : 0;
+    if (!isHigh && (!fits || static_cast<TComponent>(out[i]) != value))
     {
-      throw Failure(name,
-                    "the value " + std::to_string(components[i]) +
-                      " does not fit in 8 bits: convert the image to "
-                      "unsigned char");
+      std::ostringstream text;
+      text << "the value " << +value << " does not fit in 8 bits: convert the image to unsigned char";
+      throw Failure(name, text.str());
     }
-    out[i] = byte;
   }
 }
 
 class ImageIOSource : public gigapixel::PixelSource
 {
 public:
-  ImageIOSource(GigapixelImageIOMaker make, std::string name)
+  ImageIOSource(GigapixelImageIOMaker make, std::string name, HighSamples high)
     : m_Make(std::move(make))
     , m_Name(std::move(name))
+    , m_HighSamples(high)
   {
     const ImageIOBase::Pointer io = this->Open();
     this->RefuseOtherShapes(*io);
@@ -156,7 +168,7 @@ private:
           "gigapixel label and rasterize write masks, and convert slides");
       }
       io->ReadImageInformation();
-      io->SetUseStreamedReading(true);
+      io->SetUseStreamedReading(!gigapixel::IsMetaImageWithoutParts(io->GetFileName()));
       return io;
     });
   }
@@ -271,15 +283,27 @@ private:
       switch (m_Component)
       {
         case IOComponentEnum::CHAR:
-          return ToBytes<signed char>(buffer, samples, count, m_Name);
+          return ToBytes<signed char>(buffer, samples, count, m_HighSamples, m_Name);
         case IOComponentEnum::USHORT:
-          return ToBytes<unsigned short>(buffer, samples, count, m_Name);
+          return ToBytes<unsigned short>(buffer, samples, count, m_HighSamples, m_Name);
         case IOComponentEnum::SHORT:
-          return ToBytes<short>(buffer, samples, count, m_Name);
+          return ToBytes<short>(buffer, samples, count, m_HighSamples, m_Name);
         case IOComponentEnum::UINT:
-          return ToBytes<unsigned int>(buffer, samples, count, m_Name);
+          return ToBytes<unsigned int>(buffer, samples, count, m_HighSamples, m_Name);
         case IOComponentEnum::INT:
-          return ToBytes<int>(buffer, samples, count, m_Name);
+          return ToBytes<int>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::ULONG:
+          return ToBytes<unsigned long>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::LONG:
+          return ToBytes<long>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::ULONGLONG:
+          return ToBytes<unsigned long long>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::LONGLONG:
+          return ToBytes<long long>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::FLOAT:
+          return ToBytes<float>(buffer, samples, count, m_HighSamples, m_Name);
+        case IOComponentEnum::DOUBLE:
+          return ToBytes<double>(buffer, samples, count, m_HighSamples, m_Name);
         default:
           throw Failure(m_Name,
                         "its samples are of " + ImageIOBase::GetComponentTypeAsString(m_Component) +
@@ -305,6 +329,7 @@ private:
 
   GigapixelImageIOMaker             m_Make;
   std::string                       m_Name;
+  HighSamples                       m_HighSamples;
   gigapixel::Size                   m_Size;
   unsigned                          m_Dimensions{ 2 };
   unsigned                          m_Channels{ 1 };
@@ -318,9 +343,9 @@ private:
 } // namespace
 
 gigapixel::PhysicalImage
-GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO, const std::string & name)
+GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO, const std::string & name, HighSamples high)
 {
-  const auto               source = std::make_shared<ImageIOSource>(makeImageIO, name);
+  const auto               source = std::make_shared<ImageIOSource>(makeImageIO, name, high);
   gigapixel::PhysicalImage result;
   result.name = name;
   result.grid = source->GetGrid();

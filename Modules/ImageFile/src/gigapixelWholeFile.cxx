@@ -1,0 +1,256 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelWholeFile.h"
+
+#include "gigapixelPixelFiles.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+#include <zlib.h>
+
+namespace gigapixel
+{
+namespace
+{
+namespace fs = std::filesystem;
+
+[[noreturn]] void
+RefuseCut(const std::string & file, const std::string & reason)
+{
+  throw std::runtime_error(file + " is cut short or damaged: " + reason + "; get it again from where it came");
+}
+
+std::string
+GetField(const PixelHeader & header, const std::string & key)
+{
+  const auto found = header.fields.find(key);
+  return found == header.fields.end() ? std::string() : found->second;
+}
+
+bool
+IsTrue(const std::string & value)
+{
+  return !value.empty() && (value[0] == 'T' || value[0] == 't' || value[0] == '1'); // as MetaIO reads it
+}
+
+/** Bytes of a sample of the MetaImage, in a file; 0: of no type that is known. */
+std::uintmax_t
+GetSampleBytes(const std::string & type)
+{
+  static const std::map<std::string, std::uintmax_t> bytes{ { "CHAR", 1 },       { "UCHAR", 1 }, { "SHORT", 2 },
+                                                            { "USHORT", 2 },     { "INT", 4 },   { "UINT", 4 },
+                                                            { "LONG", 4 },       { "ULONG", 4 }, { "LONG_LONG", 8 },
+                                                            { "ULONG_LONG", 8 }, { "FLOAT", 4 }, { "DOUBLE", 8 } };
+  const std::string                                  start = "MET_";
+  std::string       name = type.rfind(start, 0) == 0 ? type.substr(start.size()) : type;
+  const std::size_t array = name.rfind("_ARRAY");
+  name = array == std::string::npos ? name : name.substr(0, array);
+  const auto found = bytes.find(name);
+  return found == bytes.end() ? 0 : found->second;
+}
+
+std::uintmax_t
+CountSamples(const PixelHeader & header)
+{
+  std::istringstream sizes(GetField(header, "DimSize"));
+  std::uintmax_t     samples = 1;
+  for (std::uintmax_t size = 0; sizes >> size;)
+  {
+    samples *= size;
+  }
+  std::uintmax_t channels = 1;
+  std::istringstream(GetField(header, "ElementNumberOfChannels")) >> channels;
+  return samples * std::max<std::uintmax_t>(channels, 1);
+}
+
+bool
+IsText(const PixelHeader & header)
+{
+  return header.fields.count("BinaryData") > 0 && !IsTrue(GetField(header, "BinaryData"));
+}
+
+bool
+IsCompressed(const PixelHeader & header)
+{
+  const std::string ending = header.files.empty() ? std::string() : header.files.front().extension().string();
+  return IsTrue(GetField(header, "CompressedData")) || ending == ".gz" || ending == ".Z";
+}
+
+/** Bytes that a zlib or gzip stream comes to; what it lacks at its end does not count. \return whether it is whole */
+bool
+Inflate(std::istream & stream, std::uintmax_t & bytes)
+{
+  constexpr std::size_t      piece = 1 << 16;
+  std::vector<unsigned char> in(piece);
+  std::vector<unsigned char> out(piece);
+  z_stream                   state{};
+  constexpr int              anyHeader = 15 + 32;
+  int                        result = inflateInit2(&state, anyHeader);
+  while (result == Z_OK && stream)
+  {
+    stream.read(reinterpret_cast<char *>(in.data()), piece);
+    state.next_in = in.data();
+    state.avail_in = static_cast<uInt>(stream.gcount());
+    do
+    {
+      state.next_out = out.data();
+      state.avail_out = piece;
+      result = inflate(&state, Z_NO_FLUSH);
+      bytes += piece - state.avail_out;
+    } while (result == Z_OK && state.avail_out == 0);
+    result = result == Z_BUF_ERROR ? Z_OK : result; // it wants more, which the file may have
+  }
+  inflateEnd(&state);
+  return result == Z_STREAM_END;
+}
+
+void
+CheckCompressed(const std::string & file, const fs::path & pixels, std::uintmax_t begin, std::uintmax_t expected)
+{
+  std::ifstream stream(pixels, std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(begin));
+  std::uintmax_t bytes = 0;
+  if (!Inflate(stream, bytes) || bytes < expected)
+  {
+    RefuseCut(file,
+              "of " + std::to_string(expected) + " bytes of pixels, " + std::to_string(bytes) + " can be decompressed");
+  }
+}
+
+/** The pixels in their file, or in several. */
+void
+CheckMetaImage(const std::string & file, const PixelHeader & header)
+{
+  const std::uintmax_t samples = CountSamples(header);
+  const std::uintmax_t expected = samples * GetSampleBytes(GetField(header, "ElementType"));
+  const bool           isLocal = header.files.empty();
+  std::intmax_t        headerSize = 0;
+  std::istringstream(GetField(header, "HeaderSize")) >> headerSize;
+  const auto begin = headerSize > 0 ? static_cast<std::uintmax_t>(headerSize) : isLocal ? header.bytes : 0;
+  const auto files = isLocal ? std::vector<fs::path>{ file } : header.files;
+  const bool isText = IsText(header);
+  if (IsCompressed(header))
+  {
+    if (isLocal && header.fields.count("CompressedDataSize") == 0)
+    {
+      // MetaIO would take the header for a part of them.
+      RefuseCut(file, "its header does not say how many bytes its compressed pixels have (CompressedDataSize)");
+    }
+    return CheckCompressed(file, files.front(), begin, expected / files.size()); // of slices, of which a mask has one
+  }
+  std::uintmax_t found = 0;
+  for (const fs::path & pixels : files)
+  {
+    std::ifstream stream(pixels, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(begin));
+    const std::uintmax_t size = fs::file_size(pixels);
+    using Words = std::istream_iterator<std::string>;
+    found += isText         ? static_cast<std::uintmax_t>(std::distance(Words(stream), Words()))
+             : size > begin ? size - begin
+                            : 0;
+  }
+  if (found < (isText ? samples : expected))
+  {
+    RefuseCut(file,
+              "it has " + std::to_string(found) + " of " + std::to_string(isText ? samples : expected) +
+                (isText ? " numbers" : " bytes") + " of pixels");
+  }
+}
+
+/** What a header names is opened by its reader, whatever it is. */
+void
+CheckPixelFiles(const std::string & file, const PixelHeader & header)
+{
+  for (const fs::path & pixels : header.files)
+  {
+    std::error_code error;
+    const auto      type = fs::status(pixels, error).type();
+    if (type != fs::file_type::regular)
+    {
+      throw std::runtime_error(
+        file + ": its pixels are said to be in " + pixels.string() + ", which is " +
+        (type == fs::file_type::not_found
+           ? "not there: put it beside the header, under this name"
+           : "no file (a folder, a pipe, a device or a loop of links): name the file with the pixels there"));
+    }
+  }
+}
+
+int
+GetBigEndian(const std::array<char, 4> & bytes)
+{
+  return static_cast<unsigned char>(bytes[2]) << 8 | static_cast<unsigned char>(bytes[3]);
+}
+
+/** Whether the picture has its end: in the coded pixels 0xFF is followed by 0, the number of a restart or, behind the
+ * last of them, the marker EOI (ISO/IEC 10918-1, B.1.1). What programs append behind it does not matter. */
+bool
+HasJPEGEnd(std::istream & stream)
+{
+  constexpr unsigned char startOfScan = 0xDA;
+  constexpr unsigned char end = 0xD9;
+  std::array<char, 4>     marker{};
+  stream.seekg(2); // the marker of the start
+  while (stream.read(marker.data(), marker.size()) && marker[0] == '\xFF' &&
+         static_cast<unsigned char>(marker[1]) != startOfScan)
+  {
+    stream.seekg(GetBigEndian(marker) - 2, std::ios::cur);
+  }
+  std::vector<char> bytes(1 << 16);
+  unsigned char     before = 0;
+  while (stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size())), stream.gcount() > 0)
+  {
+    for (std::streamsize i = 0; i < stream.gcount(); ++i)
+    {
+      const auto byte = static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+      if (before == 0xFF && byte == end)
+      {
+        return true;
+      }
+      before = byte;
+    }
+  }
+  return false;
+}
+
+bool
+IsJPEG(std::istream & stream)
+{
+  std::array<char, 3> start{};
+  return stream.read(start.data(), start.size()) && start == std::array<char, 3>{ '\xFF', '\xD8', '\xFF' };
+}
+} // namespace
+
+void
+RequireWholeFile(const std::string & file)
+{
+  std::ifstream stream(file, std::ios::binary);
+  if (IsJPEG(stream) && !HasJPEGEnd(stream))
+  {
+    RefuseCut(file, "the end of its pixels is missing");
+  }
+  if (const auto header = ReadPixelHeader(file))
+  {
+    CheckPixelFiles(file, *header);
+    if (header->isMetaImage)
+    {
+      CheckMetaImage(file, *header);
+    }
+  }
+}
+
+bool
+IsMetaImageWithoutParts(const std::string & file)
+{
+  const auto header = ReadPixelHeader(file);
+  return header && header->isMetaImage && (IsCompressed(*header) || IsText(*header));
+}
+
+} // namespace gigapixel

@@ -1,0 +1,22 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelWholeFile_h
+#define gigapixelWholeFile_h
+
+#include <string>
+
+namespace gigapixel
+{
+
+/** Refuses files that ITK's readers take although they are cut short, filling up what is missing: MetaImages, whose
+ * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray. Also those whose pixels are
+ * said to be in a file that is not there, or that would be waited for, like a pipe. Other formats' readers refuse by
+ * themselves. \throw std::runtime_error one sentence that names the file */
+void RequireWholeFile(const std::string & file);
+
+/** Whether a MetaImage is to be read as a whole, since MetaIO reads parts of it wrongly: of compressed pixels it
+ * complains though they are sound, and of pixels that are written as text it gives others. */
+bool IsMetaImageWithoutParts(const std::string & file);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,161 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPixelFiles.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <regex>
+#include <utility>
+
+namespace gigapixel
+{
+namespace
+{
+namespace fs = std::filesystem;
+
+std::string
+Trim(const std::string & text)
+{
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+/** The files that are there of those that a format like "plane%03d.raw 1 9 1" makes, whatever their numbers. */
+std::vector<fs::path>
+FindNumbered(const fs::path & pattern)
+{
+  static const std::regex format(R"(([^%]*)%(0?\d*)[diu](\S*).*)");
+  const std::string       name = pattern.filename().string();
+  std::smatch             parts;
+  std::vector<fs::path>   files;
+  if (!std::regex_match(name, parts, format))
+  {
+    return files;
+  }
+  const std::string start = parts.str(1);
+  const std::string end = parts.str(3);
+  const std::size_t width = parts.length(2) > 0 ? std::stoul(parts.str(2)) : 0;
+  const auto        isNumber = [&](const std::string & digits) {
+    const bool isPadded = digits.size() == width || digits == "0" || digits.front() != '0';
+    return digits.size() >= width && isPadded && digits.find_first_not_of("0123456789") == std::string::npos;
+  };
+  std::error_code error;
+  for (const fs::directory_entry & entry : fs::directory_iterator(pattern.parent_path(), error))
+  {
+    const std::string file = entry.path().filename().string();
+    const bool        isLonger = file.size() > start.size() + end.size();
+    if (isLonger && file.compare(0, start.size(), start) == 0 &&
+        file.compare(file.size() - end.size(), end.size(), end) == 0 &&
+        isNumber(file.substr(start.size(), file.size() - start.size() - end.size())))
+    {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool
+IsNRRD(std::istream & stream)
+{
+  std::array<char, 4> start{};
+  const bool          is = stream.read(start.data(), start.size()) && std::string(start.data(), start.size()) == "NRRD";
+  stream.clear();
+  stream.seekg(0);
+  return is;
+}
+
+/** \return key and value of a line; no key: it is something else, like a comment */
+std::pair<std::string, std::string>
+SplitField(const std::string & line, bool isMetaImage)
+{
+  const std::size_t separator = line.find_first_of(isMetaImage ? "=:" : ":");
+  if (separator == std::string::npos || line.front() == '#')
+  {
+    return {};
+  }
+  std::string key = Trim(line.substr(0, separator));
+  if (!isMetaImage)
+  {
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    key = key == "datafile" ? "data file" : key; // two names of one field
+  }
+  return { std::move(key), Trim(line.substr(separator + 1)) };
+}
+
+/** What a name in a header leads to. MetaIO also takes a file that was compressed afterwards. */
+std::vector<fs::path>
+FindFiles(const fs::path & header, const std::string & name, bool isMetaImage)
+{
+  const fs::path path = fs::absolute(header).parent_path() / name;
+  if (name.find('%') != std::string::npos)
+  {
+    return FindNumbered(path);
+  }
+  std::error_code error;
+  for (const char * const ending : { ".gz", ".Z" })
+  {
+    if (isMetaImage && !fs::exists(path, error) && fs::exists(path.string() + ending, error))
+    {
+      return { path.string() + ending };
+    }
+  }
+  return { path };
+}
+
+bool
+IsLocal(const std::string & name)
+{
+  return name == "LOCAL" || name == "Local" || name == "local";
+}
+} // namespace
+
+std::optional<PixelHeader>
+ReadPixelHeader(const fs::path & file)
+{
+  constexpr int     longest = 65536; // lines: other files may be anything, and a list may name a file for each slice
+  const std::string ending = file.extension().string();
+  std::ifstream     stream(file, std::ios::binary);
+  PixelHeader       header;
+  header.isMetaImage = ending == ".mha" || ending == ".mhd";
+  if (!header.isMetaImage && !IsNRRD(stream))
+  {
+    return std::nullopt;
+  }
+  const std::string pixels = header.isMetaImage ? "ElementDataFile" : "data file";
+  bool              isList = false;
+  std::string       line;
+  for (int i = 0; i < longest && std::getline(stream, line); ++i)
+  {
+    header.bytes += line.size() + 1;
+    const bool isEmpty = Trim(line).empty();
+    if (isEmpty && (isList || !header.isMetaImage))
+    {
+      break;
+    }
+    const auto [key, value] =
+      isEmpty || isList ? std::pair<std::string, std::string>() : SplitField(line, header.isMetaImage);
+    if (!key.empty())
+    {
+      header.fields.emplace(key, value);
+    }
+    const bool namesFiles = key == pixels && !IsLocal(value);
+    if (namesFiles && value.rfind("LIST", 0) == 0)
+    {
+      isList = true;
+    }
+    else if (namesFiles || (isList && !isEmpty))
+    {
+      const auto found = FindFiles(file, isList ? Trim(line) : value, header.isMetaImage);
+      header.files.insert(header.files.end(), found.begin(), found.end());
+    }
+    if (header.isMetaImage && key == pixels && !isList)
+    {
+      break;
+    }
+  }
+  return header;
+}
+
+} // namespace gigapixel
