@@ -80,7 +80,7 @@ def insert_into_tiles(path, pyramid, segment):
     return path
 
 
-@pytest.mark.parametrize("compression", ["deflate", "lzw", "zstd"])
+@pytest.mark.parametrize("compression", ["deflate", "zstd"])
 def test_lossless_codecs_are_equal_in_other_programs(tmp_path, compression):
     pixels = texture(700, 1111)
     slide = write_slide(tmp_path / "slide.tif", pixels)
@@ -91,7 +91,7 @@ def test_lossless_codecs_are_equal_in_other_programs(tmp_path, compression):
     expected = [pixels, halve(pixels)]
     for k, level in enumerate(levels_by_openslide(out)):
         assert numpy.array_equal(level, expected[k])
-    if compression == "deflate":  # tifffile needs imagecodecs for the others
+    if compression == "deflate":  # tifffile needs imagecodecs for the other
         for k, level in enumerate(levels_by_tifffile(out)):
             assert numpy.array_equal(level, expected[k])
     vips = shutil.which("vips")
@@ -274,7 +274,7 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path, synthetic):
     run("convert", slide, tmp_path / "tile.tif", "--compression", "jpeg", "--tile-size", 100, code=1)
     gray = write_slide(tmp_path / "gray.tif", texture(300, 300, 1)[..., 0])
     assert "invent labels" in fails("convert", gray, out, "--overwrite", "--compression", "jpeg", "--content", "labels")
-    assert "one bit" in fails("convert", gray, tmp_path / "bits.tif", "--compression", "lzw", "--bilevel")
+    assert "one bit" in fails("convert", gray, tmp_path / "bits.tif", "--compression", "zstd", "--bilevel")
     assert "one bit" in fails("convert", slide, tmp_path / "bits.tif", "--bilevel")
     assert not list(tmp_path.glob(".*"))
 

@@ -139,7 +139,6 @@ public:
    * default:
    * - "DEFLATE" (the default): lossless, 1 to 12 of libdeflate, default 6;
    * - "ZSTD": lossless, 1 to 22, default 9: smaller and faster to read, for newer readers;
-   * - "LZW": lossless, for old readers;
    * - "JPEG": pictures of unsigned char, quality 1 to 100, default 80; baseline, RGB as YCbCr;
    * - "WEBP": RGB pictures of unsigned char, quality 1 to 100, default 80; 100 is lossless.
    * Before the lossless ones, pictures of integers are differenced horizontally. The levels are always compressed:

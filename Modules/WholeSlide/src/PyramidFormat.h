@@ -17,7 +17,6 @@ struct PyramidFormat
   /** TIFF's numbers for compression. */
   enum class Compression : std::uint16_t
   {
-    LZW = 5,
     JPEG = 7,
     Deflate = 8,
     Zstandard = 50000,

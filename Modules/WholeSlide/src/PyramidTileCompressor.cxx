@@ -149,20 +149,6 @@ private:
   int                       m_Level;
   std::vector<std::uint8_t> m_Buffer;
 };
-
-class LZWCompressor final : public BytesCompressor
-{
-public:
-  using BytesCompressor::BytesCompressor;
-
-protected:
-  void
-  CompressBytes(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed) override
-  {
-    compressed.clear();
-    EncodeLZW(bytes, size, compressed);
-  }
-};
 } // namespace
 
 std::unique_ptr<PyramidTileCompressor>
@@ -174,8 +160,6 @@ PyramidTileCompressor::New(const PyramidFormat & format)
       return NewJPEGCompressor(format);
     case PyramidFormat::Compression::WebP:
       return NewWebPCompressor(format);
-    case PyramidFormat::Compression::LZW:
-      return std::make_unique<LZWCompressor>(format);
     case PyramidFormat::Compression::Zstandard:
       return std::make_unique<ZstandardCompressor>(format);
     case PyramidFormat::Compression::Deflate:

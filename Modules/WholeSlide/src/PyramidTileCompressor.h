@@ -37,9 +37,6 @@ std::unique_ptr<PyramidTileCompressor> NewJPEGCompressor(const PyramidFormat & f
 std::unique_ptr<PyramidTileCompressor> NewWebPCompressor(const PyramidFormat & format);
 /** @} */
 
-/** TIFF 6.0, section 13: codes from the most significant bit on, widths change one code early. Appends. */
-void EncodeLZW(const std::uint8_t * bytes, std::size_t size, std::vector<std::uint8_t> & compressed);
-
 } // namespace gigapixel
 
 #endif

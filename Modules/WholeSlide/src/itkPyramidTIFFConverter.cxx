@@ -34,8 +34,6 @@ GetCompressor(unsigned compression)
       return "JPEG";
     case gigapixel::TIFFCompression::WebP:
       return "WEBP";
-    case gigapixel::TIFFCompression::LZW:
-      return "LZW";
     case gigapixel::TIFFCompression::Zstandard:
       return "ZSTD";
     default:

@@ -34,7 +34,6 @@ struct Codec
 };
 
 constexpr Codec Codecs[] = { { "DEFLATE", PyramidFormat::Compression::Deflate, 6, 12 },
-                             { "LZW", PyramidFormat::Compression::LZW, 1, 1 },
                              { "ZSTD", PyramidFormat::Compression::Zstandard, 9, 22 },
                              { "JPEG", PyramidFormat::Compression::JPEG, 80, 100 },
                              { "WEBP", PyramidFormat::Compression::WebP, 80, 100 } };
@@ -158,7 +157,7 @@ PyramidTIFFImageIO::InternalSetCompressor(const std::string & compressor)
   this->SetCompressionLevel(taken.defaultLevel);
   if (!codec && !compressor.empty())
   {
-    itkExceptionMacro("pyramids are compressed with DEFLATE, LZW, ZSTD, JPEG or WEBP, not with " << compressor);
+    itkExceptionMacro("pyramids are compressed with DEFLATE, ZSTD, JPEG or WEBP, not with " << compressor);
   }
 }
 

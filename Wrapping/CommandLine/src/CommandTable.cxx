@@ -343,10 +343,10 @@ Convert()
       region,
       SlideResolution(),
       Choice("compression",
-             { "copy", "jpeg", "webp", "deflate", "lzw", "zstd" },
+             { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",
              "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
-             "others. Another: all tiles are decoded and compressed so; deflate, lzw and zstd lose nothing more. "
+             "others. Another: all tiles are decoded and compressed so; deflate and zstd lose nothing more. "
              "OpenSlide opens no WebP."),
       Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
       Choice(
