@@ -344,6 +344,10 @@ def test_resolution_has_to_be_the_models(trained, tmp_path):
     blind = write_slide(tmp_path / "blind.tif", pixels, None)
     assert "--slide-mpp" in fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
     run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)
+    # Another resolution is another mask, though its pixels are the same.
+    again = ["segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--json", "--slide-mpp"]
+    assert run(*again, 0.51).json["skipped"]
+    assert "made in another way" in fails(*again, 0.5)
     run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
     assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
 

@@ -90,7 +90,7 @@ def test_segmentation_takes_glass_for_white_and_makes_it_0(slides, model, tmp_pa
 def test_a_mask_that_is_not_there_is_named(slides, model, tmp_path):
     one = slides / "tissue" / "a.pyramid.tif"
     message = fails("train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
-    assert str(one) in message and "3 samples" in message
+    assert str(one) in message and "there are 3" in message
     (tmp_path / "empty").mkdir()
     options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
     message = fails(*options, tmp_path / "empty")
@@ -104,3 +104,48 @@ def test_another_tissue_is_another_making(slides, model, tmp_path):
     run(*options, "--tissue", slides / "tissue" / "a.pyramid.tif")
     assert run(*options, "--tissue", slides / "tissue", "--json").json["skipped"]  # the same file
     assert "made in another way" in fails(*options)
+
+
+def test_a_mask_of_another_slide_is_refused(slides, model, tmp_path):
+    a, b = slides / "plain" / "a.tif", slides / "plain" / "b.tif"
+    for slide in (a, b):
+        run("label", slide, "-o", tmp_path / f"{slide.stem}.pyramid.tif")
+    segment = ["segment", a, "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
+    assert "was made of another slide" in fails(*segment, tmp_path / "b.pyramid.tif")
+    assert not (tmp_path / "out.tif").exists()
+    run(*segment, tmp_path / "a.pyramid.tif")
+    # The mask of a slide serves what it was converted to.
+    run("convert", a, tmp_path / "converted.tif")
+    segment[1], segment[5] = tmp_path / "converted.tif", tmp_path / "out2.tif"
+    run(*segment, tmp_path / "a.pyramid.tif")
+    cohort = tmp_path / "cohort.csv"
+    cohort.write_text(f"slide,mask,split\n{a},{a.parent / 'a.mask.tif'},train\n")
+    train = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED, "--tissue"]
+    assert "was made of another slide" in fails(*train, tmp_path / "b.pyramid.tif")
+
+
+def test_masks_without_tissue(slides, model, tmp_path):
+    empty = write_slide(tmp_path / "empty.tif", numpy.zeros((80, 96), numpy.uint8), mpp=4)
+    folder = tmp_path / "tissue"
+    folder.mkdir()
+    for name in "abc":
+        source = empty if name == "c" else slides / "tissue" / f"{name}.pyramid.tif"
+        (folder / f"{name}.pyramid.tif").write_bytes(source.read_bytes())
+    train = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--ignored-label", IGNORED]
+    message = fails(*train, "--tissue", folder)  # of the validation: before the first epoch
+    assert f"{folder / 'c.pyramid.tif'} has no tissue at all" in message
+    segment = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue", empty]
+    assert f"{empty} has no tissue at all" in run(*segment).err
+
+
+def test_one_mask_serves_several_regions_of_its_slide(slides, tmp_path):
+    cohort = tmp_path / "cohort.csv"
+    a, regions = slides / "plain" / "a.tif", ('"0,0,400,300"', '"0,300,400,300"')
+    lines = "".join(f"{a},{a.parent / 'a.mask.tif'},{split},{r}\n" for r, split in zip(regions, ("train", "validation")))
+    cohort.write_text("slide,mask,split,region\n" + lines)
+    train = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED]
+    run(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
+    cohort.write_text(cohort.read_text().replace("0,300,400,300", "600,0,100,300").replace("validation", "train"))  # nothing but glass
+    train[4] = tmp_path / "run2"
+    message = fails(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
+    assert f"has no tissue in the region of {a}" in message

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 #include <sstream>
 
 namespace itk
@@ -82,6 +84,25 @@ AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size siz
   return result;
 }
 
+/** Without any tissue a sample has no label that counts. */
+void
+RequireTissue(const gigapixel::TissueMask &    tissue,
+              const std::string &              name,
+              const gigapixel::PhysicalImage & pixels,
+              const gigapixel::Region &        region)
+{
+  const gigapixel::Size size = pixels.grid.size;
+  gigapixel::Region     part = AtLevel(region, pixels.downsample, size);
+  const bool            isInside = part.x >= 0 && part.y >= 0 && part.x + part.width <= size.width &&
+                        part.y + part.height <= size.height; // else it is refused later
+  if (isInside && !tissue.HasTissue(part))
+  {
+    throw std::runtime_error("the tissue mask " + name + " has no tissue " +
+                             (region.width > 0 ? "in the region of " : "at all on ") + pixels.name +
+                             ": give the right one, or leave out this sample");
+  }
+}
+
 /** Pixels and labels of a sample as the network wants them.
  * \param tissue null: everything is */
 gigapixel::Sample
@@ -110,6 +131,7 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
   if (tissue)
   {
     const auto mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
+    RequireTissue(*mask, tissue->name, pixels, region);
     sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, mask);
     sample.labels = gigapixel::IgnoreGlass(sample.labels, mask);
   }
@@ -127,6 +149,29 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
     }
   }
   return sample;
+}
+
+/** Regions of one slide are of one slide, whatever name leads to it; an image is one by itself. */
+template <typename TDefinitions>
+std::size_t
+CountSlides(const TDefinitions & definitions)
+{
+  std::size_t                     images = 0;
+  std::set<std::filesystem::path> files;
+  for (const auto & definition : definitions)
+  {
+    std::error_code error;
+    const auto      file = std::filesystem::canonical(definition.pixelsFile, error);
+    if (definition.pixelsFile.empty() || error)
+    {
+      ++images;
+    }
+    else
+    {
+      files.insert(file);
+    }
+  }
+  return images + files.size();
 }
 
 /** The resolution that all samples have. */
@@ -350,13 +395,15 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
     return nullptr;
   }
   const std::string mask = gigapixel::FindMask(m_Tissue, sample);
-  if (mask == m_Tissue && m_Implementation->definitions.size() > 1)
+  const std::size_t slides = CountSlides(m_Implementation->definitions);
+  if (mask == m_Tissue && slides > 1)
   {
     throw std::runtime_error("the tissue mask " + m_Tissue + " is of one slide, but there are " +
-                             std::to_string(m_Implementation->definitions.size()) +
-                             " samples: name a folder with a mask for each");
+                             std::to_string(slides) + ": name a folder with a mask for each");
   }
-  return std::make_unique<gigapixel::PhysicalImage>(GigapixelMaskSource(mask));
+  std::error_code error;
+  return std::make_unique<gigapixel::PhysicalImage>(
+    std::filesystem::is_regular_file(sample, error) ? GigapixelTissueSource(mask, sample) : GigapixelMaskSource(mask));
 }
 
 void

@@ -375,10 +375,16 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
     return;
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
-  const gigapixel::PhysicalImage mask = GigapixelMaskSource(gigapixel::FindMask(m_Tissue, slide.GetFileName()));
+  const std::string              file = gigapixel::FindMask(m_Tissue, slide.GetFileName());
+  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName());
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());
+  if (!m_Stages->tissue->HasTissue())
+  {
+    itkWarningMacro(<< "the tissue mask " << file << " has no tissue at all: all of " << slide.GetFileName()
+                    << " is taken for glass");
+  }
 }
 
 template <typename TOutputImage>
@@ -470,6 +476,11 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.precision(17);
   text << "segment model=" << HashModel(*m_Stages->model);
   isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
+  const double stated = m_Stages->slide->GetLevelZeroMicronsPerPixel();
+  if (stated > 0 && std::abs(gigapixel::GetLevelZeroResolution(*m_Stages->slide) / stated - 1) < 1e-12)
+  {
+    text << " slide-mpp=" << stated; // the file says none
+  }
   text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
        << (m_TileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
        << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()

@@ -40,8 +40,15 @@ public:
 
   void Read(const Region & region, std::uint8_t * classes) override;
 
+  /** Whether a pixel of the region is of the class, as far as the mask says. Looks at the mask's own pixels, of which
+   * there may be far fewer. */
+  bool Contains(const Region & region, std::uint8_t wanted) const;
+
 private:
   void ReadBand(const Region & region, std::uint8_t * classes);
+
+  /** Classes of the mask's own pixels. */
+  std::vector<std::uint8_t> ReadMask(const Region & region) const;
 
   PhysicalImage             m_Mask;
   Size                      m_Size;

@@ -2,7 +2,7 @@
 #ifndef gigapixelTissueSource_h
 #define gigapixelTissueSource_h
 
-#include "gigapixelPhysicalImage.h"
+#include "gigapixelMaskLabelSource.h"
 
 #include <vector>
 
@@ -23,12 +23,15 @@ public:
   /** Of the image that the regions lie in. */
   Size GetSize() const;
 
+  /** Whether there is any tissue in the region; width 0: in the image. */
+  bool HasTissue(const Region & region = {}) const;
+
   /** The part of a region that has all of its tissue; of width 0 where there is none.
    * \param tissue gets 1 for tissue and 0 for glass, for each pixel of the region */
   Region Read(const Region & region, std::vector<std::uint8_t> & tissue) const;
 
 private:
-  std::shared_ptr<LabelSource> m_Labels;
+  std::shared_ptr<MaskLabelSource> m_Labels;
 };
 
 /** The image with white glass: 255 in all channels where there is no tissue. There nothing is read, so that what is

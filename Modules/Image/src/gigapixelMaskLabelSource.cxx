@@ -144,6 +144,30 @@ MaskLabelSource::Read(const Region & region, std::uint8_t * classes)
   }
 }
 
+std::vector<std::uint8_t>
+MaskLabelSource::ReadMask(const Region & region) const
+{
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(region.width * region.height));
+  m_Mask.pixels->Read(region, mask.data());
+  ToClasses(mask, m_Classes, m_IgnoredLabel, m_Mask.objectValue, m_Mask.name);
+  return mask;
+}
+
+bool
+MaskLabelSource::Contains(const Region & region, std::uint8_t wanted) const
+{
+  constexpr std::int64_t bandRows = 256; // a row of a pyramid's tiles
+  const auto             columns = MaskRange(m_Columns, region.x, region.width);
+  const auto             rows = MaskRange(m_Rows, region.y, region.height);
+  bool                   found = false;
+  for (std::int64_t y = rows[0]; y < rows[1] && columns[1] > 0 && !found; y += bandRows)
+  {
+    const auto mask = this->ReadMask({ columns[0], y, columns[1] - columns[0], std::min(bandRows, rows[1] - y) });
+    found = std::find(mask.begin(), mask.end(), wanted) != mask.end();
+  }
+  return found;
+}
+
 void
 MaskLabelSource::ReadBand(const Region & region, std::uint8_t * classes)
 {
@@ -154,10 +178,8 @@ MaskLabelSource::ReadBand(const Region & region, std::uint8_t * classes)
     std::memset(classes, Ignored, static_cast<std::size_t>(region.width * region.height));
     return;
   }
-  const Region              needed{ columns[0], rows[0], columns[1] - columns[0], rows[1] - rows[0] };
-  std::vector<std::uint8_t> mask(static_cast<std::size_t>(needed.width * needed.height));
-  m_Mask.pixels->Read(needed, mask.data());
-  ToClasses(mask, m_Classes, m_IgnoredLabel, m_Mask.objectValue, m_Mask.name);
+  const Region needed{ columns[0], rows[0], columns[1] - columns[0], rows[1] - rows[0] };
+  const auto   mask = this->ReadMask(needed);
 
   const auto width = static_cast<std::size_t>(region.width);
   for (std::int64_t y = 0; y < region.height; ++y)

@@ -1,8 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueSource.h"
 
-#include "gigapixelMaskLabelSource.h"
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -136,6 +134,13 @@ Size
 TissueMask::GetSize() const
 {
   return m_Labels->GetSize();
+}
+
+bool
+TissueMask::HasTissue(const Region & region) const
+{
+  const Size size = this->GetSize();
+  return m_Labels->Contains(region.width > 0 ? region : Region{ 0, 0, size.width, size.height }, 1);
 }
 
 Region

@@ -33,6 +33,12 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std::string & fileName,
                                                                        HighSamples         high = HighSamples::Refused);
 
+/** A mask of tissue, of one slide: pyramids of ours say which slide they were made of. That may also be the one that
+ * the slide was converted from. Masks that name no slide are taken. \throw std::runtime_error as GigapixelMaskSource(),
+ * and if it was made of another slide */
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string & fileName,
+                                                                         const std::string & slide);
+
 } // namespace itk
 
 #endif

@@ -6,11 +6,14 @@
 #include "gigapixelWholeFile.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "itkMetaDataObject.h"
+#  include "itkPyramidTIFFImageIO.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -66,6 +69,18 @@ private:
   unsigned                   m_Channels;
 };
 
+/** What a pyramid of ours says to have been made of: its description ends with that. */
+std::string
+FindMadeOf(const WholeSlideImageIO & pyramid)
+{
+  std::string description;
+  ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  const std::string       madeBy = PyramidTIFFImageIO::GetMadeByOfDescription(description);
+  static const std::regex identity("bytes=[0-9]+ hash=[0-9a-f]+$");
+  std::smatch             found;
+  return std::regex_search(madeBy, found, identity) ? found.str() : std::string();
+}
+
 /** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */
 std::shared_ptr<gigapixel::PixelSource>
 MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
@@ -106,6 +121,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = gigapixel::IdentifyFile(fileName, bytes);
+  result.madeOf = FindMadeOf(*slide);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),
@@ -189,6 +205,19 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 {
   gigapixel::PhysicalImage mask = OpenFile(fileName, {}, 0, gigapixel::HashedBytes::All, high);
   gigapixel::RequireMask(mask);
+  return mask;
+}
+
+gigapixel::PhysicalImage
+GigapixelTissueSource(const std::string & fileName, const std::string & slide)
+{
+  gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
+  const gigapixel::PhysicalImage image = mask.madeOf.empty() ? gigapixel::PhysicalImage() : GigapixelFileSource(slide);
+  if (mask.madeOf != image.content && mask.madeOf != image.madeOf && !mask.madeOf.empty())
+  {
+    throw std::runtime_error("the tissue mask " + fileName + " was made of another slide than " + slide +
+                             ": give the one of this slide");
+  }
   return mask;
 }
 

@@ -113,7 +113,10 @@ Argument
 SlideResolution()
 {
   return Resolution(
-    "slide-mpp", "", "Resolution of level 0, for slides whose file does not tell it or tells nonsense.");
+    "slide-mpp",
+    "",
+    "Resolution of level 0, for slides whose file does not tell it or tells nonsense; what a file tells holds, and is "
+    "not to be contradicted.");
 }
 
 Argument

@@ -3,8 +3,11 @@
 
 #include "ArgumentText.h"
 
+#include "gigapixelSession.h"
+
 #include "itkMetaDataObject.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -43,6 +46,23 @@ CheckInputFile(const std::string & file)
   }
 }
 
+namespace
+{
+/** What a file says of its resolution holds; who states another one is to know. */
+void
+RefuseContradiction(const itk::WholeSlideImageIO & slide, double stated)
+{
+  constexpr double rounding = 0.01;
+  const double     resolution = GetLevelZeroResolution(slide);
+  if (resolution > 0 && std::abs(resolution / stated - 1) > rounding)
+  {
+    throw std::runtime_error(std::string(slide.GetFileName()) + " says that its level 0 has " +
+                             FormatNumber(resolution, 4) + " µm/px, which --slide-mpp " + FormatNumber(stated, 4) +
+                             " contradicts: leave the option out, since it is for files that say nothing.");
+  }
+}
+} // namespace
+
 itk::WholeSlideImageIO::Pointer
 OpenPicture(const std::string & file, const ArgumentValues & values)
 {
@@ -62,6 +82,10 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
   }
   slide->ReadImageInformation();
+  if (values.Has("slide-mpp"))
+  {
+    RefuseContradiction(*slide, values.GetNumber("slide-mpp"));
+  }
   return slide;
 }
 

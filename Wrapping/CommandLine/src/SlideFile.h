@@ -14,6 +14,7 @@ namespace gigapixel::commandline
 {
 
 /** Opens a slide with the resolution that the user states (--slide-mpp), if any; its information is read.
+ * A file that says another resolution is refused.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
                                                                       const ArgumentValues & values);
