@@ -8,6 +8,9 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <iomanip>
+#include <locale>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -316,6 +319,24 @@ bool
 TissueNetwork::IsBuilt()
 {
   return true;
+}
+
+std::string
+TissueNetwork::Identify(const std::string & readyModel)
+{
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const auto & [name, parameter] : LoadModel(readyModel).parameters)
+  {
+    const auto * const bytes = reinterpret_cast<const unsigned char *>(parameter.values.data());
+    for (std::size_t i = 0; i < parameter.values.size() * sizeof(float); ++i)
+    {
+      hash = (hash ^ bytes[i]) * 1099511628211ull;
+    }
+  }
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << readyModel << " hash=" << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return text.str();
 }
 
 unsigned
