@@ -100,6 +100,7 @@ TEST_F(SlideTissueImageSource, GivesForEachPresetTheMaskOfTheFilter)
       ExpectEqual<MaskType>(source->GetOutput(), this->LabelByHand<ColorType>(*source, this->Open()), preset);
       const std::string madeBy = source->GetMadeBy();
       EXPECT_EQ(madeBy.find("label preset=" + chosen + " downsample=" + std::to_string(downsample)), 0u) << madeBy;
+      EXPECT_EQ(madeBy.find(" model=tissue-classes hash=") != std::string::npos, chosen == "model") << madeBy;
     }
   }
 }

@@ -36,6 +36,9 @@ class GigapixelTissue_EXPORT TissueNetwork
 public:
   static constexpr double MicronsPerPixel = 8.0;
 
+  /** The name of the ready model. */
+  static constexpr const char * ReadyModel = "tissue-classes";
+
   /** A pixel is tissue where the network gives that at least this probability, or the rule says so and the network does
    * not give it less than the rest to 1. Where the label grid is finer than the network's, so that the rule sees what
    * the network cannot, tissue is what the rule says but where the network gives pen and artifacts together at least
@@ -44,6 +47,10 @@ public:
 
   /** Whether the engine was built; without it the constructor throws. */
   static bool IsBuilt();
+
+  /** "NAME hash=HASH" of a ready model: other weights, another hash (FNV-1a), so that a mask tells which it was made
+   * with. */
+  static std::string Identify(const std::string & readyModel);
 
   /** Pixels of the label grid along a side of a pixel of the network's grid, which is never finer. */
   static unsigned GetFactor(double labelMicronsPerPixel);

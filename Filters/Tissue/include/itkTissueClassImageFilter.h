@@ -78,7 +78,7 @@ private:
   void ChooseRule();
   void ReadClasses();
 
-  std::string                      m_Model{ "tissue-classes" };
+  std::string                      m_Model{ gigapixel::TissueNetwork::ReadyModel };
   unsigned int                     m_ShrinkFactor{ 2 };
   typename RuleFilterType::Pointer m_Rule;
   gigapixel::ClassMap              m_Classes;

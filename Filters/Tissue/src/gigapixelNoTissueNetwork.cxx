@@ -17,6 +17,12 @@ TissueNetwork::IsBuilt()
   return false;
 }
 
+std::string
+TissueNetwork::Identify(const std::string & readyModel)
+{
+  return readyModel;
+}
+
 unsigned
 TissueNetwork::GetFactor(double)
 {

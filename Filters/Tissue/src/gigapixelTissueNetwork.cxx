@@ -8,6 +8,9 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <iomanip>
+#include <locale>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -108,22 +111,56 @@ LoadModel(const std::string & name)
   return model;
 }
 
-/** A byte over that of the glass, which becomes 255, rounded. */
-std::array<std::array<std::uint8_t, 256>, 3>
-DivideByGlass(const TissueRule & rule)
+using ByteTable = std::array<std::uint8_t, 256>;
+
+/** What the network sees in place of a byte. */
+struct InputTables
 {
-  std::array<std::array<std::uint8_t, 256>, 3> table{};
-  for (std::size_t channel = 0; channel < 3; ++channel)
+  ByteTable                red;
+  std::array<ByteTable, 2> green; ///< where the rule says no tissue, and where it does
+  ByteTable                blue;
+};
+
+/** A byte over that of the glass, which becomes 255, rounded. */
+ByteTable
+DivideByGlass(int glass)
+{
+  ByteTable table{};
+  for (int value = 0; value < 256; ++value)
   {
-    const int glass = rule.glass[channel];
-    for (int value = 0; value < 256; ++value)
-    {
-      table[channel][static_cast<std::size_t>(value)] =
-        static_cast<std::uint8_t>(std::min(255, (255 * value + glass / 2) / glass));
-    }
+    table[static_cast<std::size_t>(value)] =
+      static_cast<std::uint8_t>(std::min(255, (255 * value + glass / 2) / glass));
   }
   return table;
 }
+
+InputTables
+MakeInputTables(const TissueRule & rule)
+{
+  InputTables     tables{ DivideByGlass(rule.glass[0]), {}, DivideByGlass(rule.glass[2]) };
+  const ByteTable green = DivideByGlass(rule.glass[1]);
+  for (std::size_t value = 0; value < green.size(); ++value)
+  {
+    tables.green[0][value] = static_cast<std::uint8_t>((green[value] + 255 + 1) / 2);
+    tables.green[1][value] = static_cast<std::uint8_t>((green[value] + 1) / 2);
+  }
+  return tables;
+}
+
+/** Means of sums over as many bytes, rounded. Floats, of which the machine divides many at once, are exact here: sums
+ * lie below 2^24, and a quotient that is no whole number lies at least 2^-16 below the next one, as close as floats
+ * below 256 are. */
+void
+Divide(const std::uint32_t * sums, std::size_t n, std::size_t bytes, std::uint8_t * means)
+{
+  const auto divisor = static_cast<std::int32_t>(bytes);
+  for (std::size_t i = 0; i < n; ++i)
+  {
+    means[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(
+      static_cast<float>(static_cast<std::int32_t>(sums[i]) + divisor / 2) / static_cast<float>(divisor)));
+  }
+}
+
 /** What a pixel of the network's grid is: where the rule says tissue, and where it does not. */
 struct Verdict
 {
@@ -166,7 +203,7 @@ struct TissueNetwork::Implementation
     , height(labelHeight)
     , channels(pixelChannels)
     , factor(blockSide)
-    , overGlass(DivideByGlass(rule))
+    , tables(MakeInputTables(rule))
     , input(GetNetworkSize(labelWidth, labelHeight, blockSide))
     , predictor(LoadModel(model), threads)
     , sums(static_cast<std::size_t>(input.GetSize().width) * InputChannels)
@@ -179,20 +216,21 @@ struct TissueNetwork::Implementation
   void Predict();
   void AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask);
 
-  std::size_t                                  width;
-  std::size_t                                  height;
-  unsigned                                     channels;
-  unsigned                                     factor;
-  std::array<std::array<std::uint8_t, 256>, 3> overGlass;
-  RowWindow                                    input;
-  Predictor                                    predictor;
-  std::vector<std::uint32_t>                   sums; ///< of a row of blocks
-  std::vector<std::uint8_t>                    rule; ///< of the rows that they are of
-  std::size_t                                  rowsAdded{ 0 };
-  std::int64_t                                 predicted{ 0 }; ///< rows of the network's grid
-  std::vector<Verdict>                         verdicts;       ///< for each column of the label grid
-  std::vector<unsigned char>                   row;
-  ClassMap                                     classes;
+  std::size_t                width;
+  std::size_t                height;
+  unsigned                   channels;
+  unsigned                   factor;
+  InputTables                tables;
+  RowWindow                  input;
+  Predictor                  predictor;
+  std::vector<std::uint32_t> sums; ///< of a row of blocks
+  std::vector<std::uint8_t>  rule; ///< of the rows that they are of
+  std::size_t                rowsAdded{ 0 };
+  std::int64_t               predicted{ 0 }; ///< rows of the network's grid
+  std::vector<unsigned char> stained;        ///< the verdict for each column of the label grid
+  std::vector<unsigned char> unstained;
+  std::vector<unsigned char> row;
+  ClassMap                   classes;
 };
 
 void
@@ -207,10 +245,9 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
     for (std::size_t x = begin; x < end; ++x)
     {
       const unsigned char * pixel = pixels + x * channels;
-      const std::uint32_t   isTissue = mask[x] == 0 ? 0 : 1;
-      sum[0] += overGlass[0][pixel[0]];
-      sum[1] += (overGlass[1][pixel[second]] + 255 * (1 - isTissue) + 1) / 2;
-      sum[2] += overGlass[2][pixel[third]];
+      sum[0] += tables.red[pixel[0]];
+      sum[1] += tables.green[mask[x] == 0 ? 0 : 1][pixel[second]];
+      sum[2] += tables.blue[pixel[third]];
     }
   }
 }
@@ -218,13 +255,11 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
 void
 TissueNetwork::Implementation::FinishRow(std::size_t rows)
 {
-  NetworkRow row{ std::vector<std::uint8_t>(sums.size()), std::move(rule) };
-  for (std::size_t i = 0; i < sums.size(); ++i)
-  {
-    const std::size_t begin = i / InputChannels * factor;
-    const auto        pixels = static_cast<std::uint32_t>(rows * (std::min(begin + factor, width) - begin));
-    row.pixels[i] = static_cast<std::uint8_t>((sums[i] + pixels / 2) / pixels);
-  }
+  NetworkRow        row{ std::vector<std::uint8_t>(sums.size()), std::move(rule) };
+  const std::size_t last = sums.size() - InputChannels;
+  const std::size_t lastWidth = width - last / InputChannels * factor;
+  Divide(sums.data(), last, rows * factor, row.pixels.data());
+  Divide(sums.data() + last, InputChannels, rows * lastWidth, row.pixels.data() + last);
   input.Append(std::move(row));
   std::fill(sums.begin(), sums.end(), 0);
   rule.clear();
@@ -234,8 +269,7 @@ TissueNetwork::Implementation::FinishRow(std::size_t rows)
 void
 TissueNetwork::Implementation::Predict()
 {
-  const Size         image = input.GetSize();
-  std::vector<float> probabilities;
+  const Size image = input.GetSize();
   while (predicted < image.height)
   {
     const Region tiles = predictor.GetTiles(Region{ 0, predicted, image.width, 1 }, image);
@@ -244,11 +278,13 @@ TissueNetwork::Implementation::Predict()
     {
       return;
     }
-    probabilities.resize(static_cast<std::size_t>(tiles.width * tiles.height) * ClassMap::Classes);
-    predictor.Predict(input, tiles, probabilities.data());
+    // Not a vector, which would write zeros first.
+    const std::unique_ptr<float[]> probabilities(
+      new float[static_cast<std::size_t>(tiles.width * tiles.height) * ClassMap::Classes]);
+    predictor.Predict(input, tiles, probabilities.get());
     for (std::int64_t y = 0; y < tiles.height; ++y)
     {
-      this->AppendClasses(probabilities.data() + y * tiles.width * ClassMap::Classes, input.GetRow(tiles.y + y).rule);
+      this->AppendClasses(probabilities.get() + y * tiles.width * ClassMap::Classes, input.GetRow(tiles.y + y).rule);
     }
     predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
@@ -259,18 +295,22 @@ TissueNetwork::Implementation::Predict()
 void
 TissueNetwork::Implementation::AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask)
 {
-  verdicts.resize(width);
-  for (std::size_t x = 0; x < width; ++x)
+  stained.resize(width);
+  unstained.resize(width);
+  for (std::size_t begin = 0; begin < width; begin += factor, probabilities += ClassMap::Classes)
   {
-    verdicts[x] = x % factor == 0 ? Judge(probabilities + x / factor * ClassMap::Classes, factor > 1) : verdicts[x - 1];
+    const Verdict     verdict = Judge(probabilities, factor > 1);
+    const std::size_t count = std::min<std::size_t>(factor, width - begin);
+    std::fill_n(stained.begin() + static_cast<std::ptrdiff_t>(begin), count, verdict.stained);
+    std::fill_n(unstained.begin() + static_cast<std::ptrdiff_t>(begin), count, verdict.unstained);
   }
   row.resize(width);
-  for (auto isTissue = mask.begin(); isTissue != mask.end(); isTissue += static_cast<std::ptrdiff_t>(width))
+  for (const std::uint8_t * isTissue = mask.data(); isTissue != mask.data() + mask.size(); isTissue += width)
   {
-    std::transform(
-      verdicts.begin(), verdicts.end(), isTissue, row.begin(), [](const Verdict & verdict, std::uint8_t m) {
-        return m == 0 ? verdict.unstained : verdict.stained;
-      });
+    for (std::size_t x = 0; x < width; ++x)
+    {
+      row[x] = isTissue[x] == 0 ? unstained[x] : stained[x];
+    }
     classes.AppendRow(row.data());
   }
 }
@@ -279,6 +319,24 @@ bool
 TissueNetwork::IsBuilt()
 {
   return true;
+}
+
+std::string
+TissueNetwork::Identify(const std::string & readyModel)
+{
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const auto & [name, parameter] : LoadModel(readyModel).parameters)
+  {
+    const auto * const bytes = reinterpret_cast<const unsigned char *>(parameter.values.data());
+    for (std::size_t i = 0; i < parameter.values.size() * sizeof(float); ++i)
+    {
+      hash = (hash ^ bytes[i]) * 1099511628211ull;
+    }
+  }
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << readyModel << " hash=" << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return text.str();
 }
 
 unsigned

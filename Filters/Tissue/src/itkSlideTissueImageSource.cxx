@@ -192,11 +192,19 @@ void
 SlideTissueImageSource::DescribeMaking()
 {
   const WholeSlideImageIO & slide = *m_Stages->slide;
-  std::ostringstream        text;
+  std::string               model;
+  if (!m_Model.empty())
+  {
+    model = " model=" + gigapixel::IdentifyFile(m_Model, gigapixel::HashedBytes::All);
+  }
+  else if (m_ChosenPreset == "model" && gigapixel::TissueNetwork::IsBuilt())
+  {
+    model = " model=" + gigapixel::TissueNetwork::Identify(gigapixel::TissueNetwork::ReadyModel);
+  }
+  std::ostringstream text;
   text.imbue(std::locale::classic());
   text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
-       << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "")
-       << (m_Model.empty() ? "" : " model=" + gigapixel::IdentifyFile(m_Model, gigapixel::HashedBytes::All))
+       << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
        << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
        << gigapixel::IdentifyFile(slide.GetFileName(), gigapixel::HashedBytes::Samples);
   m_MadeBy = text.str();
