@@ -2,6 +2,7 @@
 #include "itkSlideSegmentationImageSource.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelHash.h"
 #include "gigapixelFollowedSlide.h"
 #include "gigapixelGrid.h"
 #include "gigapixelMaskName.h"
@@ -42,27 +43,20 @@ FormatResolution(double micronsPerPixel)
   return text.str();
 }
 
-/** FNV-1a over what the network computes with: other weights, another number. */
+/** Of what the network computes with: other weights, another number. */
 std::string
 HashModel(const gigapixel::Model & model)
 {
-  std::uint64_t hash = 14695981039346656037ull;
-  const auto    add = [&hash](const void * bytes, std::size_t count) {
-    const auto * const from = static_cast<const unsigned char *>(bytes);
-    for (std::size_t i = 0; i < count; ++i)
-    {
-      hash = (hash ^ from[i]) * 1099511628211ull;
-    }
-  };
+  gigapixel::Hash   hash;
   const std::string network = model.network.ToJSON();
-  add(network.data(), network.size());
+  hash.Add(network.data(), network.size());
   for (const auto & [name, parameter] : model.parameters)
   {
-    add(name.data(), name.size());
-    add(parameter.values.data(), parameter.values.size() * sizeof(float));
+    hash.Add(name.data(), name.size());
+    hash.Add(parameter.values.data(), parameter.values.size() * sizeof(float));
   }
   char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash.Get()));
   return text;
 }
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileIdentity.h"
+#include "gigapixelHash.h"
 
 #include "gigapixelPixelFiles.h"
 
@@ -23,8 +24,8 @@ Refuse(const fs::path & path, const std::string & reason)
   throw std::runtime_error(path.string() + " cannot be read: " + reason);
 }
 
-/** FNV-1a of what is added to it. */
-class Hash
+/** Of files. */
+class FileHash : public Hash
 {
 public:
   /** \throw std::runtime_error there are no `size` bytes that can be read */
@@ -51,12 +52,6 @@ public:
     }
   }
 
-  std::uint64_t
-  Get() const
-  {
-    return m_Value;
-  }
-
 private:
   static constexpr std::uintmax_t Piece = 1 << 16;
 
@@ -70,14 +65,10 @@ private:
       Refuse(path, "it cannot be opened, or not to its end");
     }
     file.clear();
-    for (std::size_t b = 0; b < count; ++b)
-    {
-      m_Value = (m_Value ^ static_cast<unsigned char>(m_Bytes[b])) * 0x100000001b3u;
-    }
+    Add(m_Bytes.data(), count);
   }
 
-  std::uint64_t m_Value{ 0xcbf29ce484222325u };
-  std::string   m_Bytes = std::string(Piece, '\0');
+  std::string m_Bytes = std::string(Piece, '\0');
 };
 
 /** What belongs to the file and is there. */
@@ -115,7 +106,7 @@ std::string
 IdentifyFile(const std::string & fileName, HashedBytes bytes)
 {
   const std::uintmax_t size = GetSize(fileName);
-  Hash                 hash;
+  FileHash             hash;
   bytes == HashedBytes::All ? hash.AddAll(fileName, size) : hash.AddSamples(fileName, size);
   for (const fs::path & other : FindOthers(fileName))
   {
