@@ -172,3 +172,39 @@ def test_outlines_of_a_mask_that_begins_beside_the_slides_edge(tmp_path, slide):
     run("outline", tmp_path / "mask.nrrd", "--like", slide, "-o", tmp_path / "o.geojson")
     ring = json.loads((tmp_path / "o.geojson").read_text())["features"][0]["geometry"]["coordinates"][0]
     assert {tuple(point) for point in ring} == {(x, y) for x in (244, 404) for y in (78, 158)}
+
+
+def test_parts_that_overlap_are_united(tmp_path, slide):
+    parts = [square(100, 100), square(150, 150)]
+    polygons = [[[*ring, ring[0]] for ring in rings] for rings in parts]
+    collection = {"type": "GeometryCollection", "geometries": [{"type": "Polygon", "coordinates": p} for p in polygons]}
+    for geometry in (collection, {"type": "MultiPolygon", "coordinates": polygons}):
+        outlines = tmp_path / "o.geojson"
+        outlines.write_text(json.dumps({"type": "Feature", "geometry": geometry, "properties": {}}))
+        arguments = ["--like", slide, "--downsample", 1, "--json", "--overwrite"]
+        result = run("rasterize", outlines, "-o", tmp_path / "m.tif", *arguments).json
+        assert result["drawn"] == {"": 1}
+        united = numpy.zeros((500, 700), bool)
+        for ring in (rings[0] for rings in parts):
+            (left, top), (right, bottom) = numpy.min(ring, 0), numpy.max(ring, 0)
+            united[top:bottom, left:right] = True
+        assert ((tifffile.imread(tmp_path / "m.tif", key=0) > 0) == united).all()
+
+
+def test_outlines_outside_of_the_slide_are_not_drawn(tmp_path, slide):
+    outlines = write_outlines(tmp_path / "o.geojson", ("A", square(100, 100)), ("A", square(5000, 100)), ("B", square(5000, 9)))
+    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif", "--json").json
+    assert result["drawn"] == {"A": 1} and result["outside"] == {"A": 1, "B": 1}
+
+
+def test_a_stated_resolution(tmp_path, slide):
+    outlines = write_outlines(tmp_path / "o.geojson", ("A", square(100, 100)))
+    blind = write_slide(tmp_path / "blind.tif", numpy.full((500, 700, 3), 240, numpy.uint8), None)
+    arguments = ["rasterize", outlines, "--like", blind, "-o", tmp_path / "m.tif", "--json", "--slide-mpp"]
+    assert not run(*arguments, 0.25).json["skipped"]
+    assert run(*arguments, 0.25).json["skipped"]
+    assert "made in another way" in fails(*arguments, 0.5)
+    arguments[3] = slide
+    assert not run(*arguments, 0.5, "--overwrite").json["skipped"]
+    message = fails(*arguments, 0.25)
+    assert f"{slide} says that its level 0 has 0.5000" in message and "--slide-mpp 0.2500 contradicts" in message

@@ -2,12 +2,15 @@
 """Bad input: one sentence that names the file, exit code 1, and nothing left behind."""
 
 import os
+import resource
+import signal
 import socket
+import subprocess
 
 import numpy
 import pytest
 
-from conftest import blobs, fails, run, write_slide
+from conftest import PROGRAM, blobs, fails, run, write_slide
 
 
 @pytest.fixture
@@ -168,3 +171,47 @@ def test_outputs_are_files_and_classes_are_named_once(synthetic, tmp_path):
     options = ["rasterize", tmp_path / "a.geojson", "--like", slide, "-o", tmp_path / "mask.tif"]
     assert "twice" in run(*options, *twice, code=2).err
     assert not (tmp_path / "mask.tif").exists()
+
+
+def test_names_that_can_be_none(tmp_path, good):
+    long = tmp_path / ("a" * 300 + ".tif")
+    circle = tmp_path / "circle.tif"
+    circle.symlink_to("circle.tif")
+    for name, reason in ((long, "too long"), (circle, "circle of links")):
+        for words in (["label", good, "-o", name], ["convert", good, name], ["info", name], ["evaluate", name, good]):
+            message = fails(*words)
+            assert str(name) in message and reason in message
+    mask = write_slide(tmp_path / "mask.tif", blobs(900, 900))
+    assert "too long" in fails("overlay", good, mask, "-o", long.with_suffix(".png"))
+
+
+def limit_file_size():
+    """A disk that is full: what is written beyond this fails, as there."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+
+def test_a_picture_on_a_full_disk(tmp_path):
+    slide = write_slide(tmp_path / "slide.tif", numpy.random.default_rng(1).integers(0, 256, (600, 600, 3), numpy.uint8))
+    mask = write_slide(tmp_path / "mask.tif", blobs(600, 600))
+    before = sorted(os.listdir(tmp_path))
+    words = [PROGRAM, "overlay", str(slide), str(mask), "-o", str(tmp_path / "o.png"), "--quiet"]
+    finished = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit_file_size)
+    assert finished.returncode == 1 and len(finished.stderr.splitlines()) == 1
+    assert str(tmp_path / "o.png") in finished.stderr and "File too large" in finished.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_what_another_process_wrote_meanwhile_stays(tmp_path):
+    """The mask is begun, which a hidden file shows, and somebody else finishes one of this name first."""
+    slide = tmp_path / "slide.tif"
+    run("synthesize", slide, "--size", "6000x6000")
+    words = [PROGRAM, "label", str(slide), "-o", str(tmp_path / "m.tif"), "--full-resolution", "--quiet"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not any(name.endswith(".part") for name in os.listdir(tmp_path)):
+        pass
+    (tmp_path / "m.tif").write_text("somebody's")
+    _, message = process.communicate()
+    assert process.returncode == 1 and "written by another process meanwhile" in message
+    assert (tmp_path / "m.tif").read_text() == "somebody's"
+    assert sorted(os.listdir(tmp_path)) == ["m.tif", "slide.tif"]

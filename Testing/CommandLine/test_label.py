@@ -288,3 +288,16 @@ def test_a_mask_may_be_coarser_than_any_slide(tmp_path, synthetic):
     info = run("info", mask, "--json").json
     assert info["warnings"] == [] and info["mpp"] == pytest.approx(32.0, rel=1e-6)
     assert run("evaluate", mask, mask, "--json").json["iou"] == 1.0
+
+
+def test_gray_slides_in_a_folder_that_are_named_as_masks_are(tmp_path):
+    pixels = numpy.random.default_rng(1).integers(0, 256, (300, 300), numpy.uint8)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_slide(folder / "plain.tif", pixels)
+    run("convert", folder / "plain.tif", folder / "converted.pyramid.tif")
+    run("label", folder / "plain.tif", "-o", folder / "mask.pyramid.tif")
+    write_slide(folder / "other.pyramid.tif", pixels)
+    result = run("info", folder, "--json")
+    assert [os.path.basename(each["slide"]) for each in result.json] == ["converted.pyramid.tif", "plain.tif"]
+    assert "other.pyramid.tif is gray and named as masks are" in result.err and "mask.pyramid.tif" not in result.err

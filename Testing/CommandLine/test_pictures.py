@@ -124,3 +124,13 @@ def test_overlay_refuses(tmp_path, synthetic):
     target.write_text("somebody's")
     assert "--overwrite" in fails("overlay", synthetic[0], synthetic[1], "-o", target)
     assert target.read_text() == "somebody's"
+
+
+def test_overlay_of_every_width_is_read_by_others(tmp_path):
+    pixels = numpy.random.default_rng(2).integers(0, 256, (31, 47, 3), numpy.uint8)
+    slide = write_slide(tmp_path / "s.tif", pixels)
+    write_slide(tmp_path / "m.tif", numpy.zeros((31, 47), numpy.uint8))
+    run("overlay", slide, tmp_path / "m.tif", "-o", tmp_path / "o.png")
+    picture = Image.open(tmp_path / "o.png")
+    picture.verify()  # the chunks' checksums
+    assert (numpy.asarray(Image.open(tmp_path / "o.png")) == pixels).all()

@@ -4,6 +4,7 @@
 
 #include "GigapixelAnnotationExport.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,15 @@ struct AnnotationPoint
 /** A closed line; the last point is joined to the first, which is not repeated. */
 using AnnotationRing = std::vector<AnnotationPoint>;
 
-/** What somebody outlined, of one class. A place belongs to it that an odd number of its rings go around: so holes are
- * rings inside a ring, and the parts of a multipolygon are rings beside each other. */
+/** What somebody outlined, of one class. A place belongs to one of its parts that an odd number of the part's rings go
+ * around, so that holes are rings inside a ring; what belongs to any of its parts belongs to it, also where they
+ * overlap.
+ */
 struct Annotation
 {
   std::string                 className; ///< empty: none was given
   std::vector<AnnotationRing> rings;
+  std::vector<std::size_t>    laterParts; ///< first ring of each part but the first, which begins with ring 0
 };
 
 /** Reads GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features or one feature, whose

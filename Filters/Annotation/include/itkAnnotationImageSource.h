@@ -16,9 +16,9 @@ namespace itk
  * \brief The mask of outlines: pixels whose center lies inside get the outline's label, all others 0.
  *
  * A pixel (i, j) of the mask has its center at ((i + 1/2) d, (j + 1/2) d) in level-0 pixels, d being the downsample.
- * Inside means that an odd number of an annotation's rings go around it; a center on a line belongs to what lies right
- * of it or below it, so areas that share a border share no pixel and leave none out. Where annotations overlap, the
- * later one counts. Any region has the bits that it has in the whole mask.
+ * Inside means that an odd number of the rings of a part of the annotation go around it; a center on a line belongs to
+ * what lies right of it or below it, so areas that share a border share no pixel and leave none out. Where annotations
+ * overlap, the later one counts. Any region has the bits that it has in the whole mask.
  *
  * Outlines whose area lies outside of the mask, or that are smaller than one of its pixels, leave nothing in it: they
  * are counted in a warning. Where all outlines lie outside, they are of another slide or in other units than its
@@ -57,13 +57,21 @@ public:
   itkSetMacro(Spacing, double);
   itkGetConstMacro(Spacing, double);
 
+  /** Which outlines have their area outside of the mask: their numbers in the order in which they were added, known
+   * after UpdateOutputInformation(). */
+  const std::vector<std::size_t> &
+  GetOutside() const
+  {
+    return m_Outside;
+  }
+
 protected:
   AnnotationImageSource();
   ~AnnotationImageSource() override = default;
   void GenerateOutputInformation() override;
   void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
   /** \throw itk::ExceptionObject all outlines lie outside */
-  void CheckPlaces() const;
+  void CheckPlaces();
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
@@ -85,10 +93,19 @@ private:
                   IndexValueType            bottom,
                   CrossingsType &           crossings,
                   const SpanVisitor &       visit) const;
+  /** As VisitSpans(), of the rings [first, last), which are a part. */
+  void VisitPart(const LabeledAnnotation & labeled,
+                 std::size_t               first,
+                 std::size_t               last,
+                 IndexValueType            begin,
+                 IndexValueType            end,
+                 CrossingsType &           crossings,
+                 const SpanVisitor &       visit) const;
   /** Whether the outline leaves a pixel in the mask when it is drawn alone. */
   bool DrawsPixels(const LabeledAnnotation & labeled) const;
 
   std::vector<LabeledAnnotation> m_Annotations;
+  std::vector<std::size_t>       m_Outside;
   Size<2>                        m_Size{ { 0, 0 } };
   double                         m_Downsample{ 1.0 };
   double                         m_Spacing{ 1.0 };

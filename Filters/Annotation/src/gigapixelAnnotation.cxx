@@ -59,13 +59,17 @@ ReadRing(const JSON & positions)
 }
 
 void
-ReadGeometry(const JSON & geometry, std::vector<AnnotationRing> & rings)
+ReadGeometry(const JSON & geometry, Annotation & annotation)
 {
   const JSON & type = GetMember(geometry, "type");
-  const auto   readPolygon = [&rings](const JSON & polygon) {
+  const auto   readPolygon = [&annotation](const JSON & polygon) {
+    if (!annotation.rings.empty())
+    {
+      annotation.laterParts.push_back(annotation.rings.size());
+    }
     for (const JSON & ring : polygon)
     {
-      rings.push_back(ReadRing(ring));
+      annotation.rings.push_back(ReadRing(ring));
     }
   };
   if (type == "Polygon")
@@ -83,7 +87,7 @@ ReadGeometry(const JSON & geometry, std::vector<AnnotationRing> & rings)
   {
     for (const JSON & part : GetMember(geometry, "geometries"))
     {
-      ReadGeometry(part, rings);
+      ReadGeometry(part, annotation);
     }
   }
 }
@@ -151,7 +155,7 @@ ReadFeatures(const JSON & json, Features & features)
     return;
   }
   Annotation annotation;
-  ReadGeometry(geometry, annotation.rings);
+  ReadGeometry(geometry, annotation);
   annotation.className = ReadClassName(json);
   const bool hasArea = std::any_of(
     annotation.rings.begin(), annotation.rings.end(), [](const AnnotationRing & ring) { return ring.size() > 2; });

@@ -92,10 +92,30 @@ AnnotationImageSource::VisitSpans(const LabeledAnnotation & labeled,
                                   CrossingsType &           crossings,
                                   const SpanVisitor &       visit) const
 {
-  const IndexValueType begin = std::max(top, GetFirstAtOrBeyond(labeled.top, m_Downsample));
-  const IndexValueType end = std::min(bottom, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
-  for (const gigapixel::AnnotationRing & ring : labeled.annotation.rings)
+  const IndexValueType     begin = std::max(top, GetFirstAtOrBeyond(labeled.top, m_Downsample));
+  const IndexValueType     end = std::min(bottom, GetFirstAtOrBeyond(labeled.bottom, m_Downsample));
+  std::vector<std::size_t> parts = labeled.annotation.laterParts;
+  parts.push_back(labeled.annotation.rings.size());
+  std::size_t first = 0;
+  for (const std::size_t last : parts)
   {
+    VisitPart(labeled, first, last, begin, end, crossings, visit);
+    first = last;
+  }
+}
+
+void
+AnnotationImageSource::VisitPart(const LabeledAnnotation & labeled,
+                                 std::size_t               first,
+                                 std::size_t               last,
+                                 IndexValueType            begin,
+                                 IndexValueType            end,
+                                 CrossingsType &           crossings,
+                                 const SpanVisitor &       visit) const
+{
+  for (std::size_t r = first; r < last; ++r)
+  {
+    const gigapixel::AnnotationRing & ring = labeled.annotation.rings[r];
     for (std::size_t i = 0; i < ring.size(); ++i)
     {
       AddCrossings(ring[i], ring[(i + 1) % ring.size()], m_Downsample, begin, end, crossings);
@@ -137,14 +157,14 @@ AnnotationImageSource::DrawsPixels(const LabeledAnnotation & labeled) const
 }
 
 void
-AnnotationImageSource::CheckPlaces() const
+AnnotationImageSource::CheckPlaces()
 {
   const double width = static_cast<double>(m_Size[0]) * m_Downsample;
   const double height = static_cast<double>(m_Size[1]) * m_Downsample;
   const auto   isBetweenCenters = [this](double from, double to) {
     return GetFirstAtOrBeyond(from, m_Downsample) >= GetFirstAtOrBeyond(to, m_Downsample);
   };
-  std::size_t       outside = 0;
+  m_Outside.clear();
   std::size_t       small = 0;
   LabeledAnnotation all{};
   for (const LabeledAnnotation & one : m_Annotations)
@@ -154,7 +174,10 @@ AnnotationImageSource::CheckPlaces() const
     const bool isThin = isBetweenCenters(one.left, one.right) || isBetweenCenters(one.top, one.bottom);
     const bool leavesNothing = isAway || isThin || !DrawsPixels(one); // its area may be where its corners' box is not
     const bool isOutside = isAway || (leavesNothing && !isThin && !isWithin);
-    outside += isOutside ? 1 : 0;
+    if (isOutside)
+    {
+      m_Outside.push_back(static_cast<std::size_t>(&one - m_Annotations.data()));
+    }
     small += leavesNothing && !isOutside ? 1 : 0;
     const bool isFirst = &one == &m_Annotations.front();
     all.left = isFirst ? one.left : std::min(all.left, one.left);
@@ -162,6 +185,7 @@ AnnotationImageSource::CheckPlaces() const
     all.top = isFirst ? one.top : std::min(all.top, one.top);
     all.bottom = isFirst ? one.bottom : std::max(all.bottom, one.bottom);
   }
+  const std::size_t outside = m_Outside.size();
   const std::string ofAll = " of " + std::to_string(m_Annotations.size()) + " outlines ";
   if (outside > 0 && outside == m_Annotations.size())
   {

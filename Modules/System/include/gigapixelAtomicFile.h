@@ -18,7 +18,8 @@ namespace gigapixel
 /** \class AtomicFile
  * \brief A file that grows under a hidden name beside its target and takes the target's name when it is complete.
  *
- * Destroyed before Commit(), it leaves nothing, and what stood under the target's name is untouched. All errors are
+ * Destroyed before Commit(), it leaves nothing, and what stood under the target's name is untouched. What came there
+ * while it was written, by another process, is not replaced: whoever began had not seen it. All errors are
  * std::runtime_error, one sentence that names the target.
  *
  * The hidden name is .TARGET.PID-NUMBER.part; the file is locked (flock) while it is written. What a killed process has
@@ -54,18 +55,21 @@ public:
   /** Replaces bytes that have been written. */
   void Overwrite(std::uint64_t offset, const void * bytes, std::size_t count);
 
-  /** Gives the file its name. */
+  /** Gives the file its name. \throw std::runtime_error also if there is a file of this name that was not there before
+   */
   void Commit();
 
 private:
   [[noreturn]] void Fail(const char * what) const;
   int               CreateTemporary(const std::filesystem::path & target);
+  bool              TakeName(const std::filesystem::path & target) const;
 
   std::string       m_Target;
   std::string       m_Temporary;
   std::vector<char> m_Buffer = std::vector<char>(1 << 18); // some fifty tiles of JPEG in one call of the system
   std::FILE *       m_File{ nullptr };
   std::uint64_t     m_Size{ 0 };
+  bool              m_Replaces{ false };
 };
 
 } // namespace gigapixel

@@ -118,7 +118,9 @@ AtomicFile::AtomicFile(const std::string & target)
   : m_Target(target)
 {
   RequireWritable(target);
-  const fs::path path = ResolveTarget(target);
+  const fs::path  path = ResolveTarget(target);
+  std::error_code error;
+  m_Replaces = fs::exists(fs::symlink_status(path, error));
   RemoveUnfinished(target);
   const int descriptor = CreateTemporary(path);
   if (descriptor < 0)
@@ -180,6 +182,37 @@ AtomicFile::Overwrite(std::uint64_t offset, const void * bytes, std::size_t coun
   }
 }
 
+/** \return false, with errno: it did not get the name */
+bool
+AtomicFile::TakeName(const fs::path & target) const
+{
+  if (m_Replaces)
+  {
+    return std::rename(m_Temporary.c_str(), target.c_str()) == 0;
+  }
+  if (::renameat2(AT_FDCWD, m_Temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0)
+  {
+    return true;
+  }
+  if (errno != EINVAL && errno != ENOSYS)
+  {
+    return false;
+  }
+  // File systems of networks know no such renaming, but may know links, and FAT knows neither.
+  if (::link(m_Temporary.c_str(), target.c_str()) == 0)
+  {
+    ::unlink(m_Temporary.c_str());
+    return true;
+  }
+  struct stat status = {};
+  if (errno == EEXIST || ::lstat(target.c_str(), &status) == 0)
+  {
+    errno = EEXIST;
+    return false;
+  }
+  return std::rename(m_Temporary.c_str(), target.c_str()) == 0;
+}
+
 void
 AtomicFile::Commit()
 {
@@ -189,13 +222,12 @@ AtomicFile::Commit()
   {
     Fail(failure);
   }
-  if (std::fclose(std::exchange(m_File, nullptr)) != 0 ||
-      std::rename(m_Temporary.c_str(), ResolveTarget(m_Target).c_str()) != 0)
+  if (std::fclose(std::exchange(m_File, nullptr)) != 0 || !this->TakeName(ResolveTarget(m_Target)))
   {
     const int error = errno;
     ::unlink(m_Temporary.c_str());
     errno = error;
-    Fail(failure);
+    Fail(error == EEXIST ? "was written by another process meanwhile, and was not replaced" : failure);
   }
 }
 

@@ -84,6 +84,21 @@ ShowITKWarningsAsSentences()
   SilenceLibraries();
 }
 
+std::string
+DescribeFileError(const std::filesystem::filesystem_error & error)
+{
+  const std::string file = error.path1().string();
+  if (error.code() == std::errc::filename_too_long)
+  {
+    return "The name " + file + " is too long for this file system: choose a shorter one.";
+  }
+  if (error.code() == std::errc::too_many_symbolic_link_levels)
+  {
+    return file + " leads in a circle of links: name the file itself.";
+  }
+  return file + " cannot be used: " + error.code().message() + '.';
+}
+
 WarningCollector::WarningCollector()
 {
   const std::lock_guard<std::mutex> lock(messageMutex);

@@ -6,6 +6,7 @@
 
 #include "gigapixelPlainMessage.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace gigapixel::commandline
  * OpenSlide, and OpenSlide's GLib are silent: what they say names no file and asks for nothing, and errors come as
  * exceptions. */
 GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
+
+/** What the standard library says of a file, in one sentence that names it. */
+GigapixelCommandLine_EXPORT std::string DescribeFileError(const std::filesystem::filesystem_error & error);
 
 /** \class WarningCollector
  * \brief While it lives, keeps the warnings of ITK classes instead of showing them. */

@@ -1,12 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PictureFile.h"
 
-#include "itkPNGImageIO.h"
+#include "gigapixelAtomicFile.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <unistd.h>
+#include <string_view>
 #include <zlib.h>
 
 namespace fs = std::filesystem;
@@ -15,9 +16,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-/** The last chunk of every PNG: length 0, type, checksum. */
-const std::string EndChunk("\0\0\0\0IEND\xAE\x42\x60\x82", 12);
-
 std::string
 ToBigEndian(std::uint32_t number)
 {
@@ -27,58 +25,77 @@ ToBigEndian(std::uint32_t number)
            static_cast<char>(number) };
 }
 
-/** A PNG's end with a text before it (PNG specification, 11.3.4.3): ITK writes none. */
+/** Length, type, data and checksum (PNG specification, 5.3). */
+std::string
+MakeChunk(const std::string & type, std::string_view data)
+{
+  const std::string body = type + std::string(data);
+  const uLong       checksum = crc32_z(0, reinterpret_cast<const Bytef *>(body.data()), body.size());
+  return ToBigEndian(static_cast<std::uint32_t>(data.size())) + body +
+         ToBigEndian(static_cast<std::uint32_t>(checksum));
+}
+
+/** The end of a picture, with a text before it (PNG specification, 11.3.4.3). */
 std::string
 MakeEnd(const std::string & madeBy)
 {
-  const std::string body = std::string("tEXtmade-by") + '\0' + madeBy;
-  const uLong       checksum = crc32(0, reinterpret_cast<const Bytef *>(body.data()), static_cast<uInt>(body.size()));
-  return ToBigEndian(static_cast<std::uint32_t>(body.size() - 4)) + body +
-         ToBigEndian(static_cast<std::uint32_t>(checksum)) + EndChunk;
+  return (madeBy.empty() ? std::string() : MakeChunk("tEXt", std::string("made-by") + '\0' + madeBy)) +
+         MakeChunk("IEND", {});
+}
+
+std::string
+MakeHeader(const Picture & picture)
+{
+  constexpr char bits = 8;
+  constexpr char rgb = 2;
+  return MakeChunk("IHDR",
+                   ToBigEndian(picture.width) + ToBigEndian(picture.height) + std::string{ bits, rgb, 0, 0, 0 });
+}
+
+/** Rows of differences to the pixel at the left (filter type 1), compressed. */
+std::string
+CompressPixels(const Picture & picture)
+{
+  constexpr char    sub = 1;
+  const std::size_t rowBytes = std::size_t{ 3 } * picture.width;
+  std::string       rows;
+  rows.reserve((rowBytes + 1) * picture.height);
+  for (std::size_t y = 0; y < picture.height; ++y)
+  {
+    const unsigned char * const row = picture.pixels.data() + y * rowBytes;
+    rows += sub;
+    for (std::size_t i = 0; i < rowBytes; ++i)
+    {
+      rows += static_cast<char>(i < 3 ? row[i] : row[i] - row[i - 3]);
+    }
+  }
+  uLongf      size = compressBound(rows.size());
+  std::string packed(size, '\0');
+  if (compress(
+        reinterpret_cast<Bytef *>(packed.data()), &size, reinterpret_cast<const Bytef *>(rows.data()), rows.size()) !=
+      Z_OK)
+  {
+    throw std::bad_alloc();
+  }
+  packed.resize(size);
+  return packed;
 }
 } // namespace
 
 void
 WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy)
 {
-  // ITK's writer puts pixels straight into the file of that name; so it gets another name until all is there.
-  const fs::path    target(file);
-  const std::string unfinished =
-    (target.parent_path() / ('.' + target.stem().string() + '-' + std::to_string(getpid()) + ".png")).string();
-  const auto io = itk::PNGImageIO::New();
-  io->SetFileName(unfinished);
-  io->SetNumberOfDimensions(2);
-  io->SetDimensions(0, picture.width);
-  io->SetDimensions(1, picture.height);
-  io->SetNumberOfComponents(3);
-  io->SetComponentType(itk::IOComponentEnum::UCHAR);
-  io->SetPixelType(itk::IOPixelEnum::RGB);
-  io->SetUseCompression(true);
-  itk::ImageIORegion region(2);
-  region.SetSize(0, picture.width);
-  region.SetSize(1, picture.height);
-  io->SetIORegion(region);
-  try
+  constexpr std::size_t most = 1 << 30; // bytes of a chunk; the specification allows 2^31 - 1
+  const std::string     pixels = CompressPixels(picture);
+  AtomicFile            output(file);
+  output.Append("\x89PNG\r\n\x1A\n");
+  output.Append(MakeHeader(picture));
+  for (std::size_t at = 0; at < pixels.size(); at += most)
   {
-    io->WriteImageInformation();
-    io->Write(picture.pixels.data());
-    if (!madeBy.empty())
-    {
-      std::fstream written(unfinished, std::ios::binary | std::ios::in | std::ios::out);
-      written.seekp(-static_cast<std::streamoff>(EndChunk.size()), std::ios::end);
-      if (!(written << MakeEnd(madeBy)).flush())
-      {
-        throw std::runtime_error(file + " cannot be written completely; is the disk full?");
-      }
-    }
-    fs::rename(unfinished, target);
+    output.Append(MakeChunk("IDAT", std::string_view(pixels).substr(at, most)));
   }
-  catch (...)
-  {
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
-    throw;
-  }
+  output.Append(MakeEnd(madeBy));
+  output.Commit();
 }
 
 bool

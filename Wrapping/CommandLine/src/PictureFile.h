@@ -18,7 +18,7 @@ struct Picture
   std::vector<unsigned char> pixels;
 };
 
-/** Writes a PNG (ITK's), which appears when it is complete. \param madeBy is kept in the picture (tEXt "made-by"),
+/** Writes a PNG, which appears when it is complete. \param madeBy is kept in the picture (tEXt "made-by"),
  * unless empty */
 GigapixelCommandLine_EXPORT void WritePNG(const Picture &     picture,
                                           const std::string & file,

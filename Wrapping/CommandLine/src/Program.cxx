@@ -135,6 +135,10 @@ ReportFailures(const std::string & help, const TWork & work)
   {
     return Report("There is not enough memory for this; try a coarser level, or --memory with less.", Failure);
   }
+  catch (const std::filesystem::filesystem_error & error)
+  {
+    return Report(DescribeFileError(error), Failure);
+  }
   catch (const std::exception & error)
   {
     return Report(error.what(), Failure);

@@ -54,6 +54,8 @@ struct Outlines
   itk::AnnotationImageSource::Pointer mask{ itk::AnnotationImageSource::New() };
   std::map<std::string, int>          drawn;   ///< outlines by class
   std::map<std::string, int>          skipped; ///< of classes that are not wanted
+  std::map<std::string, int>          outside; ///< of the slide
+  std::vector<std::string>            classes; ///< of each outline of the mask
 };
 
 /** "Stroma (3), Tumor (1), no class (2)" */
@@ -125,6 +127,7 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
     if (isWanted)
     {
       outlines.mask->AddAnnotation(annotation, labels.empty() ? ObjectLabel : label->second);
+      outlines.classes.push_back(annotation.className);
     }
   }
   for (const std::string & warning : warnings)
@@ -135,23 +138,32 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
   return outlines;
 }
 
-/** Whether the outlines lie on the slide, which the filter says. */
+/** Whether the outlines lie on the slide, which the filter says. Those that do not are not drawn. */
 void
-CheckPlaces(const std::string & file, itk::AnnotationImageSource & mask)
+CheckPlaces(const std::string & file, Outlines & outlines)
 {
   try
   {
-    mask.UpdateOutputInformation();
+    outlines.mask->UpdateOutputInformation();
   }
   catch (const itk::ExceptionObject & error)
   {
     throw std::runtime_error(file + ": " + CleanMessage(error.GetDescription()) + '.');
   }
+  for (const std::size_t outline : outlines.mask->GetOutside())
+  {
+    const std::string & name = outlines.classes[outline];
+    ++outlines.outside[name];
+    if (--outlines.drawn[name] == 0)
+    {
+      outlines.drawn.erase(name);
+    }
+  }
 }
 
 /** All that decides on the mask's pixels. */
 std::string
-DescribeMaking(const std::string & annotations, const std::string & slide, const ArgumentValues & values)
+DescribeMaking(const std::string & annotations, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
   std::string text = "rasterize " + IdentifyFile(annotations, HashedBytes::All) +
                      " downsample=" + std::to_string(values.GetInteger("downsample"));
@@ -159,7 +171,11 @@ DescribeMaking(const std::string & annotations, const std::string & slide, const
   {
     text += ' ' + name + '=' + std::to_string(label);
   }
-  return text + " like " + IdentifyFile(slide, HashedBytes::Samples);
+  if (values.Has("slide-mpp") && slide.GetLevelZeroMicronsPerPixel() == GetLevelZeroResolution(slide))
+  {
+    text += " slide-mpp=" + FormatNumber(values.GetNumber("slide-mpp"), 6); // the file says none
+  }
+  return text + " like " + IdentifyFile(slide.GetFileName(), HashedBytes::Samples);
 }
 } // namespace
 
@@ -184,8 +200,8 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   outlines.mask->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
   outlines.mask->SetDownsample(static_cast<double>(downsample));
   outlines.mask->SetSpacing(resolution > 0 ? resolution * static_cast<double>(downsample) / 1000 : 1.0);
-  CheckPlaces(file, *outlines.mask);
-  const std::string madeBy = DescribeMaking(file, values.GetText("like"), values);
+  CheckPlaces(file, outlines);
+  const std::string madeBy = DescribeMaking(file, *slide, values);
   const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(output, size, 1, madeBy);
   if (!wasThere)
   {
@@ -209,6 +225,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   json["height"] = size[1];
   json["drawn"] = outlines.drawn;
   json["left out"] = outlines.skipped;
+  json["outside"] = outlines.outside;
   session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
                         count(outlines.drawn) + " outlines, " + count(outlines.skipped) + " of other classes left out" +
                         (wasThere ? " (was there already)" : ""),

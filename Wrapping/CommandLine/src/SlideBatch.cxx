@@ -8,6 +8,7 @@
 #include "gigapixelMaskName.h"
 
 #include "itkMetaDataObject.h"
+#include "itkPyramidTIFFImageIO.h"
 #include "itkTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
@@ -36,6 +37,8 @@ EndsWith(const std::string & text, const std::string & ending)
   return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
+/** Whether a file that is named as masks are is to be passed over. Pyramids of ours say what they are; what other
+ * programs named so may be a slide or a mask, so that it is said. */
 bool
 IsMaskPyramid(const std::string & file)
 {
@@ -53,7 +56,19 @@ IsMaskPyramid(const std::string & file)
   {
     return false;
   }
-  return io->GetNumberOfComponents() == 1;
+  std::string description;
+  itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  const std::string madeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+  if (io->GetNumberOfComponents() != 1 || madeBy.rfind("convert ", 0) == 0)
+  {
+    return false;
+  }
+  if (madeBy.empty())
+  {
+    itkGenericOutputMacro(<< file << " is gray and named as masks are: it is passed over; name the file itself, or "
+                          << "rename it, if it is a slide.");
+  }
+  return true;
 }
 
 std::string
@@ -203,11 +218,16 @@ DescribeFailure()
   {
     return "There is not enough memory for this slide; try a coarser level, or --memory with less.";
   }
+  catch (const fs::filesystem_error & error)
+  {
+    return DescribeFileError(error);
+  }
   catch (const std::exception & error)
   {
     return error.what();
   }
 }
+
 /** What became of one slide. */
 struct Outcome
 {

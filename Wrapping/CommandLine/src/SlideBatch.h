@@ -23,9 +23,9 @@ struct SlideTask
 };
 
 /** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
- * (one channel, *.pyramid.tif): those are what we write. Damaged files that are slides by their names are among them,
- * so that they fail instead of vanishing. \throw std::runtime_error for a name that is neither, and for a folder
- * without slides */
+ * (one channel, *.pyramid.tif, but for slides that we converted): of those that others wrote it is said. Damaged files
+ * that are slides by their names are among them, so that they fail instead of vanishing. \throw std::runtime_error for
+ * a name that is neither, and for a folder without slides */
 GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vector<std::string> & filesAndFolders);
 
 /** Pairs slides with outputs. The output is a .tif file for one slide, else a folder (made if it is not there) with

@@ -19,7 +19,7 @@ void
 CheckInputFile(const std::string & file)
 {
   std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored))
+  if (!std::filesystem::exists(file)) // throws for names that can be none
   {
     if (std::filesystem::is_symlink(file, ignored))
     {

@@ -17,7 +17,8 @@ from itkgigapixel.slide import Path, Slide, file_name
 def open_source(slide: Path | Slide, mpp: Optional[float]):
     """A slide, and a reader of its own of which levels may be chosen."""
     if not isinstance(slide, Slide) or mpp is not None:
-        slide = Slide(slide.path if isinstance(slide, Slide) else slide, mpp)
+        given = isinstance(slide, Slide)
+        slide = Slide(slide.path if given else slide, mpp, given and slide.strict)
     return slide, slide._open()
 
 

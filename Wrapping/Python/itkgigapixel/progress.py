@@ -96,8 +96,10 @@ def interruptible():
         return
     _signals.clear()
     signal.signal(signal.SIGINT, _remember)
+    finished = False
     try:
         yield
+        finished = True
     except Exception:
         if not _signals:
             raise
@@ -105,7 +107,8 @@ def interruptible():
         signal.signal(signal.SIGINT, before)
     if _signals:
         before(*_signals[0])
-        raise KeyboardInterrupt  # a handler that raises nothing; what was asked for is not there
+        if not finished:  # a handler that raises nothing: what was asked for is not there, but what is done is not lost
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

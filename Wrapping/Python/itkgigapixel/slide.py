@@ -64,6 +64,8 @@ class Slide:
         opens (where openslide-bin is installed)
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
+    :param strict: make the first damaged tile that is read an error, also where this slide is what something is made of;
+        otherwise such a tile gives what pixels can be decoded, with a warning
     :raises ValueError: an *mpp* that is not above 0
     :raises RuntimeError: a sentence that names the file, what is wrong with it and what to do
 
@@ -71,24 +73,27 @@ class Slide:
 
     In all methods *level* chooses a level by its number, *mpp* the coarsest one that is not coarser than so many
     micrometers per pixel (10 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
-    and becomes those pixels of the level that it touches; *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
+    and becomes those pixels of the level that it touches (what lies beyond the right or lower edge is left out); *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
     only the luma channel is decoded). A level, resolution or region that the slide does not have is a ValueError.
 
     Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
-    def __init__(self, path: Path, mpp: Optional[float] = None):
+    def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False):
         if mpp is not None and not 0 < float(mpp) < math.inf:
             raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
         self.path = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
+        self.strict = bool(strict)
         self._io = self._open()
 
     @interruptible()
     def _open(self):
         io = itk.WholeSlideImageIO.New()
         io.SetFileName(self.path)
+        if self.strict:  # else the default of the process holds
+            io.StrictOn()
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
         with in_a_sentence():
@@ -96,7 +101,7 @@ class Slide:
         return io
 
     def __reduce__(self):
-        return Slide, (self.path, self._mpp)
+        return Slide, (self.path, self._mpp, self.strict)
 
     def __repr__(self):
         first = self.levels[0]
@@ -186,18 +191,19 @@ class Slide:
         return fine[-1]
 
     def inside(self, region: Region) -> list:
-        """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around).
+        """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around), without what lies
+        beyond the right or lower edge.
 
-        :raises ValueError: they are not four, or reach beyond the slide
+        :raises ValueError: they are not four, or the region is empty or does not begin inside the slide
         """
         numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
         if len(numbers) != 4:
             raise ValueError(f"A region is (x, y, width, height), not {tuple(numbers)}")
         x, y, width, height = numbers
         first = self.levels[0]
-        if not (width >= 1 and height >= 1 and x >= 0 and y >= 0 and x + width <= first.width and y + height <= first.height):
+        if not (width >= 1 and height >= 1 and 0 <= x < first.width and 0 <= y < first.height):
             raise ValueError(f"The region {tuple(numbers)} is not inside {self.path} of {first.width} x {first.height} pixels")
-        return numbers
+        return [x, y, min(width, first.width - x), min(height, first.height - y)]
 
     def _rectangle(self, level: int, region: Optional[Region]) -> tuple[int, int, int, int]:
         """The region in pixels of the level, inside the level."""

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from itkgigapixel import progress
+
 #: Each goes on for ever, and begins with what is slow for the first time: libraries that are loaded when they are used.
 WORK = {
     "label": "while True: gp.label(sys.argv[1], downsample=4, preset='robust')",
@@ -98,3 +100,19 @@ def test_in_the_first_two_seconds(drawn, work, part):
             time.sleep(0.001)
 
     interrupt(work, drawn, wait)
+
+
+def test_a_handler_that_raises_nothing_costs_no_result():
+    """It hears of the signal; what was finished all the same is there, and what was not is told of."""
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *what: heard.append(what))
+    try:
+        with progress.interruptible():
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            with progress.interruptible():
+                signal.raise_signal(signal.SIGINT)
+                raise RuntimeError("it was stopped")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(heard) == 2

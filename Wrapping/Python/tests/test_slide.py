@@ -68,6 +68,20 @@ def test_no_such_region(drawn, region, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_region_ends_at_the_slides_edge(drawn):
+    slide = gp.Slide(drawn[0])
+    first = slide.levels[0]
+    corner = (first.width - 30, first.height - 20)
+    assert np.array_equal(slide.read(region=(*corner, 1000, 1000)), slide.read(region=(*corner, 30, 20)))
+    with pytest.raises(ValueError, match="is not inside"):
+        slide.read(region=(first.width, 0, 5, 5))
+
+
+def test_strict_slides_stay_strict(drawn):
+    assert gp.Slide(drawn[0], strict=True)._open().GetStrict() and not gp.Slide(drawn[0])._open().GetStrict()
+    assert pickle.loads(pickle.dumps(gp.Slide(drawn[0], strict=True))).strict
+
+
 def test_regions_may_be_arrays_of_small_integers(drawn, tmp_path):
     slide, region = gp.Slide(drawn[0]), np.array([200, 200, 100, 100], np.uint8)
     expected = slide.read(region=(200, 200, 100, 100))
