@@ -39,11 +39,12 @@ def find_other_than_glass(pixels, mask):
 
 
 def get_classes(pixels, mask, polygons):
-    """The mask with its classes; inside a polygon, what is neither tissue nor glass is of the polygon's class."""
+    """The mask with its classes; inside a polygon, what is neither tissue nor glass is of the polygon's class. Pen on
+    tissue is not judged."""
     classes = numpy.select([mask == 255, mask == 128], [TISSUE, NOT_JUDGED], GLASS).astype(numpy.uint8)
     if polygons:
         other = find_other_than_glass(pixels, mask) & (mask == 0)
-        for name, value in (("pen", PEN), ("artifact", ARTIFACT)):
+        for name, value in (("pen", PEN), ("artifact", ARTIFACT), ("pen on tissue", NOT_JUDGED)):
             inside = numpy.zeros(mask.shape, numpy.uint8)
             for polygon in polygons.get(name, []):
                 cv2.fillPoly(inside, [numpy.array(polygon)], 1)
