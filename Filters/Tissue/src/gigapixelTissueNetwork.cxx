@@ -153,11 +153,12 @@ MakeInputTables(const TissueRule & rule)
 void
 Divide(const std::uint32_t * sums, std::size_t n, std::size_t bytes, std::uint8_t * means)
 {
-  const auto divisor = static_cast<std::int32_t>(bytes);
+  const auto half = static_cast<std::int32_t>(bytes / 2);
+  const auto divisor = static_cast<float>(bytes);
   for (std::size_t i = 0; i < n; ++i)
   {
-    means[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(
-      static_cast<float>(static_cast<std::int32_t>(sums[i]) + divisor / 2) / static_cast<float>(divisor)));
+    const auto dividend = static_cast<float>(static_cast<std::int32_t>(sums[i]) + half);
+    means[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(dividend / divisor));
   }
 }
 
