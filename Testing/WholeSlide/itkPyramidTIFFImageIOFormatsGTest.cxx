@@ -417,9 +417,17 @@ TEST_F(PyramidTIFFImageIOTest, WhatAKilledWriterLeftIsSweptByTheNext)
   EXPECT_FALSE(std::filesystem::exists(File(".mask.pyramid.tif.123-0.part")));
   EXPECT_TRUE(std::filesystem::exists(File(".other.pyramid.tif.123-0.part")));
   EXPECT_TRUE(std::filesystem::exists(File(".mask.pyramid.tif.mine.part")));
-  EXPECT_EQ(CountFiles(), 4); // and that of the writer at work, which ends well
+  EXPECT_EQ(CountFiles(), 4); // and that of the writer at work, which finds its place taken
   region.SetIndex(1, 300);
   first->SetIORegion(region);
-  first->Write(samples.values.data() + 300 * 300);
+  try
+  {
+    first->Write(samples.values.data() + 300 * 300);
+    FAIL() << "it replaced what was not there when it began";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_NE(std::string(error.GetDescription()).find("written by another process meanwhile"), std::string::npos);
+  }
   EXPECT_EQ(CountFiles(), 3);
 }
