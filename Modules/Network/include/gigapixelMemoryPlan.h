@@ -36,6 +36,20 @@ struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
   std::int64_t least; ///< bytes that would do
 };
 
+/** A part of a network that goes over the image by itself in training, because the map that it computes is kept whole:
+ * the halo of its tiles is its own, not that of all that lies before it. */
+struct GigapixelNetwork_EXPORT SegmentPlan
+{
+  std::string  operation;     ///< whose map it computes
+  std::int64_t tileSize{ 0 }; ///< side of a tile's core, in pixels of that map
+
+  bool
+  operator==(const SegmentPlan & other) const
+  {
+    return operation == other.operation && tileSize == other.tileSize;
+  }
+};
+
 /** \class MemoryPlan
  * \brief What an image will take, before it starts. Bytes are resident memory of the whole process: what it
  * holds when the plan is made, and what the network adds. */

@@ -61,7 +61,7 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
 {
   for (const TileProgram::Step & step : program.steps)
   {
-    if (OperationSchema::Find(graph.operations[step.operation].type)->weight)
+    if (!step.sources.empty() && OperationSchema::Find(graph.operations[step.operation].type)->weight)
     {
       WindowShapes::value_type shape{ step.operation };
       for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
