@@ -162,7 +162,8 @@ MakeCores(Size image, std::int64_t height, std::int64_t width)
   return cores;
 }
 
-/** The image in segments: loss and gradient. \param operations whose maps are kept */
+/** The image in segments: loss and gradient. \param operations whose maps are kept
+ * \param missing so many last rows of each map are left 0 */
 inline GraphResult
 ComputeInSegments(const NetworkDescription &  network,
                   const std::vector<double> & parameters,
@@ -171,7 +172,7 @@ ComputeInSegments(const NetworkDescription &  network,
                   const std::vector<int> &    operations,
                   std::int64_t                height,
                   std::int64_t                width,
-                  const std::string &         directory = {})
+                  std::int64_t                missing = 0)
 {
   Device device;
   device.precision = precision;
@@ -179,7 +180,7 @@ ComputeInSegments(const NetworkDescription &  network,
   passes->SetParameters(parameters);
   const GraphGeometry    geometry(network.graph, { image.size.height, image.size.width });
   const std::vector<int> kept = FindKept(geometry, operations);
-  KeptMaps               maps(geometry, kept, precision == Precision::Double ? 8 : 4, directory);
+  KeptMaps               maps(geometry, kept, precision == Precision::Double ? 8 : 4, {});
   LossTerms              terms;
   terms.weights.assign(std::max(network.graph.GetOutputChannels(), 2), 1.0);
   FixedPointSum gradient(passes->GetNumberOfSums());
@@ -210,6 +211,10 @@ ComputeInSegments(const NetworkDescription &  network,
   for (const Segment & segment : segments)
   {
     goOver(segment, false, [&](TileData & data) { passes->WriteMap(data); });
+    const Extent &            size = geometry.GetSize(segment.operation);
+    const Box                 last{ Interval{ std::max<std::int64_t>(0, size[0] - missing), size[0] }, { 0, size[1] } };
+    const std::vector<double> zeros(GetNumberOfPixels(last) * network.graph.GetChannels()[segment.operation]);
+    maps.GetMap(segment.operation).Write(last, zeros.data());
   }
   goOver(last, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, gradient); });
   for (; !segments.empty(); segments.pop_back())
@@ -217,7 +222,10 @@ ComputeInSegments(const NetworkDescription &  network,
     goOver(segments.back(), true, [&](TileData & data) { passes->AddGradientBehindMap(data, gradient); });
     maps.Drop(segments.back().operation);
   }
-  return { loss.loss, passes->GetGradient(gradient), {} };
+  GraphResult result;
+  result.loss = loss.loss;
+  result.gradient = passes->GetGradient(gradient);
+  return result;
 }
 
 /** The image in tiles. */

@@ -4,8 +4,10 @@
 #include "TemporaryFolder.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelTrainer.h"
 #include "execute/gigapixelKeptMaps.h"
-#include "schedule/gigapixelSegment.h"
+#include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelSegmentPlanner.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +20,7 @@ using namespace gigapixel::test;
 namespace
 {
 
-constexpr Size Image{ 210, 173 };
+constexpr Size Image{ 130, 97 };
 
 /** The last operation whose map has this scale, before the first one whose map has a smaller one (encoder), or after
  * the last one (decoder). */
@@ -211,5 +213,107 @@ TEST(SegmentPlan, IsRefusedWhereItIsNotTheNetworks)
                              Plan{} })
   {
     EXPECT_THROW(MakeSegments(geometry, plan), std::invalid_argument);
+  }
+}
+
+TEST(SegmentPlan, TakesLittleMoreThanTheImageInOnePiece)
+{
+  constexpr std::int64_t   Class = std::int64_t{ 1 } << 30;
+  constexpr Size           Square{ 2048, 2048 };
+  const NetworkDescription network = NetworkDescription::Load("resnet34-unet");
+  const auto               segments = ChooseSegments(network, Square, Class);
+  ASSERT_GE(segments.size(), 2u);
+  EXPECT_LE(segments.size(), 5u);
+  const GraphTileCost whole = GraphTileCost::Make(network, Square, Purpose::Training, 2048);
+  const GraphTileCost cost = GraphTileCost::Make(network, Square, segments);
+  EXPECT_LE(cost.operations / whole.operations, 1.6);
+  EXPECT_LE(cost.bytes, Class + Class / 20); // pixels and the library's memory beside the maps
+  RecordProperty("operations", std::to_string(cost.operations / whole.operations));
+  // What does not need them has none.
+  EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("unet"), Square, Class).empty());
+  EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("resnet18-unet"), { 512, 512 }, Class).empty());
+}
+
+TEST(SegmentPlan, CountsMapsInMemoryAndAsksForAScratchFolder)
+{
+  constexpr std::int64_t   Budget = std::int64_t{ 3 } << 30;
+  constexpr Size           Large{ 32768, 32768 };
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  const auto               plan = [&](const Segmentation & segmentation) {
+    return MemoryPlan::Make(
+      network, Large, Purpose::Training, Budget, 1, 0, Precision::Float, false, false, segmentation);
+  };
+  const MemoryPlan inFiles = plan({ {}, true });
+  ASSERT_FALSE(inFiles.segments.empty());
+  EXPECT_GT(inFiles.keptBytes, Budget);
+  EXPECT_LE(inFiles.peakBytes, Budget);
+  EXPECT_EQ(plan({ inFiles.segments, true }).segments, inFiles.segments);
+  try
+  {
+    plan({});
+    ADD_FAILURE() << "maps fit the memory";
+  }
+  catch (const MemoryLimitError & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("give a scratch folder (--scratch)"), std::string::npos) << error.what();
+    EXPECT_EQ(error.kept, inFiles.keptBytes);
+  }
+  // A tile size that is given is the network at once.
+  EXPECT_TRUE(MemoryPlan::Make(network, Large, Purpose::Training, Budget, 1, 256).segments.empty());
+}
+
+TEST(SegmentPlan, StaysWithARunThatGoesOn)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  const auto               make = [&](const TemporaryFolder & folder, bool resume, const std::string & scratch) {
+    TrainingOptions options;
+    options.epochs = 2;
+    options.threads = resume ? 1 : 2;
+    options.resume = resume;
+    options.scratch = scratch;
+    if (!resume)
+    {
+      options.segments = MakePlan(network, { { 2, false }, { 2, true } });
+    }
+    auto trainer = std::make_unique<Trainer>(network, options, folder.path);
+    trainer->AddTrainingSample(MakeSample("a", { 130, 97 }, 1));
+    trainer->AddTrainingSample(MakeSample("b", { 90, 111 }, 2));
+    trainer->AddValidationSample(MakeSample("v", { 100, 80 }, 3));
+    return trainer;
+  };
+  const TemporaryFolder straight("segments-straight"), interrupted("segments-interrupted"), scratch("segments-scratch");
+  EXPECT_TRUE(make(straight, false, "")->Run());
+  bool resume = false;
+  while (!make(interrupted, resume, scratch.path)->Run([](const TrainingProgress & progress) {
+    return progress.fractionOfStep < 1 || progress.validating;
+  }))
+  {
+    resume = true;
+  }
+  EXPECT_TRUE(resume);
+  for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
+  {
+    const std::string content = ReadAll(straight.path + name);
+    ASSERT_TRUE(!content.empty() && content == ReadAll(interrupted.path + name)) << name;
+  }
+  EXPECT_NE(ReadAll(straight.path + "/last.safetensors").find("segments"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+// As the prototype in Python counted them, times those of the image in one piece.
+TEST(SegmentPlan, CountsOperationsOfHalosAndRepetitions)
+{
+  constexpr Size           Square{ 1024, 1024 };
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  const SegmentPlan        end{ network.graph.output, 256 }, eighth{ "layer2.1.relu", 32 };
+  const double             whole = GraphTileCost::Make(network, Square, Purpose::Training, 1024).operations;
+  const std::vector<std::pair<std::vector<SegmentPlan>, double>> cases{
+    { { end }, 2.80 },
+    { { eighth, end }, 1.99 },
+    { { { "layer1.1.relu", 64 }, eighth, { "layer3.1.relu", 16 }, { "decoder.blocks.1.conv2.2", 32 }, end }, 1.63 }
+  };
+  for (const auto & [segments, times] : cases)
+  {
+    EXPECT_NEAR(GraphTileCost::Make(network, Square, segments).operations / whole, times, 0.03);
   }
 }

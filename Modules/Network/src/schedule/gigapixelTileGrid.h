@@ -46,6 +46,18 @@ public:
     return m_Columns * m_Rows;
   }
 
+  std::int64_t
+  GetNumberOfColumns() const
+  {
+    return m_Columns;
+  }
+
+  std::int64_t
+  GetNumberOfRows() const
+  {
+    return m_Rows;
+  }
+
   /** Row by row. */
   Tile GetTile(std::int64_t index) const;
 

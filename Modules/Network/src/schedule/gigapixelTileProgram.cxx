@@ -230,12 +230,18 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
   return Make(geometry, geometry.GetOutput(), {}, core, training);
 }
 
-bool
-TileProgram::ReadsKeptMaps(const GraphGeometry & geometry) const
+std::int64_t
+TileProgram::GetGreatestSide() const
 {
-  return std::any_of(steps.begin(), steps.end(), [&](const Step & step) {
-    return step.sources.empty() && !geometry.GetInputs()[step.operation].empty();
-  });
+  std::int64_t greatest = 0;
+  for (const Step & step : steps)
+  {
+    for (const Interval & interval : step.output)
+    {
+      greatest = std::max(greatest, interval.GetLength());
+    }
+  }
+  return greatest;
 }
 
 double

@@ -52,8 +52,8 @@ struct GigapixelNetwork_EXPORT TileProgram
   /** Of the output, from the image alone. */
   static TileProgram Make(const GraphGeometry & geometry, const Box & core, bool training);
 
-  /** Whether it begins with anything but the image. */
-  bool ReadsKeptMaps(const GraphGeometry & geometry) const;
+  /** Of any map that is computed or read, in pixels. */
+  std::int64_t GetGreatestSide() const;
 
   /** Most bytes of maps (and, in training, of their gradients and of pooling's indices) at the same time, with
    * `valueBytes` bytes a value. */
