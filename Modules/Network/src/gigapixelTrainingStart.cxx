@@ -69,11 +69,8 @@ Trainer::Implementation::Prepare()
   {
     // What the plan chose when the run began stays, whatever the budget is now.
     checkpoint = SafeTensors::Parse(kept, file);
-    if (options.tileSize == 0)
-    {
-      options.segments = GetSegments(checkpoint, file);
-      options.tileSize = GetTileSize(checkpoint, file);
-    }
+    options.segments = GetSegments(checkpoint, file);
+    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
   }
   AgreeOnPlan();
   options.device.shared = options.sharedMemory;
