@@ -70,6 +70,17 @@ def test_plan():
     assert "--size" in run("plan", code=2).err
 
 
+def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
+    arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
+    row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
+    assert row["fits"] and row["keptInFiles"] and row["keptBytes"] > 3 * 1024**3 > row["peakBytes"]
+    assert 2 <= len(row["segments"]) <= 5 and row["segments"][-1]["passes"] == 2
+    text = run(*arguments, "--scratch", tmp_path).out
+    assert f"segment up to {row['segments'][0]['map']}: 3 passes" in text and "in the scratch folder" in text
+    refused = run(*arguments, "--json").json["plans"][0]
+    assert not refused["fits"] and "with a scratch folder (--scratch) that has room for" in refused["reason"]
+
+
 def test_networks_lists_presets_and_describes_one(tmp_path):
     presets = {network["name"]: network for network in run("networks", "--json").json}
     assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets

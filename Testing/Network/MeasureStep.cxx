@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK]
+// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK [SCRATCH [SEGMENTS]]]
+// SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE instead of the plan's.
 // One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
 // beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
 #include "SyntheticSources.h"
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include <sys/resource.h>
 
@@ -56,17 +58,27 @@ CountThreads()
 
 /** \return the greatest number of threads at the same time */
 int
-Train(const NetworkDescription & network, Size size, std::int64_t tileSize, std::int64_t budget, int threads)
+Train(const NetworkDescription & network,
+      Size                       size,
+      std::int64_t               tileSize,
+      std::int64_t               budget,
+      int                        threads,
+      const std::string &        scratch,
+      const Segmentation &       segmentation)
 {
   TrainingOptions options;
+  options.scratch = scratch;
+  options.segments = segmentation.segments;
   options.epochs = 1;
   options.tileSize = tileSize;
   options.memory = budget;
   options.threads = threads;
   options.augment = false;
-  Trainer trainer(network, options, "");
-  trainer.AddTrainingSample(
-    { "giga", std::make_shared<Repeated<ProceduralPixels>>(size), std::make_shared<Repeated<ProceduralLabels>>(size) });
+  Trainer    trainer(network, options, "");
+  const auto pixels = network.channels == 1
+                        ? std::shared_ptr<PixelSource>(std::make_shared<Repeated<ProceduralPixels>>(size))
+                        : std::make_shared<ProceduralPixels>(size, 1, network.channels);
+  trainer.AddTrainingSample({ "giga", pixels, std::make_shared<Repeated<ProceduralLabels>>(size) });
   int most = 0;
   trainer.Run([&](const TrainingProgress &) {
     most = std::max(most, CountThreads());
@@ -124,46 +136,60 @@ Predict(const NetworkDescription & network, Size size, std::int64_t tileSize, in
   return callers;
 }
 
+std::vector<SegmentPlan>
+ParseSegments(const std::string & text)
+{
+  std::vector<SegmentPlan> segments;
+  std::istringstream       items(text);
+  for (std::string item; std::getline(items, item, ',');)
+  {
+    segments.push_back({ item.substr(0, item.find('=')), std::stoll(item.substr(item.find('=') + 1)) });
+  }
+  return segments;
+}
+
 } // namespace
 
 int
 main(int argc, char ** argv)
 {
-  if (argc != 6 && argc != 7)
+  if (argc < 6 || argc > 9)
   {
-    std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK]\n";
+    std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK "
+                 "[SCRATCH [SEGMENTS]]]\n";
     return 2;
   }
   ReturnFreedMemory();
-  const std::string  what = argv[1];
-  const Size         size{ std::atoll(argv[2]), std::atoll(argv[3]) };
-  const std::int64_t budget = std::atoll(argv[4]) << 20;
-  const int          threads = std::atoi(argv[5]);
-  const bool         inPlace = what == "predict" || what == "label";
-  const bool         inference = inPlace || what == "label-copies";
-  // One channel: that is what the slides have.
-  const std::string        name = argc > 6 ? argv[6] : "remedios2023";
-  const NetworkDescription network =
-    NetworkDescription::Load(argc > 6 ? name + (name.find(':') == std::string::npos ? ':' : ',') + "channels=1" : name);
-  const MemoryPlan plan = MemoryPlan::Make(network,
+  const std::string        what = argv[1];
+  const Size               size{ std::atoll(argv[2]), std::atoll(argv[3]) };
+  const std::int64_t       budget = std::atoll(argv[4]) << 20;
+  const int                threads = std::atoi(argv[5]);
+  const bool               inPlace = what == "predict" || what == "label";
+  const bool               inference = inPlace || what == "label-copies";
+  const NetworkDescription network = NetworkDescription::Load(argc > 6 ? argv[6] : "remedios2023");
+  const std::string        scratch = argc > 7 && std::string(argv[7]) != "-" ? argv[7] : "";
+  const Segmentation segmentation{ argc > 8 ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
+  const MemoryPlan   plan = MemoryPlan::Make(network,
                                            size,
                                            inference ? Purpose::Inference : Purpose::Training,
                                            budget,
                                            threads,
                                            what == "whole" ? WholeImage : 0,
                                            Precision::Float,
-                                           inPlace);
-  const auto       begin = std::chrono::steady_clock::now();
-  const double     beginCPU = GetCPUSeconds();
-  int              runningThreads = 0;
-  Callers          callers;
+                                           inPlace,
+                                           false,
+                                           segmentation);
+  const auto         begin = std::chrono::steady_clock::now();
+  const double       beginCPU = GetCPUSeconds();
+  int                runningThreads = 0;
+  Callers            callers;
   if (inference)
   {
     callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, what != "predict", inPlace);
   }
   else
   {
-    runningThreads = Train(network, size, what == "whole" ? WholeImage : 0, budget, threads);
+    runningThreads = Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

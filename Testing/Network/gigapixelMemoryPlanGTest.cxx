@@ -202,7 +202,9 @@ TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
 // With what LibTorch brings, and the primitives for tiles of many shapes.
 TEST(MemoryPlan, EstimateOfAGraphIsNear)
 {
-  for (const char * arguments : { "train 1500 1300 0 1 unet:base=8", "predict 1500 1300 0 1 unet:base=8,depth=3" })
+  for (const char * arguments : { "train 1500 1300 0 1 unet:base=8,channels=1",
+                                  "predict 1500 1300 0 1 unet:base=8,depth=3,channels=1",
+                                  "train 1500 1300 0 1 unet:base=8,channels=1 - pool.2=64,last=256" })
   {
     const Measurement m = Measure(arguments);
     EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;

@@ -199,7 +199,7 @@ TEST(GraphGeometry, ClipsPartsToTheRealMaps)
 {
   const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");
   const GraphGeometry geometry(graph, { 101, 53 });
-  const auto          boxes = geometry.GetRequired({ Interval{ 40, 60 }, Interval{ 33, 53 } });
+  const auto          boxes = geometry.GetRequired(geometry.GetOutput(), { Interval{ 40, 60 }, Interval{ 33, 53 } });
   // Rows 40..59 come from rows 20..29 of the inner map, these from 19..30 of the pooled one, and those from 37..62 of
   // the image; columns end where the image does: 53 pixels, 26 pooled ones, and one that is padded.
   EXPECT_EQ(boxes[graph.GetIndex("inner")]->at(0), (Interval{ 20, 30 }));

@@ -316,8 +316,8 @@ private:
 void
 Count(const NetworkGraph & graph, const Extent & image, std::map<std::string, int> & counts)
 {
-  const GraphGeometry        geometry(graph, image);
-  const auto                 boxes = geometry.GetRequired(Box{ Interval{ 0, image[0] }, { 0, image[1] } });
+  const GraphGeometry geometry(graph, image);
+  const auto boxes = geometry.GetRequired(geometry.GetOutput(), Box{ Interval{ 0, image[0] }, { 0, image[1] } });
   std::map<std::string, int> found;
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
@@ -329,12 +329,18 @@ Count(const NetworkGraph & graph, const Extent & image, std::map<std::string, in
   }
 }
 
+unsigned
+GetNumberOfGraphs()
+{
+  const char * const number = std::getenv("GIGAPIXEL_RANDOM_GRAPHS");
+  return number ? static_cast<unsigned>(std::stoul(number)) : 50;
+}
+
 } // namespace
 
 TEST(RandomGraphs, InTilesAreTheWholeImage)
 {
-  const char * const         number = std::getenv("GIGAPIXEL_RANDOM_GRAPHS");
-  const unsigned             graphs = number ? static_cast<unsigned>(std::stoul(number)) : 50;
+  const unsigned             graphs = GetNumberOfGraphs();
   std::map<std::string, int> counts;
   double                     worst = 0;
   for (unsigned seed = 0; seed < graphs; ++seed)
@@ -368,4 +374,56 @@ TEST(RandomGraphs, InTilesAreTheWholeImage)
   }
   std::cout << std::endl;
   EXPECT_EQ(counts.size(), OperationSchema::GetAll().size());
+}
+
+TEST(RandomGraphs, InSegmentsAreTheWholeImage)
+{
+  constexpr std::size_t MostKept = 4;
+  const unsigned        graphs = GetNumberOfGraphs();
+  std::vector<int>      counts(MostKept + 1);
+  double                worst = 0;
+  unsigned              seen = 0, spoiled = 0; // of maps that lack a row
+  for (unsigned seed = 0; seed < graphs; ++seed)
+  {
+    std::mt19937 random(seed);
+    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
+    const GraphGeometry      geometry(network.graph, { size.height, size.width });
+    const std::size_t        wanted = seed % (MostKept + 1);
+    std::vector<int>         kept;
+    for (int draws = 0; draws < 20 && kept.size() < wanted; ++draws)
+    {
+      kept.push_back(static_cast<int>(random() % network.graph.operations.size()));
+      kept = FindKept(geometry, kept);
+    }
+    ++counts[kept.size()];
+    const std::int64_t height = 3 + random() % 20, width = 3 + random() % 20;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
+                 std::to_string(size.height) + ", tiles of " + std::to_string(width) + " x " + std::to_string(height) +
+                 ", " + std::to_string(kept.size()) + " maps kept: " + network.graph.ToJSON());
+    const std::vector<double> parameters = MakeParameters(network.graph, seed);
+    const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
+    const GraphResult  reference = ComputeReference(network, parameters, image, at::kDouble);
+    const GraphResult  result = ComputeInSegments(network, parameters, image, Precision::Double, kept, height, width);
+    const Difference   difference = Compare(network.graph, result, reference);
+    worst = std::max(worst, difference.gradient);
+    ASSERT_LE(difference.loss, 1e-12);
+    ASSERT_LE(difference.gradient, 1e-12) << difference.array;
+    if (!kept.empty())
+    {
+      const GraphResult lacking =
+        ComputeInSegments(network, parameters, image, Precision::Double, kept, height, width, 1);
+      const Difference found = Compare(network.graph, lacking, reference);
+      ++spoiled;
+      seen += !(found.gradient <= 1e-12 && found.loss <= 1e-12);
+    }
+  }
+  std::cout << graphs << " graphs; worst gradient " << worst << "; with so many maps kept:";
+  for (const int count : counts)
+  {
+    std::cout << ' ' << count;
+    EXPECT_GE(count, static_cast<int>(graphs / 25));
+  }
+  std::cout << "; a missing row was seen in " << seen << " of " << spoiled << std::endl;
+  EXPECT_GT(seen, spoiled / 2); // rows that a crop takes away, or zeros, are not missed
 }

@@ -178,6 +178,11 @@ public:
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
+  /** Folder for maps that a network with wide halos keeps while it goes over an image in segments, see
+   * gigapixel::MemoryPlan; empty, the default: in memory. Changes no result. */
+  itkSetStringMacro(ScratchFolder);
+  itkGetStringMacro(ScratchFolder);
+
   /** The processes that train together, see gigapixel::TrainingOptions; null, the default: this one alone. */
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
@@ -256,6 +261,7 @@ private:
   std::int64_t        m_TileSize{ 0 };
   bool                m_Resume{ false };
   SizeValueType       m_MemoryLimit{ 0 };
+  std::string         m_ScratchFolder;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

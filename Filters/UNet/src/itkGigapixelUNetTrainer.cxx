@@ -375,6 +375,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.threads = static_cast<int>(
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   options.tileSize = m_TileSize;
+  options.scratch = m_ScratchFolder;
   options.resume = m_Resume;
   options.ranks = m_Implementation->ranks;
   return options;
@@ -564,6 +565,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
 }
 
 } // namespace itk

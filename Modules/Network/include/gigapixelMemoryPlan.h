@@ -6,6 +6,8 @@
 #include "gigapixelNetworkDescription.h"
 
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace gigapixel
 {
@@ -28,12 +30,35 @@ GigapixelNetwork_EXPORT void ReturnFreedMemory();
 /** A budget in which not even one tile fits. */
 struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
 {
-  MemoryLimitError(const std::string & message, std::int64_t leastBytes)
+  MemoryLimitError(const std::string & message, std::int64_t leastBytes, std::int64_t keptBytes = 0)
     : std::runtime_error(message)
     , least(leastBytes)
+    , kept(keptBytes)
   {}
 
   std::int64_t least; ///< bytes that would do
+  std::int64_t kept;  ///< of these, maps that could lie in a scratch folder
+};
+
+/** A part of a network that goes over the image by itself in training, because the map that it computes is kept whole:
+ * the halo of its tiles is its own, not that of all that lies before it. */
+struct GigapixelNetwork_EXPORT SegmentPlan
+{
+  std::string  operation;     ///< whose map it computes
+  std::int64_t tileSize{ 0 }; ///< side of a tile's core, in pixels of that map
+
+  bool
+  operator==(const SegmentPlan & other) const
+  {
+    return operation == other.operation && tileSize == other.tileSize;
+  }
+};
+
+/** What is given of the segments. */
+struct Segmentation
+{
+  std::vector<SegmentPlan> segments{};       ///< none: the plan's; of a run that goes on, those it began with
+  bool                     inFiles{ false }; ///< whether maps between them lie in a scratch folder, not in memory
 };
 
 /** \class MemoryPlan
@@ -41,11 +66,16 @@ struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
  * holds when the plan is made, and what the network adds. */
 struct GigapixelNetwork_EXPORT MemoryPlan
 {
-  std::int64_t tileSize{ 0 };      ///< side of a tile's core, never WholeImage
+  /** Side of a tile's core, never WholeImage. Where there are segments, that of validation and inference, which take
+   * the network at once. */
+  std::int64_t tileSize{ 0 };
   int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
-  std::int64_t numberOfTiles{ 0 };
-  std::int64_t peakBytes{ 0 };   ///< estimate
-  std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
+  std::int64_t numberOfTiles{ 0 }; ///< of all segments, each once
+  /** Of training, in the network's order, the output's last; none: the network at once. */
+  std::vector<SegmentPlan> segments{};
+  std::int64_t             keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
+  std::int64_t             peakBytes{ 0 };   ///< estimate
+  std::int64_t             deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
@@ -62,6 +92,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
    * \param sharedMemory the same tiles, with the same bits, from memory which CPU and GPU share and which may be more
    * than the GPU has: pixels and classes of a whole image, read once, in training; in inference the pixels of those
    * tiles that are computed next. On a CPU that is memory like any other.
+   * \param segmentation of training; where neither it nor a tile size is given, a network that is a graph takes the
+   * segments that are the fastest with up to 1 GiB for each tile
    * \throw MemoryLimitError when even one tile does not fit */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
@@ -71,7 +103,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
                          std::int64_t               tileSize = 0,
                          Precision                  precision = Precision::Float,
                          bool                       inPlace = false,
-                         bool                       sharedMemory = false);
+                         bool                       sharedMemory = false,
+                         const Segmentation &       segmentation = {});
 };
 
 } // namespace gigapixel

@@ -41,8 +41,12 @@ struct TrainingOptions
   int           threads{ 0 };             ///< 0: as many as the machine has cores
   std::int64_t  tileSize{ 0 };            ///< 0: the plan's; WholeImage: each image in one piece
   bool          sharedMemory{ false };    ///< images are read once into memory that CPU and GPU share; see MemoryPlan
+  /** Folder for maps that a network keeps between its segments, in files without a name there; empty: in memory. */
+  std::string scratch;
+  /** None: the plan's. */
+  std::vector<SegmentPlan> segments;
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs, earlyStopping, memory, sharedMemory, threads and ranks may differ. */
+   * options than it began with. epochs, earlyStopping, memory, sharedMemory, scratch, threads and ranks may differ. */
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks

@@ -71,13 +71,20 @@ public:
   void
   HandOver(std::int64_t tile, std::int64_t tiles, const TSum & sum, const NetworkDescription & network) const
   {
-    if (m_Ranks)
-    {
-      m_Ranks->ReportProgress();
-    }
+    ReportProgress();
     if (m_Number > 1 && tile + 1 < tiles && (tile + 1) % m_Run == 0)
     {
       Send(*m_Ranks, GetRankOf(tile + 1), sum, network);
+    }
+  }
+
+  /** Says that this rank works. */
+  void
+  ReportProgress() const
+  {
+    if (m_Ranks)
+    {
+      m_Ranks->ReportProgress();
     }
   }
 

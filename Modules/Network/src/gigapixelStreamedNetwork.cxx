@@ -9,8 +9,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <time.h>
-
 namespace gigapixel
 {
 namespace
@@ -46,21 +44,6 @@ ToGraph(NetworkDescription network)
     network.layers.clear();
   }
   return network;
-}
-
-/** Calls work() and adds the thread's CPU time to the sum. */
-template <typename TWork>
-void
-Measure(std::atomic<std::int64_t> & sum, const TWork & work)
-{
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::int64_t{ 1000000000 } * time.tv_sec + time.tv_nsec;
-  };
-  const std::int64_t begin = now();
-  work();
-  sum += now() - begin;
 }
 
 } // namespace
@@ -103,6 +86,19 @@ StreamedNetwork::CheckPixels(const PixelSource & pixels) const
   }
 }
 
+void
+StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
+{
+  CheckPixels(pixels);
+  const Size size = pixels.GetSize();
+  if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
+  {
+    throw std::invalid_argument("the labels are of another size (" + std::to_string(labels.GetSize().width) + " x " +
+                                std::to_string(labels.GetSize().height) + ") than the pixels (" +
+                                std::to_string(size.width) + " x " + std::to_string(size.height) + ")");
+  }
+}
+
 template <typename TResult, typename TCompute>
 bool
 StreamedNetwork::SumOverTiles(PixelSource &    pixels,
@@ -113,15 +109,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
                               const TCompute & compute,
                               bool             training)
 {
-  CheckPixels(pixels);
-  const Size size = pixels.GetSize();
-  if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
-  {
-    throw std::invalid_argument("the labels are of another size (" + std::to_string(labels.GetSize().width) + " x " +
-                                std::to_string(labels.GetSize().height) + ") than the pixels (" +
-                                std::to_string(size.width) + " x " + std::to_string(size.height) + ")");
-  }
-  const TileGrid       grid(m_Network, size, m_TileSize, training);
+  CheckSizes(pixels, labels);
+  const TileGrid       grid(m_Network, pixels.GetSize(), m_TileSize, training);
   const std::int64_t   tiles = grid.GetNumberOfTiles();
   const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
@@ -169,6 +158,10 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const RankTeam & team)
 {
   sum = LossGradient{};
+  if (!m_Segments.empty())
+  {
+    return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
+  }
   const bool dice = m_Network.loss == NetworkDescription::Loss::Dice;
   LossTerms  terms = MakeLossTerms(m_Network);
   Score      score;

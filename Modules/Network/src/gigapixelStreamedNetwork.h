@@ -2,6 +2,7 @@
 #ifndef gigapixelStreamedNetwork_h
 #define gigapixelStreamedNetwork_h
 
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelRankTeam.h"
 #include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
@@ -10,6 +11,8 @@
 
 #include <atomic>
 #include <functional>
+
+#include <time.h>
 
 namespace gigapixel
 {
@@ -30,6 +33,16 @@ public:
   StreamedNetwork(const NetworkDescription & network, std::int64_t tileSize, int tilesInFlight, Device device = {});
 
   void SetParameters(const std::vector<double> & parameters);
+
+  /** How ComputeGradient() goes over an image; of a team of several ranks, the last one computes it alone then.
+   * \param segments of a network that is a graph, in its order, the output's last; none: all of it at once
+   * \param scratch folder for the maps between them; empty: in memory */
+  void
+  SetSegments(const std::vector<SegmentPlan> & segments, const std::string & scratch)
+  {
+    m_Segments = segments;
+    m_Scratch = scratch;
+  }
 
   const NetworkDescription &
   GetNetwork() const
@@ -78,7 +91,32 @@ private:
                             const Progress &  progress,
                             const RankTeam &  team);
 
+  class SegmentedStep;
+
+  bool ComputeSegmentedGradient(PixelSource &    pixels,
+                                LabelSource &    labels,
+                                LossGradient &   sum,
+                                const Progress & progress,
+                                const RankTeam & team);
+
+  void CheckSizes(const PixelSource & pixels, const LabelSource & labels) const;
+
   void CheckPixels(const PixelSource & pixels) const;
+
+  /** Calls work() and adds the thread's CPU time to the sum. */
+  template <typename TWork>
+  static void
+  Measure(std::atomic<std::int64_t> & sum, const TWork & work)
+  {
+    const auto now = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return std::int64_t{ 1000000000 } * time.tv_sec + time.tv_nsec;
+    };
+    const std::int64_t begin = now();
+    work();
+    sum += now() - begin;
+  }
 
   template <typename TResult, typename TCompute>
   bool SumOverTiles(PixelSource &    pixels,
@@ -108,6 +146,9 @@ private:
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
+
+  std::vector<SegmentPlan> m_Segments;
+  std::string              m_Scratch;
 
   UniformRows<float>        m_UniformProbabilities;
   UniformRows<std::uint8_t> m_UniformLabels;

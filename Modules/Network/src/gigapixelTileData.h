@@ -10,6 +10,9 @@
 namespace gigapixel
 {
 
+class KeptMaps;
+class Turns;
+
 /** What a tile is computed from, and where; a worker fills the same object again and again, so that its memory stays.
  */
 struct TileData
@@ -19,6 +22,10 @@ struct TileData
   RowsInMemory              rows;   ///< the window's pixels, for the CPU: those above, or where their source has them
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
+
+  KeptMaps *   kept{ nullptr };  ///< of the image, where its program reads or writes some
+  Turns *      turns{ nullptr }; ///< in which gradients are added to theirs
+  std::int64_t turn{ 0 };        ///< this tile's
 
   /** Where a GPU finds pixels and classes in memory that it shares, instead of the above. */
   struct InMemory

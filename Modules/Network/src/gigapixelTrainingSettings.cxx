@@ -139,18 +139,22 @@ DescribeTraining(const NetworkDescription &  network,
   using Json = nlohmann::ordered_json;
   const Json tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
   const auto description = nlohmann::ordered_json::parse(network.ToJSON());
-  const nlohmann::ordered_json json{ { "loss", description.at("loss") },
-                                     { "network", description },
-                                     { "images per step", options.imagesPerStep },
-                                     { "learning rate", options.learningRate },
-                                     { "learning-rate decay", options.learningRateDecay },
-                                     { "augmentation", options.augment },
-                                     { "seed", options.seed },
-                                     { "precision", GetName(options.device.precision) },
-                                     { "tile size", tileSize },
-                                     { "microns per pixel", micronsPerPixel },
-                                     { "training samples", ToJson(training) },
-                                     { "validation samples", ToJson(validation) } };
+  Json       json{ { "loss", description.at("loss") },
+             { "network", description },
+             { "images per step", options.imagesPerStep },
+             { "learning rate", options.learningRate },
+             { "learning-rate decay", options.learningRateDecay },
+             { "augmentation", options.augment },
+             { "seed", options.seed },
+             { "precision", GetName(options.device.precision) },
+             { "tile size", tileSize },
+             { "microns per pixel", micronsPerPixel },
+             { "training samples", ToJson(training) },
+             { "validation samples", ToJson(validation) } };
+  if (!plan.segments.empty())
+  {
+    json[SegmentsSetting] = Json::parse(ToText(plan.segments));
+  }
   return json.dump();
 }
 

@@ -37,7 +37,8 @@ Trainer::Implementation::MakePlan()
                           options.tileSize,
                           options.device.precision,
                           false,
-                          options.sharedMemory);
+                          options.sharedMemory,
+                          { options.segments, !options.scratch.empty() });
   if (warning && !plan.remark.empty() && ranks->GetRank() == 0)
   {
     warning(plan.remark);
@@ -68,6 +69,7 @@ Trainer::Implementation::Prepare()
   {
     // What the plan chose when the run began stays, whatever the budget is now.
     checkpoint = SafeTensors::Parse(kept, file);
+    options.segments = GetSegments(checkpoint, file);
     options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
   }
   AgreeOnPlan();
@@ -79,6 +81,7 @@ Trainer::Implementation::Prepare()
   }
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
+  streamed->SetSegments(plan.segments, options.scratch);
   kept.empty() ? Begin() : Resume(checkpoint, file);
   saved = true;
   savedAt = std::chrono::steady_clock::now();
@@ -104,8 +107,10 @@ Trainer::Implementation::AgreeOnPlan()
     agreed[1] = plan.tilesInFlight;
   }
   ranks->Broadcast(0, agreed, sizeof(agreed));
+  const std::string segments = ShareText(ranks->GetRank() == 0 ? ToText(plan.segments) : std::string());
   if (ranks->GetRank() != 0)
   {
+    options.segments = ToSegments(segments);
     options.tileSize = agreed[0];
     MakePlan();
   }

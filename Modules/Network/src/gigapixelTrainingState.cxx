@@ -310,6 +310,43 @@ GetTileSize(const SafeTensors & file, const std::string & path)
   return inOnePiece ? WholeImage : ToModel(file, path).tileSize;
 }
 
+std::string
+ToText(const std::vector<SegmentPlan> & segments)
+{
+  Json json = Json::array();
+  for (const SegmentPlan & segment : segments)
+  {
+    json.push_back({ { "operation", segment.operation }, { "tile size", segment.tileSize } });
+  }
+  return json.dump();
+}
+
+std::vector<SegmentPlan>
+ToSegments(const std::string & text)
+{
+  std::vector<SegmentPlan> segments;
+  for (const Json & segment : Json::parse(text))
+  {
+    segments.push_back({ segment.at("operation").get<std::string>(), segment.at("tile size").get<std::int64_t>() });
+  }
+  return segments;
+}
+
+std::vector<SegmentPlan>
+GetSegments(const SafeTensors & file, const std::string & path)
+{
+  const Json settings = ParseSettings(GetSettings(file, path));
+  try
+  {
+    return settings.is_object() && settings.contains(SegmentsSetting) ? ToSegments(settings.at(SegmentsSetting).dump())
+                                                                      : std::vector<SegmentPlan>();
+  }
+  catch (const Json::exception &)
+  {
+    throw std::runtime_error("\"" + path + "\" is damaged: its segments cannot be read");
+  }
+}
+
 void
 CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
 {

@@ -3,6 +3,7 @@
 #define gigapixelTrainingState_h
 
 #include "gigapixelAdam.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelModelFile.h"
 
 #include <limits>
@@ -55,8 +56,18 @@ std::string GetSettings(const SafeTensors & file, const std::string & path);
 /** The tile size that the run of a checkpoint began with, maybe WholeImage. */
 std::int64_t GetTileSize(const SafeTensors & file, const std::string & path);
 
+/** The segments that it began with. \throw std::runtime_error no run can have written them */
+std::vector<SegmentPlan> GetSegments(const SafeTensors & file, const std::string & path);
+
+/** Text of segments, and back: JSON. */
+std::string              ToText(const std::vector<SegmentPlan> & segments);
+std::vector<SegmentPlan> ToSegments(const std::string & text);
+
 /** As the setting "tile size": WholeImage. */
 constexpr const char * WholeImageSetting = "image";
+
+/** The setting of ToText(); left out where there are none. */
+constexpr const char * SegmentsSetting = "segments";
 
 /** \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
 void CheckSettings(const std::string & kept, const std::string & now, const std::string & folder);

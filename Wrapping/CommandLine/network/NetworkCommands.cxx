@@ -195,7 +195,8 @@ MakePlan(const NetworkDescription & network,
                                        tiling.tileSize,
                                        FindPrecision(values.GetText("precision")),
                                        true, // slides are decoded to the network's channels
-                                       tiling.sharedMemory);
+                                       tiling.sharedMemory,
+                                       { {}, values.GetCommand().Find("scratch") && values.Has("scratch") });
     plan.peakBytes += slide;
     return plan;
   }
@@ -209,19 +210,33 @@ MakePlan(const NetworkDescription & network,
                              " for the network and " + format(slide) + " for the slide on its way" +
                              (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, "
                                                               "which need less"
-                              : tiling.sharedMemory         ? "; without --shared-memory less is needed"
-                                                            : ""));
+                              : refusal.kept > 0            ? "; with a scratch folder (--scratch) that has room for " +
+                                                     format(refusal.kept) + " less is needed"
+                              : tiling.sharedMemory ? "; without --shared-memory less is needed"
+                                                    : ""));
   }
 }
+
+namespace
+{
+std::string
+FormatSegments(const MemoryPlan & plan)
+{
+  return plan.segments.empty() ? std::string()
+                               : " in " + std::to_string(plan.segments.size()) + " segments with " +
+                                   FormatBytes(static_cast<double>(plan.keptBytes)) + " of maps between them";
+}
+} // namespace
 
 std::string
 FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
 {
+  const std::string side = std::to_string(plan.tileSize);
   const std::string how = plan.numberOfTiles == 1
                             ? std::string("in one piece")
-                            : std::to_string(plan.numberOfTiles) + " tiles of " + std::to_string(plan.tileSize) +
-                                " x " + std::to_string(plan.tileSize) + ", " + std::to_string(plan.tilesInFlight) +
-                                " at a time";
+                            : std::to_string(plan.numberOfTiles) + " tiles" +
+                                (plan.segments.empty() ? " of " + side + " x " + side : "") + ", " +
+                                std::to_string(plan.tilesInFlight) + " at a time" + FormatSegments(plan);
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how +
          (tiling.sharedMemory ? ", from shared memory)" : ")");
 }

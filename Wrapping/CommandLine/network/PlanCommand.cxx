@@ -63,6 +63,15 @@ DescribePlan(const NetworkDescription & network,
     row["peakBytes"] = plan.peakBytes;
     row["deviceBytes"] = plan.deviceBytes;
     row["remark"] = plan.remark;
+    row["segments"] = JSON::array();
+    for (const SegmentPlan & segment : plan.segments)
+    {
+      const int forward = segment.operation == network.graph.output ? 1 : 2;
+      row["segments"].push_back(
+        { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", forward + 1 } });
+    }
+    row["keptBytes"] = plan.keptBytes;
+    row["keptInFiles"] = plan.keptBytes > 0 && values.Has("scratch");
     const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
     row["seconds"] =
       (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::clamp(plan.tilesInFlight, 1, threads);
@@ -79,6 +88,20 @@ std::string
 Pad(const std::string & text, std::size_t width)
 {
   return text.size() < width ? text + std::string(width - text.size(), ' ') : text + ' ';
+}
+
+std::string
+FormatSegments(const JSON & row)
+{
+  std::string text;
+  for (const JSON & segment : row["segments"])
+  {
+    text += "    segment up to " + segment["map"].get<std::string>() + ": " + segment["passes"].dump() +
+            " passes, tiles of " + segment["tileSize"].dump() + " px of that map\n";
+  }
+  return text.empty() ? text
+                      : text + "    maps between segments: " + FormatBytes(row["keptBytes"].get<double>()) +
+                          (row["keptInFiles"].get<bool>() ? " in the scratch folder\n" : " in memory\n");
 }
 
 std::string
@@ -99,11 +122,13 @@ Format(const JSON & json)
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
     text += Pad("about " + FormatNumber(row["seconds"].get<double>(), 2) + " s", 14);
     text += row["tiles"] == 1 ? "in one piece"
-                              : row["tiles"].dump() + " tiles of " + row["tileSize"].dump() + " px, " +
+                              : row["tiles"].dump() + " tiles" +
+                                  (row["segments"].empty() ? " of " + row["tileSize"].dump() + " px, " : ", ") +
                                   row["tilesInFlight"].dump() + " at a time";
     const double ofDevice = row["deviceBytes"].get<double>();
     text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
+    text += FormatSegments(row);
     const auto remark = row["remark"].get<std::string>();
     text += remark.empty() ? "" : "    " + remark + '\n';
   }

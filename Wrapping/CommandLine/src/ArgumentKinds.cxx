@@ -198,6 +198,18 @@ Memory()
 }
 
 Argument
+Scratch()
+{
+  return InputFile(
+    "scratch",
+    "DIR",
+    "folder",
+    "Folder on a fast disk for maps that a network keeps while it goes over a slide in segments; plan tells "
+    "what room they take. Its files have no name, and nothing is left of them. Without it the maps lie in "
+    "memory. Changes no result. Example: --scratch /scratch/me.");
+}
+
+Argument
 TileSize(const std::string & otherwise)
 {
   Argument argument =

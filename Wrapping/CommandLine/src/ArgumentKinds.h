@@ -69,6 +69,7 @@ GigapixelCommandLine_EXPORT Argument NumberPrecision();
 GigapixelCommandLine_EXPORT Argument TileSize(const std::string & otherwise);
 
 /** \param what lies there */
+GigapixelCommandLine_EXPORT Argument Scratch();
 GigapixelCommandLine_EXPORT Argument SharedMemory(const std::string & what);
 
 GigapixelCommandLine_EXPORT Argument Overwrite();

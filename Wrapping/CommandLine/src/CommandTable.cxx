@@ -155,6 +155,7 @@ Train()
       TileSize("the plan's, the same in the whole run"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
       Memory(),
+      Scratch(),
       Strict(),
       Switch("resume",
              "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
@@ -410,22 +411,25 @@ Plan()
   Argument size{ "size", Type::Extent, "WxH", "Width and height of an image, instead of a slide." };
   size.unit = "px";
   size.alternative = "image";
-  return { "plan",
-           "memory that a slide will take",
-           "Shows for training and inference what a slide would take before anything is started, in tiles, from shared "
-           "memory and "
-           "in one piece: tiles, their number, estimated peak memory of the process.",
-           { slide,
-             size,
-             Network(),
-             Level(),
-             LevelResolution(),
-             SlideResolution(),
-             NumberPrecision(),
-             TileSize("the plan's"),
-             Memory() },
-           { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
-           true };
+  return {
+    "plan",
+    "memory that a slide will take",
+    "Shows for training and inference what a slide would take before anything is started, in tiles, from shared "
+    "memory and in one piece: tiles, their number, estimated peak memory of the process. Networks with wide halos "
+    "are trained in segments: which maps are kept between them, and what room these take, is said, too.",
+    { slide,
+      size,
+      Network(),
+      Level(),
+      LevelResolution(),
+      SlideResolution(),
+      NumberPrecision(),
+      TileSize("the plan's"),
+      Memory(),
+      Scratch() },
+    { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
+    true
+  };
 }
 
 Command

@@ -43,6 +43,7 @@ def train(
     memory: int | str = 0,
     tile_size: int | str = 0,
     shared_memory: bool = False,
+    scratch: Path = "",
     device: str = "cpu",
     precision: str = "fp32",
     resume: bool = False,
@@ -76,6 +77,8 @@ def train(
     :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses;
         changes last bits only
     :param shared_memory: read images once into memory that CPU and GPU share; changes no result
+    :param scratch: folder on a fast disk for maps that a network with wide halos keeps while it goes over a slide in
+        segments; "": they lie in memory; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param resume: go on with the run in *folder*, bit for bit
@@ -111,6 +114,7 @@ def train(
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))
     trainer.SetSharedMemory(shared_memory)
+    trainer.SetScratchFolder(file_name(scratch))
     trainer.SetDevice(device)
     trainer.SetPrecision(precision)
     trainer.SetResume(resume)

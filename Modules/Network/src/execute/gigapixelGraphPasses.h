@@ -37,9 +37,16 @@ public:
   /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained. */
   virtual std::vector<double> GetGradient(const FixedPointSum & sums) const = 0;
 
+  /** Computes the core of a map that is kept and writes it there. */
+  virtual void WriteMap(TileData & data) const = 0;
+
+  /** The backward pass from a map that is kept, whose gradient is complete: adds the tile's gradient to the sums, and
+   * to gradients of the kept maps that it is computed from. */
+  virtual void AddGradientBehindMap(TileData & data, FixedPointSum & gradient) const = 0;
+
   // The following throw NotFiniteError where they see logits that are none.
 
-  /** Adds the loss of the core's pixels, and the tile's gradient `times` times. */
+  /** Adds the loss of the core's pixels, and the tile's gradient `times` times; that of kept maps likewise. */
   virtual void AddGradient(TileData &        data,
                            const LossTerms & terms,
                            std::int64_t      times,

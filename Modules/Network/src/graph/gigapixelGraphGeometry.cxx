@@ -2,6 +2,7 @@
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelFoldedParameters.h"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -64,6 +65,9 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
     const auto parameters = m_Schemas[i]->getParameters(operation, ofInputs);
     m_Trained.push_back(
       std::any_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }));
+    m_BehindTrained.push_back(
+      m_Trained.back() ||
+      std::any_of(m_Inputs[i].begin(), m_Inputs[i].end(), [this](int input) { return m_BehindTrained[input]; }));
   }
 }
 
@@ -96,12 +100,16 @@ GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output)
 }
 
 std::vector<std::optional<Box>>
-GraphGeometry::GetRequired(const Box & output) const
+GraphGeometry::GetRequired(int target, const Box & part, const std::vector<int> & kept) const
 {
   std::vector<std::optional<Box>> boxes(m_Graph.operations.size());
-  boxes[m_Output] = output;
+  boxes[target] = part;
   for (std::size_t i = boxes.size(); i-- > 0;)
   {
+    if (std::find(kept.begin(), kept.end(), static_cast<int>(i)) != kept.end())
+    {
+      continue;
+    }
     for (std::size_t j = 0; boxes[i] && j < m_Inputs[i].size(); ++j)
     {
       const Box required = GetRequired(static_cast<int>(i), j, *boxes[i]);
@@ -120,10 +128,17 @@ GraphGeometry::GetRequired(const Box & output) const
   return boxes;
 }
 
+int
+GraphGeometry::GetAsRead(int operation) const
+{
+  const auto norm = std::find(m_FoldedInto.begin(), m_FoldedInto.end(), operation);
+  return norm == m_FoldedInto.end() ? operation : static_cast<int>(norm - m_FoldedInto.begin());
+}
+
 Box
 GraphGeometry::GetInputBox(const Box & output) const
 {
-  const auto boxes = GetRequired(output);
+  const auto boxes = GetRequired(m_Output, output);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
     if (m_Inputs[i].empty() && boxes[i])

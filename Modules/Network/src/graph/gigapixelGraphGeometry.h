@@ -59,11 +59,18 @@ public:
   /** The part of input number `input` of the operation that a part of its output reads; empty: none. */
   Box GetRequired(int operation, std::size_t input, const Box & output) const;
 
-  /** Of each operation the hull of what has to be computed for this part of the output; without a value: nothing. */
-  std::vector<std::optional<Box>> GetRequired(const Box & output) const;
+  /** Of each operation the hull of what has to be computed for a part of the target's map; without a value: nothing.
+   * \param kept operations whose maps are there already: of these, what is read of them */
+  std::vector<std::optional<Box>> GetRequired(int target, const Box & part, const std::vector<int> & kept = {}) const;
 
   /** Of the input's map, for this part of the output. */
   Box GetInputBox(const Box & output) const;
+
+  int
+  GetOutput() const
+  {
+    return m_Output;
+  }
 
   const std::vector<std::vector<int>> &
   GetInputs() const
@@ -84,6 +91,16 @@ public:
     return m_Trained[operation];
   }
 
+  /** Whether the operation's map depends on parameters that are trained. */
+  bool
+  IsBehindTrained(int operation) const
+  {
+    return m_BehindTrained[operation];
+  }
+
+  /** The operation's map as its readers see it: where a norm is folded into it, the norm's. */
+  int GetAsRead(int operation) const;
+
   /** Whether the operation is a norm that goes into the weights of another one: see FindFolded(). */
   bool
   IsFolded(int operation) const
@@ -101,6 +118,7 @@ private:
   std::vector<Extent>                                            m_Sizes;
   std::vector<std::array<AxisSizes, NetworkGraph::NumberOfAxes>> m_AxisSizes;
   std::vector<bool>                                              m_Trained;
+  std::vector<bool>                                              m_BehindTrained;
   std::vector<int>                                               m_FoldedInto;
 };
 

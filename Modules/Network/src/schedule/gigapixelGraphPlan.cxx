@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
 #include "gigapixelProcessMemory.h"
+#include "gigapixelSegmentPlanner.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 #include "gigapixelWorkers.h"
+#include "execute/gigapixelKeptMaps.h"
 
 #include <algorithm>
 #include <array>
@@ -25,15 +27,6 @@ constexpr std::int64_t TrainingBytes = 88;     ///< moments, sums and checkpoint
 constexpr std::int64_t GreatestClass = 1024 * MiB;
 constexpr std::int64_t LeastClass = 16 * MiB;
 
-constexpr std::array<std::int64_t, 9> TileSizes{ 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 };
-
-/** Operations per second by the side of the maps: larger ones fall out of the caches. */
-double
-GetRate(std::int64_t tileSize)
-{
-  return tileSize <= 512 ? 62e9 : tileSize <= 1024 ? 56e9 : tileSize <= 2048 ? 53e9 : 50e9;
-}
-
 /** Places of the first, an inner and the last tile along one axis, and for how many each stands. */
 std::vector<std::pair<std::int64_t, std::int64_t>>
 GetPlaces(std::int64_t number)
@@ -50,9 +43,6 @@ GetPlaces(std::int64_t number)
   return places;
 }
 
-/** The backward pass computes gradients of weights and of inputs. */
-constexpr double OperationsOfStep = 3;
-
 /** Shapes of windows with weights: each takes primitives of its own. */
 using WindowShapes = std::set<std::array<std::int64_t, 1 + 2 * NetworkGraph::NumberOfAxes>>;
 
@@ -61,7 +51,7 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
 {
   for (const TileProgram::Step & step : program.steps)
   {
-    if (OperationSchema::Find(graph.operations[step.operation].type)->weight)
+    if (!step.sources.empty() && OperationSchema::Find(graph.operations[step.operation].type)->weight)
     {
       WindowShapes::value_type shape{ step.operation };
       for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
@@ -90,37 +80,84 @@ GetPrimitiveBytes(const WindowShapes & shapes, bool training, bool turned)
   return number == 0 ? 0 : bytes / number * std::min<std::int64_t>(all, MostPrimitives);
 }
 
+/** \class CostSum
+ * \brief Adds up what tiles take, grid by grid. */
+class CostSum
+{
+public:
+  explicit CostSum(const NetworkDescription & network)
+    : m_Network(network)
+  {
+    m_Cost.bytes = WorkerBytes;
+  }
+
+  /** \param passes in forward ones */
+  void
+  Add(const TileGrid & grid, bool training, double passes)
+  {
+    const NetworkGraph & graph = m_Network.graph;
+    double               operations = 0;
+    std::int64_t         side = 0;
+    m_Cost.tiles += grid.GetNumberOfTiles();
+    for (const auto & [row, likeRow] : GetPlaces(grid.GetNumberOfRows()))
+    {
+      for (const auto & [column, likeColumn] : GetPlaces(grid.GetNumberOfColumns()))
+      {
+        const Tile         tile = grid.GetTile(row * grid.GetNumberOfColumns() + column);
+        const std::int64_t window = tile.window.width * tile.window.height;
+        const std::int64_t core = tile.core.width * tile.core.height;
+        const std::int64_t pixels = window * m_Network.channels + core;
+        const std::int64_t maps = tile.program->GetPeakBytes(graph, training, static_cast<int>(sizeof(float)));
+        m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
+        operations += static_cast<double>(likeRow * likeColumn) * passes * tile.program->GetOperations(graph);
+        side = std::max(side, tile.program->GetGreatestSide());
+        AddShapes(graph, *tile.program, m_Shapes);
+      }
+    }
+    m_Cost.operations += operations;
+    m_Cost.seconds += operations / GetRate(side);
+  }
+
+  /** \param turned whether images are turned, as augmentation does, and are not square */
+  GraphTileCost
+  Get(bool training, bool turned)
+  {
+    m_Cost.primitiveBytes = GetPrimitiveBytes(m_Shapes, training, turned);
+    return m_Cost;
+  }
+
+private:
+  const NetworkDescription & m_Network;
+  GraphTileCost              m_Cost;
+  WindowShapes               m_Shapes;
+};
+
 } // namespace
 
 GraphTileCost
 GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize)
 {
-  const bool         training = purpose == Purpose::Training;
-  const TileGrid     grid(network, image, tileSize, training);
-  const std::int64_t columns = (image.width + tileSize - 1) / tileSize;
-  const std::int64_t rows = (image.height + tileSize - 1) / tileSize;
-  GraphTileCost      cost;
-  WindowShapes       shapes;
-  cost.tiles = grid.GetNumberOfTiles();
-  for (const auto & [row, likeRow] : GetPlaces(rows))
+  const bool training = purpose == Purpose::Training;
+  CostSum    sum(network);
+  sum.Add(TileGrid(network, image, tileSize, training), training, training ? PassesOfOutput : 1);
+  return sum.Get(training, training && image.width != image.height);
+}
+
+GraphTileCost
+GraphTileCost::Make(const NetworkDescription & network, Size image, const std::vector<SegmentPlan> & segments)
+{
+  const auto       geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+  CostSum          sum(network);
+  std::vector<int> kept;
+  for (const Segment & segment : MakeSegments(*geometry, segments))
   {
-    for (const auto & [column, likeColumn] : GetPlaces(columns))
-    {
-      const Tile         tile = grid.GetTile(row * columns + column);
-      const std::int64_t window = tile.window.width * tile.window.height;
-      const std::int64_t core = tile.core.width * tile.core.height;
-      const std::int64_t pixels = window * network.channels + core;
-      cost.bytes = std::max(
-        cost.bytes, pixels + tile.program->GetPeakBytes(network.graph, training, static_cast<int>(sizeof(float))));
-      cost.operations += static_cast<double>(likeRow * likeColumn) * tile.program->GetOperations(network.graph) *
-                         (training ? OperationsOfStep : 1);
-      AddShapes(network.graph, *tile.program, shapes);
-    }
+    const bool atEnd = segment.operation == geometry->GetOutput();
+    sum.Add(TileGrid(geometry, segment, true), true, atEnd ? PassesOfOutput : PassesOfKept);
+    kept = segment.kept;
   }
-  cost.bytes += WorkerBytes;
-  // Augmentation turns the image.
-  cost.primitiveBytes = GetPrimitiveBytes(shapes, training, training && image.width != image.height);
-  cost.seconds = cost.operations / GetRate(std::min({ tileSize, image.width, image.height }));
+  GraphTileCost cost = sum.Get(true, image.width != image.height);
+  cost.keptBytes = KeptMaps::GetBytes(*geometry, kept, sizeof(float));
+  cost.seconds += GetTrafficSeconds(cost.keptBytes);
   return cost;
 }
 
@@ -140,7 +177,7 @@ std::int64_t
 ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes)
 {
   const std::int64_t stride = network.GetStride();
-  std::int64_t       best = RoundUp(TileSizes.front(), stride);
+  std::int64_t       best = RoundUp(TileSizes[0], stride);
   double             least = 0;
   for (const std::int64_t side : TileSizes)
   {
@@ -163,6 +200,63 @@ ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, 
   return best;
 }
 
+/** What a class of memory leads to. */
+struct Choice
+{
+  std::int64_t             tileSize{ 0 };
+  std::vector<SegmentPlan> segments{};
+  GraphTileCost            cost{};
+};
+
+/** \param given a tile size, or segments and the tile size of what takes the network at once; 0 and none: chosen */
+Choice
+Choose(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes, const Choice & given)
+{
+  Choice choice = given;
+  if (given.tileSize == 0 && given.segments.empty() && purpose == Purpose::Training)
+  {
+    choice.segments = ChooseSegments(network, image, bytes);
+  }
+  if (!choice.segments.empty())
+  {
+    choice.cost = GraphTileCost::Make(network, image, choice.segments);
+  }
+  // What validates and segments images later takes the network at once, and no more memory than training does.
+  const bool    atOnce = choice.segments.empty();
+  const Purpose purposeAtOnce = atOnce ? purpose : Purpose::Inference;
+  if (given.tileSize == 0)
+  {
+    choice.tileSize = ChooseTileSize(network, image, purposeAtOnce, atOnce ? bytes : choice.cost.bytes);
+  }
+  const GraphTileCost costAtOnce = GraphTileCost::Make(network, image, purposeAtOnce, choice.tileSize);
+  if (atOnce)
+  {
+    choice.cost = costAtOnce;
+  }
+  choice.cost.bytes = std::max(choice.cost.bytes, costAtOnce.bytes);
+  return choice;
+}
+
+std::string
+DescribeOtherSegments(std::int64_t budget)
+{
+  return "in " + std::to_string(budget / MiB) +
+         " MB of memory the network is divided into other segments than with more, which changes the last bits of the "
+         "result; a run that goes on keeps those that it began with";
+}
+
+/** Why a plan does not fit. */
+std::string
+DescribeLack(const Choice & choice, std::int64_t needed, std::int64_t limit, std::int64_t tileSize, bool sharedMemory)
+{
+  const std::string least = "the memory limit of " + std::to_string(limit / MiB) + " MB is too small: at least " +
+                            std::to_string(needed / MiB + 1) + " MB are needed";
+  return needed - choice.cost.keptBytes > limit || choice.cost.keptBytes == 0
+           ? least + DescribeNeed(tileSize == 0 ? choice.tileSize : tileSize, sharedMemory)
+           : least + ", most of them for maps that the network keeps: give a scratch folder (--scratch) with " +
+               std::to_string(choice.cost.keptBytes / MiB + 1) + " MB of room, and they lie there";
+}
+
 } // namespace
 
 MemoryPlan
@@ -172,40 +266,42 @@ MakeGraphPlan(const NetworkDescription & network,
               std::int64_t               budget,
               int                        threads,
               std::int64_t               tileSize,
-              bool                       sharedMemory)
+              bool                       sharedMemory,
+              const Segmentation &       segmentation)
 {
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   const std::int64_t base =
     GetBaseBytes(network, purpose) + (sharedMemory ? (network.channels + 1) * image.width * image.height : 0);
-  const auto choose = [&](std::int64_t memoryClass) {
-    return tileSize == 0 ? ChooseTileSize(network, image, purpose, memoryClass)
-                         : GetTileSide(tileSize, image, network.GetStride());
-  };
-  const std::int64_t wanted = choose(GreatestClass);
-  std::int64_t       size = wanted;
-  GraphTileCost      cost = GraphTileCost::Make(network, image, purpose, size);
-  const auto         fits = [&] { return base + cost.primitiveBytes + cost.bytes <= limit; };
-  for (std::int64_t memoryClass = GreatestClass / 2; tileSize == 0 && !fits() && memoryClass >= LeastClass;
+  const Choice given{ tileSize == 0 ? 0 : GetTileSide(tileSize, image, network.GetStride()), segmentation.segments };
+  const Choice wanted = Choose(network, image, purpose, GreatestClass, given);
+  Choice       choice = wanted;
+  const auto   getTogether = [&] { return base + choice.cost.primitiveBytes; }; // whatever is in flight
+  // Maps that are kept have to find their place; tiles become smaller.
+  for (std::int64_t memoryClass = GreatestClass / 2;
+       tileSize == 0 && getTogether() + choice.cost.bytes > limit && memoryClass >= LeastClass;
        memoryClass /= 2)
   {
-    size = choose(memoryClass);
-    cost = GraphTileCost::Make(network, image, purpose, size);
+    choice = Choose(network, image, purpose, memoryClass, given);
   }
-  const std::int64_t together = base + cost.primitiveBytes; // whatever is in flight
-  MemoryPlan         plan;
-  plan.tileSize = size;
+  const GraphTileCost & cost = choice.cost;
+  const std::int64_t    inMemory = segmentation.inFiles ? 0 : cost.keptBytes;
+  const std::int64_t    together = getTogether() + inMemory;
+  MemoryPlan            plan;
+  plan.tileSize = choice.tileSize;
+  plan.segments = choice.segments;
+  plan.keptBytes = cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
   const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
   plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
   plan.peakBytes = together + plan.tilesInFlight * cost.bytes;
-  plan.remark = DescribeSmallerTiles(wanted, size, limit);
+  plan.remark = choice.segments == wanted.segments ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize, limit)
+                                                   : DescribeOtherSegments(limit);
   plan.coreSeconds = cost.seconds;
   if (plan.peakBytes > limit)
   {
-    throw MemoryLimitError("the memory limit of " + std::to_string(limit / MiB) + " MB is too small: at least " +
-                             std::to_string(plan.peakBytes / MiB + 1) + " MB are needed" +
-                             DescribeNeed(tileSize == 0 ? size : tileSize, sharedMemory),
-                           plan.peakBytes);
+    Choice lack = choice;
+    lack.cost.keptBytes = inMemory;
+    throw MemoryLimitError(DescribeLack(lack, plan.peakBytes, limit, tileSize, sharedMemory), plan.peakBytes, inMemory);
   }
   return plan;
 }

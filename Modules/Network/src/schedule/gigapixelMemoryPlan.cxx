@@ -323,11 +323,12 @@ MemoryPlan::Make(const NetworkDescription & network,
                  std::int64_t               tileSize,
                  Precision                  precision,
                  bool                       inPlace,
-                 bool                       sharedMemory)
+                 bool                       sharedMemory,
+                 const Segmentation &       segmentation)
 {
   if (!network.graph.IsEmpty())
   {
-    return MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory);
+    return MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory, segmentation);
   }
   const Planner      planner(network, image, purpose, precision, inPlace);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();

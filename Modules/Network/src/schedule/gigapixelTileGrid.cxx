@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileGrid.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelSegment.h"
 #include "gigapixelTileProgram.h"
 
 #include <algorithm>
@@ -61,11 +62,24 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   if (!network.graph.IsEmpty())
   {
     m_Graph = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+    m_Target = m_Graph->GetOutput();
   }
   m_Canvas = m_Graph ? image : Size{ RoundUp(image.width, stride), RoundUp(image.height, stride) };
   m_Columns = (image.width + m_TileSize - 1) / m_TileSize;
   m_Rows = (image.height + m_TileSize - 1) / m_TileSize;
 }
+
+TileGrid::TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment & segment, bool training)
+  : m_Graph(std::move(geometry))
+  , m_Target(segment.operation)
+  , m_Kept(segment.kept)
+  , m_Training(training)
+  , m_Image{ m_Graph->GetSize(m_Target)[1], m_Graph->GetSize(m_Target)[0] }
+  , m_Canvas(m_Image)
+  , m_TileSize(segment.tileSize)
+  , m_Columns((m_Image.width + m_TileSize - 1) / m_TileSize)
+  , m_Rows((m_Image.height + m_TileSize - 1) / m_TileSize)
+{}
 
 /** Of a chain of layers. */
 Region
@@ -84,7 +98,8 @@ TileGrid::GetTile(std::int64_t index) const
   {
     return { core, GetWindow(whole), nullptr };
   }
-  const auto program = std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, ToBox(core), m_Training));
+  const auto program =
+    std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core), m_Training));
   return { core, ToRegion(program->window), program };
 }
 

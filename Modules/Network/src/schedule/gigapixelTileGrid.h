@@ -20,6 +20,7 @@ struct Tile
 };
 
 class GraphGeometry;
+struct Segment;
 
 /** \class TileGrid
  * \brief The tiles of an image: a grid anchored at its origin.
@@ -36,10 +37,25 @@ public:
    * \param training whether tiles are for a backward pass, too */
   TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training = false);
 
+  /** Of a segment's map. */
+  TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment & segment, bool training);
+
   std::int64_t
   GetNumberOfTiles() const
   {
     return m_Columns * m_Rows;
+  }
+
+  std::int64_t
+  GetNumberOfColumns() const
+  {
+    return m_Columns;
+  }
+
+  std::int64_t
+  GetNumberOfRows() const
+  {
+    return m_Rows;
   }
 
   /** Row by row. */
@@ -70,12 +86,14 @@ private:
   Region GetWindow(const Region & core) const;
 
   std::shared_ptr<const GraphGeometry> m_Graph; ///< null for a chain of layers
+  int                                  m_Target{ 0 };
+  std::vector<int>                     m_Kept;
   bool                                 m_Training;
 
-  Size         m_Image;
+  Size         m_Image; ///< or the segment's map
   Size         m_Canvas;
   std::int64_t m_TileSize;
-  std::int64_t m_Halo; ///< of a chain of layers
+  std::int64_t m_Halo{ 0 }; ///< of a chain of layers
   std::int64_t m_Columns;
   std::int64_t m_Rows;
 };

@@ -63,10 +63,16 @@ public:
   void
   Backward()
   {
-    m_Gradients.back() = std::move(m_Maps.back()); // the logits become their gradient
-    for (std::size_t i = m_Program.steps.size(); i-- > 1;)
+    // The logits become their gradient; that of a map that is kept takes the map's place.
+    const Step & target = m_Program.steps.back();
+    m_Gradients.back() = target.keptFor < 0 ? std::move(m_Maps.back()) : Take(GetValues(target) * m_ValueBytes);
+    for (std::size_t i = m_Program.steps.size(); i-- > 0;)
     {
       const Step & step = m_Program.steps[i];
+      if (step.sources.empty())
+      {
+        continue; // its gradient is what the pass is for
+      }
       if (step.folded)
       {
         m_Gradients[step.sources.front()] = std::move(m_Gradients[i]);
@@ -124,7 +130,7 @@ private:
   {
     const Operation &       operation = m_Graph.operations[step.operation];
     const OperationSchema & schema = *OperationSchema::Find(operation.type);
-    if (!schema.weight)
+    if (!schema.weight || step.sources.empty())
     {
       return {};
     }
@@ -176,7 +182,7 @@ private:
   {
     const Step &      step = m_Program.steps[i];
     const Operation & operation = m_Graph.operations[step.operation];
-    if (OperationSchema::Find(operation.type)->getKeeps(operation) == Keeps::InputAndIndices)
+    if (!step.sources.empty() && OperationSchema::Find(operation.type)->getKeeps(operation) == Keeps::InputAndIndices)
     {
       const Block indices = Take(GetValues(step) * IndexBytes);
       m_Indices[i] = step.keeps == Keeps::InputAndIndices ? indices : nullptr;
@@ -204,7 +210,8 @@ private:
       const bool         whole = step.inputs[j] == of.output;
       const Box          seen = GetSeen(step, j);
       const bool         view = kind == InputGradient::Shared || !(seen == step.inputs[j]);
-      const bool         copied = !whole || (view && source + 1 != static_cast<int>(i));
+      const bool         soon = source + 1 == static_cast<int>(i) && !of.sources.empty();
+      const bool         copied = !whole || (view && !soon);
       const Block        part = kind != InputGradient::Computed
                                   ? gradient
                                   : Take(m_Channels[of.operation] * GetNumberOfPixels(seen) * m_ValueBytes);

@@ -39,13 +39,13 @@ MayWorkInPlace(const GraphGeometry &                  geometry,
                const std::vector<Readers> &           readers)
 {
   const TileProgram::Step & step = steps[i];
-  if (step.sources.empty() || !geometry.GetSchema(step.operation).mayOverwrite || step.sources.front() < 1 ||
+  if (step.sources.empty() || !geometry.GetSchema(step.operation).mayOverwrite || step.sources.front() < 0 ||
       readers[step.sources.front()].number > 1)
   {
     return false;
   }
   const TileProgram::Step & source = steps[step.sources.front()];
-  return source.keptFor < 0 && source.output == step.output;
+  return !source.sources.empty() && source.keptFor < 0 && source.output == step.output;
 }
 
 /** Of each step the earliest one whose backward pass reads its map. */
@@ -105,50 +105,112 @@ AppendSignature(const GraphGeometry &                  geometry,
 
 } // namespace
 
-TileProgram
-TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool training)
+namespace
 {
-  const NetworkGraph & graph = geometry.GetGraph();
-  const auto           boxes = geometry.GetRequired(core);
-  std::vector<int>     stepOf(boxes.size(), -1);
-  TileProgram          program;
-  program.core = core;
-  for (std::size_t i = 0; i < boxes.size(); ++i)
+
+/** Adds steps one by one. */
+class ProgramBuilder
+{
+public:
+  ProgramBuilder(const GraphGeometry & geometry, std::vector<std::optional<Box>> boxes, bool training)
+    : m_Geometry(geometry)
+    , m_Boxes(std::move(boxes))
+    , m_StepOf(m_Boxes.size(), -1)
+    , m_Training(training)
+  {}
+
+  /** A map that is there: when it is first read, so that it lies in memory no longer than it has to. */
+  void
+  AppendGiven(int operation)
   {
-    if (!boxes[i])
-    {
-      continue;
-    }
-    Step step;
-    step.operation = static_cast<int>(i);
-    step.output = *boxes[i];
-    step.folded = geometry.IsFolded(step.operation);
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      step.sizes[axis] = geometry.GetAxisSizes(step.operation, axis);
-    }
-    step.needsGradient = training && geometry.IsTrained(step.operation);
-    const auto & inputs = geometry.GetInputs()[i];
-    for (std::size_t j = 0; j < inputs.size(); ++j)
-    {
-      step.inputs.push_back(geometry.GetRequired(step.operation, j, step.output));
-      step.sources.push_back(GetNumberOfPixels(step.inputs.back()) == 0 ? -1 : stepOf[inputs[j]]);
-      step.needsGradient = step.needsGradient ||
-                           (training && step.sources.back() >= 0 && program.steps[step.sources.back()].needsGradient);
-    }
-    step.keeps = step.needsGradient && !step.folded ? geometry.GetSchema(step.operation).getKeeps(graph.operations[i])
-                                                    : Keeps::Nothing;
-    if (inputs.empty())
+    TileProgram::Step step = MakeStep(operation);
+    step.needsGradient = m_Training && m_Geometry.IsBehindTrained(operation);
+    if (m_Geometry.GetInputs()[operation].empty())
     {
       program.window = step.output;
     }
+    Append(std::move(step));
+  }
+
+  void
+  AppendComputed(int operation)
+  {
+    TileProgram::Step step = MakeStep(operation);
+    step.folded = m_Geometry.IsFolded(operation);
+    step.needsGradient = m_Training && m_Geometry.IsTrained(operation);
+    const auto & inputs = m_Geometry.GetInputs()[operation];
+    for (std::size_t j = 0; j < inputs.size(); ++j)
+    {
+      step.inputs.push_back(m_Geometry.GetRequired(operation, j, step.output));
+      const bool read = GetNumberOfPixels(step.inputs.back()) > 0;
+      if (read && m_StepOf[inputs[j]] < 0)
+      {
+        AppendGiven(inputs[j]);
+      }
+      step.sources.push_back(read ? m_StepOf[inputs[j]] : -1);
+      step.needsGradient = step.needsGradient || (read && program.steps[step.sources.back()].needsGradient);
+    }
+    step.keeps = step.needsGradient && !step.folded
+                   ? m_Geometry.GetSchema(operation).getKeeps(m_Geometry.GetGraph().operations[operation])
+                   : Keeps::Nothing;
+    Append(std::move(step));
+  }
+
+  TileProgram program;
+
+private:
+  TileProgram::Step
+  MakeStep(int operation) const
+  {
+    TileProgram::Step step;
+    step.operation = operation;
+    step.output = *m_Boxes[operation];
     for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
     {
-      AppendSignature(geometry, program.steps, step, axis, program.signature);
+      step.sizes[axis] = m_Geometry.GetAxisSizes(operation, axis);
     }
-    stepOf[i] = static_cast<int>(program.steps.size());
+    return step;
+  }
+
+  void
+  Append(TileProgram::Step && step)
+  {
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      AppendSignature(m_Geometry, program.steps, step, axis, program.signature);
+    }
+    m_StepOf[step.operation] = static_cast<int>(program.steps.size());
     program.steps.push_back(std::move(step));
   }
+
+  const GraphGeometry &                 m_Geometry;
+  const std::vector<std::optional<Box>> m_Boxes;
+  std::vector<int>                      m_StepOf;
+  const bool                            m_Training;
+};
+
+} // namespace
+
+TileProgram
+TileProgram::Make(const GraphGeometry &    geometry,
+                  int                      target,
+                  const std::vector<int> & kept,
+                  const Box &              core,
+                  bool                     training)
+{
+  const auto     boxes = geometry.GetRequired(target, core, kept);
+  ProgramBuilder builder(geometry, boxes, training);
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+  {
+    const auto operation = static_cast<int>(i);
+    const bool given = geometry.GetInputs()[i].empty() || std::find(kept.begin(), kept.end(), operation) != kept.end();
+    if (boxes[i] && !given)
+    {
+      builder.AppendComputed(operation);
+    }
+  }
+  TileProgram program = std::move(builder.program);
+  program.core = core;
   FindKept(program.steps);
   const std::vector<Readers> readers = FindReaders(program.steps);
   for (std::size_t i = 0; i < program.steps.size(); ++i)
@@ -160,6 +222,26 @@ TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool trainin
     program.steps[i].inPlace = MayWorkInPlace(geometry, program.steps, i, readers);
   }
   return program;
+}
+
+TileProgram
+TileProgram::Make(const GraphGeometry & geometry, const Box & core, bool training)
+{
+  return Make(geometry, geometry.GetOutput(), {}, core, training);
+}
+
+std::int64_t
+TileProgram::GetGreatestSide() const
+{
+  std::int64_t greatest = 0;
+  for (const Step & step : steps)
+  {
+    for (const Interval & interval : step.output)
+    {
+      greatest = std::max(greatest, interval.GetLength());
+    }
+  }
+  return greatest;
 }
 
 double

@@ -5,6 +5,8 @@
 #include "gigapixelTileArena.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
+#include "gigapixelTurns.h"
+#include "execute/gigapixelKeptMaps.h"
 #include "graph/gigapixelFoldedParameters.h"
 
 #include <ATen/ops/empty.h>
@@ -87,6 +89,39 @@ public:
   }
 
   void
+  WriteMap(TileData & data) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    const TileProgram &      program = *data.tile.program;
+    const at::Tensor         map = MakeDense(Forward(data).maps.back());
+    data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<T>());
+  }
+
+  void
+  AddGradientBehindMap(TileData & data, FixedPointSum & gradient) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    const TileProgram &      program = *data.tile.program;
+    const Step &             target = program.steps.back();
+    if (data.kept->GetGradient(target.operation).IsZero(program.core)) // of what nothing is learnt from
+    {
+      return TakeTurn(data, Tape{});
+    }
+    Tape tape = Forward(data);
+    if (target.keptFor < 0)
+    {
+      tape.maps.back().reset();
+    }
+    at::Tensor ofMap = MakeMap(m_Channels[target.operation], program.core, m_Options);
+    data.kept->GetGradient(target.operation).Read(program.core, ofMap.data_ptr<T>());
+    Backward(data, tape, std::move(ofMap), 1, gradient);
+  }
+
+  void
   AddGradient(TileData & data, const LossTerms & terms, std::int64_t times, LossSum & loss, FixedPointSum & gradient)
     const override
   {
@@ -106,10 +141,8 @@ public:
       logits = logits.clone();
     }
     GetLogitMap(logits, data).TakeLoss(terms, loss);
-    tape.gradients.resize(tape.maps.size());
-    tape.gradients.back() = MakeDense(logits);
-    logits.reset();
-    Backward(*data.tile.program, tape, times, gradient);
+    logits = MakeDense(logits);
+    Backward(data, tape, std::move(logits), times, gradient);
   }
 
   std::vector<double>
@@ -195,6 +228,14 @@ private:
     return input;
   }
 
+  at::Tensor
+  ReadKept(const TileData & data, const Step & step) const
+  {
+    at::Tensor map = MakeMap(m_Channels[step.operation], step.output, m_Options);
+    data.kept->GetMap(step.operation).Read(step.output, map.data_ptr<T>());
+    return map;
+  }
+
   OperationCall
   MakeCall(const TileProgram & program, const Step & step) const
   {
@@ -231,7 +272,7 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] = MakeInput(data);
+        tape.maps[i] = m_Operations[step.operation] ? ReadKept(data, step) : MakeInput(data);
         continue;
       }
       if (step.folded)
@@ -278,13 +319,17 @@ private:
     kept = std::move(call.kept);
   }
 
+  /** \param gradient of the target's map */
   void
-  Backward(const TileProgram & program, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  Backward(const TileData & data, Tape & tape, at::Tensor && gradient, std::int64_t times, FixedPointSum & sums) const
   {
-    for (std::size_t i = program.steps.size(); i-- > 1;)
+    const TileProgram & program = *data.tile.program;
+    tape.gradients.resize(tape.maps.size());
+    tape.gradients.back() = std::move(gradient);
+    for (std::size_t i = program.steps.size(); i-- > 0;)
     {
       const Step & step = program.steps[i];
-      if (step.needsGradient && tape.gradients[i].defined())
+      if (!step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
       {
         if (step.folded)
         {
@@ -301,6 +346,32 @@ private:
         {
           tape.maps[kept].reset();
         }
+      }
+    }
+    TakeTurn(data, tape);
+  }
+
+  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
+  static void
+  TakeTurn(const TileData & data, const Tape & tape)
+  {
+    if (data.turns)
+    {
+      data.turns->Take(data.turn, [&] { AddToKept(data, tape); });
+    }
+  }
+
+  static void
+  AddToKept(const TileData & data, const Tape & tape)
+  {
+    const TileProgram & program = *data.tile.program;
+    for (std::size_t i = 0; i < tape.gradients.size(); ++i)
+    {
+      const Step & step = program.steps[i];
+      if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
+      {
+        const at::Tensor gradient = MakeDense(tape.gradients[i]);
+        data.kept->GetGradient(step.operation).Add(step.output, gradient.data_ptr<T>());
       }
     }
   }
@@ -332,7 +403,7 @@ private:
                 program.steps[source].output,
                 std::move(part),
                 step.inputs[j],
-                source + 1 == static_cast<int>(i));
+                source + 1 == static_cast<int>(i) && !program.steps[source].sources.empty());
       }
     }
     for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))

@@ -1,0 +1,204 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelKeptMaps.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+
+[[noreturn]] void
+Fail(const std::string & directory, const char * what)
+{
+  const int number = errno;
+  throw std::runtime_error("maps of the network cannot be " + std::string(what) + " in the scratch folder \"" +
+                           directory + "\": " + std::strerror(number) +
+                           (number == ENOSPC ? ": make room there or choose another one" : ""));
+}
+
+/** Has no name as soon as it is there. */
+int
+CreateFile(const std::string & directory, std::int64_t bytes)
+{
+  std::string name = (std::filesystem::path(directory) / "gigapixel-map-XXXXXX").string();
+  const int   file = ::mkstemp(name.data());
+  if (file < 0)
+  {
+    Fail(directory, "written");
+  }
+  ::unlink(name.c_str());
+  ::fcntl(file, F_SETFD, FD_CLOEXEC);
+  if (::ftruncate(file, bytes) != 0)
+  {
+    ::close(file);
+    Fail(directory, "written");
+  }
+  return file;
+}
+
+/** Calls transfer(first byte, number of bytes left) until all are through. \return false: it failed */
+template <typename TTransfer>
+bool
+TransferAll(std::int64_t bytes, const TTransfer & transfer)
+{
+  for (std::int64_t done = 0; done < bytes;)
+  {
+    const ssize_t now = transfer(done, static_cast<std::size_t>(bytes - done));
+    if (now == 0)
+    {
+      errno = EIO; // the file is as long as the map
+    }
+    if (now <= 0 && errno != EINTR)
+    {
+      return false;
+    }
+    done += std::max<ssize_t>(now, 0);
+  }
+  return true;
+}
+
+} // namespace
+
+KeptMap::KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory)
+  : m_Size(size)
+  , m_PixelBytes(std::int64_t{ channels } * valueBytes)
+  , m_Directory(directory)
+{
+  if (directory.empty())
+  {
+    m_Memory.reset(static_cast<char *>(std::calloc(GetBytes(), 1)));
+    if (!m_Memory)
+    {
+      throw std::bad_alloc();
+    }
+    return;
+  }
+  m_File = CreateFile(directory, GetBytes());
+}
+
+KeptMap::~KeptMap()
+{
+  if (m_File >= 0)
+  {
+    ::close(m_File);
+  }
+}
+
+std::int64_t
+KeptMap::GetPlace(const Box & part, std::int64_t row) const
+{
+  return ((part[0].begin + row) * m_Size[1] + part[1].begin) * m_PixelBytes;
+}
+
+void
+KeptMap::Read(const Box & part, void * values) const
+{
+  auto *             target = static_cast<char *>(values);
+  const std::int64_t bytes = part[1].GetLength() * m_PixelBytes;
+  for (std::int64_t row = 0; row < part[0].GetLength(); ++row, target += bytes)
+  {
+    const std::int64_t place = GetPlace(part, row);
+    if (m_Memory)
+    {
+      std::memcpy(target, m_Memory.get() + place, bytes);
+    }
+    else if (!TransferAll(bytes, [&](std::int64_t done, std::size_t left) {
+               return ::pread(m_File, target + done, left, place + done);
+             }))
+    {
+      Fail(m_Directory, "read");
+    }
+  }
+}
+
+void
+KeptMap::Write(const Box & part, const void * values)
+{
+  const auto *       source = static_cast<const char *>(values);
+  const std::int64_t bytes = part[1].GetLength() * m_PixelBytes;
+  for (std::int64_t row = 0; row < part[0].GetLength(); ++row, source += bytes)
+  {
+    const std::int64_t place = GetPlace(part, row);
+    if (m_Memory)
+    {
+      std::memcpy(m_Memory.get() + place, source, bytes);
+    }
+    else if (!TransferAll(bytes, [&](std::int64_t done, std::size_t left) {
+               return ::pwrite(m_File, source + done, left, place + done);
+             }))
+    {
+      Fail(m_Directory, "written");
+    }
+  }
+}
+
+bool
+KeptMap::IsZero(const Box & part) const
+{
+  std::vector<char> bytes(part[1].GetLength() * m_PixelBytes);
+  Box               row = part;
+  for (std::int64_t y = part[0].begin; y < part[0].end; ++y)
+  {
+    row[0] = { y, y + 1 };
+    Read(row, bytes.data());
+    if (std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; }))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+KeptMaps::KeptMaps(const GraphGeometry &    geometry,
+                   const std::vector<int> & operations,
+                   int                      valueBytes,
+                   const std::string &      directory)
+{
+  if (!directory.empty())
+  {
+    const std::int64_t bytes = GetBytes(geometry, operations, valueBytes);
+    std::error_code    error;
+    const auto         space = std::filesystem::space(directory, error);
+    if (!error && space.available < static_cast<std::uintmax_t>(bytes))
+    {
+      throw std::runtime_error("the scratch folder \"" + directory + "\" has " + std::to_string(space.available / MiB) +
+                               " MB left, and maps of the network take " + std::to_string(bytes / MiB + 1) +
+                               " MB: make room there or choose another one");
+    }
+  }
+  const std::vector<int> channels = geometry.GetGraph().GetChannels();
+  for (const int operation : operations)
+  {
+    for (auto * maps : { &m_Maps, &m_Gradients })
+    {
+      maps->emplace(operation,
+                    std::make_unique<KeptMap>(geometry.GetSize(operation), channels[operation], valueBytes, directory));
+    }
+  }
+}
+
+std::int64_t
+KeptMaps::GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
+{
+  const std::vector<int> channels = geometry.GetGraph().GetChannels();
+  std::int64_t           values = 0;
+  for (const int operation : operations)
+  {
+    const Extent & size = geometry.GetSize(operation);
+    values += channels[operation] * size[0] * size[1];
+  }
+  return 2 * values * valueBytes;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,124 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelKeptMaps_h
+#define gigapixelKeptMaps_h
+
+#include "graph/gigapixelGraphGeometry.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+
+namespace gigapixel
+{
+
+/** \class KeptMap
+ * \brief A whole map of one image, or its gradient, in memory or in a file: channels beside each other, row by row.
+ *
+ * Zeros until something is written. Parts that do not overlap may be written, and any may be read, by several threads
+ * at once. */
+class GigapixelNetwork_EXPORT KeptMap
+{
+public:
+  /** \param valueBytes of a float or a double
+   * \param directory where the file lies, which has no name there, so that nothing is left of it whatever happens;
+   * empty: in memory
+   * \throw std::runtime_error the file cannot be created */
+  KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory);
+  ~KeptMap();
+  KeptMap(const KeptMap &) = delete;
+  KeptMap & operator=(const KeptMap &) = delete;
+
+  std::int64_t
+  GetBytes() const
+  {
+    return m_Size[0] * m_Size[1] * m_PixelBytes;
+  }
+
+  // The values of a part, without gaps. \throw std::runtime_error the file cannot be read or written
+  void Read(const Box & part, void * values) const;
+  void Write(const Box & part, const void * values);
+
+  bool IsZero(const Box & part) const;
+
+  /** By one thread at a time. */
+  template <typename T>
+  void
+  Add(const Box & part, const T * values)
+  {
+    std::vector<T> sums(part[1].GetLength() * m_PixelBytes / static_cast<std::int64_t>(sizeof(T)));
+    Box            row = part;
+    for (std::int64_t y = part[0].begin; y < part[0].end; ++y)
+    {
+      row[0] = { y, y + 1 };
+      Read(row, sums.data());
+      for (T & sum : sums)
+      {
+        sum += *values++;
+      }
+      Write(row, sums.data());
+    }
+  }
+
+private:
+  struct Free
+  {
+    void
+    operator()(char * bytes) const
+    {
+      std::free(bytes);
+    }
+  };
+
+  std::int64_t GetPlace(const Box & part, std::int64_t row) const;
+
+  const Extent                  m_Size;
+  const std::int64_t            m_PixelBytes;
+  const std::string             m_Directory;
+  std::unique_ptr<char[], Free> m_Memory;
+  int                           m_File{ -1 };
+};
+
+/** \class KeptMaps
+ * \brief The maps of one image that are kept whole, and their gradients, by operation. */
+class GigapixelNetwork_EXPORT KeptMaps
+{
+public:
+  /** \param valueBytes, directory as KeptMap has them
+   * \param operations those that will be kept
+   * \throw std::runtime_error there is no room for them in the directory */
+  KeptMaps(const GraphGeometry &    geometry,
+           const std::vector<int> & operations,
+           int                      valueBytes,
+           const std::string &      directory);
+
+  /** Of these maps and their gradients, which are all there at the same time. */
+  static std::int64_t GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes);
+
+  KeptMap &
+  GetMap(int operation)
+  {
+    return *m_Maps.at(operation);
+  }
+
+  KeptMap &
+  GetGradient(int operation)
+  {
+    return *m_Gradients.at(operation);
+  }
+
+  /** They are not needed any more. */
+  void
+  Drop(int operation)
+  {
+    m_Maps.erase(operation);
+    m_Gradients.erase(operation);
+  }
+
+private:
+  std::map<int, std::unique_ptr<KeptMap>> m_Maps;
+  std::map<int, std::unique_ptr<KeptMap>> m_Gradients;
+};
+
+} // namespace gigapixel
+
+#endif

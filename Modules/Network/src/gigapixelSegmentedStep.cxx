@@ -1,0 +1,233 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelLoss.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelTurns.h"
+#include "execute/gigapixelGraphPasses.h"
+#include "execute/gigapixelKeptMaps.h"
+#include "schedule/gigapixelSegment.h"
+#include "schedule/gigapixelTileProgram.h"
+
+#include <numeric>
+
+namespace gigapixel
+{
+
+/** \class StreamedNetwork::SegmentedStep
+ * \brief Gradient of one image in segments: forward through all but the last, which takes the loss and goes backward,
+ * then backward through the others in reverse order. */
+class StreamedNetwork::SegmentedStep
+{
+public:
+  SegmentedStep(StreamedNetwork & streamed,
+                PixelSource &     pixels,
+                LabelSource &     labels,
+                const Progress &  progress,
+                const RankTeam &  team)
+    : m_Streamed(streamed)
+    , m_Passes(*streamed.m_Tiles.GetGraphPasses())
+    , m_Pixels(pixels)
+    , m_Labels(labels)
+    , m_Progress(progress)
+    , m_Team(team)
+    , m_Geometry(std::make_shared<GraphGeometry>(streamed.m_Network.graph,
+                                                 Extent{ pixels.GetSize().height, pixels.GetSize().width }))
+    , m_Segments(MakeSegments(*m_Geometry, streamed.m_Segments))
+    , m_Maps(*m_Geometry,
+             m_Segments.back().kept,
+             streamed.m_Device.precision == Precision::Double ? sizeof(double) : sizeof(float),
+             streamed.m_Scratch)
+    , m_Gradient(m_Passes.GetNumberOfSums())
+  {
+    for (const Segment & segment : m_Segments)
+    {
+      m_Works.push_back(MakeWholeProgram(segment).GetOperations(m_Geometry->GetGraph()));
+    }
+  }
+
+  bool
+  Run(LossGradient & sum)
+  {
+    const NetworkDescription & network = m_Streamed.m_Network;
+    const bool                 dice = network.loss == NetworkDescription::Loss::Dice;
+    const double               all = std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
+    m_AllWork = (1 + BackwardWork) * all + (dice ? 0 : -m_Works.back());
+    LossTerms terms = MakeLossTerms(network);
+    Score     score;
+    score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
+    if (!ComputeMaps() || (dice && !ComputeScore(terms, score)))
+    {
+      return false;
+    }
+    if (dice)
+    {
+      TakeDiceLoss(network, score);
+      terms = MakeDiceTerms(network, score);
+    }
+    const auto differentiate = [&](TileData & data, LossSum & result) {
+      m_Passes.AddGradient(data, terms, 1, result, m_Gradient);
+    };
+    LossSum & loss = sum;
+    if (!GoOver(m_Segments.size() - 1, true, BackwardWork, loss, differentiate) || !GoBackward())
+    {
+      return false;
+    }
+    sum.loss = dice ? score.loss : sum.loss;
+    sum.gradient = m_Passes.GetGradient(m_Gradient);
+    return true;
+  }
+
+private:
+  static constexpr double BackwardWork = 3; ///< times the forward pass, which is computed again
+
+  /** Of a pass that adds nothing up. */
+  struct Nothing
+  {
+    void
+    Add(const Nothing &)
+    {}
+  };
+
+  TileProgram
+  MakeWholeProgram(const Segment & segment) const
+  {
+    Box whole;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      whole[axis] = { 0, m_Geometry->GetSize(segment.operation)[axis] };
+    }
+    return TileProgram::Make(*m_Geometry, segment.operation, segment.kept, whole, true);
+  }
+
+  bool
+  ComputeMaps()
+  {
+    Nothing nothing;
+    for (std::size_t i = 0; i + 1 < m_Segments.size(); ++i)
+    {
+      if (!GoOver(i, false, 1, nothing, [&](TileData & data, Nothing &) { m_Passes.WriteMap(data); }))
+      {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool
+  ComputeScore(const LossTerms & terms, Score & score)
+  {
+    return GoOver(m_Segments.size() - 1, false, 1, score, [&](TileData & data, Score & result) {
+      m_Passes.AddScore(data, terms, result);
+    });
+  }
+
+  bool
+  GoBackward()
+  {
+    Nothing nothing;
+    for (std::size_t i = m_Segments.size() - 1; i-- > 0;)
+    {
+      const int operation = m_Segments[i].operation;
+      if (m_Geometry->IsBehindTrained(operation) &&
+          !GoOver(i, true, BackwardWork, nothing, [&](TileData & data, Nothing &) {
+            m_Passes.AddGradientBehindMap(data, m_Gradient);
+          }))
+      {
+        return false;
+      }
+      m_Maps.Drop(operation);
+    }
+    return true;
+  }
+
+  /** \param work of the pass, times the segment's forward pass
+   * \param compute (data, result) \return false if it was stopped */
+  template <typename TResult, typename TCompute>
+  bool
+  GoOver(std::size_t number, bool training, double work, TResult & sum, const TCompute & compute)
+  {
+    const Segment &      segment = m_Segments[number];
+    const bool           labeled = segment.operation == m_Geometry->GetOutput();
+    const TileGrid       grid(m_Geometry, segment, training);
+    const std::int64_t   tiles = grid.GetNumberOfTiles();
+    Workers &            workers = m_Streamed.m_Workers;
+    std::vector<TResult> results(workers.GetNumberOfPlaces());
+    Turns                turns;
+    const bool           finished = workers.Run(
+      tiles,
+      [&](int worker, std::int64_t index) {
+        try
+        {
+          TileData & data = m_Streamed.m_Data[worker];
+          TResult &  result = results[index % results.size()];
+          result = TResult{};
+          data.kept = &m_Maps;
+          data.turns = training ? &turns : nullptr;
+          data.turn = index;
+          Read(grid.GetTile(index), labeled, data);
+          m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { compute(data, result); });
+        }
+        catch (...)
+        {
+          turns.Break();
+          throw;
+        }
+      },
+      [&](std::int64_t index) {
+        m_Team.ReportProgress();
+        sum.Add(results[index % results.size()]);
+        const double part = static_cast<double>(index + 1) / static_cast<double>(tiles);
+        return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * work * m_Works[number]) / m_AllWork));
+      });
+    m_Done += work * m_Works[number];
+    for (TileData & data : m_Streamed.m_Data)
+    {
+      data.kept = nullptr;
+      data.turns = nullptr;
+    }
+    return finished;
+  }
+
+  void
+  Read(const Tile & tile, bool labeled, TileData & data)
+  {
+    data.tile = tile;
+    data.rows = {};
+    data.classes.clear();
+    if (tile.window.width > 0)
+    {
+      m_Streamed.Measure(m_Streamed.m_PixelTime, [&] { FindPixels(m_Pixels, tile, data); });
+    }
+    if (labeled)
+    {
+      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(m_Labels, tile, m_Streamed.m_Network, data); });
+    }
+  }
+
+  StreamedNetwork &                          m_Streamed;
+  const GraphPasses &                        m_Passes;
+  PixelSource &                              m_Pixels;
+  LabelSource &                              m_Labels;
+  const Progress &                           m_Progress;
+  const RankTeam &                           m_Team;
+  const std::shared_ptr<const GraphGeometry> m_Geometry;
+  const std::vector<Segment>                 m_Segments;
+  KeptMaps                                   m_Maps;
+  FixedPointSum                              m_Gradient;
+  std::vector<double>                        m_Works; ///< of each segment: operations of a forward pass
+  double                                     m_AllWork{ 0 };
+  double                                     m_Done{ 0 };
+};
+
+/** By one rank: maps of an image lie with one process. */
+bool
+StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
+                                          LabelSource &    labels,
+                                          LossGradient &   sum,
+                                          const Progress & progress,
+                                          const RankTeam & team)
+{
+  CheckSizes(pixels, labels);
+  return !team.IsThis(GetLastRank(pixels, team)) || SegmentedStep(*this, pixels, labels, progress, team).Run(sum);
+}
+
+} // namespace gigapixel

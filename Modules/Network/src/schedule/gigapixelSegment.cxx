@@ -1,0 +1,91 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSegment.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+std::vector<int>
+FindKept(const GraphGeometry & geometry, const std::vector<int> & operations)
+{
+  std::set<int> wanted;
+  for (const int operation : operations)
+  {
+    const int asRead = geometry.GetAsRead(operation);
+    if (asRead != geometry.GetOutput() && !geometry.GetInputs()[asRead].empty())
+    {
+      wanted.insert(asRead);
+    }
+  }
+  // From the output backwards: what a segment reads that is needed itself.
+  std::vector<int> kept;
+  std::set<int>    read;
+  const auto       go = [&](int target) {
+    wanted.erase(target);
+    Box whole;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      whole[axis] = { 0, geometry.GetSize(target)[axis] };
+    }
+    const auto boxes = geometry.GetRequired(target, whole, { wanted.begin(), wanted.end() });
+    for (const int operation : wanted)
+    {
+      if (boxes[operation])
+      {
+        read.insert(operation);
+      }
+    }
+  };
+  go(geometry.GetOutput());
+  while (!wanted.empty())
+  {
+    const int last = *wanted.rbegin();
+    if (read.count(last) == 0)
+    {
+      wanted.erase(last);
+      continue;
+    }
+    kept.insert(kept.begin(), last);
+    go(last);
+  }
+  return kept;
+}
+
+std::vector<Segment>
+MakeSegments(const GraphGeometry &             geometry,
+             const std::vector<int> &          operations,
+             const std::vector<std::int64_t> & tileSizes)
+{
+  std::vector<Segment> segments;
+  for (std::size_t i = 0; i <= operations.size(); ++i)
+  {
+    const int target = i < operations.size() ? operations[i] : geometry.GetOutput();
+    segments.push_back({ target, tileSizes[i], { operations.begin(), operations.begin() + i } });
+  }
+  return segments;
+}
+
+std::vector<Segment>
+MakeSegments(const GraphGeometry & geometry, const std::vector<SegmentPlan> & plan)
+{
+  std::vector<int>          operations;
+  std::vector<std::int64_t> tileSizes;
+  for (const SegmentPlan & segment : plan)
+  {
+    operations.push_back(geometry.GetGraph().GetIndex(segment.operation));
+    tileSizes.push_back(segment.tileSize);
+  }
+  const bool atEnd = !operations.empty() && operations.back() == geometry.GetOutput();
+  operations.resize(atEnd ? operations.size() - 1 : 0);
+  if (!atEnd || FindKept(geometry, operations) != operations ||
+      std::any_of(tileSizes.begin(), tileSizes.end(), [](std::int64_t size) { return size < 1; }))
+  {
+    throw std::invalid_argument("these segments are none of the network");
+  }
+  return MakeSegments(geometry, operations, tileSizes);
+}
+
+} // namespace gigapixel

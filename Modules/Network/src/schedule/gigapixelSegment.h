@@ -1,0 +1,39 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSegment_h
+#define gigapixelSegment_h
+
+#include "gigapixelMemoryPlan.h"
+#include "graph/gigapixelGraphGeometry.h"
+
+namespace gigapixel
+{
+
+/** \class Segment
+ * \brief A part of a network that goes over the image by itself, with tiles of its own: from the image and the maps
+ * that earlier segments have left whole to the map that it leaves, or to the output.
+ *
+ * What a kept map does not hold up is computed again from the image: any maps may be kept, and the result is the same
+ * function. Halos are those of a segment, not of the whole network. */
+struct Segment
+{
+  int              operation; ///< whose map it computes
+  std::int64_t     tileSize;  ///< side of a tile's core, in pixels of that map
+  std::vector<int> kept{};    ///< operations whose maps earlier segments have left
+};
+
+/** Of operations whose maps are to be kept: those that make segments, in their order. Each stands for its map as its
+ * readers see it; the image, the output and what nobody reads are left out. */
+GigapixelNetwork_EXPORT std::vector<int> FindKept(const GraphGeometry & geometry, const std::vector<int> & operations);
+
+/** \param operations as FindKept() returns them; the output follows \param tileSizes theirs, and the output's */
+GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &             geometry,
+                                                          const std::vector<int> &          operations,
+                                                          const std::vector<std::int64_t> & tileSizes);
+
+/** \throw std::invalid_argument they are none of the network's, or would not be chosen by FindKept() */
+GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &            geometry,
+                                                          const std::vector<SegmentPlan> & plan);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,234 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSegmentPlanner.h"
+#include "gigapixelTileGrid.h"
+#include "gigapixelTileProgram.h"
+#include "execute/gigapixelKeptMaps.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::size_t MostKept = 4;
+constexpr double      MostValues = 8.5;     ///< of a map that may be kept, for each pixel of the image
+constexpr double      LeastGain = 0.9;      ///< of the time without segments
+constexpr double      TrafficTimes = 2.5;   ///< maps are written once and read twice or thrice, and so are gradients
+constexpr double      BytesPerSecond = 1e9; ///< of a disk
+constexpr double      None = std::numeric_limits<double>::infinity();
+
+/** \class SegmentPlanner
+ * \brief Looks for the segments that take the least time. */
+class SegmentPlanner
+{
+public:
+  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes)
+    : m_Stride(network.GetStride())
+    , m_Bytes(bytes)
+    , m_Geometry(network.graph, { image.height, image.width })
+  {}
+
+  std::vector<SegmentPlan>
+  Choose()
+  {
+    const double     atOnce = GetSeconds({});
+    double           least = LeastGain * atOnce;
+    std::vector<int> best, kept;
+    const auto       candidates = FindCandidates();
+    const auto       tryFrom = [&](std::size_t first, const auto & self) -> void {
+      for (std::size_t i = first; i < candidates.size() && kept.size() < MostKept; ++i)
+      {
+        kept.push_back(candidates[i]);
+        const double seconds = GetSeconds(kept);
+        if (seconds < least)
+        {
+          least = seconds;
+          best = kept;
+        }
+        self(i + 1, self);
+        kept.pop_back();
+      }
+    };
+    tryFrom(0, tryFrom);
+    return best.empty() ? std::vector<SegmentPlan>() : Describe(best);
+  }
+
+private:
+  struct Cost
+  {
+    double       seconds{ None }; ///< of a forward pass over the map
+    std::int64_t tileSize{ 0 };   ///< in pixels of the map
+  };
+
+  /** Of operations in a row whose maps are of one size, smaller than the image, the one that most operations beyond
+   * them read, the last of several; if its map has few values. */
+  std::vector<int>
+  FindCandidates() const
+  {
+    const std::vector<int> channels = m_Geometry.GetGraph().GetChannels();
+    const Extent           image = m_Geometry.GetSize(0);
+    const auto             number = static_cast<int>(channels.size());
+    std::vector<int>       candidates;
+    for (int begin = 0, end = 0; begin < number; begin = end)
+    {
+      const Extent & size = m_Geometry.GetSize(begin);
+      for (end = begin; end < number && m_Geometry.GetSize(end) == size; ++end)
+      {}
+      const int    most = FindMostRead(begin, end);
+      const double part = static_cast<double>(size[0] * size[1]) / static_cast<double>(image[0] * image[1]);
+      if (size[0] < image[0] && part * channels[most] <= MostValues && m_Geometry.IsBehindTrained(most))
+      {
+        candidates.push_back(most);
+      }
+    }
+    return FindKept(m_Geometry, candidates);
+  }
+
+  /** By operations behind the row. */
+  int
+  FindMostRead(int begin, int end) const
+  {
+    std::vector<int> readers(end - begin);
+    for (std::size_t i = end; i < m_Geometry.GetInputs().size(); ++i)
+    {
+      for (const int input : m_Geometry.GetInputs()[i])
+      {
+        if (input >= begin && input < end)
+        {
+          ++readers[input - begin];
+        }
+      }
+    }
+    return end - 1 - static_cast<int>(std::max_element(readers.rbegin(), readers.rend()) - readers.rbegin());
+  }
+
+  std::vector<Segment>
+  GetSegments(const std::vector<int> & kept) const
+  {
+    return MakeSegments(m_Geometry, kept, std::vector<std::int64_t>(kept.size() + 1));
+  }
+
+  double
+  GetSeconds(const std::vector<int> & kept)
+  {
+    double seconds = GetTrafficSeconds(KeptMaps::GetBytes(m_Geometry, kept, sizeof(float)));
+    for (const Segment & segment : GetSegments(kept))
+    {
+      const double passes = segment.operation == m_Geometry.GetOutput() ? PassesOfOutput : PassesOfKept;
+      seconds += passes * FindBest(segment).seconds;
+    }
+    return seconds;
+  }
+
+  std::vector<SegmentPlan>
+  Describe(const std::vector<int> & kept)
+  {
+    std::vector<SegmentPlan> plan;
+    for (const Segment & segment : GetSegments(kept))
+    {
+      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name, FindBest(segment).tileSize });
+    }
+    return plan;
+  }
+
+  /** The fastest tile size that fits. Segments that read the same are computed alike. */
+  const Cost &
+  FindBest(const Segment & segment)
+  {
+    const auto       boxes = m_Geometry.GetRequired(segment.operation, GetWhole(segment.operation), segment.kept);
+    std::vector<int> key{ segment.operation };
+    std::copy_if(segment.kept.begin(), segment.kept.end(), std::back_inserter(key), [&](int operation) {
+      return boxes[operation].has_value();
+    });
+    const auto [found, added] = m_Known.try_emplace(key);
+    Cost & best = found->second;
+    for (std::size_t i = 0; added && i < std::size(TileSizes); ++i)
+    {
+      if (!Try({ segment.operation, GetTileSize(segment.operation, TileSizes[i]), { key.begin() + 1, key.end() } },
+               best))
+      {
+        break;
+      }
+    }
+    return best;
+  }
+
+  Box
+  GetWhole(int operation) const
+  {
+    Box whole;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      whole[axis] = { 0, m_Geometry.GetSize(operation)[axis] };
+    }
+    return whole;
+  }
+
+  /** \param side in pixels of the image */
+  std::int64_t
+  GetTileSize(int operation, std::int64_t side) const
+  {
+    const std::int64_t scale =
+      (m_Geometry.GetSize(0)[0] + m_Geometry.GetSize(operation)[0] - 1) / m_Geometry.GetSize(operation)[0];
+    return operation == m_Geometry.GetOutput() ? RoundUp(side, m_Stride) : std::max<std::int64_t>(1, side / scale);
+  }
+
+  /** By a tile in the middle, which stands for all. \return false: larger ones need not be tried */
+  bool
+  Try(const Segment & segment, Cost & best) const
+  {
+    Box    core;
+    bool   all = true;
+    double tiles = 1;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      const std::int64_t size = m_Geometry.GetSize(segment.operation)[axis];
+      const std::int64_t begin = (size - 1) / segment.tileSize / 2 * segment.tileSize;
+      core[axis] = { begin, std::min(size, begin + segment.tileSize) };
+      tiles *= static_cast<double>(size) / static_cast<double>(core[axis].GetLength());
+      all = all && core[axis].GetLength() == size;
+    }
+    const NetworkGraph & graph = m_Geometry.GetGraph();
+    const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, true);
+    if (program.GetPeakBytes(graph, true, sizeof(float)) > m_Bytes)
+    {
+      return false;
+    }
+    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide());
+    if (seconds < best.seconds)
+    {
+      best = { seconds, segment.tileSize };
+    }
+    return !all;
+  }
+
+  const std::int64_t               m_Stride;
+  const std::int64_t               m_Bytes;
+  const GraphGeometry              m_Geometry;
+  std::map<std::vector<int>, Cost> m_Known; ///< by operation and the kept maps that it reads
+};
+
+} // namespace
+
+double
+GetRate(std::int64_t side)
+{
+  // Of a U-Net whose first maps have 16 channels: tiles of 256 to 4096 pixels and their halo.
+  return side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+}
+
+double
+GetTrafficSeconds(std::int64_t keptBytes)
+{
+  return TrafficTimes * static_cast<double>(keptBytes) / BytesPerSecond;
+}
+
+std::vector<SegmentPlan>
+ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes)
+{
+  return SegmentPlanner(network, image, bytes).Choose();
+}
+
+} // namespace gigapixel

@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSegmentPlanner_h
+#define gigapixelSegmentPlanner_h
+
+#include "gigapixelSegment.h"
+
+namespace gigapixel
+{
+
+/** Sides of tiles that are tried, in pixels of the image. */
+constexpr std::int64_t TileSizes[] = { 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 };
+
+/** Passes of training over a segment, in forward ones: the backward pass computes gradients of weights and of inputs;
+ * a map that is kept costs its forward pass twice. */
+constexpr double PassesOfOutput = 3;
+constexpr double PassesOfKept = 4;
+
+/** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
+double GetRate(std::int64_t side);
+
+/** Of writing and reading maps that are kept, whose bytes KeptMaps::GetBytes() tells. */
+double GetTrafficSeconds(std::int64_t keptBytes);
+
+/** Segments for a training step that are the fastest whose tiles take no more than so many bytes each: a function of
+ * the network, the size of the image and the bytes alone. The least seconds are sought over sets of up to four maps
+ * with few values, and tile sizes; they have to be worth a tenth of what the network at once takes.
+ * \return empty: the network at once */
+GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDescription & network,
+                                                                Size                       image,
+                                                                std::int64_t               bytes);
+
+} // namespace gigapixel
+
+#endif

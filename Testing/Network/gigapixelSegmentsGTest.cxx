@@ -1,0 +1,319 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Networks that go over an image in segments: the same gradient as in one, the same bits however it is computed.
+#include "SyntheticSources.h"
+#include "TemporaryFolder.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelTrainer.h"
+#include "execute/gigapixelKeptMaps.h"
+#include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelSegmentPlanner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+constexpr Size Image{ 130, 97 };
+
+/** The last operation whose map has this scale, before the first one whose map has a smaller one (encoder), or after
+ * the last one (decoder). */
+std::string
+FindMap(const NetworkDescription & network, std::int64_t scale, bool decoder)
+{
+  const Extent        size{ 1024, 1024 };
+  const GraphGeometry geometry(network.graph, size);
+  std::vector<int>    of;
+  for (int i = 0; i < static_cast<int>(network.graph.operations.size()); ++i)
+  {
+    const bool here = geometry.GetSize(i)[0] * scale == size[0];
+    if (here && (decoder || of.empty() || of.back() + 1 == i))
+    {
+      of.push_back(i);
+    }
+  }
+  return network.graph.operations[geometry.GetAsRead(of.back())].name;
+}
+
+std::vector<SegmentPlan>
+MakePlan(const NetworkDescription & network, const std::vector<std::pair<std::int64_t, bool>> & maps)
+{
+  std::vector<SegmentPlan> plan;
+  for (const auto & [scale, decoder] : maps)
+  {
+    plan.push_back({ FindMap(network, scale, decoder), 64 / scale });
+  }
+  plan.push_back({ network.graph.output, 64 });
+  return plan;
+}
+
+struct How
+{
+  int         threads{ 1 };
+  Precision   precision{ Precision::Float };
+  std::string scratch{};
+};
+
+LossGradient
+ComputeGradient(const NetworkDescription & network, const std::vector<SegmentPlan> & segments, const How & how = {})
+{
+  Device device;
+  device.precision = how.precision;
+  StreamedNetwork streamed(network, 256, how.threads, device); // in one piece, or in segments
+  streamed.SetSegments(segments, how.scratch);
+  streamed.SetParameters(MakeInitialWeights(network, 3, { 0.7, 0.3 }));
+  ProceduralPixels pixels(Image, 5, network.channels);
+  ProceduralLabels labels(Image, 5);
+  LossGradient     sum;
+  double           last = 0;
+  EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum, [&](double done) {
+    EXPECT_GE(done, last);
+    last = done;
+    return true;
+  }));
+  EXPECT_NEAR(last, 1, 1e-9);
+  return sum;
+}
+
+double
+GetDifference(const std::vector<double> & a, const std::vector<double> & b)
+{
+  double difference = 0, norm = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+  {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+struct SegmentCase
+{
+  std::string                                network;
+  std::string                                loss;
+  std::vector<std::pair<std::int64_t, bool>> maps;
+};
+
+class Segments : public testing::TestWithParam<SegmentCase>
+{
+};
+
+TEST_P(Segments, HaveTheGradientOfTheNetworkInOne)
+{
+  NetworkDescription network = NetworkDescription::Load(GetParam().network);
+  network.SetLoss(GetParam().loss);
+  const std::vector<SegmentPlan> plan = MakePlan(network, GetParam().maps);
+  const LossGradient             whole = ComputeGradient(network, {}, { 1, Precision::Double });
+  const LossGradient             segments = ComputeGradient(network, plan, { 2, Precision::Double });
+  EXPECT_NEAR(segments.loss / whole.loss, 1, 1e-12);
+  EXPECT_EQ(segments.pixels, whole.pixels);
+  EXPECT_LT(GetDifference(segments.gradient, whole.gradient), 1e-12);
+}
+
+TEST_P(Segments, HaveTheSameBitsForAnyThreadsInMemoryAndInFiles)
+{
+  NetworkDescription network = NetworkDescription::Load(GetParam().network);
+  network.SetLoss(GetParam().loss);
+  const std::vector<SegmentPlan> plan = MakePlan(network, GetParam().maps);
+  const TemporaryFolder          scratch("segments");
+  const LossGradient             one = ComputeGradient(network, plan);
+  for (const How & how : { How{ 2 }, How{ 4 }, How{ 1, Precision::Float, scratch.path } })
+  {
+    const LossGradient other = ComputeGradient(network, plan, how);
+    EXPECT_EQ(other.loss, one.loss);
+    ASSERT_TRUE(other.gradient == one.gradient) << how.threads << " threads";
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Networks,
+  Segments,
+  testing::Values(SegmentCase{ "unet:base=4,depth=3", "dice", { { 4, false }, { 4, true } } },
+                  SegmentCase{ "unet:base=4,depth=3", "cross-entropy", { { 2, true } } },
+                  SegmentCase{ "resnet18-unet", "cross-entropy", { { 4, false }, { 8, false }, { 8, true } } }),
+  [](const auto & info) { return "case" + std::to_string(info.index); });
+
+} // namespace
+
+TEST(KeptMap, ReadsWhatWasWrittenAndAdded)
+{
+  const TemporaryFolder scratch("kept-map");
+  for (const std::string & directory : { std::string(), scratch.path })
+  {
+    KeptMap            map({ 5, 7 }, 2, sizeof(float), directory);
+    const Box          part{ Interval{ 1, 4 }, { 2, 6 } }, all{ Interval{ 0, 5 }, { 0, 7 } };
+    std::vector<float> values(GetNumberOfPixels(part) * 2);
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      values[i] = static_cast<float>(i + 1);
+    }
+    EXPECT_TRUE(map.IsZero(all));
+    map.Write(part, values.data());
+    map.Add(part, values.data());
+    EXPECT_FALSE(map.IsZero(all));
+    EXPECT_TRUE(map.IsZero({ Interval{ 0, 1 }, { 0, 7 } }));
+    std::vector<float> found(5 * 7 * 2);
+    map.Read(all, found.data());
+    for (std::int64_t y = 0; y < 5; ++y)
+    {
+      for (std::int64_t x = 0; x < 14; ++x)
+      {
+        const bool inside = y >= 1 && y < 4 && x >= 4 && x < 12;
+        EXPECT_EQ(found[y * 14 + x], inside ? 2 * values[(y - 1) * 8 + x - 4] : 0);
+      }
+    }
+  }
+}
+
+TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
+{
+  const auto refuse = [](const Extent & image, const std::string & directory) -> std::string {
+    const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
+    const GraphGeometry      geometry(network.graph, image);
+    try
+    {
+      const KeptMaps maps(geometry, { network.graph.GetIndex(FindMap(network, 2, false)) }, 4, directory);
+    }
+    catch (const std::runtime_error & error)
+    {
+      return error.what();
+    }
+    return "";
+  };
+  const TemporaryFolder scratch("no-space");
+  const std::int64_t    side = std::int64_t{ 1 } << 24; // petabytes
+  const std::string     full = refuse({ side, side }, scratch.path);
+  EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
+  EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
+  const std::string none = refuse({ 64, 64 }, scratch.path + "/none");
+  EXPECT_NE(none.find("cannot be written in the scratch folder \"" + scratch.path + "/none\": No such file"),
+            std::string::npos)
+    << none;
+}
+
+TEST(SegmentPlan, IsRefusedWhereItIsNotTheNetworks)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
+  const GraphGeometry      geometry(network.graph, { 64, 64 });
+  const std::string        map = FindMap(network, 2, false), output = network.graph.output;
+  EXPECT_EQ(MakeSegments(geometry, { { map, 8 }, { output, 16 } }).size(), 2u);
+  using Plan = std::vector<SegmentPlan>;
+  for (const Plan & plan : { Plan{ { map, 8 } },
+                             Plan{ { map, 0 }, { output, 8 } },
+                             Plan{ { "none", 8 }, { output, 8 } },
+                             Plan{ { map, 8 }, { map, 8 }, { output, 8 } },
+                             Plan{} })
+  {
+    EXPECT_THROW(MakeSegments(geometry, plan), std::invalid_argument);
+  }
+}
+
+TEST(SegmentPlan, TakesLittleMoreThanTheImageInOnePiece)
+{
+  constexpr std::int64_t   Class = std::int64_t{ 1 } << 30;
+  constexpr Size           Square{ 2048, 2048 };
+  const NetworkDescription network = NetworkDescription::Load("resnet34-unet");
+  const auto               segments = ChooseSegments(network, Square, Class);
+  ASSERT_GE(segments.size(), 2u);
+  EXPECT_LE(segments.size(), 5u);
+  const GraphTileCost whole = GraphTileCost::Make(network, Square, Purpose::Training, 2048);
+  const GraphTileCost cost = GraphTileCost::Make(network, Square, segments);
+  EXPECT_LE(cost.operations / whole.operations, 1.6);
+  EXPECT_LE(cost.bytes, Class + Class / 20); // pixels and the library's memory beside the maps
+  RecordProperty("operations", std::to_string(cost.operations / whole.operations));
+  // What does not need them has none.
+  EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("unet"), Square, Class).empty());
+  EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("resnet18-unet"), { 512, 512 }, Class).empty());
+}
+
+TEST(SegmentPlan, CountsMapsInMemoryAndAsksForAScratchFolder)
+{
+  constexpr std::int64_t   Budget = std::int64_t{ 3 } << 30;
+  constexpr Size           Large{ 32768, 32768 };
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  const auto               plan = [&](const Segmentation & segmentation) {
+    return MemoryPlan::Make(
+      network, Large, Purpose::Training, Budget, 1, 0, Precision::Float, false, false, segmentation);
+  };
+  const MemoryPlan inFiles = plan({ {}, true });
+  ASSERT_FALSE(inFiles.segments.empty());
+  EXPECT_GT(inFiles.keptBytes, Budget);
+  EXPECT_LE(inFiles.peakBytes, Budget);
+  EXPECT_EQ(plan({ inFiles.segments, true }).segments, inFiles.segments);
+  try
+  {
+    plan({});
+    ADD_FAILURE() << "maps fit the memory";
+  }
+  catch (const MemoryLimitError & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("give a scratch folder (--scratch)"), std::string::npos) << error.what();
+    EXPECT_EQ(error.kept, inFiles.keptBytes);
+  }
+  // A tile size that is given is the network at once.
+  EXPECT_TRUE(MemoryPlan::Make(network, Large, Purpose::Training, Budget, 1, 256).segments.empty());
+}
+
+TEST(SegmentPlan, StaysWithARunThatGoesOn)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  const auto               make = [&](const TemporaryFolder & folder, bool resume, const std::string & scratch) {
+    TrainingOptions options;
+    options.epochs = 2;
+    options.threads = resume ? 1 : 2;
+    options.resume = resume;
+    options.scratch = scratch;
+    if (!resume)
+    {
+      options.segments = MakePlan(network, { { 2, false }, { 2, true } });
+    }
+    auto trainer = std::make_unique<Trainer>(network, options, folder.path);
+    trainer->AddTrainingSample(MakeSample("a", { 130, 97 }, 1));
+    trainer->AddTrainingSample(MakeSample("b", { 90, 111 }, 2));
+    trainer->AddValidationSample(MakeSample("v", { 100, 80 }, 3));
+    return trainer;
+  };
+  const TemporaryFolder straight("segments-straight"), interrupted("segments-interrupted"), scratch("segments-scratch");
+  EXPECT_TRUE(make(straight, false, "")->Run());
+  bool resume = false;
+  while (!make(interrupted, resume, scratch.path)->Run([](const TrainingProgress & progress) {
+    return progress.fractionOfStep < 1 || progress.validating;
+  }))
+  {
+    resume = true;
+  }
+  EXPECT_TRUE(resume);
+  for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
+  {
+    const std::string content = ReadAll(straight.path + name);
+    ASSERT_TRUE(!content.empty() && content == ReadAll(interrupted.path + name)) << name;
+  }
+  EXPECT_NE(ReadAll(straight.path + "/last.safetensors").find("segments"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+// As the prototype in Python counted them, times those of the image in one piece.
+TEST(SegmentPlan, CountsOperationsOfHalosAndRepetitions)
+{
+  constexpr Size           Square{ 1024, 1024 };
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  const SegmentPlan        end{ network.graph.output, 256 }, eighth{ "layer2.1.relu", 32 };
+  const double             whole = GraphTileCost::Make(network, Square, Purpose::Training, 1024).operations;
+  const std::vector<std::pair<std::vector<SegmentPlan>, double>> cases{
+    { { end }, 2.80 },
+    { { eighth, end }, 1.99 },
+    { { { "layer1.1.relu", 64 }, eighth, { "layer3.1.relu", 16 }, { "decoder.blocks.1.conv2.2", 32 }, end }, 1.63 }
+  };
+  for (const auto & [segments, times] : cases)
+  {
+    EXPECT_NEAR(GraphTileCost::Make(network, Square, segments).operations / whole, times, 0.03);
+  }
+}
