@@ -136,6 +136,15 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
 
 
+def test_training_begins_with_given_weights(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
+    given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
+    drawn = run(*options, tmp_path / "drawn").json
+    assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
+    assert "cannot be resumed with another first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
+    assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
+
+
 def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
     run(*options, tmp_path / "shared", "--shared-memory")

@@ -240,7 +240,7 @@ GetOperationCases()
       "pixel_shuffle",
       { { { "upscale_factor", integer(2) } }, { { "upscale_factor", integer(1) } } } },
     { "batch_norm", "batch_norm", { {}, { { "eps", 1e-3 }, { "affine", false } } } },
-    { "affine", "affine", { {} } },
+    { "affine", "affine", { {}, { { "bias", false } } } },
     { "layer_norm", "layer_norm", { {}, { { "eps", 1e-3 }, { "affine", false } } } },
   };
 }

@@ -283,7 +283,8 @@ GetOperations()
     { "batch_norm", NormalizeBatch },
     { "affine",
       [](const Given & given) {
-        return given.X() * given.Array("weight").view({ 1, -1, 1, 1 }) + given.Array("bias").view({ 1, -1, 1, 1 });
+        const Tensor                                                       scaled = given.X() * given.Array("weight").view({ 1, -1, 1, 1 });
+        return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
       } },
     { "layer_norm", NormalizeLayer },
   };

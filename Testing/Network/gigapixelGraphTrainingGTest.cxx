@@ -296,6 +296,45 @@ TEST(GraphTraining, KeepsTheLastGoodStepOfALargeNetworkThatDiverged)
   }
 }
 
+TEST(GraphTraining, BeginsWithTheWeightsOfARun)
+{
+  const TemporaryFolder folder("graph-weights");
+  const auto            train = [&](const std::string & network, const std::string & weights, const std::string & run) {
+    TrainingOptions options;
+    options.epochs = 1;
+    options.tileSize = 64;
+    options.weights = weights;
+    auto trainer = std::make_unique<Trainer>(NetworkDescription::Load(network), options, run);
+    trainer->AddTrainingSample(MakeSample("a", { 90, 70 }, 1));
+    return trainer;
+  };
+  const std::string run = folder.File("run");
+  EXPECT_TRUE(train("unet:base=2,depth=2,channels=1", "", run)->Run());
+  const Model given = Model::Load(run);
+  const auto  stopAtOnce = [](const TrainingProgress &) { return false; };
+
+  const auto  same = train(run, run, "");
+  std::string warnings;
+  same->SetWarning([&](const std::string & sentence) { warnings += sentence; });
+  EXPECT_FALSE(same->Run(stopAtOnce));
+  EXPECT_EQ(warnings.find("by chance"), std::string::npos) << warnings;
+  for (const auto & [name, parameter] : same->GetLastModel().parameters)
+  {
+    EXPECT_TRUE(parameter.values == given.parameters.at(name).values) << name;
+  }
+
+  // Another head: what it has in common is taken.
+  const auto other = train("unet:base=2,depth=2,channels=1,classes=3", run, "");
+  other->SetWarning([&](const std::string & sentence) { warnings += sentence; });
+  EXPECT_FALSE(other->Run(stopAtOnce));
+  EXPECT_NE(warnings.find("begin by chance"), std::string::npos) << warnings;
+  const Model & last = other->GetLastModel();
+  EXPECT_TRUE(last.parameters.at("enc.0.0.weight").values == given.parameters.at("enc.0.0.weight").values);
+  EXPECT_EQ(last.parameters.at("last.bias").values.size(), 3u);
+  EXPECT_NE(GetRefusal(*train("remedios2023", run, "")).find("no array of the name and shape"), std::string::npos);
+  EXPECT_NE(GetRefusal(*train("remedios2023", folder.path, "")).find("best.safetensors is missing"), std::string::npos);
+}
+
 TEST(GraphTraining, GoesOnWhereAnEpochsFilesCouldNotBeWritten)
 {
   const TemporaryFolder folder("graph-unwritten");

@@ -59,9 +59,16 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
 
-  /** "remedios2023", the default, or the path of a JSON file. */
+  /** A preset ("remedios2023", the default), the path of a JSON file, or a model, whose network is taken. See
+   * gigapixel::NetworkDescription::Load(). */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
+
+  /** A file that training begins with the weights of, those whose names and shapes it shares with the network: a model,
+   * the folder of a run (its best model), or the state_dict of a PyTorch module as a safetensors file. Empty, the
+   * default: weights by chance. */
+  itkSetStringMacro(Weights);
+  itkGetStringMacro(Weights);
 
   /** What is minimized: "cross-entropy" or "dice"; empty, the default: what the network says. See
    * gigapixel::NetworkDescription. */
@@ -240,6 +247,7 @@ private:
   bool Observe(const gigapixel::TrainingProgress & progress);
 
   std::string         m_Network{ "remedios2023" };
+  std::string         m_Weights;
   std::string         m_Loss;
   std::vector<double> m_ClassWeights;
   int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };

@@ -363,6 +363,7 @@ GigapixelUNetTrainer::GetOptions() const
 {
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
+  options.weights = m_Weights;
   options.learningRate = m_LearningRate;
   options.learningRateDecay = m_LearningRateDecay;
   options.device = gigapixel::Device::Find(m_Device, m_Precision);
@@ -539,6 +540,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << m_Network << '\n';
+  os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
   os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
   os << indent << "ClassWeights:";
   for (const double weight : m_ClassWeights)

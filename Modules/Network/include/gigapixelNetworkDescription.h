@@ -78,9 +78,11 @@ public:
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. */
   std::vector<double> classWeights;
   int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
+  std::string         provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
   bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
 
-  /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), or the path of a JSON file.
+  /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), the path of a JSON file, or a
+   * model (*.safetensors, or a run's folder), whose network is taken.
    * \throw std::invalid_argument names the preset or file and what is wrong. */
   static NetworkDescription Load(const std::string & nameOrFile);
 

@@ -31,6 +31,7 @@ struct TrainingOptions
   /** Of Adam (MIDL 2023) with betas 0.9 and 0.999 and epsilon 1e-8 (PyTorch's). The paper's 1e-3 learns as well, but
    * takes twice as many steps from our initial weights; 1e-2 does not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
+  std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
   double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
   int           imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
   int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never

@@ -195,6 +195,22 @@ FromModel(const Model & model)
   return file;
 }
 
+std::string
+FindModelFile(const std::string & path)
+{
+  if (!std::filesystem::is_directory(path))
+  {
+    return path;
+  }
+  const std::string best = (std::filesystem::path(path) / "best.safetensors").string();
+  if (!std::filesystem::exists(best))
+  {
+    throw std::runtime_error("folder \"" + path +
+                             "\" holds no finished epoch of a training run (best.safetensors is missing)");
+  }
+  return best;
+}
+
 Model
 Model::Load(const std::string & path)
 {
@@ -204,16 +220,6 @@ Model::Load(const std::string & path)
     {
       return ToModel(SafeTensors::Parse(model.content, path), path);
     }
-  }
-  if (std::filesystem::is_directory(path))
-  {
-    const std::string best = (std::filesystem::path(path) / "best.safetensors").string();
-    if (!std::filesystem::exists(best))
-    {
-      throw std::runtime_error("folder \"" + path +
-                               "\" holds no finished epoch of a training run (best.safetensors is missing)");
-    }
-    return ToModel(SafeTensors::Load(best), best);
   }
   if (!std::filesystem::exists(path))
   {
@@ -225,7 +231,8 @@ Model::Load(const std::string & path)
     throw std::runtime_error("model \"" + path + "\" is neither a file, nor a run's folder, nor a ready model (" +
                              names + ")");
   }
-  return ToModel(SafeTensors::Load(path), path);
+  const std::string file = FindModelFile(path);
+  return ToModel(SafeTensors::Load(file), file);
 }
 
 std::vector<std::string>

@@ -11,6 +11,9 @@ namespace gigapixel
 /** Arrays and texts under this prefix belong to a training run, not to its model. */
 constexpr const char * TrainingPrefix = "training.";
 
+/** The file of a model, which may be given by its run's folder. \throw std::runtime_error the folder holds none */
+std::string FindModelFile(const std::string & path);
+
 /** \throw std::runtime_error when the file holds no model, or one whose weights do not fit its network */
 Model ToModel(const SafeTensors & file, const std::string & path);
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelModel.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelPrintable.h"
@@ -349,6 +350,24 @@ NetworkDescription::SetLoss(const std::string & lossName)
                                             : Loss::SoftmaxCrossEntropy;
 }
 
+namespace
+{
+
+NetworkDescription
+LoadFromModel(const std::string & path)
+{
+  try
+  {
+    return Model::Load(path).network;
+  }
+  catch (const std::runtime_error & error)
+  {
+    Refuse(error.what());
+  }
+}
+
+} // namespace
+
 NetworkDescription
 NetworkDescription::Load(const std::string & nameOrFile)
 {
@@ -359,6 +378,11 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   std::stringstream content;
   std::error_code   ignored;
+  if (std::filesystem::is_directory(nameOrFile, ignored) ||
+      std::filesystem::path(nameOrFile).extension() == ".safetensors")
+  {
+    return LoadFromModel(nameOrFile);
+  }
   if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
   {
     if (std::filesystem::file_size(nameOrFile, ignored) > MaximumBytes)

@@ -285,7 +285,7 @@ NetworkDescription::FromJSON(const std::string & text)
   {
     Refuse("no JSON: " + GetPrintable(error.what()));
   }
-  CheckKeys(json, "the network", { "name", "input", "layers", "operations", "output", "loss" });
+  CheckKeys(json, "the network", { "name", "input", "layers", "operations", "output", "loss", "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
@@ -303,6 +303,14 @@ NetworkDescription::FromJSON(const std::string & text)
   }
   ReadInput(json.contains("input") ? json.at("input") : Json::object(), network);
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
+  if (json.contains("provenance"))
+  {
+    if (!json.at("provenance").is_object())
+    {
+      Refuse("\"provenance\" must be a JSON object");
+    }
+    network.provenance = json.at("provenance").dump();
+  }
   network.Validate();
   if (!network.graph.IsEmpty())
   {
@@ -341,6 +349,10 @@ NetworkDescription::ToJSON() const
     json["loss"]["ignored label"] = ignoredLabel;
   }
   json["loss"]["ignore unscanned"] = ignoreUnscanned;
+  if (!provenance.empty())
+  {
+    json["provenance"] = Json::parse(provenance);
+  }
   return json.dump(2);
 }
 

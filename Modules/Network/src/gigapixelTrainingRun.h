@@ -55,6 +55,7 @@ private:
   void        MakePlan();
   void        Prepare();
   void        AgreeOnPlan();
+  void        TakeFirstWeights();
   void        Begin();
   void        Resume(const SafeTensors & checkpoint, const std::string & file);
   bool        IsFinished() const;

@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
+#include "gigapixelFileIdentity.h"
+#include "gigapixelModelFile.h"
 #include "gigapixelTrainingState.h"
 
 #include <nlohmann/json.hpp>
@@ -154,6 +156,10 @@ DescribeTraining(const NetworkDescription &  network,
   if (!plan.segments.empty())
   {
     json[SegmentsSetting] = Json::parse(ToText(plan.segments));
+  }
+  if (!options.weights.empty())
+  {
+    json["first weights"] = IdentifyFile(FindModelFile(options.weights), HashedBytes::All);
   }
   return json.dump();
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelInitialWeights.h"
+#include "gigapixelWeightsFile.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"
 #include "gigapixelTrainingSettings.h"
@@ -171,6 +172,22 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
 }
 
 void
+Trainer::Implementation::TakeFirstWeights()
+{
+  const TakenWeights result = TakeWeights(options.weights, network, state.parameters);
+  const std::size_t  others = result.ofOtherShape.size() + result.notInFile.size();
+  if (warning && others > 0 && ranks->GetRank() == 0)
+  {
+    const std::string & first = result.ofOtherShape.empty() ? result.notInFile.front() : result.ofOtherShape.front();
+    warning("of the network's " + std::to_string(others + result.taken.size()) + " arrays " +
+            std::to_string(result.taken.size()) + " are taken from \"" + options.weights +
+            "\"; the others begin by chance, since the file has them in another shape (" +
+            std::to_string(result.ofOtherShape.size()) + ") or not at all (" + std::to_string(result.notInFile.size()) +
+            "), such as \"" + first + '"');
+  }
+}
+
+void
 Trainer::Implementation::Begin()
 {
   const auto          counts = CountAllClasses();
@@ -180,6 +197,10 @@ Trainer::Implementation::Begin()
   WarnOfMissingClasses(counts, "the training masks (at 256 places of each)");
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares);
+  if (!options.weights.empty())
+  {
+    this->TakeFirstWeights();
+  }
   state.adam.firstMoment.resize(state.parameters.size());
   state.adam.secondMoment.resize(state.parameters.size());
   state.learningRate = options.learningRate;

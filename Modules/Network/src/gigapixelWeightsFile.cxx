@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
+#include "gigapixelModelFile.h"
 #include "gigapixelSafeTensors.h"
 #include "gigapixelStoredNumbers.h"
 
@@ -38,8 +39,9 @@ ToFloats(const SafeTensors::Tensor & tensor)
 } // namespace
 
 TakenWeights
-TakeWeights(const std::string & path, const NetworkDescription & network, std::vector<double> & parameters)
+TakeWeights(const std::string & nameOrFolder, const NetworkDescription & network, std::vector<double> & parameters)
 {
+  const std::string   path = FindModelFile(nameOrFolder);
   SafeTensors         file = SafeTensors::Load(path);
   TakenWeights        result;
   std::vector<double> values = parameters;

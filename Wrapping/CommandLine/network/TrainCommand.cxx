@@ -113,6 +113,7 @@ void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
   trainer.SetNetwork(values.GetText("network"));
+  trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(values.Has("class-weights") ? ParseWeights(values.GetText("class-weights"))
                                                       : std::vector<double>());

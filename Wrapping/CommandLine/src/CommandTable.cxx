@@ -121,6 +121,11 @@ Train()
                          "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
+      InputFile("weights",
+                "FILE|RUN",
+                "model",
+                "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
+                "PyTorch module's state_dict as a safetensors file. Without it weights begin by chance."),
       Level(),
       LevelResolution(),
       SlideResolution(),

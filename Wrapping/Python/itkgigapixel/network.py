@@ -25,7 +25,8 @@ def train(
     folder: Path = "",
     *,
     validation: Sequence[tuple] = (),
-    network: str = "remedios2023",
+    network: Path = "remedios2023",
+    weights: Path = "",
     tissue: Path = "",
     level: int = 0,
     mpp: Optional[float] = None,
@@ -56,7 +57,10 @@ def train(
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
-    :param network: a preset, or the path of a JSON file
+    :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
+        taken
+    :param weights: a model, the folder of a run or a safetensors file to begin with the weights of, by name and shape; "": by
+        chance
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
@@ -95,6 +99,7 @@ def train(
         raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
+    trainer.SetWeights(file_name(weights))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
     trainer.SetLevel(level)

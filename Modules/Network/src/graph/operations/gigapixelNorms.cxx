@@ -23,6 +23,14 @@ GetScaleAndShiftIfAffine(const Operation & operation, const Channels & channels)
 }
 
 Parameters
+GetScaleAndShiftIfBias(const Operation & operation, const Channels & channels)
+{
+  Parameters parameters = GetScaleAndShift(operation, channels);
+  parameters.resize(operation.GetFlag("bias") ? 2 : 1);
+  return parameters;
+}
+
+Parameters
 GetBatchNormParameters(const Operation & operation, const Channels & channels)
 {
   Parameters parameters = GetScaleAndShiftIfAffine(operation, channels);
@@ -53,7 +61,8 @@ MakeBatchNorm()
 OperationSchema
 MakeAffine()
 {
-  OperationSchema entry = MakeEntry("affine", &GetScaleAndShift);
+  OperationSchema entry = MakeEntry("affine", &GetScaleAndShiftIfBias);
+  entry.attributes = { Flag("bias", true) };
   entry.mayOverwrite = true;
   entry.roles = Role::Linear;
   return entry;

@@ -21,15 +21,19 @@ AlongChannels(const at::Tensor & values)
 at::Tensor
 ScaleAndShift(OperationCall & call)
 {
-  const at::Tensor weight = AlongChannels(call.GetWeight("weight")), bias = AlongChannels(call.GetWeight("bias"));
-  return (call.inPlace ? call.inputs[0].mul_(weight) : call.inputs[0].mul(weight)).add_(bias);
+  const at::Tensor weight = AlongChannels(call.GetWeight("weight")), bias = call.GetWeight("bias");
+  at::Tensor       output = call.inPlace ? call.inputs[0].mul_(weight) : call.inputs[0].mul(weight);
+  return bias.defined() ? output.add_(AlongChannels(bias)) : output;
 }
 
 std::vector<at::Tensor>
 DifferentiateScaleAndShift(OperationCall & call, const at::Tensor & gradient)
 {
   call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum({ 0, 2, 3 });
-  call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
+  if (call.GetWeight("bias").defined())
+  {
+    call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
+  }
   return { call.wanted[0] ? gradient.mul(AlongChannels(call.GetWeight("weight"))) : at::Tensor() };
 }
 
