@@ -202,7 +202,7 @@ FindModelFile(const std::string & path)
   {
     return path;
   }
-  const std::string best = (std::filesystem::path(path) / "best.safetensors").string();
+  std::string best = (std::filesystem::path(path) / "best.safetensors").string();
   if (!std::filesystem::exists(best))
   {
     throw std::runtime_error("folder \"" + path +
