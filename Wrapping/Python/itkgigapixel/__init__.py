@@ -14,9 +14,10 @@ Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSl
 """
 
 from itkgigapixel.conversion import convert
+from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.network import segment, train
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 
-__all__ = ["Level", "Slide", "Tile", "convert", "label", "presets", "segment", "train"]
+__all__ = ["Level", "Slide", "Tile", "convert", "import_network", "label", "presets", "segment", "to_torch", "train"]
 __version__ = "0.1.0"

@@ -1,0 +1,217 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks of PyTorch that are taken over, and given back."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import struct
+import tempfile
+from typing import Optional, Sequence
+
+import itk
+import numpy as np
+
+from itkgigapixel.engine import bytes_of_model
+from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.files import file_name
+from itkgigapixel.slide import Path
+
+#: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
+#: over a deep network stays below, a wrong operation does not.
+_TOLERANCE = 1e-4
+
+
+def import_network(
+    module,
+    path: Optional[Path] = None,
+    *,
+    example: tuple[int, int] = (256, 320),
+    channels: int = 3,
+    output: int = 0,
+    mean: Sequence[float] = (),
+    deviation: Sequence[float] = (),
+    name: str = "",
+    mpp: float = 0.0,
+    tile_size: int = 1024,
+):
+    """Takes over a network of PyTorch, with its weights, to train and run it on whole slides.
+
+    The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size (where it takes none,
+    at another multiple of 32), so that what depends on the size of the image is known from what does not. Then both compute
+    the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
+
+    Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout is left out. A sigmoid or softmax over classes
+    at the end is taken off: losses and probabilities are taken from logits here.
+
+    :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size: one
+        channel for object and background, else one for each class
+    :param path: the model file to write (``*.safetensors``); None: none is
+    :param example: (height, width) of the first export, in pixels; what the module needs them to be multiples of
+    :param channels: of the image: 1 gray, 3 RGB
+    :param output: which of several outputs
+    :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; (): 0
+    :param deviation: likewise; (): 1
+    :param name: of the network; "": that of the module's class
+    :param mpp: micrometers per pixel that the module was trained at; 0: unknown
+    :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are
+    :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
+    :raises NotImplementedError: with the complete list of operations that are missing, or what else cannot be taken over
+    :raises RuntimeError: the network gives other numbers here than in PyTorch
+    """
+    import torch
+
+    from itkgigapixel.torch_graph import Unsupported, make_graph
+
+    training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            try:
+                graph = make_graph(module, channels, example, (example[0] - 7, example[1] + 11), output)
+                proof = (example[0] // 2 + 29, example[1] // 2 + 51)
+            except Unsupported as error:
+                if not error.of_second_size:
+                    raise
+                graph = make_graph(module, channels, example, (example[0] - 32, example[1] + 32), output)
+                proof = (example[0] - 64, example[1] + 64)
+            activated = graph.strip()
+            network = _describe(graph, name or type(module).__name__, channels, mean, deviation)
+            network["provenance"] = {
+                "made by": f"torch.export of {type(module).__module__}.{type(module).__qualname__} with PyTorch {torch.__version__}",
+                **({"shapes": graph.shapes} if graph.shapes else {}),
+                **({"left out": sorted(graph.dropped)} if graph.dropped else {}),
+            }
+            arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
+            network["provenance"]["proof"] = _prove(module, network, arrays, graph.classes, proof, output, activated)
+            print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
+            return _make_model(network, arrays, mpp, tile_size, path)
+    finally:
+        module.train(training)
+
+
+def to_torch(model):
+    """A network as a module of PyTorch, with the weights that it has, under the names that they had there.
+
+    ``module.load_state_dict(to_torch(model).state_dict(), strict=False)`` gives an imported module what was learned here.
+
+    :param model: what :func:`import_network` or :func:`train` returned, a model file, or the folder of a run
+    :returns: an ``nn.Module`` that takes (1, channels, height, width) as the imported module did and returns logits, in
+        evaluation mode
+    :raises ValueError: a network of layers, as the preset "remedios2023": it is not a graph of operations
+    :raises RuntimeError: what cannot be read
+    """
+    import torch
+
+    from itkgigapixel.torch_module import GraphModule
+
+    if not isinstance(model, itk.GigapixelModel):
+        with in_a_sentence():
+            model = itk.GigapixelModel.Load(file_name(model))
+    network, arrays = _parse_model(bytes_of_model(model))
+    if "operations" not in network:
+        raise ValueError(f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here')
+    shapes = network.get("provenance", {}).get("shapes", {})
+    tensors = {key: torch.from_numpy(array.reshape(shapes.get(key, array.shape)).copy()) for key, array in arrays.items()}
+    return GraphModule(network["operations"], network["output"], tensors).eval()
+
+
+def _describe(graph, name, channels, mean, deviation):
+    if len(mean) != len(deviation) or len(mean) not in (0, channels):
+        raise ValueError(f"mean and deviation are numbers for each of {channels} channels, not {len(mean)} and {len(deviation)}")
+    pixels = {"mean": list(mean), "deviation": list(deviation)} if len(mean) else {"invert": False}
+    return {
+        "name": name,
+        "input": {"channels": channels, **pixels},
+        "operations": graph.operations,
+        "output": graph.output,
+        "loss": {"type": "binary cross-entropy" if graph.classes == 1 else "softmax cross-entropy"},
+    }
+
+
+def _make_model(network, arrays, mpp, tile_size, path=None):
+    """The model as the library reads it, which checks it; written to *path* if there is one."""
+    with tempfile.TemporaryDirectory() as folder, in_a_sentence():
+        file = pathlib.Path(folder) / "model.safetensors"
+        file.write_bytes(_write_model(network, arrays, mpp, tile_size))
+        model = itk.GigapixelModel.Load(str(file))
+        if path is not None:
+            model.Save(file_name(path))
+    return model
+
+
+def _write_model(network, arrays, mpp, tile_size) -> bytes:
+    """A model file: https://github.com/huggingface/safetensors#format, with the texts of gigapixel::Model."""
+    header = {"__metadata__": {"gigapixel": "2", "network": json.dumps(network), "microns_per_pixel": repr(float(mpp)), "tile_size": str(tile_size)}}
+    begin = 0
+    for key, array in arrays.items():
+        header[key] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [begin, begin + array.nbytes]}
+        begin += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in arrays.values())])
+
+
+def _parse_model(content: bytes):
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    network = json.loads(header.pop("__metadata__")["network"])
+    arrays = {}
+    for key, entry in header.items():
+        begin, end = entry["data_offsets"]
+        arrays[key] = np.frombuffer(content[8 + length + begin : 8 + length + end], np.float32).reshape(entry["shape"])
+    return network, arrays
+
+
+def _prove(module, network, arrays, classes, size, output, activated) -> str:
+    """Computes a random image by both.
+
+    :param activated: whether the module gives probabilities
+    :returns: the sentence for the model
+    """
+    import torch
+
+    channels = network["input"]["channels"]
+    pixels = np.random.default_rng(1).integers(0, 256, (*size, channels), np.uint8)
+    mean, deviation = (np.array(network["input"].get(key, default), np.float64) for key, default in (("mean", 0.0), ("deviation", 1.0)))
+    maps = torch.from_numpy(((pixels / 255.0 - mean) / deviation).astype(np.float32)).permute(2, 0, 1)[None]
+    logits = module(maps)
+    logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
+    expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
+    expected = expected[0].double().numpy()
+    given, tile = _segment(network, arrays, pixels, itk.F if classes == 1 else itk.UC)
+    if classes > 1:  # ITK's Python has no images of all probabilities for RGB: labels, where no two are as good as equal
+        best = np.sort(expected, 0)
+        certain = best[-1] - best[-2] > _TOLERANCE
+        wrong = int((given // (255 if classes == 2 else 1) != expected.argmax(0))[certain].sum())
+        sentence = f"On {size[0]} x {size[1]} random pixels in tiles of {tile}, {wrong} of {certain.sum()} pixels have another class than in PyTorch."
+        same = wrong == 0
+    else:
+        difference = float(np.abs(given - expected[-1]).max())
+        sentence = f"On {size[0]} x {size[1]} random pixels in tiles of {tile}, probabilities differ from PyTorch's by at most {difference:.1e}."
+        same = difference <= _TOLERANCE
+    if not same:
+        raise RuntimeError("The network is not the same here. " + sentence)
+    return sentence
+
+
+def _segment(network, arrays, pixels, sample):
+    """Labels (bytes) or probabilities of the object (floats), and the side of the tiles: the smallest that there can be."""
+    gray = pixels.shape[2] == 1
+    kind = itk.Image[itk.UC if gray else itk.RGBPixel[itk.UC], 2]
+    image = itk.image_from_array(pixels[..., 0] if gray else pixels, ttype=kind)
+    for tile in (64, 128, 256, 512):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "model.safetensors"
+            file.write_bytes(_write_model(network, arrays, 0.0, tile))
+            try:
+                with in_a_sentence():
+                    itk.GigapixelModel.Load(str(file))
+            except RuntimeError as error:
+                if "no multiple of the network's stride" in str(error) and tile < 512:
+                    continue
+                raise
+            filtered = itk.GigapixelUNetImageFilter[kind, itk.Image[sample, 2]].New(Input=image, ModelFileName=str(file))
+            with in_a_sentence():
+                filtered.Update()
+            return itk.array_from_image(filtered.GetOutput()), tile

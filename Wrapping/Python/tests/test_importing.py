@@ -1,0 +1,173 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks of PyTorch: taken over, trained and given back, compared with PyTorch itself."""
+
+import itk
+import numpy as np
+import pytest
+
+import itkgigapixel as gp
+
+torch = pytest.importorskip("torch")
+nn, functional = torch.nn, torch.nn.functional
+
+EXAMPLE = (64, 96)
+
+
+class Residual(nn.Module):
+    """A block as ResNets have it."""
+
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out)
+        self.shortcut = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(functional.relu(self.bn1(self.conv1(x)), inplace=True)))
+        y += self.shortcut(x)
+        return functional.relu(y)
+
+
+class ResNetUNet(nn.Module):
+    """A ResNet's beginning, maximum pooling, and a decoder that takes the skips' sizes."""
+
+    def __init__(self, classes):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 7, 2, 3, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.pool = nn.MaxPool2d(3, 2, 1)
+        self.block = Residual(8, 16, 2)
+        self.decode = nn.Conv2d(24, 8, 3, padding=1)
+        self.head = nn.Conv2d(8, classes, 1)
+
+    def forward(self, x):
+        skip = torch.relu(self.norm(self.stem(x)))
+        deep = self.block(self.pool(skip))
+        up = functional.interpolate(deep, size=skip.shape[-2:], mode="nearest")
+        y = functional.leaky_relu(self.decode(torch.cat([up, skip], 1)), 0.1)
+        return self.head(functional.interpolate(y, x.shape[-2:], mode="bilinear", align_corners=False))
+
+
+class PaddingUNet(nn.Module):
+    """As MONAI's BasicUNet: what was lost by pooling odd sizes is replicated; a sigmoid at its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(1, 6, 3, padding=1), nn.PReLU(6), nn.Dropout(0.1))
+        self.deep = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.SiLU())
+        self.up = nn.ConvTranspose2d(12, 6, 2, 2)
+        self.last = nn.Conv2d(12, 1, 3, padding=1)
+
+    def forward(self, x):
+        skip = self.first(x)
+        up = self.up(self.deep(skip))
+        sides = [0, skip.shape[-1] - up.shape[-1], 0, skip.shape[-2] - up.shape[-2]]
+        return torch.sigmoid(self.last(torch.cat([skip, functional.pad(up, sides, "replicate")], 1)))
+
+
+class ConvNeXtLike(nn.Module):
+    """Channels behind the axes: norm and linear layers of each pixel, a factor for each channel; pixels out of channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 4, 4)
+        self.depthwise = nn.Conv2d(8, 8, 7, padding=3, groups=8)
+        self.norm = nn.LayerNorm(8)
+        self.wide = nn.Linear(8, 32)
+        self.narrow = nn.Linear(32, 8)
+        self.scale = nn.Parameter(torch.full((8, 1, 1), 0.5))
+        self.head = nn.Conv2d(8, 3 * 16, 1)
+
+    def forward(self, x):
+        y = self.stem(functional.pad(x, (0, -x.shape[-1] % 4, 0, -x.shape[-2] % 4)))
+        z = self.norm(self.depthwise(y).permute(0, 2, 3, 1))
+        z = self.narrow(functional.gelu(self.wide(z))).permute(0, 3, 1, 2)
+        return functional.pixel_shuffle(self.head(y + self.scale * z), 4)[:, :, : x.shape[-2], : x.shape[-1]]
+
+
+def draw_weights(module, seed=3):
+    """Weights and statistics unlike those that modules begin with, so that nothing is hidden by ones and zeros."""
+    torch.manual_seed(seed)
+    for each in module.modules():
+        if isinstance(each, nn.BatchNorm2d):
+            nn.init.uniform_(each.weight, 0.5, 1.5)
+            nn.init.normal_(each.bias, 0, 0.2)
+            nn.init.normal_(each.running_mean, 0, 0.2)
+            nn.init.uniform_(each.running_var, 0.5, 1.5)
+    return module
+
+
+@pytest.mark.parametrize(
+    "make, channels", [(lambda: ResNetUNet(1), 3), (lambda: ResNetUNet(2), 3), (lambda: ResNetUNet(4), 3), (PaddingUNet, 1), (ConvNeXtLike, 3)], ids=["one", "two", "four", "padding", "convnext"]
+)
+def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, capsys):
+    module = draw_weights(make())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE, channels=channels)
+    said = capsys.readouterr().out  # the proof, which has raised nothing
+    assert "random pixels in tiles of" in said and type(module).__name__ in said
+    assert module.training
+    given = gp.to_torch(tmp_path / "model.safetensors")
+    assert list(dict(given.state_dict())) and not set(given.state_dict()) - set(module.state_dict())
+    assert set(module.state_dict()) - set(given.state_dict()) <= {k for k in module.state_dict() if k.endswith("num_batches_tracked")}
+    image = torch.rand(1, channels, 71, 53)
+    with torch.no_grad():
+        expected, logits = module.eval()(image), gp.to_torch(model)(image)
+    torch.testing.assert_close(torch.sigmoid(logits) if make is PaddingUNet else logits, expected)
+    assert not model.GetMicronsPerPixel()
+
+
+def test_what_is_missing_is_said_at_once():
+    class Strange(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.InstanceNorm2d(3)
+
+        def forward(self, x):
+            return torch.cumsum(self.norm(x) * functional.adaptive_avg_pool2d(x, 2).mean(), 2)
+
+    with pytest.raises(NotImplementedError, match="adaptive_avg_pool2d, cumsum, instance_norm, mean"):
+        gp.import_network(Strange(), example=EXAMPLE)
+
+
+def test_what_is_no_segmentation_is_refused():
+    with pytest.raises(NotImplementedError, match="no logits of each pixel"):
+        gp.import_network(nn.Conv2d(3, 2, 2, 2), example=EXAMPLE)
+
+
+def test_a_network_that_depends_on_the_size_is_refused():
+    class Fickle(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Conv2d(3, 1, 1)
+
+        def forward(self, x):
+            return self.one(x) * (x.shape[-1] / 100)
+
+    with pytest.raises(NotImplementedError, match='"other" of "mul" .* depends on the size of the image'):
+        gp.import_network(Fickle(), example=EXAMPLE)
+
+
+def test_training_goes_on_from_the_weights_as_pytorch_does(tmp_path):
+    """Twenty steps of Adam on one image, here in tiles and there as a whole, and back into the module."""
+    module = draw_weights(ResNetUNet(1))
+    gp.import_network(module, tmp_path / "start.safetensors", example=EXAMPLE)
+    random = np.random.default_rng(5)
+    pixels = random.integers(0, 256, (67, 83, 3), np.uint8)
+    mask = (pixels[..., 1] > 128).astype(np.uint8) * 255
+    image = itk.image_from_array(pixels, ttype=itk.Image[itk.RGBPixel[itk.UC], 2])
+    start = tmp_path / "start.safetensors"
+    gp.train([(image, itk.image_from_array(mask))], tmp_path / "run", network=start, weights=start, epochs=20, learning_rate=1e-3, augment=False, tile_size=32)
+    module.eval()  # statistics stay
+    adam = torch.optim.Adam(module.parameters(), 1e-3)
+    maps = torch.from_numpy(pixels / np.float32(255)).permute(2, 0, 1)[None]
+    truth = torch.from_numpy(mask / np.float32(255))[None, None]
+    for _ in range(20):
+        adam.zero_grad()
+        functional.binary_cross_entropy_with_logits(module(maps), truth).backward()
+        adam.step()
+    learned = gp.to_torch(tmp_path / "run").state_dict()
+    for key, value in learned.items():
+        torch.testing.assert_close(value, module.state_dict()[key], atol=1e-4, rtol=0, msg=key)
+    module.load_state_dict(learned, strict=False)
