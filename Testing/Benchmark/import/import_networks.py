@@ -5,8 +5,8 @@
     pip install itk-gigapixel[torch] torchvision timm segmentation-models-pytorch monai
     Testing/Benchmark/import/import_networks.py [NAME...] > table.md
 
-NAME: only networks whose name holds one of these. A network that is taken over has computed a random image of odd size (or,
-where it wants multiples of 32, of such a size) here, in tiles, and in PyTorch.
+NAME: only networks whose name holds one of these. A network that is taken over has computed a random image of odd size here, in
+tiles, and in PyTorch.
 """
 
 import argparse
@@ -81,6 +81,8 @@ def describe(make):
             gp.import_network(module, example=example)
     except NotImplementedError as error:
         return "", str(error).removeprefix("The module needs operations that there are not here: ").rstrip(".")
+    except RuntimeError as error:
+        return "", str(error)
     return said.getvalue().strip().partition(": ")[2], ""
 
 

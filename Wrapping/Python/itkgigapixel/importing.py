@@ -17,6 +17,8 @@ from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import file_name
 from itkgigapixel.slide import Path
 
+#: Networks with five halvings in a row want sizes of it.
+_MULTIPLE = 32
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.
 _TOLERANCE = 1e-4
@@ -37,8 +39,9 @@ def import_network(
 ):
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides.
 
-    The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size (where it takes none,
-    at another multiple of 32), so that what depends on the size of the image is known from what does not. Then both compute
+    The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
+    the size of the image is known from what does not. Of a module that takes multiples of 32 alone the second size is one,
+    and the network begins by padding the image to one with its last pixels, and ends by cutting that off. Then both compute
     the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
     Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout is left out. A sigmoid or softmax over classes
@@ -68,14 +71,14 @@ def import_network(
     try:
         with torch.no_grad():
             try:
-                graph = make_graph(module, channels, example, (example[0] - 7, example[1] + 11), output)
-                proof = (example[0] // 2 + 29, example[1] // 2 + 51)
+                graph, multiple = make_graph(module, channels, example, (example[0] - 7, example[1] + 11), output), 1
             except Unsupported as error:
                 if not error.of_second_size:
                     raise
-                graph = make_graph(module, channels, example, (example[0] - 32, example[1] + 32), output)
-                proof = (example[0] - 64, example[1] + 64)
+                graph, multiple = make_graph(module, channels, example, (example[0] - _MULTIPLE, example[1] + _MULTIPLE), output), _MULTIPLE
             activated = graph.strip()
+            if multiple > 1:
+                graph.pad_to(multiple)
             network = _describe(graph, name or type(module).__name__, channels, mean, deviation)
             network["provenance"] = {
                 "made by": f"torch.export of {type(module).__module__}.{type(module).__qualname__} with PyTorch {torch.__version__}",
@@ -83,7 +86,7 @@ def import_network(
                 **({"left out": sorted(graph.dropped)} if graph.dropped else {}),
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
-            network["provenance"]["proof"] = _prove(module, network, arrays, graph.classes, proof, output, activated)
+            network["provenance"]["proof"] = _prove(module, network, arrays, graph.classes, (example[0] // 2 + 29, example[1] // 2 + 51), output, activated, multiple)
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, tile_size, path)
     finally:
@@ -163,10 +166,11 @@ def _parse_model(content: bytes):
     return network, arrays
 
 
-def _prove(module, network, arrays, classes, size, output, activated) -> str:
+def _prove(module, network, arrays, classes, size, output, activated, multiple) -> str:
     """Computes a random image by both.
 
     :param activated: whether the module gives probabilities
+    :param multiple: that the module wants sizes to be of
     :returns: the sentence for the model
     """
     import torch
@@ -175,15 +179,16 @@ def _prove(module, network, arrays, classes, size, output, activated) -> str:
     pixels = np.random.default_rng(1).integers(0, 256, (*size, channels), np.uint8)
     mean, deviation = (np.array(network["input"].get(key, default), np.float64) for key, default in (("mean", 0.0), ("deviation", 1.0)))
     maps = torch.from_numpy(((pixels / 255.0 - mean) / deviation).astype(np.float32)).permute(2, 0, 1)[None]
-    logits = module(maps)
+    logits = module(torch.nn.functional.pad(maps, (0, -size[1] % multiple, 0, -size[0] % multiple), "replicate"))
     logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
+    logits = logits[:, :, : size[0], : size[1]]
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
     expected = expected[0].double().numpy()
     given, tile = _segment(network, arrays, pixels, itk.F if classes == 1 else itk.UC)
     if classes > 1:  # ITK's Python has no images of all probabilities for RGB: labels, where no two are as good as equal
         best = np.sort(expected, 0)
         certain = best[-1] - best[-2] > _TOLERANCE
-        wrong = int((given // (255 if classes == 2 else 1) != expected.argmax(0))[certain].sum())
+        wrong = int((given != expected.argmax(0))[certain].sum())
         sentence = f"On {size[0]} x {size[1]} random pixels in tiles of {tile}, {wrong} of {certain.sum()} pixels have another class than in PyTorch."
         same = wrong == 0
     else:

@@ -49,6 +49,15 @@ class Graph:
         self.sizes[name] = tuple(extent)
         return name
 
+    def pad_to(self, multiple):
+        """For a module that takes multiples alone: the image is padded to one by its last pixels, and the output cut off."""
+        for operation in self.operations:
+            if "inputs" in operation:
+                operation["inputs"] = ["padded" if name == "image" else name for name in operation["inputs"]]
+        self.operations.insert(1, {"name": "padded", "type": "pad", "inputs": ["image"], "multiple": multiple, "mode": "replicate"})
+        self.operations.append({"name": "cropped", "type": "crop", "inputs": [self.output, "image"]})
+        self.output = "cropped"
+
     def strip(self) -> bool:
         """Takes off what makes probabilities of logits. :returns: whether there is something"""
         last = self.operations[-1]
@@ -468,7 +477,8 @@ def _outline(graph):
 def _merge(one, two):
     """What two sizes have in common, for all sizes."""
     for index, (a, b) in enumerate(zip(one.operations, two.operations)):
-        if "size" in a or any(a[key] != b[key] for key in a):
+        # A pad may be of the same few pixels at both sizes by chance: what it makes fit counts.
+        if "size" in a or any(a[key] != b[key] for key in a) or (a["type"] == "pad" and _find_like(one, two, index)[1]):
             _follow_size(one, two, index)
     for a, b in zip(one.operations, two.operations):
         a, b = ({key: value for key, value in o.items() if key != "inputs"} for o in (a, b))
@@ -482,7 +492,7 @@ def _follow_size(one, two, index):
     """An operation whose numbers are those of the example: they become the size of another map, or a factor."""
     a, b = one.operations[index], two.operations[index]
     sizes = [graph.sizes[a["name"]] for graph in (one, two)]
-    like = _find_like(one, two, index)
+    like, joined = _find_like(one, two, index)
     own = [graph.sizes[a["inputs"][0]] for graph in (one, two)]
     if a["type"] == "interpolate":
         factors = [sizes[0][i] / own[0][i] for i in range(2)]
@@ -494,7 +504,7 @@ def _follow_size(one, two, index):
             elif same and sizes[0] != sizes[1]:
                 del operation["size"]
                 operation["scale_factor"] = factors
-    elif a["type"] == "pad" and _find_multiple(own, sizes, (a, b)):
+    elif a["type"] == "pad" and not joined and _find_multiple(own, sizes, (a, b)):
         for operation in (a, b):
             operation.update(after=[0, 0], multiple=_find_multiple(own, sizes, (a, b)))
     elif a["type"] in ("pad", "crop") and like is not None:
@@ -519,16 +529,17 @@ def _find_multiple(own, sizes, pads):
 
 
 def _find_like(one, two, index):
-    """An earlier map that has the operation's size at both sizes of the image: rather the one that it is joined with."""
+    """An earlier map that has the operation's size at both sizes of the image, rather one that it is joined with; and
+    whether it is that."""
     name = one.operations[index]["name"]
     earlier = [o["name"] for o in one.operations[:index] if all(g.sizes[o["name"]] == g.sizes[name] for g in (one, two))]
     if not earlier:
-        return None
+        return None, False
     readers = [name]
     for operation in one.operations[index + 1 :]:
         if set(readers) & set(operation.get("inputs", ())):
             partners = [each for each in operation["inputs"] if each in earlier]
             if partners:
-                return partners[0]
+                return partners[0], True
             readers.append(operation["name"])
-    return earlier[-1]
+    return earlier[-1], False

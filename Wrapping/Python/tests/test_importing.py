@@ -87,6 +87,23 @@ class ConvNeXtLike(nn.Module):
         return functional.pixel_shuffle(self.head(y + self.scale * z), 4)[:, :, : x.shape[-2], : x.shape[-1]]
 
 
+class StrictUNet(nn.Module):
+    """That takes sizes alone which all its halvings divide, as many do."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 6, 3, padding=1)
+        self.deep = nn.Conv2d(6, 6, 3, padding=1)
+        self.last = nn.Conv2d(12, 1, 3, padding=1)
+
+    def forward(self, x):
+        if x.shape[-1] % 32 or x.shape[-2] % 32:
+            raise RuntimeError("sizes must be multiples of 32")
+        skip = functional.elu(self.first(x))
+        deep = self.deep(functional.avg_pool2d(skip, 4))
+        return self.last(torch.cat([skip, functional.interpolate(deep, scale_factor=4.0, mode="bilinear")], 1))
+
+
 def draw_weights(module, seed=3):
     """Weights and statistics unlike those that modules begin with, so that nothing is hidden by ones and zeros."""
     torch.manual_seed(seed)
@@ -116,6 +133,15 @@ def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, 
         expected, logits = module.eval()(image), gp.to_torch(model)(image)
     torch.testing.assert_close(torch.sigmoid(logits) if make is PaddingUNet else logits, expected)
     assert not model.GetMicronsPerPixel()
+
+
+def test_a_network_of_multiples_pads_the_image(tmp_path):
+    module = draw_weights(StrictUNet())
+    model = gp.import_network(module, example=EXAMPLE)
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        expected = module(functional.pad(image, (0, 11, 0, 25), "replicate"))[:, :, :71, :53]
+        torch.testing.assert_close(gp.to_torch(model)(image), expected)
 
 
 def test_what_is_missing_is_said_at_once():
