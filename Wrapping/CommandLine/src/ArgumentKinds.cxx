@@ -206,7 +206,7 @@ Scratch()
     "folder",
     "Folder on a fast disk for maps that a network keeps while it goes over a slide in segments; plan tells "
     "what room they take. Its files have no name, and nothing is left of them. Without it the maps lie in "
-    "memory. Changes no result. Example: --scratch /scratch/me.");
+    "memory. Changes no result.");
 }
 
 Argument
