@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that go over an image in segments: the same gradient as in one, the same bits however it is computed.
+#include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
 #include "gigapixelInitialWeights.h"
@@ -81,19 +82,6 @@ ComputeGradient(const NetworkDescription & network, const std::vector<SegmentPla
   return sum;
 }
 
-double
-GetDifference(const std::vector<double> & a, const std::vector<double> & b)
-{
-  double difference = 0, norm = 0;
-  EXPECT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i)
-  {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    norm += b[i] * b[i];
-  }
-  return std::sqrt(difference / norm);
-}
-
 struct SegmentCase
 {
   std::string                                network;
@@ -114,7 +102,7 @@ TEST_P(Segments, HaveTheGradientOfTheNetworkInOne)
   const LossGradient             segments = ComputeGradient(network, plan, { 2, Precision::Double });
   EXPECT_NEAR(segments.loss / whole.loss, 1, 1e-12);
   EXPECT_EQ(segments.pixels, whole.pixels);
-  EXPECT_LT(GetDifference(segments.gradient, whole.gradient), 1e-12);
+  EXPECT_LT(GetRelativeDifference(segments.gradient, whole.gradient), 1e-12);
 }
 
 TEST_P(Segments, HaveTheSameBitsForAnyThreadsInMemoryAndInFiles)
