@@ -42,7 +42,7 @@ GetSum(const std::vector<double> & values)
   {
     sum.Add(0, &value, 1);
   }
-  return sum.GetValues().front();
+  return sum.GetValue(0);
 }
 
 } // namespace
@@ -158,8 +158,8 @@ TEST(FixedPointSum, WhatIsNoNumberStaysNone)
     a.Add(0, values, 2);
     b.Add(0, others, 2);
     a.Add(b); // none and none is none
-    EXPECT_TRUE(std::isnan(a.GetValues()[0])) << bad;
-    EXPECT_EQ(a.GetValues()[1], 3.0);
+    EXPECT_TRUE(std::isnan(a.GetValue(0))) << bad;
+    EXPECT_EQ(a.GetValue(1), 3.0);
     c.Add(a);
     EXPECT_TRUE(HaveSameBits(a, c)) << bad;
   }
@@ -173,5 +173,5 @@ TEST(FixedPointSum, TooGreatSumsAreNone)
   const double  great = std::ldexp(1.0, 40);
   FixedPointSum sum(1);
   sum.Add(0, &great, 1, std::int64_t(1) << 20);
-  EXPECT_TRUE(std::isnan(sum.GetValues().front()));
+  EXPECT_TRUE(std::isnan(sum.GetValue(0)));
 }

@@ -6,10 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -36,7 +34,7 @@ GetBytesPerValue(const std::string & type)
 }
 
 SafeTensors::Tensor
-ReadTensor(const std::string & path, const std::string & name, const nlohmann::json & entry, const std::string & data)
+ReadTensor(const std::string & path, const std::string & name, const nlohmann::json & entry, std::string_view data)
 {
   SafeTensors::Tensor tensor;
   entry.at("dtype").get_to(tensor.type);
@@ -59,7 +57,7 @@ ReadTensor(const std::string & path, const std::string & name, const nlohmann::j
   {
     Refuse(path, "is truncated or damaged: the place of \"" + name + "\" does not fit the file");
   }
-  tensor.bytes.assign(data.begin() + offsets[0], data.begin() + offsets[1]);
+  tensor.bytes = data.substr(offsets[0], bytes);
   return tensor;
 }
 
@@ -67,9 +65,7 @@ template <typename T>
 SafeTensors::Tensor
 MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std::vector<T> & values)
 {
-  SafeTensors::Tensor tensor{ type, shape, std::vector<char>(values.size() * sizeof(T)) };
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
+  return { type, shape, { reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T) } };
 }
 
 /** \param head the first bytes of a file of `size` bytes \return length of its header */
@@ -98,14 +94,14 @@ ReadFile(const std::string & path)
   {
     Refuse(path, "is no regular file"); // opening a pipe would wait for ever
   }
-  std::ifstream     file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file || content.str().empty())
+  const auto    size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  std::string   content(error ? 0 : size, '\0');
+  if (!file.read(content.data(), static_cast<std::streamsize>(content.size())) || content.empty())
   {
     Refuse(path, file.is_open() ? "is empty or cannot be read" : "cannot be opened");
   }
-  return content.str();
+  return content;
 }
 
 SafeTensors
@@ -124,14 +120,15 @@ SafeTensors::Load(const std::string & path)
 }
 
 SafeTensors
-SafeTensors::Parse(const std::string & content, const std::string & path)
+SafeTensors::Parse(std::string content, const std::string & path)
 {
   const std::uint64_t length = CheckHead(content, content.size(), path);
   SafeTensors         file;
-  const std::string   data = content.substr(8 + length);
+  file.content = std::make_shared<const std::string>(std::move(content));
+  const std::string_view all = *file.content, data = all.substr(8 + length);
   try
   {
-    const nlohmann::json header = nlohmann::json::parse(content.substr(8, length));
+    const nlohmann::json header = nlohmann::json::parse(all.substr(8, length));
     for (const auto & item : header.items())
     {
       if (item.key() == "__metadata__")

@@ -99,7 +99,7 @@ Trainer::GetBestModel() const
 const Model &
 Trainer::GetLastModel() const
 {
-  return m_Implementation->last;
+  return m_Implementation->GetLast();
 }
 
 } // namespace gigapixel

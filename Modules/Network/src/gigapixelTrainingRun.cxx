@@ -158,10 +158,9 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
 
 /** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
 LossGradient
-Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images)
+Trainer::Implementation::Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
 {
   LossGradient mean;
-  mean.gradient.resize(state.parameters.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
   {
     if (sums[i].weight == 0)
@@ -176,6 +175,12 @@ Trainer::Implementation::Average(const std::vector<LossGradient> & sums, const s
                           "\", or its gradient, is no finite number any more");
     }
     mean.loss += loss;
+    if (i == 0)
+    {
+      mean.gradient = std::move(sums[i].gradient);
+      std::for_each(mean.gradient.begin(), mean.gradient.end(), [weight](double & value) { value /= weight; });
+      continue;
+    }
     for (std::size_t j = 0; j < mean.gradient.size(); ++j)
     {
       mean.gradient[j] += sums[i].gradient[j] / weight;
@@ -259,13 +264,26 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   {
     return false;
   }
+  TakeStep(std::move(sums), images);
+  if (static_cast<std::int64_t>(state.parameters.size()) <= SmallNetwork ||
+      std::chrono::steady_clock::now() - savedAt >= CheckpointInterval)
+  {
+    Save();
+  }
+  return Report(1);
+}
+
+/** Rank 0 has the sums. */
+void
+Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
+{
   LossGradient       mean;
   std::vector<float> next;
   const auto         findNext = [&] { next = state.adam.GetNext(state.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
-    mean = Average(sums, images);
+    mean = Average(std::move(sums), images);
     findNext();
     CheckWeights(next); // before any rank takes the step
   }
@@ -279,13 +297,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   saved = false;
-  if (static_cast<std::int64_t>(state.parameters.size()) <= SmallNetwork ||
-      std::chrono::steady_clock::now() - savedAt >= CheckpointInterval)
-  {
-    Save();
-  }
   progress.loss = mean.loss;
-  return Report(1);
 }
 
 bool
@@ -383,6 +395,16 @@ Trainer::Implementation::FinishEpoch()
   return Report(1);
 }
 
+const Model &
+Trainer::Implementation::GetLast()
+{
+  if (last.parameters.empty())
+  {
+    last = MakeModel();
+  }
+  return last;
+}
+
 Model
 Trainer::Implementation::MakeModel() const
 {
@@ -392,11 +414,11 @@ Trainer::Implementation::MakeModel() const
 void
 Trainer::Implementation::Save()
 {
-  last = MakeModel();
   if (folder)
   {
-    state.ToFile(last, settings).Save(folder->GetLastFile());
+    state.ToFile(MakeModel(), settings).Save(folder->GetLastFile());
   }
+  last = Model();
   saved = true;
   savedAt = std::chrono::steady_clock::now();
 }

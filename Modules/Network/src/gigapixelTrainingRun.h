@@ -28,7 +28,7 @@ struct Trainer::Implementation
   double                                   micronsPerPixel{ 0 };
   std::function<void(const std::string &)> warning;
   Model                                    best;
-  Model                                    last;
+  Model                                    last; ///< of GetLast(); a run does without this copy
 
   // While Run() is on.
   std::unique_ptr<RunFolder>       folder;
@@ -48,6 +48,8 @@ struct Trainer::Implementation
 
   bool Run();
 
+  const Model & GetLast();
+
   /** Writes the checkpoint if steps were done since it was written, however the run ended. */
   void SaveLastSteps();
 
@@ -66,7 +68,8 @@ private:
 
   std::vector<std::size_t> GetOrder() const;
   bool                     RunStep(const std::vector<std::size_t> & order);
-  LossGradient             Average(const std::vector<LossGradient> & sums, const std::vector<const Sample *> & images);
+  void                     TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
+  LossGradient             Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
   bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
   bool Validate(double & loss, Score & total);
   void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const;

@@ -62,14 +62,13 @@ Trainer::Implementation::Prepare()
     folder = std::make_unique<RunFolder>(folderPath, options.resume);
     resume = options.resume && folder->HoldsCheckpoint();
   }
-  // Only rank 0 needs to see the folder.
-  const std::string kept = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
+  // Only rank 0 needs to see the folder. The checkpoint is read twice, so that a plan has its memory for the step.
   const std::string file = folderPath + "/last.safetensors";
-  SafeTensors       checkpoint;
-  if (!kept.empty())
+  const auto        readCheckpoint = [&] { return ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string()); };
+  if (std::string kept = readCheckpoint(); !kept.empty())
   {
     // What the plan chose when the run began stays, whatever the budget is now.
-    checkpoint = SafeTensors::Parse(kept, file);
+    const SafeTensors checkpoint = SafeTensors::Parse(std::move(kept), file);
     options.segments = GetSegments(checkpoint, file);
     options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
   }
@@ -83,7 +82,8 @@ Trainer::Implementation::Prepare()
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
   streamed->SetSegments(plan.segments, options.scratch);
-  kept.empty() ? Begin() : Resume(checkpoint, file);
+  std::string kept = readCheckpoint();
+  kept.empty() ? Begin() : Resume(SafeTensors::Parse(std::move(kept), file), file);
   saved = true;
   savedAt = std::chrono::steady_clock::now();
 }
@@ -204,7 +204,7 @@ Trainer::Implementation::Begin()
   state.adam.firstMoment.resize(state.parameters.size());
   state.adam.secondMoment.resize(state.parameters.size());
   state.learningRate = options.learningRate;
-  last = best = MakeModel();
+  best = MakeModel();
 }
 
 void
@@ -213,11 +213,11 @@ Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::strin
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
   state = TrainingState::FromFile(checkpoint, file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);
-  last = best = MakeModel();
+  best = MakeModel();
   if (!state.history.empty())
   {
-    const std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
-    best = ToModel(SafeTensors::Parse(content, folderPath + "/best.safetensors"), folderPath);
+    std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
+    best = ToModel(SafeTensors::Parse(std::move(content), folderPath + "/best.safetensors"), folderPath);
   }
 }
 

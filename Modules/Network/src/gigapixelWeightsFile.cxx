@@ -16,7 +16,7 @@ namespace
 
 template <typename T>
 std::vector<float>
-Convert(const std::vector<char> & bytes)
+Convert(std::string_view bytes)
 {
   std::vector<T> values(bytes.size() / sizeof(T));
   std::memcpy(static_cast<void *>(values.data()), bytes.data(), values.size() * sizeof(T));

@@ -175,17 +175,11 @@ FixedPointSum::Add(const FixedPointSum & other)
   }
 }
 
-std::vector<double>
-FixedPointSum::GetValues() const
+double
+FixedPointSum::GetValue(std::size_t index) const
 {
-  std::vector<double> values;
-  values.reserve(GetSize());
-  for (const Fixed sum : m_Implementation->sums)
-  {
-    values.push_back(IsSum(sum) ? std::ldexp(static_cast<double>(sum), -FractionBits)
-                                : std::numeric_limits<double>::quiet_NaN());
-  }
-  return values;
+  const Fixed sum = m_Implementation->sums[index];
+  return IsSum(sum) ? std::ldexp(static_cast<double>(sum), -FractionBits) : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::size_t

@@ -36,8 +36,8 @@ public:
 
   void Add(const FixedPointSum & other);
 
-  /** The sums, rounded; NaN for what is none. */
-  std::vector<double> GetValues() const;
+  /** A sum, rounded; NaN for what is none. */
+  double GetValue(std::size_t index) const;
 
   // As a message between ranks: GetBytes() bytes.
   std::size_t  GetBytes() const;

@@ -139,8 +139,9 @@ FoldedParameters::AddArray(int operation, const ParameterDescription & array, st
 }
 
 /** 1 by it: what the convolution's map, less the mean, is multiplied by. */
+template <typename T>
 double
-FoldedParameters::Norm::GetDeviation(const std::vector<double> & parameters, std::size_t channel, double eps) const
+FoldedParameters::Norm::GetDeviation(const std::vector<T> & parameters, std::size_t channel, double eps) const
 {
   return std::sqrt(parameters[variance + channel] + eps);
 }
@@ -185,15 +186,17 @@ FoldedParameters::Fold(const std::vector<double> & parameters) const
   return values;
 }
 
+template <typename T>
 std::vector<double>
-FoldedParameters::Unfold(const std::vector<double> & parameters, const std::vector<double> & gradient) const
+FoldedParameters::Unfold(const std::vector<T> &                     parameters,
+                         const std::function<double(std::size_t)> & gradient) const
 {
   std::vector<double> unfolded(m_NumberOfParameters);
   for (const Plain & plain : m_Plain)
   {
     for (std::size_t i = 0; i < plain.size; ++i)
     {
-      unfolded[plain.parameter + i] += gradient[plain.first + i];
+      unfolded[plain.parameter + i] += gradient(plain.first + i);
     }
   }
   for (const Norm & norm : m_Norms)
@@ -206,7 +209,7 @@ FoldedParameters::Unfold(const std::vector<double> & parameters, const std::vect
     std::vector<double> scales(bias.size);
     for (std::size_t c = 0; c < bias.size; ++c)
     {
-      const double ofShift = gradient[bias.first + c];
+      const double ofShift = gradient(bias.first + c);
       const double gamma = norm.gamma == Norm::None ? 1.0 : parameters[norm.gamma + c];
       const double before = norm.bias == Norm::None ? 0.0 : parameters[norm.bias + c];
       scales[c] = gamma / norm.GetDeviation(parameters, c, eps);
@@ -222,7 +225,7 @@ FoldedParameters::Unfold(const std::vector<double> & parameters, const std::vect
     }
     for (std::size_t i = 0; i < weight.size; ++i)
     {
-      const double ofWeight = gradient[weight.first + i];
+      const double ofWeight = gradient(weight.first + i);
       if (norm.convolution < 0)
       {
         ofScales[i] += ofWeight;
@@ -239,5 +242,10 @@ FoldedParameters::Unfold(const std::vector<double> & parameters, const std::vect
   }
   return unfolded;
 }
+
+template std::vector<double>
+FoldedParameters::Unfold(const std::vector<float> &, const std::function<double(std::size_t)> &) const;
+template std::vector<double>
+FoldedParameters::Unfold(const std::vector<double> &, const std::function<double(std::size_t)> &) const;
 
 } // namespace gigapixel

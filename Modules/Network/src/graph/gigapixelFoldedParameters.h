@@ -4,6 +4,8 @@
 
 #include "gigapixelNetworkGraph.h"
 
+#include <functional>
+
 namespace gigapixel
 {
 
@@ -47,8 +49,10 @@ public:
   /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
   std::vector<double> Fold(const std::vector<double> & parameters) const;
 
-  /** Gradient of the parameters, 0 for statistics. \param gradient that of the folded arrays */
-  std::vector<double> Unfold(const std::vector<double> & parameters, const std::vector<double> & gradient) const;
+  /** Gradient of the parameters, 0 for statistics. \param gradient of a value of the folded arrays */
+  template <typename T>
+  std::vector<double>
+  Unfold(const std::vector<T> & parameters, const std::function<double(std::size_t)> & gradient) const;
 
 private:
   /** A batch norm, and the convolution it is folded into, or -1; the places of parameters, or None. */
@@ -65,7 +69,8 @@ private:
     std::size_t weight{ None };
     std::size_t bias{ None };
 
-    double GetDeviation(const std::vector<double> & parameters, std::size_t channel, double eps) const;
+    template <typename T>
+    double GetDeviation(const std::vector<T> & parameters, std::size_t channel, double eps) const;
   };
 
   std::size_t GetPlace(int operation, const char * role) const;

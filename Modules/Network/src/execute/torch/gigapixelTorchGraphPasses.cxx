@@ -69,7 +69,7 @@ public:
   void
   SetParameters(const std::vector<double> & parameters) override
   {
-    m_Values = parameters;
+    m_Values.assign(parameters.begin(), parameters.end());
     const std::vector<double> folded = m_Parameters.Fold(parameters);
     for (std::size_t i = 0; i < m_Weights.size(); ++i)
     {
@@ -148,7 +148,7 @@ public:
   std::vector<double>
   GetGradient(const FixedPointSum & sums) const override
   {
-    return m_Parameters.Unfold(m_Values, sums.GetValues());
+    return m_Parameters.Unfold(m_Values, [&sums](std::size_t i) { return sums.GetValue(i); });
   }
 
   void
@@ -437,7 +437,7 @@ private:
   const std::vector<int>              m_Channels;
   std::vector<const TorchOperation *> m_Operations;
   std::vector<T>                      m_SampleValues;       ///< 256 for each channel
-  std::vector<double>                 m_Values;             ///< the parameters
+  std::vector<T>                      m_Values;             ///< the parameters
   std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
 };
 
