@@ -3,9 +3,11 @@
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
+#include "gigapixelEqualMaps.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTrainer.h"
+#include "gigapixelTurns.h"
 #include "execute/gigapixelKeptMaps.h"
 #include "schedule/gigapixelGraphPlan.h"
 #include "schedule/gigapixelSegmentPlanner.h"
@@ -14,6 +16,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
+#include <thread>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -62,17 +66,19 @@ struct How
 };
 
 LossGradient
-ComputeGradient(const NetworkDescription & network, const std::vector<SegmentPlan> & segments, const How & how = {})
+ComputeGradient(const NetworkDescription &       network,
+                const std::vector<SegmentPlan> & segments,
+                const How &                      how,
+                PixelSource &                    pixels,
+                LabelSource &                    labels)
 {
   Device device;
   device.precision = how.precision;
   StreamedNetwork streamed(network, 256, how.threads, device); // in one piece, or in segments
   streamed.SetSegments(segments, how.scratch);
   streamed.SetParameters(MakeInitialWeights(network, 3, { 0.7, 0.3 }));
-  ProceduralPixels pixels(Image, 5, network.channels);
-  ProceduralLabels labels(Image, 5);
-  LossGradient     sum;
-  double           last = 0;
+  LossGradient sum;
+  double       last = 0;
   EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum, [&](double done) {
     EXPECT_GE(done, last);
     last = done;
@@ -81,6 +87,65 @@ ComputeGradient(const NetworkDescription & network, const std::vector<SegmentPla
   EXPECT_NEAR(last, 1, 1e-9);
   return sum;
 }
+
+LossGradient
+ComputeGradient(const NetworkDescription & network, const std::vector<SegmentPlan> & segments, const How & how = {})
+{
+  ProceduralPixels pixels(Image, 5, network.channels);
+  ProceduralLabels labels(Image, 5);
+  return ComputeGradient(network, segments, how, pixels, labels);
+}
+
+/** Tissue on a part of a slide, and white glass, which takes no part in the loss, everywhere else. */
+constexpr Region Specimen{ 70, 50, 40, 30 };
+constexpr Size   SlideSize{ 230, 170 };
+
+bool
+IsGlass(std::int64_t x, std::int64_t y)
+{
+  const Region pixel = Intersect({ x, y, 1, 1 }, Specimen);
+  return pixel.width < 1 || pixel.height < 1;
+}
+
+class PixelsOnGlass : public ProceduralPixels
+{
+public:
+  explicit PixelsOnGlass(unsigned channels)
+    : ProceduralPixels(SlideSize, 5, channels)
+  {}
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    ProceduralPixels::Read(region, samples);
+    const auto channels = static_cast<std::int64_t>(GetNumberOfChannels());
+    for (std::int64_t i = 0; i < region.width * region.height; ++i)
+    {
+      if (IsGlass(region.x + i % region.width, region.y + i / region.width))
+      {
+        std::fill_n(samples + i * channels, channels, 255);
+      }
+    }
+  }
+};
+
+class LabelsOnGlass : public ProceduralLabels
+{
+public:
+  LabelsOnGlass()
+    : ProceduralLabels(SlideSize, 5)
+  {}
+
+  void
+  Read(const Region & region, std::uint8_t * classes) override
+  {
+    ProceduralLabels::Read(region, classes);
+    for (std::int64_t i = 0; i < region.width * region.height; ++i)
+    {
+      classes[i] = IsGlass(region.x + i % region.width, region.y + i / region.width) ? Ignored : classes[i];
+    }
+  }
+};
 
 struct SegmentCase
 {
@@ -121,6 +186,22 @@ TEST_P(Segments, HaveTheSameBitsForAnyThreadsInMemoryAndInFiles)
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
 }
 
+TEST_P(Segments, TakeGlassOnce)
+{
+  NetworkDescription network = NetworkDescription::Load(GetParam().network);
+  network.SetLoss(GetParam().loss);
+  const std::vector<SegmentPlan> plan = MakePlan(network, GetParam().maps);
+  const auto                     compute = [&](const std::vector<SegmentPlan> & segments, Precision precision) {
+    PixelsOnGlass pixels(network.channels);
+    LabelsOnGlass labels;
+    return ComputeGradient(network, segments, { 2, precision }, pixels, labels);
+  };
+  const LossGradient whole = compute({}, Precision::Double), segments = compute(plan, Precision::Double);
+  EXPECT_EQ(segments.pixels, Specimen.width * Specimen.height);
+  EXPECT_NEAR(segments.loss / whole.loss, 1, 1e-12);
+  EXPECT_LT(GetRelativeDifference(segments.gradient, whole.gradient), 1e-12);
+}
+
 INSTANTIATE_TEST_SUITE_P(
   Networks,
   Segments,
@@ -159,6 +240,58 @@ TEST(KeptMap, ReadsWhatWasWrittenAndAdded)
       }
     }
   }
+}
+
+TEST(EqualMaps, ComputesOnceWhatReadsTheSameConstants)
+{
+  const NetworkDescription  network = NetworkDescription::Load("unet:base=4,depth=3");
+  const auto                geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ 512, 512 });
+  const Segment             segment = MakeSegments(*geometry, MakePlan(network, { { 4, false } })).front();
+  const TileGrid            grid(geometry, segment, false);
+  KeptMaps                  maps(*geometry, { segment.operation }, sizeof(float), "");
+  std::vector<std::uint8_t> pixels(512 * 512 * 3, 255);
+  pixels[(300 * 512 + 300) * 3] = 254;
+  EqualMaps          equal;
+  TileData           data;
+  std::int64_t       computed = 0;
+  const std::int64_t tiles = grid.GetNumberOfTiles(), values = 16 * 16 * 16; // channels of the third level
+  std::vector<float> part(values);
+  std::iota(part.begin(), part.end(), 0.0F);
+  data.kept = &maps;
+  for (std::int64_t i = 0; i < tiles; ++i)
+  {
+    data.tile = grid.GetTile(i);
+    data.rows = { pixels.data() + (data.tile.window.y * 512 + data.tile.window.x) * 3, 512 * 3 };
+    equal.Compute(data, 3, [&] {
+      ++computed;
+      maps.GetMap(segment.operation).Write(data.tile.program->core, part.data());
+    });
+    std::vector<float> found(values);
+    maps.GetMap(segment.operation).Read(data.tile.program->core, found.data());
+    ASSERT_TRUE(found == part) << "tile " << i;
+  }
+  EXPECT_EQ(tiles, 64);
+  EXPECT_GE(computed, 9 + 1); // corners, edges, inside; where the other pixel is seen
+  EXPECT_LE(computed, 9 + 4);
+}
+
+TEST(Turns, EndWithWhatBrokeThem)
+{
+  Turns       turns;
+  std::thread waiting([&turns] {
+    try
+    {
+      turns.Take(1, [] {});
+      ADD_FAILURE() << "item 0 did not take its turn";
+    }
+    catch (const std::runtime_error & error)
+    {
+      EXPECT_STREQ(error.what(), "the disk is full");
+    }
+  });
+  turns.Break(std::make_exception_ptr(std::runtime_error("the disk is full")));
+  turns.Break(std::make_exception_ptr(std::runtime_error("something later")));
+  waiting.join();
 }
 
 TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)

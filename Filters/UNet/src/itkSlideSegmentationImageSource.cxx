@@ -555,6 +555,8 @@ void
 SlideSegmentationImageSource<TOutputImage>::GenerateData()
 {
   TOutputImage * last = m_Stages->GetLast().GetOutput();
+  this->AllocateOutputs(); // the memory of the region before, if nobody else has it
+  m_Stages->GetLast().GraftOutput(this->GetOutput());
   this->UpdateStage(last, this->GetOutput()->GetRequestedRegion());
   this->GraftOutput(last);
   // What comes after may work in place: the stage must not take the shared pixels for its own result any more.

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelEqualMaps.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
@@ -87,6 +88,35 @@ private:
     {}
   };
 
+  /** Tiles have the maps of the step while it lasts, however it ends. */
+  class PointToMaps
+  {
+  public:
+    PointToMaps(std::vector<TileData> & tiles, KeptMaps & maps, Turns * turns)
+      : m_Tiles(tiles)
+    {
+      Set(&maps, turns);
+    }
+
+    ~PointToMaps() { Set(nullptr, nullptr); }
+
+    PointToMaps(const PointToMaps &) = delete;
+    PointToMaps & operator=(const PointToMaps &) = delete;
+
+  private:
+    void
+    Set(KeptMaps * maps, Turns * turns)
+    {
+      for (TileData & data : m_Tiles)
+      {
+        data.kept = maps;
+        data.turns = turns;
+      }
+    }
+
+    std::vector<TileData> & m_Tiles;
+  };
+
   TileProgram
   MakeWholeProgram(const Segment & segment) const
   {
@@ -104,7 +134,11 @@ private:
     Nothing nothing;
     for (std::size_t i = 0; i + 1 < m_Segments.size(); ++i)
     {
-      if (!GoOver(i, false, 1, nothing, [&](TileData & data, Nothing &) { m_Passes.WriteMap(data); }))
+      EqualMaps  equal;
+      const auto compute = [&](TileData & data, Nothing &) {
+        equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
+      };
+      if (!GoOver(i, false, 1, nothing, compute))
       {
         return false;
       }
@@ -152,6 +186,7 @@ private:
     Workers &            workers = m_Streamed.m_Workers;
     std::vector<TResult> results(workers.GetNumberOfPlaces());
     Turns                turns;
+    const PointToMaps    pointTo(m_Streamed.m_Data, m_Maps, training ? &turns : nullptr);
     const bool           finished = workers.Run(
       tiles,
       [&](int worker, std::int64_t index) {
@@ -160,15 +195,19 @@ private:
           TileData & data = m_Streamed.m_Data[worker];
           TResult &  result = results[index % results.size()];
           result = TResult{};
-          data.kept = &m_Maps;
-          data.turns = training ? &turns : nullptr;
           data.turn = index;
-          Read(grid.GetTile(index), labeled, data);
-          m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { compute(data, result); });
+          if (Read(grid.GetTile(index), labeled, data))
+          {
+            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { compute(data, result); });
+          }
+          else if (training)
+          {
+            turns.Take(index, [] {});
+          }
         }
         catch (...)
         {
-          turns.Break();
+          turns.Break(std::current_exception());
           throw;
         }
       },
@@ -179,28 +218,29 @@ private:
         return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * work * m_Works[number]) / m_AllWork));
       });
     m_Done += work * m_Works[number];
-    for (TileData & data : m_Streamed.m_Data)
-    {
-      data.kept = nullptr;
-      data.turns = nullptr;
-    }
     return finished;
   }
 
-  void
+  /** \return false: no pixel of it takes part in the loss */
+  bool
   Read(const Tile & tile, bool labeled, TileData & data)
   {
     data.tile = tile;
     data.rows = {};
     data.classes.clear();
+    if (labeled)
+    {
+      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(m_Labels, tile, m_Streamed.m_Network, data); });
+      if (TakesNoPart(data.classes))
+      {
+        return false;
+      }
+    }
     if (tile.window.width > 0)
     {
       m_Streamed.Measure(m_Streamed.m_PixelTime, [&] { FindPixels(m_Pixels, tile, data); });
     }
-    if (labeled)
-    {
-      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(m_Labels, tile, m_Streamed.m_Network, data); });
-    }
+    return true;
   }
 
   StreamedNetwork &                          m_Streamed;

@@ -132,9 +132,13 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
         }
         return Measure(m_NetworkTime, [&] { compute(data, result); });
       }
+      Measure(m_LabelTime, [&] { ReadClasses(labels, tile, m_Network, data); });
+      if (TakesNoPart(data.classes))
+      {
+        return;
+      }
       Measure(m_PixelTime,
               [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
-      Measure(m_LabelTime, [&] { ReadClasses(labels, data.tile, m_Network, data); });
       Measure(m_NetworkTime, [&] {
         // Equal tiles of a graph are told by compute() itself.
         m_Tiles.GetGraphPasses() && training ? compute(data, result)

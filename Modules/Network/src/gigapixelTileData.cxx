@@ -141,4 +141,10 @@ ReadClasses(LabelSource & source, const Tile & tile, const NetworkDescription & 
   }
 }
 
+bool
+TakesNoPart(const std::vector<std::uint8_t> & classes)
+{
+  return std::all_of(classes.begin(), classes.end(), [](std::uint8_t c) { return c == LabelSource::Ignored; });
+}
+
 } // namespace gigapixel

@@ -76,6 +76,9 @@ GigapixelNetwork_EXPORT void ReadClasses(LabelSource &              source,
                                          const NetworkDescription & network,
                                          TileData &                 data);
 
+/** Whether a tile has nothing for the loss, and so need not be computed in training. */
+GigapixelNetwork_EXPORT bool TakesNoPart(const std::vector<std::uint8_t> & classes);
+
 } // namespace gigapixel
 
 #endif

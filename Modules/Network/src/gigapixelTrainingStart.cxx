@@ -64,7 +64,7 @@ Trainer::Implementation::Prepare()
   }
   // Only rank 0 needs to see the folder. The checkpoint is read twice, so that a plan has its memory for the step.
   const std::string file = folderPath + "/last.safetensors";
-  const auto        readCheckpoint = [&] { return ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string()); };
+  const auto readCheckpoint = [&] { return ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string()); };
   if (std::string kept = readCheckpoint(); !kept.empty())
   {
     // What the plan chose when the run began stays, whatever the budget is now.

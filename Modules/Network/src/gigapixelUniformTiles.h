@@ -13,6 +13,26 @@
 namespace gigapixel
 {
 
+/** Every sample is that of the pixel before, or of the first one. Rows from all over the tile are looked at first, so
+ * that a tile with anything on it is told at once from one that has nothing. */
+inline bool
+IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, std::int64_t channels)
+{
+  constexpr std::int64_t Step = 64;
+  for (std::int64_t first = 0; first < std::min(Step, height); ++first)
+  {
+    for (std::int64_t y = first; y < height; y += Step)
+    {
+      const std::uint8_t * row = rows.first + y * rows.pitch;
+      if (std::memcmp(row, rows.first, channels) != 0 || std::memcmp(row, row + channels, (width - 1) * channels) != 0)
+      {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /** \class UniformTiles
  * \brief Results of tiles of one color and one class, such as what was not scanned: each is computed once.
  *
@@ -57,8 +77,8 @@ public:
   {
     const Region & window = data.tile.window;
     const auto     classes = static_cast<std::int64_t>(data.classes.size());
-    return IsUniform(data.rows, window.width, window.height, channels) &&
-           (classes == 0 || IsUniform({ data.classes.data(), 0 }, classes, 1, 1));
+    return gigapixel::IsUniform(data.rows, window.width, window.height, channels) &&
+           (classes == 0 || gigapixel::IsUniform({ data.classes.data(), 0 }, classes, 1, 1));
   }
 
   /** For other weights. */
@@ -91,27 +111,6 @@ public:
 private:
   /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
   static constexpr std::size_t MostResults = 32;
-
-  /** Every sample is that of the pixel before, or of the first one. Rows from all over the tile are looked at first, so
-   * that a tile with anything on it is told at once from one that has nothing. */
-  static bool
-  IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, std::int64_t channels)
-  {
-    constexpr std::int64_t Step = 64;
-    for (std::int64_t first = 0; first < std::min(Step, height); ++first)
-    {
-      for (std::int64_t y = first; y < height; y += Step)
-      {
-        const std::uint8_t * row = rows.first + y * rows.pitch;
-        if (std::memcmp(row, rows.first, channels) != 0 ||
-            std::memcmp(row, row + channels, (width - 1) * channels) != 0)
-        {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
 
   std::mutex             m_Mutex;
   std::map<Key, TResult> m_Results;

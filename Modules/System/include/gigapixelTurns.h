@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 
@@ -21,17 +22,17 @@ class GigapixelSystem_EXPORT Turns
 {
 public:
   /** Calls f() when that of all items before has returned, and while that of no other one runs.
-   * \throw std::runtime_error Break() was called */
+   * \throw what Break() was given */
   void Take(std::int64_t item, const std::function<void()> & f);
 
-  /** An item will never take its turn: nobody waits for it. */
-  void Break();
+  /** An item will never take its turn: nobody waits for it. \param reason what the first of these items threw */
+  void Break(const std::exception_ptr & reason);
 
 private:
   std::mutex              m_Mutex;
   std::condition_variable m_Changed;
   std::int64_t            m_Next{ 0 };
-  bool                    m_Broken{ false };
+  std::exception_ptr      m_Reason;
 };
 
 } // namespace gigapixel

@@ -1,8 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTurns.h"
 
-#include <stdexcept>
-
 namespace gigapixel
 {
 
@@ -11,10 +9,10 @@ Turns::Take(std::int64_t item, const std::function<void()> & f)
 {
   {
     std::unique_lock<std::mutex> lock(m_Mutex);
-    m_Changed.wait(lock, [&] { return m_Broken || m_Next == item; });
-    if (m_Broken)
+    m_Changed.wait(lock, [&] { return m_Reason || m_Next == item; });
+    if (m_Reason)
     {
-      throw std::runtime_error("another tile could not be computed");
+      std::rethrow_exception(m_Reason);
     }
   }
   f();
@@ -26,11 +24,11 @@ Turns::Take(std::int64_t item, const std::function<void()> & f)
 }
 
 void
-Turns::Break()
+Turns::Break(const std::exception_ptr & reason)
 {
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
-    m_Broken = true;
+    m_Reason = m_Reason ? m_Reason : reason;
   }
   m_Changed.notify_all();
 }

@@ -143,21 +143,48 @@ KeptMap::Write(const Box & part, const void * values)
   }
 }
 
-bool
-KeptMap::IsZero(const Box & part) const
+void
+KeptMap::Copy(const Box & from, const Box & to)
 {
-  std::vector<char> bytes(part[1].GetLength() * m_PixelBytes);
+  std::vector<char> bytes(from[1].GetLength() * m_PixelBytes);
+  Box               source = from, target = to;
+  for (std::int64_t row = 0; row < from[0].GetLength(); ++row)
+  {
+    source[0] = { from[0].begin + row, from[0].begin + row + 1 };
+    target[0] = { to[0].begin + row, to[0].begin + row + 1 };
+    Read(source, bytes.data());
+    Write(target, bytes.data());
+  }
+}
+
+bool
+KeptMap::FindConstant(const Box & part, std::vector<char> & bytes) const
+{
+  std::vector<char> first, values(part[1].GetLength() * m_PixelBytes);
   Box               row = part;
   for (std::int64_t y = part[0].begin; y < part[0].end; ++y)
   {
     row[0] = { y, y + 1 };
-    Read(row, bytes.data());
-    if (std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; }))
+    Read(row, values.data());
+    if (first.empty())
+    {
+      first.assign(values.begin(), values.begin() + m_PixelBytes);
+    }
+    if (!std::equal(first.begin(), first.end(), values.begin()) ||
+        !std::equal(values.begin() + m_PixelBytes, values.end(), values.begin()))
     {
       return false;
     }
   }
+  bytes.insert(bytes.end(), first.begin(), first.end());
   return true;
+}
+
+bool
+KeptMap::IsZero(const Box & part) const
+{
+  std::vector<char> bytes;
+  return FindConstant(part, bytes) && std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
 KeptMaps::KeptMaps(const GraphGeometry &    geometry,

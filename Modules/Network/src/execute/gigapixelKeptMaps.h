@@ -38,6 +38,12 @@ public:
   void Read(const Box & part, void * values) const;
   void Write(const Box & part, const void * values);
 
+  /** \param to of the same size */
+  void Copy(const Box & from, const Box & to);
+
+  /** Whether all pixels of a part have the same values. \param bytes those of a pixel are appended if they have */
+  bool FindConstant(const Box & part, std::vector<char> & bytes) const;
+
   bool IsZero(const Box & part) const;
 
   /** By one thread at a time. */
@@ -93,6 +99,12 @@ public:
 
   /** Of these maps and their gradients, which are all there at the same time. */
   static std::int64_t GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes);
+
+  bool
+  Holds(int operation) const
+  {
+    return m_Maps.count(operation) > 0;
+  }
 
   KeptMap &
   GetMap(int operation)
