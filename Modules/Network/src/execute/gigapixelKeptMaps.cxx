@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelKeptMaps.h"
+#include "schedule/gigapixelSegment.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -167,7 +168,7 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
 {
   if (!directory.empty())
   {
-    const std::int64_t bytes = GetBytes(geometry, operations, valueBytes);
+    const std::int64_t bytes = GetKeptBytes(geometry, operations, valueBytes);
     std::error_code    error;
     const auto         space = std::filesystem::space(directory, error);
     if (!error && space.available < static_cast<std::uintmax_t>(bytes))
@@ -186,19 +187,6 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
                     std::make_unique<KeptMap>(geometry.GetSize(operation), channels[operation], valueBytes, directory));
     }
   }
-}
-
-std::int64_t
-KeptMaps::GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
-{
-  const std::vector<int> channels = geometry.GetGraph().GetChannels();
-  std::int64_t           values = 0;
-  for (const int operation : operations)
-  {
-    const Extent & size = geometry.GetSize(operation);
-    values += channels[operation] * size[0] * size[1];
-  }
-  return 2 * values * valueBytes;
 }
 
 } // namespace gigapixel

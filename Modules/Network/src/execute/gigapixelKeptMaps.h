@@ -91,9 +91,6 @@ public:
            int                      valueBytes,
            const std::string &      directory);
 
-  /** Of these maps and their gradients, which are all there at the same time. */
-  static std::int64_t GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes);
-
   KeptMap &
   GetMap(int operation)
   {
