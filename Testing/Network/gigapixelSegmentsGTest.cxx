@@ -352,6 +352,11 @@ TEST(SegmentPlan, StaysWithARunThatGoesOn)
     resume = true;
   }
   EXPECT_TRUE(resume);
+  const auto               finished = make(interrupted, true, "");
+  std::vector<SegmentPlan> told;
+  finished->SetPlanObserver([&](const MemoryPlan & plan) { told = plan.segments; });
+  EXPECT_TRUE(finished->Run());
+  EXPECT_TRUE(told == MakePlan(network, { { 2, false }, { 2, true } }));
   for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
   {
     const std::string content = ReadAll(straight.path + name);

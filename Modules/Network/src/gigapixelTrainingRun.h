@@ -27,6 +27,7 @@ struct Trainer::Implementation
   std::vector<Sample>                      validation;
   double                                   micronsPerPixel{ 0 };
   std::function<void(const std::string &)> warning;
+  std::function<void(const MemoryPlan &)>  planObserver;
   Model                                    best;
   Model                                    last;
 

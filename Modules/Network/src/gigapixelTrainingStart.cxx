@@ -74,6 +74,10 @@ Trainer::Implementation::Prepare()
     options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
   }
   AgreeOnPlan();
+  if (planObserver)
+  {
+    planObserver(plan);
+  }
   options.device.shared = options.sharedMemory;
   const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
   if (!problem.empty())
