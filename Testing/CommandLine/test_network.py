@@ -257,6 +257,8 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     told = re.search(plan, begun.err)[1]
     assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MB of maps between them", told)
     assert begun.json["estimatedPeakBytes"] <= 440 * 1024**2
+    again = run(*segments, "--epochs", 2, "--memory", "440M", "--resume", "--json")
+    assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= 440 * 1024**2
     assert re.search(plan, run(*segments, "--epochs", 3, "--memory", "4G", "--resume").err)[1] == told
     told = re.search(plan, run(*tiles, "--epochs", 1, "--tile-size", 256).err)[1]
     assert told == "20 tiles of 256 x 256, 1 at a time"

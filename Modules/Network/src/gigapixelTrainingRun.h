@@ -58,7 +58,7 @@ private:
   void        AgreeOnPlan();
   void        TakeFirstWeights();
   void        Begin();
-  void        Resume(const SafeTensors & checkpoint, const std::string & file);
+  void        Resume(const std::string & checkpoint);
   bool        IsFinished() const;
   int         GetNumberOfSteps() const;
   std::string ShareText(std::string text);

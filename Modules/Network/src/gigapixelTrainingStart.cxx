@@ -62,16 +62,13 @@ Trainer::Implementation::Prepare()
     folder = std::make_unique<RunFolder>(folderPath, options.resume);
     resume = options.resume && folder->HoldsCheckpoint();
   }
-  // Only rank 0 needs to see the folder.
-  const std::string kept = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
-  const std::string file = folderPath + "/last.safetensors";
-  SafeTensors       checkpoint;
-  if (!kept.empty())
+  if (resume)
   {
-    // What the plan chose when the run began stays, whatever the budget is now.
-    checkpoint = SafeTensors::Parse(kept, file);
-    options.segments = GetSegments(checkpoint, file);
-    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
+    // What the plan chose when the run began stays, whatever the budget is now. The file is read again below: while the
+    // plan is made, memory holds none of it.
+    const SafeTensors checkpoint = SafeTensors::Load(folder->GetLastFile());
+    options.segments = GetSegments(checkpoint, folder->GetLastFile());
+    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, folder->GetLastFile());
   }
   AgreeOnPlan();
   if (planObserver)
@@ -87,7 +84,9 @@ Trainer::Implementation::Prepare()
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
   streamed->SetSegments(plan.segments, options.scratch);
-  kept.empty() ? Begin() : Resume(checkpoint, file);
+  // Only rank 0 needs to see the folder.
+  const std::string checkpoint = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
+  checkpoint.empty() ? Begin() : Resume(checkpoint);
   saved = true;
   savedAt = std::chrono::steady_clock::now();
 }
@@ -212,16 +211,18 @@ Trainer::Implementation::Begin()
 }
 
 void
-Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::string & file)
+Trainer::Implementation::Resume(const std::string & content)
 {
+  const std::string file = folderPath + "/last.safetensors";
+  const SafeTensors checkpoint = SafeTensors::Parse(content, file);
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
   state = TrainingState::FromFile(checkpoint, file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);
   last = best = MakeModel();
   if (!state.history.empty())
   {
-    const std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
-    best = ToModel(SafeTensors::Parse(content, folderPath + "/best.safetensors"), folderPath);
+    const std::string bestContent = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
+    best = ToModel(SafeTensors::Parse(bestContent, folderPath + "/best.safetensors"), folderPath);
   }
 }
 
