@@ -246,6 +246,30 @@ def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
 
 
+def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
+    """What is told of a run is the plan that it has, not the one that it would have if it began now."""
+    run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--seed", 1, "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    options = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "-o"]
+    plan = r"estimated peak memory .*? \((.*)\)"
+    segments, tiles = [*options, tmp_path / "segments"], [*options, tmp_path / "tiles"]
+    begun = run(*segments, "--epochs", 1, "--memory", "440M", "--json")
+    told = re.search(plan, begun.err)[1]
+    assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MB of maps between them", told)
+    assert begun.json["estimatedPeakBytes"] <= 440 * 1024**2
+    again = run(*segments, "--epochs", 2, "--memory", "440M", "--resume", "--json")
+    assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= 440 * 1024**2
+    assert re.search(plan, run(*segments, "--epochs", 3, "--memory", "4G", "--resume").err)[1] == told
+    told = re.search(plan, run(*tiles, "--epochs", 1, "--tile-size", 256).err)[1]
+    assert told == "20 tiles of 256 x 256, 1 at a time"
+    assert re.search(plan, run(*tiles, "--epochs", 2, "--memory", "440M", "--resume").err)[1] == told
+    refused = fails(*segments, "--epochs", 4, "--memory", "200M", "--resume")
+    assert "the memory limit of 200.0 MB is too small: at least" in refused and "for the slide on its way" in refused
+    assert "--scratch" in refused
+    fails(*options, tmp_path / "new", "--memory", "200M")
+    assert not (tmp_path / "new").exists()
+
+
 def weights(folder):
     """The tensors' bytes; the text before them may hold times and names."""
     data = (folder / "last.safetensors").read_bytes()

@@ -15,9 +15,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <numeric>
 #include <thread>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -210,6 +214,48 @@ INSTANTIATE_TEST_SUITE_P(
                   SegmentCase{ "resnet18-unet", "cross-entropy", { { 4, false }, { 8, false }, { 8, true } } }),
   [](const auto & info) { return "case" + std::to_string(info.index); });
 
+/** Files in the folder that this process holds, named or not: bytes of the disk that each has. */
+std::vector<std::int64_t>
+FindHeldFiles(const std::string & folder)
+{
+  std::vector<std::int64_t> bytes;
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/fd"))
+  {
+    std::error_code error;
+    struct stat     file;
+    if (std::filesystem::read_symlink(entry, error).string().rfind(folder + '/', 0) == 0 &&
+        stat(entry.path().c_str(), &file) == 0)
+    {
+      bytes.push_back(std::int64_t{ 512 } * file.st_blocks);
+    }
+  }
+  return bytes;
+}
+
+/** Files of this process may not become larger, as on a disk that is full. */
+class FileSizeLimit
+{
+public:
+  explicit FileSizeLimit(rlim_t bytes)
+    : m_Handler(std::signal(SIGXFSZ, SIG_IGN))
+  {
+    getrlimit(RLIMIT_FSIZE, &m_Before);
+    const rlimit limit{ bytes, m_Before.rlim_max };
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit()
+  {
+    setrlimit(RLIMIT_FSIZE, &m_Before);
+    std::signal(SIGXFSZ, m_Handler);
+  }
+  FileSizeLimit(const FileSizeLimit &) = delete;
+  FileSizeLimit & operator=(const FileSizeLimit &) = delete;
+
+private:
+  void (*m_Handler)(int);
+  rlimit m_Before{};
+};
+
 } // namespace
 
 TEST(KeptMap, ReadsWhatWasWrittenAndAdded)
@@ -292,6 +338,33 @@ TEST(Turns, EndWithWhatBrokeThem)
   turns.Break(std::make_exception_ptr(std::runtime_error("the disk is full")));
   turns.Break(std::make_exception_ptr(std::runtime_error("something later")));
   waiting.join();
+}
+
+TEST(KeptMap, TakesItsRoomWhenItIsMade)
+{
+  const TemporaryFolder scratch("room");
+  constexpr Extent      Map{ 300, 500 };
+  {
+    const KeptMap map(Map, 4, sizeof(float), scratch.path);
+    const auto    files = FindHeldFiles(scratch.path);
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_GE(files.front(), map.GetBytes());
+  }
+  std::string reason;
+  try
+  {
+    const FileSizeLimit limit(1 << 20);
+    const KeptMap       map(Map, 4, sizeof(float), scratch.path);
+  }
+  catch (const std::runtime_error & error)
+  {
+    reason = error.what();
+  }
+  EXPECT_EQ(reason,
+            "maps of the network cannot be written in the scratch folder \"" + scratch.path +
+              "\": File too large: choose another one");
+  EXPECT_TRUE(FindHeldFiles(scratch.path).empty());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
 }
 
 TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
@@ -412,6 +485,11 @@ TEST(SegmentPlan, StaysWithARunThatGoesOn)
     resume = true;
   }
   EXPECT_TRUE(resume);
+  const auto               finished = make(interrupted, true, "");
+  std::vector<SegmentPlan> told;
+  finished->SetPlanObserver([&](const MemoryPlan & plan) { told = plan.segments; });
+  EXPECT_TRUE(finished->Run());
+  EXPECT_TRUE(told == MakePlan(network, { { 2, false }, { 2, true } }));
   for (const char * name : { "/best.safetensors", "/last.safetensors", "/history.csv" })
   {
     const std::string content = ReadAll(straight.path + name);

@@ -8,6 +8,7 @@
 #include "itkGigapixelFileSource.h"
 
 #include <atomic>
+#include <exception>
 
 using gigapixel::test::TemporaryFolder;
 using gigapixel_test::DiscsImage;
@@ -188,6 +189,49 @@ TEST(GigapixelUNetTrainer, ProgressRisesAndEventsCountStepsAndEpochs)
   trainer->SetSeed(2);
   trainer->Update();
   EXPECT_EQ(epochs, 4);
+}
+
+TEST(GigapixelUNetTrainer, PlanIsKnownBeforeTheFirstStep)
+{
+  const Pair a(1);
+  const auto trainer = MakeTrainer();
+  int        plans = 0;
+  trainer->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  trainer->AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
+    ++plans;
+    EXPECT_EQ(trainer->GetTrainingProgress().epoch, 0);
+    EXPECT_EQ(trainer->GetMemoryPlan().tileSize, 128);
+    EXPECT_EQ(trainer->GetMemoryPlan().numberOfTiles, 4);
+    EXPECT_GT(trainer->GetMemoryPlan().peakBytes, 0);
+  });
+  trainer->Update();
+  EXPECT_EQ(plans, 1);
+}
+
+TEST(GigapixelUNetTrainer, MemoryLimitThatIsTooSmallTellsWhatWouldDo)
+{
+  const Pair a(1);
+  const auto trainer = MakeTrainer();
+  trainer->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  trainer->SetMemoryLimit(1);
+  try
+  {
+    trainer->Update();
+    ADD_FAILURE() << "a byte is enough";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_NE(std::string(error.GetDescription()).find("is too small: at least"), std::string::npos);
+    try
+    {
+      std::rethrow_if_nested(error);
+      ADD_FAILURE() << "it is not known how much";
+    }
+    catch (const gigapixel::MemoryLimitError & refusal)
+    {
+      EXPECT_GT(refusal.least, 1 << 20);
+    }
+  }
 }
 
 TEST(GigapixelUNetTrainer, AbortStopsAndKeepsTheLastFullStep)

@@ -25,6 +25,19 @@ public:
   EventObject * MakeObject() const override;
 };
 
+/** \class GigapixelPlanEvent
+ * \brief GigapixelUNetTrainer knows what it will take, and begins: see GetMemoryPlan(). */
+class GigapixelUNet_EXPORT GigapixelPlanEvent : public AnyEvent
+{
+public:
+  GigapixelPlanEvent() = default;
+  GigapixelPlanEvent(const GigapixelPlanEvent & other);
+  ~GigapixelPlanEvent() override;
+  const char *  GetEventName() const override;
+  bool          CheckEvent(const EventObject * event) const override;
+  EventObject * MakeObject() const override;
+};
+
 /** \class GigapixelUNetTrainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
@@ -33,9 +46,10 @@ public:
  * Update(), at one resolution: samples whose spacings differ by more than 10 % are refused. Images are no inputs of the
  * pipeline: after a change upstream of them, say Modified() to train again.
  *
- * Observers: ProgressEvent over all epochs, IterationEvent after each epoch, GigapixelStepEvent after each step; the
- * getters below then tell the state. AbortGenerateDataOn() from an observer, or from another thread, stops within a
- * tile: Update() throws ProcessAborted, and everything up to the last full step is kept.
+ * Observers: GigapixelPlanEvent before the first step, ProgressEvent over all epochs, IterationEvent after each epoch,
+ * GigapixelStepEvent after each step; the getters below then tell the state. AbortGenerateDataOn() from an observer, or
+ * from another thread, stops within a tile: Update() throws ProcessAborted, and everything up to the last full step is
+ * kept.
  *
  * \par Example
  * \code
@@ -194,8 +208,12 @@ public:
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
   /** Trains. Does nothing when nothing has changed since the last time.
-   * \throw ExceptionObject one sentence; ProcessAborted */
+   * \throw ExceptionObject one sentence; ProcessAborted. Where the memory limit is too small it is a
+   * std::nested_exception, too, of a gigapixel::MemoryLimitError. */
   void Update() override;
+
+  /** Of the run that Update() has begun last: see gigapixel::Trainer::SetPlanObserver(). */
+  const gigapixel::MemoryPlan & GetMemoryPlan() const;
 
   /** State after the last step or epoch; what observers read. */
   const gigapixel::TrainingProgress & GetTrainingProgress() const;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -42,6 +43,30 @@ GigapixelStepEvent::MakeObject() const
   return new GigapixelStepEvent;
 }
 
+GigapixelPlanEvent::GigapixelPlanEvent(const GigapixelPlanEvent & other)
+  : AnyEvent(other)
+{}
+
+GigapixelPlanEvent::~GigapixelPlanEvent() = default;
+
+const char *
+GigapixelPlanEvent::GetEventName() const
+{
+  return "GigapixelPlanEvent";
+}
+
+bool
+GigapixelPlanEvent::CheckEvent(const EventObject * event) const
+{
+  return dynamic_cast<const GigapixelPlanEvent *>(event) != nullptr;
+}
+
+EventObject *
+GigapixelPlanEvent::MakeObject() const
+{
+  return new GigapixelPlanEvent;
+}
+
 struct GigapixelUNetTrainer::Definition
 {
   /** Opened where these are empty. */
@@ -58,6 +83,7 @@ struct GigapixelUNetTrainer::Implementation
   std::vector<Definition>             definitions;
   std::shared_ptr<gigapixel::Ranks>   ranks;
   std::unique_ptr<gigapixel::Trainer> trainer;
+  gigapixel::MemoryPlan               plan;
   gigapixel::TrainingProgress         progress;
   double                              fraction{ 0 };
   bool                                stepped{ false };
@@ -491,6 +517,10 @@ GigapixelUNetTrainer::GenerateData()
     const auto network = this->LoadNetwork();
     state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
     state.trainer->SetWarning([this](const std::string & sentence) { itkWarningMacro(<< sentence); });
+    state.trainer->SetPlanObserver([&](const gigapixel::MemoryPlan & plan) {
+      state.plan = plan;
+      this->InvokeEvent(GigapixelPlanEvent());
+    });
     this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
     state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models
@@ -498,6 +528,10 @@ GigapixelUNetTrainer::GenerateData()
   catch (const ExceptionObject &)
   {
     throw; // from an observer, or a pipeline that feeds the training
+  }
+  catch (const gigapixel::MemoryLimitError & error)
+  {
+    std::throw_with_nested(ExceptionObject(__FILE__, __LINE__, error.what(), ITK_LOCATION));
   }
   catch (const std::exception & error)
   {
@@ -507,6 +541,12 @@ GigapixelUNetTrainer::GenerateData()
   {
     throw ProcessAborted(__FILE__, __LINE__);
   }
+}
+
+const gigapixel::MemoryPlan &
+GigapixelUNetTrainer::GetMemoryPlan() const
+{
+  return m_Implementation->plan;
 }
 
 const gigapixel::TrainingProgress &

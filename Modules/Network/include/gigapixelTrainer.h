@@ -107,11 +107,15 @@ public:
    * validation masks that lack a class, a budget that makes tiles smaller. */
   void SetWarning(const std::function<void(const std::string & sentence)> & warning);
 
+  /** Gets the plan of the run before its first step, on every rank its own. A run that goes on keeps the tile size and
+   * the segments that it began with. */
+  void SetPlanObserver(const std::function<void(const MemoryPlan & plan)> & observer);
+
   /** \return false if the observer stopped it
    * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
-   * used, a budget that is too small, labels that do not fit the network, or a loss that is no number any more. What
-   * sources throw is passed on. Where one rank throws, the others throw its reason, and where one is stopped, all are.
-   */
+   * used, labels that do not fit the network, or a loss that is no number any more; MemoryLimitError for a budget that
+   * is too small. What sources throw is passed on. Where one rank throws, the others throw its reason, and where one is
+   * stopped, all are. */
   bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */

@@ -3,7 +3,8 @@
 #define gigapixelLogitMap_h
 
 #include "gigapixelPixelwise.h"
-#include "gigapixelTileNetwork.h"
+#include "gigapixelScore.h"
+#include "gigapixelTileData.h"
 
 namespace gigapixel
 {

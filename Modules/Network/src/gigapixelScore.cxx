@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelTileNetwork.h"
+#include "gigapixelScore.h"
 
 #include <algorithm>
 #include <limits>

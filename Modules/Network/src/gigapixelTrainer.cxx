@@ -44,6 +44,12 @@ Trainer::SetWarning(const std::function<void(const std::string &)> & warning)
   m_Implementation->warning = warning;
 }
 
+void
+Trainer::SetPlanObserver(const std::function<void(const MemoryPlan &)> & observer)
+{
+  m_Implementation->planObserver = observer;
+}
+
 bool
 Trainer::Run(const Observer & observer)
 {

@@ -27,6 +27,7 @@ struct Trainer::Implementation
   std::vector<Sample>                      validation;
   double                                   micronsPerPixel{ 0 };
   std::function<void(const std::string &)> warning;
+  std::function<void(const MemoryPlan &)>  planObserver;
   Model                                    best;
   Model                                    last; ///< of GetLast(); a run does without this copy
 
@@ -59,7 +60,7 @@ private:
   void        AgreeOnPlan();
   void        TakeFirstWeights();
   void        Begin();
-  void        Resume(const SafeTensors & checkpoint, const std::string & file);
+  void        Resume(std::string && content);
   bool        IsFinished() const;
   int         GetNumberOfSteps() const;
   std::string ShareText(std::string text);

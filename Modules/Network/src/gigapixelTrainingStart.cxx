@@ -62,17 +62,19 @@ Trainer::Implementation::Prepare()
     folder = std::make_unique<RunFolder>(folderPath, options.resume);
     resume = options.resume && folder->HoldsCheckpoint();
   }
-  // Only rank 0 needs to see the folder. The checkpoint is read twice, so that a plan has its memory for the step.
-  const std::string file = folderPath + "/last.safetensors";
-  const auto readCheckpoint = [&] { return ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string()); };
-  if (std::string kept = readCheckpoint(); !kept.empty())
+  if (resume)
   {
-    // What the plan chose when the run began stays, whatever the budget is now.
-    const SafeTensors checkpoint = SafeTensors::Parse(std::move(kept), file);
-    options.segments = GetSegments(checkpoint, file);
-    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, file);
+    // What the plan chose when the run began stays, whatever the budget is now. The file is read again below: while the
+    // plan is made, memory holds none of it.
+    const SafeTensors checkpoint = SafeTensors::Load(folder->GetLastFile());
+    options.segments = GetSegments(checkpoint, folder->GetLastFile());
+    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, folder->GetLastFile());
   }
   AgreeOnPlan();
+  if (planObserver)
+  {
+    planObserver(plan);
+  }
   options.device.shared = options.sharedMemory;
   const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
   if (!problem.empty())
@@ -82,8 +84,9 @@ Trainer::Implementation::Prepare()
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
   streamed->SetSegments(plan.segments, options.scratch);
-  std::string kept = readCheckpoint();
-  kept.empty() ? Begin() : Resume(SafeTensors::Parse(std::move(kept), file), file);
+  // Only rank 0 needs to see the folder.
+  std::string checkpoint = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
+  checkpoint.empty() ? Begin() : Resume(std::move(checkpoint));
   saved = true;
   savedAt = std::chrono::steady_clock::now();
 }
@@ -208,8 +211,10 @@ Trainer::Implementation::Begin()
 }
 
 void
-Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::string & file)
+Trainer::Implementation::Resume(std::string && content)
 {
+  const std::string file = folderPath + "/last.safetensors";
+  const SafeTensors checkpoint = SafeTensors::Parse(std::move(content), file);
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
   state = TrainingState::FromFile(checkpoint, file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);

@@ -103,7 +103,8 @@ GetStripBytes(const ArgumentValues &     values,
          (probability ? 4 * (results + band + writers) + 2 * (band + 2 * row) : results + band + writers + 2 * row);
 }
 
-/** What the reader and, in segmentation, the rows on their way take beside the network. */
+} // namespace
+
 std::int64_t
 GetSlideBytes(const ArgumentValues &     values,
               const NetworkDescription & network,
@@ -117,7 +118,6 @@ GetSlideBytes(const ArgumentValues &     values,
   return GetDecodedBytes(network, image, purpose, tiling.sharedMemory, side) +
          (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side) : 0);
 }
-} // namespace
 
 std::int64_t
 GetEngineBudget(const ArgumentValues &     values,
@@ -176,6 +176,25 @@ GetTiling(const ArgumentValues & values, const Session & session)
   return tiling;
 }
 
+std::string
+DescribeRefusal(const MemoryLimitError & refusal,
+                std::int64_t             slideBytes,
+                const Tiling &           tiling,
+                const ArgumentValues &   values)
+{
+  const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
+  const std::int64_t budget = GetBudget(values);
+  return (budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
+                     : "this machine has too little memory: at least ") +
+         format(refusal.least + slideBytes) + " are needed, " + format(refusal.least) + " for the network and " +
+         format(slideBytes) + " for the slide on its way" +
+         (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which need less"
+          : refusal.kept > 0
+            ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) + " less is needed"
+          : tiling.sharedMemory ? "; without --shared-memory less is needed"
+                                : "");
+}
+
 MemoryPlan
 MakePlan(const NetworkDescription & network,
          const Size &               image,
@@ -202,18 +221,7 @@ MakePlan(const NetworkDescription & network,
   }
   catch (const MemoryLimitError & refusal)
   {
-    const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
-    const std::int64_t budget = GetBudget(values);
-    throw std::runtime_error((budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
-                                         : "this machine has too little memory: at least ") +
-                             format(refusal.least + slide) + " are needed, " + format(refusal.least) +
-                             " for the network and " + format(slide) + " for the slide on its way" +
-                             (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, "
-                                                              "which need less"
-                              : refusal.kept > 0            ? "; with a scratch folder (--scratch) that has room for " +
-                                                     format(refusal.kept) + " less is needed"
-                              : tiling.sharedMemory ? "; without --shared-memory less is needed"
-                                                    : ""));
+    throw std::runtime_error(DescribeRefusal(refusal, slide, tiling, values));
   }
 }
 

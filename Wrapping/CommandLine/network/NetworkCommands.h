@@ -43,15 +43,28 @@ Tiling GetTiling(const ArgumentValues & values, const Session & session);
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);
 
-/** What of the budget is left for the engine: the slide takes the rest on its way, as decoded tiles and, for inference,
- * as rows of tiles of pixels and of results. 0: not known. Call BoundMemory() first. */
+/** What a slide takes on its way beside the network: decoded tiles and, for inference, rows of tiles of pixels and of
+ * results. Call BoundMemory() first. */
+std::int64_t GetSlideBytes(const ArgumentValues &     values,
+                           const NetworkDescription & network,
+                           const Size &               image,
+                           Purpose                    purpose,
+                           const Tiling &             tiling);
+
+/** What of the budget is left for the engine: the slide takes the rest. 0: not known. */
 std::int64_t GetEngineBudget(const ArgumentValues &     values,
                              const NetworkDescription & network,
                              const Size &               image,
                              Purpose                    purpose,
                              const Tiling &             tiling);
 
-/** The engine's plan, with what the slide takes beside it in its peak.
+/** One sentence for a budget that is too small. \param slideBytes as GetSlideBytes() has them */
+std::string DescribeRefusal(const MemoryLimitError & refusal,
+                            std::int64_t             slideBytes,
+                            const Tiling &           tiling,
+                            const ArgumentValues &   values);
+
+/** What the engine would plan, with what the slide takes beside it in its peak. Training makes its plan itself.
  * \throw std::runtime_error when it does not fit */
 MemoryPlan MakePlan(const NetworkDescription & network,
                     const Size &               image,

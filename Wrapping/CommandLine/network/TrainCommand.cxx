@@ -92,6 +92,14 @@ MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
   return workload;
 }
 
+std::string
+Describe(const Workload & workload)
+{
+  return std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
+         " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
+         std::to_string(workload.largest.height);
+}
+
 std::vector<double>
 ParseWeights(const std::string & text)
 {
@@ -205,16 +213,25 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
   return text;
 }
 
-/** Trains with a line of progress and a line for each epoch. */
-void
+/** Trains with a line of what it takes, a line of progress and a line for each epoch.
+ * \return the plan of the run, with what slides take beside it in its peak */
+MemoryPlan
 Train(itk::GigapixelUNetTrainer & trainer,
       const Workload &            workload,
+      std::int64_t                slideBytes,
+      const Tiling &              tiling,
       const ArgumentValues &      values,
       const Session &             session)
 {
+  MemoryPlan         plan;
   const std::int64_t epochs = values.GetInteger("epochs");
   Progress           progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
   Observe(&trainer, progress, 0, 1);
+  trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
+    plan = trainer.GetMemoryPlan();
+    plan.peakBytes += slideBytes;
+    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, tiling));
+  });
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
   });
@@ -227,7 +244,19 @@ Train(itk::GigapixelUNetTrainer & trainer,
     throw Interrupted("Everything up to the last full step is in " + values.GetText("output") +
                       "; the same command with --resume goes on from there.");
   }
+  catch (const std::nested_exception & refused)
+  {
+    try
+    {
+      refused.rethrow_nested();
+    }
+    catch (const MemoryLimitError & refusal)
+    {
+      throw std::runtime_error(DescribeRefusal(refusal, slideBytes, tiling, values));
+    }
+  }
   progress.Finish();
+  return plan;
 }
 
 nlohmann::ordered_json
@@ -269,13 +298,9 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   const Workload workload = MeasureCohort(cohort, values);
   BoundMemory(GetBudget(values));
-  const auto       network = NetworkDescription::Load(values.GetText("network"));
-  const MemoryPlan plan = MakePlan(network, workload.largest, Purpose::Training, tiling, values, session.GetThreads());
-  session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
-              " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
-              std::to_string(workload.largest.height) + "; " + FormatPlan(plan, tiling));
-
-  const auto trainer = itk::GigapixelUNetTrainer::New();
+  const auto         network = NetworkDescription::Load(values.GetText("network"));
+  const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
+  const auto         trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
@@ -283,7 +308,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
     static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training, tiling)));
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
-  Train(*trainer, workload, values, session);
+  const MemoryPlan   plan = Train(*trainer, workload, slideBytes, tiling, values, session);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {

@@ -4,7 +4,8 @@
 
 #include "gigapixelDevice.h"
 #include "gigapixelFixedPointSum.h"
-#include "gigapixelTileNetwork.h"
+#include "gigapixelScore.h"
+#include "gigapixelTileData.h"
 #include "schedule/gigapixelTileProgram.h"
 
 #include <stdexcept>

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelKeptMaps.h"
+#include "schedule/gigapixelSegment.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,13 +19,32 @@ namespace
 
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
+/** \param number what errno was */
 [[noreturn]] void
-Fail(const std::string & directory, const char * what)
+Fail(const std::string & directory, const char * what, int number)
 {
-  const int number = errno;
+  const bool full = number == ENOSPC || number == EDQUOT;
   throw std::runtime_error("maps of the network cannot be " + std::string(what) + " in the scratch folder \"" +
                            directory + "\": " + std::strerror(number) +
-                           (number == ENOSPC ? ": make room there or choose another one" : ""));
+                           (full              ? ": make room there or choose another one"
+                            : number == EFBIG ? ": choose another one"
+                                              : ""));
+}
+
+/** So that nobody else takes the room before the map is written. \return 0, or the error's number */
+int
+TakeRoom(int file, std::int64_t bytes)
+{
+  int number = EINTR;
+  while (number == EINTR)
+  {
+    number = ::posix_fallocate(file, 0, bytes);
+  }
+  if (number == EOPNOTSUPP || number == EINVAL) // the file system cannot: room has to be found when it is written
+  {
+    number = ::ftruncate(file, bytes) == 0 ? 0 : errno;
+  }
+  return number;
 }
 
 /** Has no name as soon as it is there. */
@@ -35,14 +55,15 @@ CreateFile(const std::string & directory, std::int64_t bytes)
   const int   file = ::mkstemp(name.data());
   if (file < 0)
   {
-    Fail(directory, "written");
+    Fail(directory, "written", errno);
   }
   ::unlink(name.c_str());
   ::fcntl(file, F_SETFD, FD_CLOEXEC);
-  if (::ftruncate(file, bytes) != 0)
+  const int number = TakeRoom(file, bytes);
+  if (number != 0)
   {
     ::close(file);
-    Fail(directory, "written");
+    Fail(directory, "written", number);
   }
   return file;
 }
@@ -117,7 +138,7 @@ KeptMap::Read(const Box & part, void * values) const
                return ::pread(m_File, target + done, left, place + done);
              }))
     {
-      Fail(m_Directory, "read");
+      Fail(m_Directory, "read", errno);
     }
   }
 }
@@ -138,7 +159,7 @@ KeptMap::Write(const Box & part, const void * values)
                return ::pwrite(m_File, source + done, left, place + done);
              }))
     {
-      Fail(m_Directory, "written");
+      Fail(m_Directory, "written", errno);
     }
   }
 }
@@ -194,7 +215,7 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
 {
   if (!directory.empty())
   {
-    const std::int64_t bytes = GetBytes(geometry, operations, valueBytes);
+    const std::int64_t bytes = GetKeptBytes(geometry, operations, valueBytes);
     std::error_code    error;
     const auto         space = std::filesystem::space(directory, error);
     if (!error && space.available < static_cast<std::uintmax_t>(bytes))
@@ -213,19 +234,6 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
                     std::make_unique<KeptMap>(geometry.GetSize(operation), channels[operation], valueBytes, directory));
     }
   }
-}
-
-std::int64_t
-KeptMaps::GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
-{
-  const std::vector<int> channels = geometry.GetGraph().GetChannels();
-  std::int64_t           values = 0;
-  for (const int operation : operations)
-  {
-    const Extent & size = geometry.GetSize(operation);
-    values += channels[operation] * size[0] * size[1];
-  }
-  return 2 * values * valueBytes;
 }
 
 } // namespace gigapixel

@@ -22,7 +22,7 @@ public:
   /** \param valueBytes of a float or a double
    * \param directory where the file lies, which has no name there, so that nothing is left of it whatever happens;
    * empty: in memory
-   * \throw std::runtime_error the file cannot be created */
+   * \throw std::runtime_error the file cannot be created, or there is no room for all of it */
   KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory);
   ~KeptMap();
   KeptMap(const KeptMap &) = delete;
@@ -96,9 +96,6 @@ public:
            const std::vector<int> & operations,
            int                      valueBytes,
            const std::string &      directory);
-
-  /** Of these maps and their gradients, which are all there at the same time. */
-  static std::int64_t GetBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes);
 
   bool
   Holds(int operation) const

@@ -84,6 +84,17 @@ GraphGeometry::MakeAxisSizes(int operation, int axis) const
 }
 
 Box
+GraphGeometry::GetWhole(int operation) const
+{
+  Box whole;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    whole[axis] = { 0, m_Sizes[operation][axis] };
+  }
+  return whole;
+}
+
+Box
 GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output) const
 {
   Box box;

@@ -50,6 +50,9 @@ public:
     return m_Sizes[operation];
   }
 
+  /** All of the operation's map. */
+  Box GetWhole(int operation) const;
+
   const AxisSizes &
   GetAxisSizes(int operation, int axis) const
   {

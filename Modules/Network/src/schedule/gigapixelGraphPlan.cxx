@@ -5,7 +5,6 @@
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 #include "gigapixelWorkers.h"
-#include "execute/gigapixelKeptMaps.h"
 
 #include <algorithm>
 #include <array>
@@ -156,7 +155,7 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, const std::v
     kept = segment.kept;
   }
   GraphTileCost cost = sum.Get(true, image.width != image.height);
-  cost.keptBytes = KeptMaps::GetBytes(*geometry, kept, sizeof(float));
+  cost.keptBytes = GetKeptBytes(*geometry, kept, sizeof(float));
   cost.seconds += GetTrafficSeconds(cost.keptBytes);
   return cost;
 }

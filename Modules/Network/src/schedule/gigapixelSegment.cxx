@@ -25,12 +25,7 @@ FindKept(const GraphGeometry & geometry, const std::vector<int> & operations)
   std::set<int>    read;
   const auto       go = [&](int target) {
     wanted.erase(target);
-    Box whole;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      whole[axis] = { 0, geometry.GetSize(target)[axis] };
-    }
-    const auto boxes = geometry.GetRequired(target, whole, { wanted.begin(), wanted.end() });
+    const auto boxes = geometry.GetRequired(target, geometry.GetWhole(target), { wanted.begin(), wanted.end() });
     for (const int operation : wanted)
     {
       if (boxes[operation])
@@ -66,6 +61,18 @@ MakeSegments(const GraphGeometry &             geometry,
     segments.push_back({ target, tileSizes[i], { operations.begin(), operations.begin() + i } });
   }
   return segments;
+}
+
+std::int64_t
+GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
+{
+  const std::vector<int> channels = geometry.GetGraph().GetChannels();
+  std::int64_t           values = 0;
+  for (const int operation : operations)
+  {
+    values += channels[operation] * GetNumberOfPixels(geometry.GetWhole(operation));
+  }
+  return 2 * values * valueBytes;
 }
 
 std::vector<Segment>

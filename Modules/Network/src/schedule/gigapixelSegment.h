@@ -30,6 +30,12 @@ GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry & 
                                                           const std::vector<int> &          operations,
                                                           const std::vector<std::int64_t> & tileSizes);
 
+/** Of the maps of these operations and of their gradients, which are all kept at the same time.
+ * \param valueBytes of a float or a double */
+GigapixelNetwork_EXPORT std::int64_t GetKeptBytes(const GraphGeometry &    geometry,
+                                                  const std::vector<int> & operations,
+                                                  int                      valueBytes);
+
 /** \throw std::invalid_argument they are none of the network's, or would not be chosen by FindKept() */
 GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &            geometry,
                                                           const std::vector<SegmentPlan> & plan);

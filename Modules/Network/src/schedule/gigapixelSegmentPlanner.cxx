@@ -2,7 +2,6 @@
 #include "gigapixelSegmentPlanner.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
-#include "execute/gigapixelKeptMaps.h"
 
 #include <algorithm>
 #include <limits>
@@ -113,7 +112,7 @@ private:
   double
   GetSeconds(const std::vector<int> & kept)
   {
-    double seconds = GetTrafficSeconds(KeptMaps::GetBytes(m_Geometry, kept, sizeof(float)));
+    double seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float)));
     for (const Segment & segment : GetSegments(kept))
     {
       const double passes = segment.operation == m_Geometry.GetOutput() ? PassesOfOutput : PassesOfKept;

@@ -18,7 +18,7 @@ constexpr double PassesOfKept = 4;
 /** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
 double GetRate(std::int64_t side);
 
-/** Of writing and reading maps that are kept, whose bytes KeptMaps::GetBytes() tells. */
+/** Of writing and reading maps that are kept, whose bytes GetKeptBytes() tells. */
 double GetTrafficSeconds(std::int64_t keptBytes);
 
 /** Segments for a training step that are the fastest whose tiles take no more than so many bytes each: a function of

@@ -48,9 +48,9 @@ MayWorkInPlace(const GraphGeometry &                  geometry,
   return !source.sources.empty() && source.keptFor < 0 && source.output == step.output;
 }
 
-/** Of each step the earliest one whose backward pass reads its map. */
+/** Sets of each step the earliest one whose backward pass reads its map. */
 void
-FindKept(std::vector<TileProgram::Step> & steps)
+SetKeptFor(std::vector<TileProgram::Step> & steps)
 {
   for (std::size_t i = steps.size(); i-- > 0;)
   {
@@ -211,7 +211,7 @@ TileProgram::Make(const GraphGeometry &    geometry,
   }
   TileProgram program = std::move(builder.program);
   program.core = core;
-  FindKept(program.steps);
+  SetKeptFor(program.steps);
   const std::vector<Readers> readers = FindReaders(program.steps);
   for (std::size_t i = 0; i < program.steps.size(); ++i)
   {

@@ -33,6 +33,19 @@ PutChannelsSecond(const at::Tensor & map)
   return map.permute({ 0, 3, 1, 2 });
 }
 
+/** In the part of the call's first input, along an axis. */
+std::vector<std::int64_t>
+GetMirroredIndices(const OperationCall & call, int axis, const Interval & wanted, const std::string & mode)
+{
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = wanted.begin; i < wanted.end; ++i)
+  {
+    const std::int64_t real = GetMirrored(mode, i, call.step.sizes[axis].inputs.front());
+    indices.push_back(real - call.step.inputs.front()[axis].begin);
+  }
+  return indices;
+}
+
 } // namespace
 
 TorchOperation::TorchOperation(const char * type, Forward forwardPass, Backward backwardPass)
@@ -144,6 +157,24 @@ Scatter(const at::Tensor & gradient, int axis, const std::vector<std::int64_t> &
   std::vector<std::int64_t> shape = values.sizes().vec();
   shape[axis + 1] = length;
   return PutChannelsSecond(at::zeros(shape, gradient.options()).index_add_(axis + 1, places, values));
+}
+
+at::Tensor
+ShowMirrored(const OperationCall & call, const at::Tensor & map, const Box & wanted, const std::string & mode)
+{
+  const at::Tensor rows = Gather(map, 0, GetMirroredIndices(call, 0, wanted[0], mode));
+  return Gather(rows, 1, GetMirroredIndices(call, 1, wanted[1], mode));
+}
+
+at::Tensor
+DifferentiateMirrored(const OperationCall & call,
+                      const at::Tensor &    gradient,
+                      const Box &           wanted,
+                      const std::string &   mode)
+{
+  const Box &      part = call.step.inputs.front();
+  const at::Tensor rows = Scatter(gradient, 1, GetMirroredIndices(call, 1, wanted[1], mode), part[1].GetLength());
+  return Scatter(rows, 0, GetMirroredIndices(call, 0, wanted[0], mode), part[0].GetLength());
 }
 
 } // namespace gigapixel::torchmodule

@@ -72,6 +72,19 @@ at::Tensor Scatter(const at::Tensor &                gradient,
                    const std::vector<std::int64_t> & indices,
                    std::int64_t                      length);
 
+/** What `wanted`, which may end beyond the real map of the call's first input, shows of it: pixels of the map there.
+ * \param mode reflect or replicate */
+at::Tensor ShowMirrored(const OperationCall & call,
+                        const at::Tensor &    map,
+                        const Box &           wanted,
+                        const std::string &   mode);
+
+/** Gradient of ShowMirrored(): of the first input's part. */
+at::Tensor DifferentiateMirrored(const OperationCall & call,
+                                 const at::Tensor &    gradient,
+                                 const Box &           wanted,
+                                 const std::string &   mode);
+
 /** \class TorchOperation
  * \brief How LibTorch computes the operations of one type. An object of it in the file of their functions makes them
  * known. */

@@ -31,39 +31,22 @@ GetPadded(const OperationCall & call)
   return padded;
 }
 
-std::vector<std::int64_t>
-GetMirroredIndices(const OperationCall & call, int axis)
-{
-  const Interval            padded = GetPadded(call)[axis];
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = padded.begin; i < padded.end; ++i)
-  {
-    const std::int64_t real = GetMirrored(call.operation.GetWord("mode"), i, call.step.sizes[axis].inputs.front());
-    indices.push_back(real - call.step.inputs.front()[axis].begin);
-  }
-  return indices;
-}
-
 at::Tensor
 Pad(OperationCall & call)
 {
-  if (call.operation.GetWord("mode") == "constant")
-  {
-    return Show(call.inputs[0], call.step.inputs.front(), GetPadded(call), call.operation.GetNumber("value"));
-  }
-  return Gather(Gather(call.inputs[0], 0, GetMirroredIndices(call, 0)), 1, GetMirroredIndices(call, 1));
+  const std::string mode = call.operation.GetWord("mode");
+  return mode == "constant"
+           ? Show(call.inputs[0], call.step.inputs.front(), GetPadded(call), call.operation.GetNumber("value"))
+           : ShowMirrored(call, call.inputs[0], GetPadded(call), mode);
 }
 
 std::vector<at::Tensor>
 DifferentiatePad(OperationCall & call, const at::Tensor & gradient)
 {
-  const Box & box = call.step.inputs.front();
-  if (call.operation.GetWord("mode") == "constant")
-  {
-    return GiveFirst(call, Show(gradient, GetPadded(call), box));
-  }
-  const at::Tensor rows = Scatter(gradient, 1, GetMirroredIndices(call, 1), box[1].GetLength());
-  return GiveFirst(call, Scatter(rows, 0, GetMirroredIndices(call, 0), box[0].GetLength()));
+  const std::string mode = call.operation.GetWord("mode");
+  return GiveFirst(call,
+                   mode == "constant" ? Show(gradient, GetPadded(call), call.step.inputs.front())
+                                      : DifferentiateMirrored(call, gradient, GetPadded(call), mode));
 }
 
 at::Tensor

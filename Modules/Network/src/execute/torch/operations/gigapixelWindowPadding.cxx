@@ -9,19 +9,6 @@ WindowPadding::WindowPadding(const OperationCall & call)
   , m_Call(call)
 {}
 
-std::vector<std::int64_t>
-WindowPadding::GetMirroredIndices(int axis) const
-{
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = seen[axis].begin; i < seen[axis].end; ++i)
-  {
-    const std::int64_t real =
-      GetMirrored(m_Call.operation.GetWord("padding_mode"), i, m_Call.step.sizes[axis].inputs.front());
-    indices.push_back(real - m_Call.step.inputs.front()[axis].begin);
-  }
-  return indices;
-}
-
 at::Tensor
 WindowPadding::Pad(const at::Tensor & input, double value) const
 {
@@ -30,7 +17,7 @@ WindowPadding::Pad(const at::Tensor & input, double value) const
   {
     return MakeDense(Show(input, box, seen, value));
   }
-  return MakeDense(Gather(Gather(input, 0, GetMirroredIndices(0)), 1, GetMirroredIndices(1)));
+  return MakeDense(ShowMirrored(m_Call, input, seen, m_Call.operation.GetWord("padding_mode")));
 }
 
 at::Tensor
@@ -41,8 +28,7 @@ WindowPadding::Unpad(const at::Tensor & gradient) const
   {
     return Show(gradient, seen, box);
   }
-  return Scatter(
-    Scatter(gradient, 1, GetMirroredIndices(1), box[1].GetLength()), 0, GetMirroredIndices(0), box[0].GetLength());
+  return DifferentiateMirrored(m_Call, gradient, seen, m_Call.operation.GetWord("padding_mode"));
 }
 
 } // namespace gigapixel::torchmodule

@@ -22,8 +22,6 @@ public:
   at::Tensor Unpad(const at::Tensor & gradient) const;
 
 private:
-  std::vector<std::int64_t> GetMirroredIndices(int axis) const;
-
   const OperationCall & m_Call;
 };
 
