@@ -7,7 +7,7 @@
 namespace gigapixel
 {
 
-/** What an ONNX file does not say of its network. */
+/** What a file does not say of its network. */
 struct ImportOptions
 {
   std::string         name;      ///< of the network; empty: the file's
@@ -27,6 +27,13 @@ struct ImportOptions
  * maps is a whole number; else it is refused. \throw std::runtime_error one sentence that names the file and what is
  * wrong with it, or the complete list of operators that there are not here */
 GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
+
+/** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and
+ * shape (see TakeWeights()). \param options without an output \throw std::runtime_error names the file and what is
+ * wrong with it, or the arrays that it lacks */
+GigapixelNetwork_EXPORT Model ImportWeights(const NetworkDescription & network,
+                                            const std::string &        weights,
+                                            const ImportOptions &      options = {});
 
 } // namespace gigapixel
 

@@ -52,19 +52,33 @@ GetOptions(const ArgumentValues & values)
   }
   return options;
 }
+
+Model
+ImportModel(const ArgumentValues & values)
+{
+  const ImportOptions options = GetOptions(values);
+  const std::string   network = values.GetText("NETWORK");
+  if (!values.Has("weights"))
+  {
+    return ImportONNX(network, options);
+  }
+  if (values.Has("logits"))
+  {
+    throw UsageError("--logits is for ONNX files, which have their weights: not with --weights.");
+  }
+  return ImportWeights(NetworkDescription::Load(network), values.GetText("weights"), options);
+}
 } // namespace
 
 int
 RunImport(const ArgumentValues & values, const Session & session)
 {
-  const std::string   file = values.GetText("NETWORK");
-  const std::string   output = values.GetText("output");
-  const ImportOptions options = GetOptions(values);
+  const std::string output = values.GetText("output");
   CheckEnding("--output", output, "model");
-  RefuseInput(output, { file });
+  RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
-  const Model model = ImportONNX(file, options);
+  const Model model = ImportModel(values);
   model.Save(output);
   if (const std::string warning = model.GetWarning(); !warning.empty())
   {

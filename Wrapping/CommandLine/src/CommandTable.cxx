@@ -121,11 +121,13 @@ Train()
                          "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
-      InputFile("weights",
-                "FILE|RUN",
-                "model",
-                "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
-                "PyTorch module's state_dict as a safetensors file. Without it weights begin by chance."),
+      InputFile(
+        "weights",
+        "FILE|RUN",
+        "model",
+        "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
+        "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
+        "in it is run). Without it weights begin by chance."),
       Level(),
       LevelResolution(),
       SlideResolution(),
@@ -482,8 +484,14 @@ Import()
     "become one image with their channels behind each other. What cannot be taken over is refused with the complete "
     "list "
     "of its operations that are missing.",
-    { Required(InputFile("NETWORK", "", "network", "The network, an .onnx file.")),
+    { Required(InputFile(
+        "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),
+      InputFile("weights",
+                "FILE",
+                "weights",
+                "All weights of the network, by name and shape: a PyTorch module's state_dict as torch.save writes it "
+                "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
       name,
       logits,
       mean,
@@ -493,6 +501,7 @@ Import()
         "tile-size", "1024", 32, 65536, "Side of a tile's core in pixels; the next multiple of the stride is taken."),
       Overwrite() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
+      "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.485,0.456,0.406 --deviation 0.229,0.224,0.225" },
     true
   };

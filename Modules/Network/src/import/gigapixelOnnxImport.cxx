@@ -5,6 +5,7 @@
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelSafeTensors.h"
+#include "gigapixelTorchFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -42,14 +43,20 @@ MakeSizes(std::int64_t multiple)
 std::string
 ReadOnnx(const std::string & path)
 {
+  std::string     head(4, '\0');
   std::error_code error;
-  if (std::filesystem::is_regular_file(path, error))
+  if (std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for ever
   {
-    const int tag = std::ifstream(path, std::ios::binary).get();
-    if (tag >= 0 && (tag >> 3 < 1 || tag >> 3 > 26 || (tag & 7) % 2 != 0))
-    {
-      throw std::invalid_argument("it is no ONNX file");
-    }
+    std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  }
+  const unsigned tag = static_cast<unsigned char>(head.front());
+  if (IsTorchFile(head))
+  {
+    throw std::invalid_argument("it holds weights alone: name their network, and give them by --weights");
+  }
+  if (tag != 0 && (tag >> 3 < 1 || tag >> 3 > 26 || (tag & 7) % 2 != 0))
+  {
+    throw std::invalid_argument("it is no ONNX file");
   }
   return ReadFile(path);
 }
