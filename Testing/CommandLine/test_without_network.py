@@ -32,6 +32,7 @@ def test_missing_module(program, synthetic, tmp_path):
     for arguments in (
         ["plan", "--size", "100x100"],
         ["networks"],
+        ["import", tmp_path / "n.onnx", "-o", tmp_path / "n.safetensors"],
         ["segment", synthetic[0], "--model", "run", "-o", tmp_path / "m.tif"],
         ["train", "--cohort", "c.csv", "-o", tmp_path / "run"],
     ):

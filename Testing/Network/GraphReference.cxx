@@ -217,6 +217,12 @@ PadChannels(const Given & given)
 }
 
 Tensor
+SliceChannels(const Given & given)
+{
+  return given.X().narrow(1, given.operation.GetInteger("start"), given.operation.GetInteger("channels"));
+}
+
+Tensor
 NormalizeBatch(const Given & given)
 {
   return at::batch_norm(given.X(),
@@ -262,6 +268,7 @@ GetOperations()
     { "crop", Crop },
     { "slice", Slice },
     { "pad_channels", PadChannels },
+    { "slice_channels", SliceChannels },
     { "relu", [](const Given & given) { return at::relu(given.X()); } },
     { "leaky_relu",
       [](const Given & given) { return at::leaky_relu(given.X(), given.operation.GetNumber("negative_slope")); } },

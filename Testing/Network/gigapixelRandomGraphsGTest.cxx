@@ -170,6 +170,10 @@ private:
     {
       return { { "before", Whole(0, 2) }, { "after", Whole(0, 2) } };
     }
+    if (type == "slice_channels")
+    {
+      return { { "start", Whole(0, 1) }, { "channels", Whole(1, 3) } };
+    }
     if (type == "elu")
     {
       return { { "alpha", Number(0.2, 2) } };

@@ -28,8 +28,9 @@ public:
     for (std::int64_t row = 0; row < m_Input.size(2 + axis); ++row)
     {
       at::Tensor changed = m_Input.clone();
-      // Upwards, so that a maximum and a rectifier see it, and one channel, so that a norm does.
-      changed.narrow(2 + axis, row, 1).narrow(1, 0, 1).add_(100);
+      // Upwards, so that a maximum and a rectifier see it, and one channel, so that a norm does: the second, as some
+      // channels are taken without the first.
+      changed.narrow(2 + axis, row, 1).narrow(1, 1, 1).add_(100);
       const at::Tensor difference =
         ComputeMap(m_Graph, m_Parameters, changed).ne(m_Output).any(3 - axis).any(1).view(-1);
       m_Changes.emplace_back();

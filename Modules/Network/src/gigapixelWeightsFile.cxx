@@ -3,10 +3,13 @@
 #include "gigapixelModelFile.h"
 #include "gigapixelSafeTensors.h"
 #include "gigapixelStoredNumbers.h"
+#include "import/gigapixelTorchFile.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -36,13 +39,37 @@ ToFloats(const SafeTensors::Tensor & tensor)
                                  : std::vector<float>();
 }
 
+SafeTensors
+LoadArrays(const std::string & path)
+{
+  // Before all of it is read: a slide that is given for weights has gigabytes.
+  std::error_code error;
+  std::string     head(4, '\0');
+  if (std::filesystem::is_regular_file(path, error))
+  {
+    std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  }
+  if (!IsTorchFile(head))
+  {
+    return SafeTensors::Load(path);
+  }
+  try
+  {
+    return ReadTorchFile(ReadFile(path));
+  }
+  catch (const std::invalid_argument & damage)
+  {
+    throw std::runtime_error("weights file \"" + path + "\": " + damage.what());
+  }
+}
+
 } // namespace
 
 TakenWeights
 TakeWeights(const std::string & nameOrFolder, const NetworkDescription & network, std::vector<double> & parameters)
 {
   const std::string   path = FindModelFile(nameOrFolder);
-  SafeTensors         file = SafeTensors::Load(path);
+  SafeTensors         file = LoadArrays(path);
   TakenWeights        result;
   std::vector<double> values = parameters;
   std::size_t         next = 0;

@@ -17,10 +17,10 @@ struct TakenWeights
 };
 
 /** Sets those of a network's parameters whose names and shapes a file agrees on: a model, a run's folder (its best
- * one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file), floats of 16, 32 or 64
- * bits. \param parameters as MakeInitialWeights() gives them \throw std::runtime_error names the file and what is
- * wrong: it is no such file, holds numbers that are not finite, or the network takes nothing of it; the parameters are
- * then as they were */
+ * one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file) or as torch.save writes it
+ * (.pth, .pt, .th: nothing in it is run), floats of 16, 32 or 64 bits. \param parameters as MakeInitialWeights() gives
+ * them \throw std::runtime_error names the file and what is wrong: it is no such file, holds numbers that are not
+ * finite, or the network takes nothing of it; the parameters are then as they were */
 GigapixelNetwork_EXPORT TakenWeights TakeWeights(const std::string &        path,
                                                  const NetworkDescription & network,
                                                  std::vector<double> &      parameters);

@@ -276,7 +276,11 @@ GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
   const auto is = [name](const char * command) { return std::strcmp(name, command) == 0; };
-  return is("train") ? RunTrain : is("segment") ? RunSegment : is("networks") ? RunNetworks : RunPlan;
+  return is("train")      ? RunTrain
+         : is("segment")  ? RunSegment
+         : is("networks") ? RunNetworks
+         : is("import")   ? RunImport
+                          : RunPlan;
 }
 
 extern "C" __attribute__((visibility("default"))) void

@@ -17,6 +17,7 @@ int RunTrain(const ArgumentValues & values, const Session & session);
 int RunSegment(const ArgumentValues & values, const Session & session);
 int RunPlan(const ArgumentValues & values, const Session & session);
 int RunNetworks(const ArgumentValues & values, const Session & session);
+int RunImport(const ArgumentValues & values, const Session & session);
 
 /** The level that --level or --mpp asks for; 0 without both. The slide is opened at it again.
  * \throw std::runtime_error naming the slide */

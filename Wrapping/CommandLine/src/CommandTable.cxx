@@ -121,11 +121,13 @@ Train()
                          "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
-      InputFile("weights",
-                "FILE|RUN",
-                "model",
-                "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
-                "PyTorch module's state_dict as a safetensors file. Without it weights begin by chance."),
+      InputFile(
+        "weights",
+        "FILE|RUN",
+        "model",
+        "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
+        "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
+        "in it is run). Without it weights begin by chance."),
       Level(),
       LevelResolution(),
       SlideResolution(),
@@ -460,6 +462,52 @@ Networks()
 }
 
 Command
+Import()
+{
+  const Argument name{ "name", Type::Text, "NAME", "Of the network. Without it the file's." };
+  const Argument logits{
+    "logits", Type::Text, "NAME", "Which of several outputs has the logits of each pixel. Without it the first."
+  };
+  const Argument mean{
+    "mean", Type::Text, "M0,M1,...", "Of the pixels that it takes, as shares of 255, for each channel. Without it 0."
+  };
+  const Argument deviation{
+    "deviation", Type::Text, "D0,D1,...", "Likewise, with --mean: input is (pixel / 255 - mean) / deviation."
+  };
+  return {
+    "import",
+    "a network that was trained elsewhere",
+    "Takes over a network with its weights from an ONNX file, as PyTorch, TensorFlow, MATLAB and others write it, as a "
+    "model for segment, and for train to begin with. It is computed exactly, in tiles, on images of any size. Norms "
+    "keep "
+    "their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several inputs "
+    "become one image with their channels behind each other. What cannot be taken over is refused with the complete "
+    "list "
+    "of its operations that are missing.",
+    { Required(InputFile(
+        "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
+      Required(Output("MODEL", "model", "The model, a .safetensors file.")),
+      InputFile("weights",
+                "FILE",
+                "weights",
+                "All weights of the network, by name and shape: a PyTorch module's state_dict as torch.save writes it "
+                "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
+      name,
+      logits,
+      mean,
+      deviation,
+      Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
+      Integer(
+        "tile-size", "1024", 32, 65536, "Side of a tile's core in pixels; the next multiple of the stride is taken."),
+      Overwrite() },
+    { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
+      "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
+      "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.485,0.456,0.406 --deviation 0.229,0.224,0.225" },
+    true
+  };
+}
+
+Command
 Doctor()
 {
   return { "doctor",
@@ -477,7 +525,7 @@ GetCommands()
 {
   static const std::vector<Command> commands = [] {
     std::vector<Command> all{ Info(),    Label(),   Train(),      Segment(), Evaluate(), Overlay(), Rasterize(),
-                              Outline(), Convert(), Synthesize(), Plan(),    Networks(), Doctor() };
+                              Outline(), Convert(), Synthesize(), Plan(),    Networks(), Import(),  Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -19,7 +19,7 @@ FindSymbol(const char * symbol)
   if (!std::filesystem::exists(path))
   {
     throw std::runtime_error("The network module is not installed (" + path +
-                             " is missing): train, segment, plan, networks and several ranks need it; build "
+                             " is missing): train, segment, plan, networks, import and several ranks need it; build "
                              "with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev).");
   }
   void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

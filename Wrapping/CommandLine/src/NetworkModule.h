@@ -13,7 +13,7 @@
 namespace gigapixel::commandline
 {
 
-/** Where the library stands that holds train, segment, plan, networks and the ranks of a job, and with them LibTorch:
+/** Where the library stands that holds train, segment, plan, networks, import and the ranks of a job, and with them LibTorch:
  * beside this library, in ITKGigapixel/. Nothing is loaded by asking. */
 std::string GetNetworkModulePath();
 

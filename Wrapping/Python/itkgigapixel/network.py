@@ -59,8 +59,8 @@ def train(
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
         taken
-    :param weights: a model, the folder of a run or a safetensors file to begin with the weights of, by name and shape; "": by
-        chance
+    :param weights: a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
+        (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files

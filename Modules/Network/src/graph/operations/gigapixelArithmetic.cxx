@@ -24,6 +24,21 @@ AddChannels(const Operation & operation, const Channels & channels)
   return static_cast<int>(channels.front() + operation.GetInteger("before") + operation.GetInteger("after"));
 }
 
+int
+GetSlicedChannels(const Operation & operation, const Channels &)
+{
+  return static_cast<int>(operation.GetInteger("channels"));
+}
+
+std::string
+CheckSlicedChannels(const Operation & operation, const Channels & channels)
+{
+  const std::int64_t end = operation.GetInteger("start") + operation.GetInteger("channels");
+  return end <= channels.front() ? ""
+                                 : "it takes channels up to number " + std::to_string(end) + " of " +
+                                     std::to_string(channels.front()) + " that there are";
+}
+
 std::string
 CheckPair(const Operation & operation, const Channels & channels)
 {
@@ -65,6 +80,18 @@ MakeChannelPadding()
   return entry;
 }
 
+/** Some channels, one behind the other. */
+OperationSchema
+MakeChannelSlicing()
+{
+  OperationSchema entry("slice_channels");
+  entry.attributes = { Integer("start", 0, 0), NeededInteger("channels", 1) };
+  entry.check = &CheckSlicedChannels;
+  entry.getChannels = &GetSlicedChannels;
+  entry.getCost = &CostNothing;
+  return entry;
+}
+
 /** Of two maps, or a map and a number. */
 OperationSchema
 MakePair(const char * type)
@@ -100,7 +127,8 @@ MakeProduct()
 std::vector<OperationSchema>
 MakeArithmetic()
 {
-  return { MakeConcatenation(), MakeChannelPadding(), MakeAddition(), MakePair("sub"), MakeProduct() };
+  return { MakeConcatenation(), MakeChannelPadding(), MakeChannelSlicing(),
+           MakeAddition(),      MakePair("sub"),      MakeProduct() };
 }
 
 } // namespace schema

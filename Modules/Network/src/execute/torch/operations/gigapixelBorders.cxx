@@ -101,10 +101,27 @@ DifferentiatePadChannels(OperationCall & call, const at::Tensor & gradient)
   return { gradient.narrow(1, call.operation.GetInteger("before"), call.channels[0]) };
 }
 
+at::Tensor
+SliceChannels(OperationCall & call)
+{
+  const std::int64_t channels = call.operation.GetInteger("channels");
+  at::Tensor         output = MakeMap(channels, call.step.output, call.options);
+  return output.copy_(call.inputs[0].narrow(1, call.operation.GetInteger("start"), channels));
+}
+
+std::vector<at::Tensor>
+DifferentiateSliceChannels(OperationCall & call, const at::Tensor & gradient)
+{
+  at::Tensor input = call.MakeInputMap(0).zero_();
+  input.narrow(1, call.operation.GetInteger("start"), gradient.size(1)).copy_(gradient);
+  return { input };
+}
+
 const TorchOperation Padding("pad", &Pad, &DifferentiatePad);
 const TorchOperation Cropping("crop", &Crop, &DifferentiateCrop);
 const TorchOperation Slicing("slice", &Slice, &DifferentiateSlice);
 const TorchOperation ChannelPadding("pad_channels", &PadChannels, &DifferentiatePadChannels);
+const TorchOperation ChannelSlicing("slice_channels", &SliceChannels, &DifferentiateSliceChannels);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -1,0 +1,40 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelNetworkImport_h
+#define gigapixelNetworkImport_h
+
+#include "gigapixelModel.h"
+
+namespace gigapixel
+{
+
+/** What a file does not say of its network. */
+struct ImportOptions
+{
+  std::string         name;      ///< of the network; empty: the file's
+  std::string         output;    ///< which of several outputs; empty: the first
+  std::vector<double> mean;      ///< of the pixels that it takes, as shares of 255, for each channel; empty: 0
+  std::vector<double> deviation; ///< likewise; empty: 1
+  double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
+  std::int64_t        tileSize{ 1024 }; ///< side of a tile's core in pixels; the next multiple of the stride is taken
+};
+
+/** Takes over the network of an ONNX file, with its weights under their names.
+ *
+ * Norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end: losses and
+ * probabilities are taken from logits. Several inputs become one image with their channels behind each other, in the
+ * file's order. A network that takes sizes of a multiple alone begins by padding the image to one with its last pixels,
+ * and ends by cutting that off. What a file says of one size of the image holds for all sizes where the ratio of two
+ * maps is a whole number; else it is refused. \throw std::runtime_error one sentence that names the file and what is
+ * wrong with it, or the complete list of operators that there are not here */
+GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
+
+/** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and
+ * shape (see TakeWeights()). \param options without an output \throw std::runtime_error names the file and what is
+ * wrong with it, or the arrays that it lacks */
+GigapixelNetwork_EXPORT Model ImportWeights(const NetworkDescription & network,
+                                            const std::string &        weights,
+                                            const ImportOptions &      options = {});
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,203 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Whether numbers are one for each channel of a map, which they are broadcast to from the last axis on. */
+bool
+IsOfChannels(const OnnxWalkValue & map, const OnnxConstant & numbers)
+{
+  const auto & shape = numbers.shape;
+  if (shape.size() > map.axes.size())
+  {
+    return false;
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i)
+  {
+    const std::size_t axis = map.axes.size() - shape.size() + i;
+    if (shape[i] != (map.axes[axis] == 'c' ? map.shape[axis] : 1))
+    {
+      return false;
+    }
+  }
+  return !shape.empty();
+}
+
+/** An array of a value for each channel, made of another one. */
+OnnxWalkValue
+Change(const OnnxWalkValue & array, double (*change)(double))
+{
+  auto changed = std::make_shared<OnnxConstant>(*array.constant);
+  std::transform(changed->floats.begin(), changed->floats.end(), changed->floats.begin(), [=](float value) {
+    return static_cast<float>(change(value));
+  });
+  return { {}, {}, changed->shape, changed, array.array };
+}
+
+double
+Negate(double value)
+{
+  return -value;
+}
+
+double
+Invert(double value)
+{
+  return 1 / value;
+}
+
+/** Of Add, Sub, Mul and Div, as our operations know it. */
+struct Pair
+{
+  const char * type;        ///< with a second map; null: there is none
+  const char * withNumbers; ///< with numbers, which are changed before:
+  double (*change)(double); ///< null: they are not
+};
+
+Pair
+GetPair(const std::string & type)
+{
+  return type == "Add"   ? Pair{ "add", "add", nullptr }
+         : type == "Sub" ? Pair{ "sub", "add", &Negate }
+         : type == "Mul" ? Pair{ "mul", "mul", nullptr }
+                         : Pair{ nullptr, "mul", &Invert };
+}
+
+/** x sigmoid(x) is SiLU, and x hardsigmoid(x) Hardswish. \return null: it is neither */
+const char *
+FindGated(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & a, const OnnxWalkValue & b)
+{
+  const Operation & last = walk.GetLast();
+  const bool        second = last.name == b.map;
+  const std::size_t gate = second ? 1 : 0;
+  if (last.name != (second ? b : a).map || !walk.IsReadOnce(node.inputs[gate]) || last.inputs.empty() ||
+      last.inputs.front() != (second ? a : b).map)
+  {
+    return nullptr;
+  }
+  return last.type == "sigmoid" ? "silu" : last.type == "hardsigmoid" ? "hardswish" : nullptr;
+}
+
+void
+CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
+{
+  const OnnxWalkValue a = walk.GetInput(node, 0), b = walk.GetInput(node, 1);
+  if (!type)
+  {
+    throw MissingOperation("by a map");
+  }
+  if (a.axes != b.axes || a.shape != b.shape)
+  {
+    // Sizes of maps that meet may fit at another size of the image; channels and axes never do.
+    if (a.axes == b.axes && walk.GetChannels(a.map) == walk.GetChannels(b.map))
+    {
+      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" (" + node.type +
+                                  ") is of maps of different sizes");
+    }
+    throw MissingOperation("of maps of different shapes");
+  }
+  if (const char * gated = node.type == "Mul" ? FindGated(walk, node, a, b) : nullptr)
+  {
+    walk.RemoveLast();
+    const OnnxWalkValue & gate = a.map == b.map || walk.GetLast().name == a.map ? a : b;
+    return walk.Put(node, gated, gate, { gate.map });
+  }
+  walk.Put(node, type, a, { a.map, b.map });
+}
+
+void
+CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
+{
+  const bool          turned = walk.GetInput(node, 0).constant != nullptr;
+  const OnnxWalkValue map = walk.GetInput(node, turned ? 1 : 0);
+  OnnxWalkValue       numbers = walk.GetInput(node, turned ? 0 : 1);
+  std::string         input = map.map;
+  if (turned && node.type == "Div")
+  {
+    throw MissingOperation("by a map");
+  }
+  const bool negated = turned && node.type == "Sub"; // c - x = -x + c
+  if (negated)
+  {
+    input = walk.Append(node, "mul", { input }, { { "other", -1.0 } });
+  }
+  const auto change = negated ? nullptr : pair.change;
+  if (numbers.constant->GetCount() == 1)
+  {
+    const double number = numbers.constant->Get(0);
+    return walk.Put(node, pair.withNumbers, map, { input }, { { "other", change ? change(number) : number } });
+  }
+  if (!numbers.constant->isFloat || !IsOfChannels(map, *numbers.constant))
+  {
+    throw MissingOperation("with an array that is no number for each channel");
+  }
+  const std::int64_t channels = walk.GetChannels(map.map);
+  numbers = change ? Change(numbers, change) : numbers;
+  const std::string array = walk.TakeArray(numbers, { channels });
+  if (std::string(pair.withNumbers) == "mul")
+  {
+    return walk.Put(node, "affine", map, { input }, { { "bias", false } }, { { "weight", array } });
+  }
+  const std::string ones = walk.AddArray(array + ".weight", std::vector<float>(channels, 1));
+  walk.Put(node, "affine", map, { input }, { { "bias", true } }, { { "weight", ones }, { "bias", array } });
+}
+
+void
+ImportPair(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const Pair pair = GetPair(node.type);
+  if (walk.GetInput(node, 0).IsMap() && walk.GetInput(node, 1).IsMap())
+  {
+    return CombineMaps(walk, node, pair.type);
+  }
+  CombineWithNumbers(walk, node, pair);
+}
+
+void
+ImportSum(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue first = walk.GetInput(node, 0);
+  std::string         sum = first.map;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i)
+  {
+    const OnnxWalkValue & next = walk.GetInput(node, i);
+    if (!first.IsMap() || !next.IsMap() || next.axes != first.axes)
+    {
+      throw MissingOperation("of maps of different shapes");
+    }
+    sum = walk.Append(node, "add", { sum, next.map });
+  }
+  walk.Set(node, { sum, first.axes, first.shape, nullptr, {} });
+}
+
+void
+ImportNegation(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  walk.Put(node, "mul", map, { map.map }, { { "other", -1.0 } });
+}
+
+} // namespace
+
+std::vector<OnnxOperator>
+GetOnnxArithmetic()
+{
+  return { { "Add", &ImportPair }, { "Sub", &ImportPair }, { "Mul", &ImportPair },
+           { "Div", &ImportPair }, { "Sum", &ImportSum },  { "Neg", &ImportNegation } };
+}
+
+} // namespace gigapixel

@@ -1,0 +1,511 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxFile.h"
+#include "gigapixelPrintable.h"
+#include "gigapixelProtobuf.h"
+#include "gigapixelStoredNumbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Beyond this no file holds the numbers of an array. */
+constexpr std::int64_t MostValues = std::int64_t{ 1 } << 40;
+
+/** Numbers of the messages' fields: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto */
+namespace field
+{
+enum Model
+{
+  ModelProducer = 2,
+  ModelProducerVersion = 3,
+  ModelGraph = 7,
+  ModelOpsets = 8
+};
+enum Opset
+{
+  OpsetDomain = 1,
+  OpsetVersion = 2
+};
+enum Graph
+{
+  GraphNode = 1,
+  GraphArray = 5,
+  GraphInput = 11,
+  GraphOutput = 12,
+  GraphSparseArray = 15
+};
+enum Node
+{
+  NodeInput = 1,
+  NodeOutput = 2,
+  NodeName = 3,
+  NodeType = 4,
+  NodeAttribute = 5,
+  NodeDomain = 7
+};
+enum Attribute
+{
+  AttributeName = 1,
+  AttributeNumber = 2,
+  AttributeInteger = 3,
+  AttributeText = 4,
+  AttributeTensor = 5,
+  AttributeNumbers = 7,
+  AttributeIntegers = 8
+};
+enum Tensor
+{
+  TensorShape = 1,
+  TensorType = 2,
+  TensorFloats = 4,
+  TensorIntegers32 = 5,
+  TensorIntegers64 = 7,
+  TensorName = 8,
+  TensorRaw = 9,
+  TensorDoubles = 10,
+  TensorUnsigned64 = 11,
+  TensorExternal = 13,
+  TensorLocation = 14
+};
+} // namespace field
+
+/** Of TensorProto.DataType. */
+enum Type : std::int64_t
+{
+  Float = 1,
+  UInt8 = 2,
+  Int8 = 3,
+  UInt16 = 4,
+  Int16 = 5,
+  Int32 = 6,
+  Int64 = 7,
+  Bool = 9,
+  Half = 10,
+  Double = 11,
+  BrainFloat = 16
+};
+
+std::string
+ToText(std::string_view bytes)
+{
+  return { bytes.data(), bytes.size() };
+}
+
+OnnxTensor
+ReadTensor(std::string_view bytes)
+{
+  OnnxTensor tensor;
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::TensorShape:
+        message.AppendIntegers(tensor.shape);
+        break;
+      case field::TensorType:
+        tensor.type = message.GetInteger();
+        break;
+      case field::TensorFloats:
+        message.AppendFloats(tensor.floats);
+        break;
+      case field::TensorIntegers32:
+      case field::TensorIntegers64:
+      case field::TensorUnsigned64:
+        message.AppendIntegers(tensor.integers);
+        break;
+      case field::TensorName:
+        tensor.name = ToText(message.GetBytes());
+        break;
+      case field::TensorRaw:
+        tensor.raw = message.GetBytes();
+        break;
+      case field::TensorDoubles:
+        message.AppendDoubles(tensor.doubles);
+        break;
+      case field::TensorExternal:
+        tensor.external = true;
+        break;
+      case field::TensorLocation:
+        tensor.external = tensor.external || message.GetInteger() != 0;
+        break;
+      default:
+        break;
+    }
+  }
+  return tensor;
+}
+
+std::pair<std::string, OnnxAttribute>
+ReadAttribute(std::string_view bytes)
+{
+  std::string   name;
+  OnnxAttribute attribute;
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::AttributeName:
+        name = ToText(message.GetBytes());
+        break;
+      case field::AttributeNumber:
+        attribute.number = message.GetFloat();
+        break;
+      case field::AttributeInteger:
+        attribute.integer = message.GetInteger();
+        break;
+      case field::AttributeText:
+        attribute.text = ToText(message.GetBytes());
+        break;
+      case field::AttributeTensor:
+        attribute.tensor = std::make_shared<OnnxConstant>(ReadTensor(message.GetBytes()).Read());
+        break;
+      case field::AttributeNumbers:
+        message.AppendFloats(attribute.numbers);
+        break;
+      case field::AttributeIntegers:
+        message.AppendIntegers(attribute.integers);
+        break;
+      default:
+        break;
+    }
+  }
+  return { name, attribute };
+}
+
+OnnxNode
+ReadNode(std::string_view bytes)
+{
+  OnnxNode    node;
+  std::string domain;
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::NodeInput:
+        node.inputs.push_back(ToText(message.GetBytes()));
+        break;
+      case field::NodeOutput:
+        node.outputs.push_back(ToText(message.GetBytes()));
+        break;
+      case field::NodeName:
+        node.name = ToText(message.GetBytes());
+        break;
+      case field::NodeType:
+        node.type = ToText(message.GetBytes());
+        break;
+      case field::NodeAttribute:
+        node.attributes.insert(ReadAttribute(message.GetBytes()));
+        break;
+      case field::NodeDomain:
+        domain = ToText(message.GetBytes());
+        break;
+      default:
+        break;
+    }
+  }
+  if (!domain.empty() && domain != "ai.onnx")
+  {
+    node.type = domain + "." + node.type;
+  }
+  return node;
+}
+
+/** The first message of a field; empty: there is none. */
+std::string_view
+Find(std::string_view bytes, std::uint64_t wanted)
+{
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    if (message.GetField() == wanted)
+    {
+      return message.GetBytes();
+    }
+  }
+  return {};
+}
+
+/** ValueInfoProto { name = 1; type = 2 }, TypeProto { tensor_type = 1 }, Tensor { shape = 2 }, TensorShapeProto
+ * { dim = 1 }, Dimension { dim_value = 1; dim_param = 2 }. */
+OnnxValue
+ReadValue(std::string_view bytes)
+{
+  OnnxValue              value{ ToText(Find(bytes, 1)), {} };
+  const std::string_view shape = Find(Find(Find(bytes, 2), 1), 2);
+  for (ProtobufMessage dimensions(shape); dimensions.Next();)
+  {
+    std::int64_t length = -1;
+    for (ProtobufMessage dimension(dimensions.GetBytes()); dimension.Next();)
+    {
+      length = dimension.GetField() == 1 ? dimension.GetInteger() : length;
+    }
+    value.shape.push_back(length > 0 ? length : -1);
+  }
+  return value;
+}
+
+void
+ReadGraph(std::string_view bytes, OnnxFile & file)
+{
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::GraphNode:
+        file.nodes.push_back(ReadNode(message.GetBytes()));
+        break;
+      case field::GraphArray: {
+        OnnxTensor        tensor = ReadTensor(message.GetBytes());
+        const std::string name = tensor.name;
+        file.arrays[name] = std::move(tensor);
+        break;
+      }
+      case field::GraphInput:
+        file.inputs.push_back(ReadValue(message.GetBytes()));
+        break;
+      case field::GraphOutput:
+        file.outputs.push_back(ReadValue(message.GetBytes()));
+        break;
+      case field::GraphSparseArray:
+        throw std::invalid_argument("it has sparse arrays, which are not read; save it with dense ones");
+      default:
+        break;
+    }
+  }
+  const auto isArray = [&](const OnnxValue & value) { return file.arrays.count(value.name) > 0; };
+  file.inputs.erase(std::remove_if(file.inputs.begin(), file.inputs.end(), isArray), file.inputs.end());
+}
+
+template <typename T, typename TTo>
+void
+Convert(std::string_view bytes, std::vector<TTo> & values)
+{
+  values.resize(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    T value;
+    std::memcpy(static_cast<void *>(&value), bytes.data() + i * sizeof(T), sizeof(T));
+    values[i] = static_cast<TTo>(value);
+  }
+}
+
+/** \return whether the type is known */
+bool
+ReadRaw(const OnnxTensor & tensor, OnnxConstant & constant)
+{
+  switch (tensor.type)
+  {
+    case Float:
+      Convert<float>(tensor.raw, constant.floats);
+      return true;
+    case Double:
+      Convert<double>(tensor.raw, constant.floats);
+      return true;
+    case Half:
+      Convert<Float16>(tensor.raw, constant.floats);
+      return true;
+    case BrainFloat:
+      Convert<BFloat16>(tensor.raw, constant.floats);
+      return true;
+    case UInt8:
+    case Bool:
+      Convert<std::uint8_t>(tensor.raw, constant.integers);
+      return true;
+    case Int8:
+      Convert<std::int8_t>(tensor.raw, constant.integers);
+      return true;
+    case UInt16:
+      Convert<std::uint16_t>(tensor.raw, constant.integers);
+      return true;
+    case Int16:
+      Convert<std::int16_t>(tensor.raw, constant.integers);
+      return true;
+    case Int32:
+      Convert<std::int32_t>(tensor.raw, constant.integers);
+      return true;
+    case Int64:
+      Convert<std::int64_t>(tensor.raw, constant.integers);
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Floats of 16 bits stand in a list of whole numbers as their bits. */
+template <typename T>
+void
+ConvertBits(const std::vector<std::int64_t> & bits, std::vector<float> & values)
+{
+  std::string bytes;
+  for (const std::int64_t each : bits)
+  {
+    bytes.push_back(static_cast<char>(each & 0xff));
+    bytes.push_back(static_cast<char>(each >> 8 & 0xff));
+  }
+  Convert<T>(bytes, values);
+}
+
+void
+ReadLists(const OnnxTensor & tensor, OnnxConstant & constant)
+{
+  if (tensor.type == Half)
+  {
+    ConvertBits<Float16>(tensor.integers, constant.floats);
+  }
+  else if (tensor.type == BrainFloat)
+  {
+    ConvertBits<BFloat16>(tensor.integers, constant.floats);
+  }
+  else if (tensor.type == Double)
+  {
+    constant.floats.assign(tensor.doubles.begin(), tensor.doubles.end());
+  }
+  else if (tensor.type == Float)
+  {
+    constant.floats = tensor.floats;
+  }
+  else
+  {
+    constant.integers = tensor.integers;
+  }
+}
+
+} // namespace
+
+std::size_t
+OnnxConstant::GetCount() const
+{
+  return isFloat ? floats.size() : integers.size();
+}
+
+double
+OnnxConstant::Get(std::size_t index) const
+{
+  return isFloat ? floats.at(index) : static_cast<double>(integers.at(index));
+}
+
+OnnxConstant
+OnnxConstant::OfIntegers(const std::vector<std::int64_t> & values)
+{
+  return { { static_cast<std::int64_t>(values.size()) }, false, {}, values };
+}
+
+OnnxConstant
+OnnxTensor::Read() const
+{
+  const std::string where = "its array \"" + GetPrintable(name) + "\" ";
+  if (external)
+  {
+    throw std::invalid_argument(where + "lies in another file (external data); save the network as one file");
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t length : shape)
+  {
+    if (length < 0 || length > MostValues || (length > 0 && count > MostValues / length))
+    {
+      throw std::invalid_argument(where + "has an impossible shape");
+    }
+    count *= length;
+  }
+  OnnxConstant constant;
+  constant.shape = shape;
+  constant.isFloat = type == Float || type == Double || type == Half || type == BrainFloat;
+  if (!ReadRaw(*this, constant))
+  {
+    throw std::invalid_argument(where + "is of a type that is no number known here (" + std::to_string(type) + ")");
+  }
+  if (raw.empty())
+  {
+    ReadLists(*this, constant);
+  }
+  if (static_cast<std::int64_t>(constant.GetCount()) != count)
+  {
+    throw std::invalid_argument(where + "is damaged or truncated: it has " + std::to_string(constant.GetCount()) +
+                                " numbers, and its shape says " + std::to_string(count));
+  }
+  return constant;
+}
+
+bool
+OnnxNode::Has(const char * attribute) const
+{
+  return attributes.count(attribute) > 0;
+}
+
+std::int64_t
+OnnxNode::GetInteger(const char * attribute, std::int64_t otherwise) const
+{
+  return Has(attribute) ? attributes.at(attribute).integer : otherwise;
+}
+
+double
+OnnxNode::GetNumber(const char * attribute, double otherwise) const
+{
+  if (!Has(attribute))
+  {
+    return otherwise;
+  }
+  // 0.01 was meant, and not the nearest float in all of its digits.
+  char   text[32];
+  double value = 0;
+  std::from_chars(text, std::to_chars(text, text + sizeof text, attributes.at(attribute).number).ptr, value);
+  return value;
+}
+
+std::string
+OnnxNode::GetText(const char * attribute, const std::string & otherwise) const
+{
+  return Has(attribute) ? attributes.at(attribute).text : otherwise;
+}
+
+std::vector<std::int64_t>
+OnnxNode::GetIntegers(const char * attribute) const
+{
+  return Has(attribute) ? attributes.at(attribute).integers : std::vector<std::int64_t>();
+}
+
+OnnxFile
+OnnxFile::Parse(std::string_view content)
+{
+  OnnxFile    file;
+  std::string version;
+  for (ProtobufMessage message(content); message.Next();)
+  {
+    if (message.GetField() == field::ModelProducer)
+    {
+      file.producer = ToText(message.GetBytes());
+    }
+    else if (message.GetField() == field::ModelProducerVersion)
+    {
+      version = ToText(message.GetBytes());
+    }
+    else if (message.GetField() == field::ModelGraph)
+    {
+      ReadGraph(message.GetBytes(), file);
+    }
+    else if (message.GetField() == field::ModelOpsets)
+    {
+      const std::string_view domain = Find(message.GetBytes(), field::OpsetDomain);
+      for (ProtobufMessage opset(message.GetBytes()); opset.Next();)
+      {
+        if (opset.GetField() == field::OpsetVersion && (domain.empty() || domain == "ai.onnx"))
+        {
+          file.opset = opset.GetInteger();
+        }
+      }
+    }
+  }
+  file.producer += version.empty() ? "" : " " + version;
+  if (file.nodes.empty() || file.outputs.empty())
+  {
+    throw std::invalid_argument("it is no ONNX file, or one without a network");
+  }
+  return file;
+}
+
+} // namespace gigapixel

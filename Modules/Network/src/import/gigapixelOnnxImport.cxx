@@ -1,0 +1,227 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelHash.h"
+#include "gigapixelModelFile.h"
+#include "gigapixelNetworkImport.h"
+#include "gigapixelOnnxWalk.h"
+#include "gigapixelPrintable.h"
+#include "gigapixelSafeTensors.h"
+#include "gigapixelTorchFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+/** Networks whose maps are halved this often take no other multiples. */
+constexpr std::int64_t LargestMultiple = 256;
+
+/** Sizes of a multiple that are different from each other, and in their two sides. */
+std::vector<Extent>
+MakeSizes(std::int64_t multiple)
+{
+  if (multiple == 1)
+  {
+    return { { 373, 518 }, { 412, 301 }, { 350, 449 } };
+  }
+  const auto make = [multiple](std::int64_t side) { return multiple * (side / multiple | 1); };
+  return { { make(384), make(520) }, { make(648), make(392) }, { make(904), make(776) } };
+}
+
+/** A slide that is given for a network has gigabytes: its first byte says that it is none. Fields of an ONNX file have
+ * the numbers 1 to 26, and the first one is a number, a text or a message. */
+std::string
+ReadOnnx(const std::string & path)
+{
+  std::string     head(4, '\0');
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for ever
+  {
+    std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  }
+  const unsigned tag = static_cast<unsigned char>(head.front());
+  if (IsTorchFile(head))
+  {
+    throw std::invalid_argument("it holds weights alone: name their network, and give them by --weights");
+  }
+  if (tag != 0 && (tag >> 3 < 1 || tag >> 3 > 26 || (tag & 7) % 2 != 0))
+  {
+    throw std::invalid_argument("it is no ONNX file");
+  }
+  return ReadFile(path);
+}
+
+/** \class Importer
+ * \brief One file on its way to a model. */
+class Importer
+{
+public:
+  Importer(const std::string & path, const ImportOptions & options)
+    : m_Path(path)
+    , m_Options(options)
+    , m_Content(ReadOnnx(path))
+    , m_File(OnnxFile::Parse(m_Content))
+    , m_Images(GetOnnxImages(m_File))
+  {}
+
+  /** The network of the smallest multiple that all sizes are of. \throw std::invalid_argument there is none */
+  Model
+  Make()
+  {
+    const Extent               fixed = m_Images.front().size;
+    const bool                 isFixed = fixed[0] > 0 && fixed[1] > 0;
+    std::optional<std::string> missing, problem;
+    for (std::int64_t multiple = 1; multiple <= LargestMultiple; multiple *= 2)
+    {
+      if (isFixed && (fixed[0] % multiple != 0 || fixed[1] % multiple != 0))
+      {
+        break;
+      }
+      try
+      {
+        return MakeModel(Walk(isFixed ? std::vector<Extent>{ fixed } : MakeSizes(multiple)), multiple);
+      }
+      catch (const MissingOperations & error)
+      {
+        missing = error.what(); // at a larger multiple fewer things depend on the size
+      }
+      catch (const std::invalid_argument & error)
+      {
+        problem = problem ? problem : error.what();
+      }
+    }
+    throw std::invalid_argument(missing ? *missing : *problem);
+  }
+
+private:
+  SizedGraph
+  Walk(const std::vector<Extent> & sizes)
+  {
+    std::vector<SizedGraph> graphs;
+    for (const Extent & size : sizes)
+    {
+      graphs.push_back(OnnxWalk::Make(m_File, m_Images, m_Arrays, size, m_Options.output));
+    }
+    return MergeSizes(graphs);
+  }
+
+  /** Takes off what makes probabilities of logits. */
+  static void
+  Strip(SizedGraph & sized)
+  {
+    auto &     graph = sized.graph;
+    const auto last = std::find_if(graph.operations.begin(), graph.operations.end(), [&](const Operation & operation) {
+      return operation.name == graph.output;
+    });
+    const auto isRead = [&](const Operation & operation) {
+      return std::count(operation.inputs.begin(), operation.inputs.end(), graph.output) > 0;
+    };
+    if ((last->type == "sigmoid" || last->type == "softmax") &&
+        std::none_of(graph.operations.begin(), graph.operations.end(), isRead))
+    {
+      sized.leftOut.insert(last->type + " at the end");
+      graph.output = last->inputs.front();
+      graph.operations.erase(last);
+    }
+  }
+
+  std::string
+  MakeProvenance(const SizedGraph & sized) const
+  {
+    Hash hash;
+    hash.Add(m_Content.data(), m_Content.size());
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash.Get()));
+    Json json{ { "made by", "ONNX of " + GetPrintable(m_File.producer) + ", opset " + std::to_string(m_File.opset) },
+               { "file", GetPrintable(std::filesystem::path(m_Path).filename().string()) },
+               { "FNV-1a", digits } };
+    for (const OnnxImage & image : m_Images)
+    {
+      json["inputs"].push_back({ { "name", GetPrintable(image.name) }, { "channels", image.channels } });
+    }
+    if (!sized.shapes.empty())
+    {
+      json["shapes"] = sized.shapes;
+    }
+    if (!sized.leftOut.empty())
+    {
+      json["left out"] = sized.leftOut;
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  NetworkDescription
+  Describe(const SizedGraph & sized) const
+  {
+    NetworkDescription network;
+    network.name =
+      m_Options.name.empty() ? GetPrintable(std::filesystem::path(m_Path).stem().string()) : m_Options.name;
+    network.graph = sized.graph;
+    network.graph.Validate();
+    network.channels = network.graph.GetInputChannels();
+    network.invert = false;
+    network.mean = m_Options.mean;
+    network.deviation = m_Options.deviation;
+    network.loss = network.graph.GetOutputChannels() == 1 ? NetworkDescription::Loss::BinaryCrossEntropy
+                                                          : NetworkDescription::Loss::SoftmaxCrossEntropy;
+    network.provenance = MakeProvenance(sized);
+    return NetworkDescription::FromJSON(network.ToJSON());
+  }
+
+  Model
+  MakeModel(SizedGraph sized, std::int64_t multiple) const
+  {
+    Strip(sized);
+    if (multiple > 1)
+    {
+      PadToMultiple(sized.graph, multiple);
+    }
+    Model model;
+    model.network = Describe(sized);
+    model.micronsPerPixel = m_Options.micronsPerPixel;
+    const std::int64_t stride = model.network.GetStride();
+    model.tileSize = (m_Options.tileSize + stride - 1) / stride * stride;
+    for (const ParameterDescription & parameter : model.network.GetParameters())
+    {
+      const OnnxConstant & array = *sized.arrays.at(parameter.name);
+      model.parameters[parameter.name] = { array.shape, array.floats };
+    }
+    return model;
+  }
+
+  const std::string            m_Path;
+  const ImportOptions          m_Options;
+  const std::string            m_Content;
+  const OnnxFile               m_File;
+  const std::vector<OnnxImage> m_Images;
+  OnnxWalk::Arrays             m_Arrays;
+};
+
+} // namespace
+
+Model
+ImportONNX(const std::string & path, const ImportOptions & options)
+{
+  try
+  {
+    Model model = Importer(path, options).Make();
+    CheckParameters(model);
+    return model;
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::runtime_error("network file \"" + path + "\": " + error.what());
+  }
+}
+
+} // namespace gigapixel

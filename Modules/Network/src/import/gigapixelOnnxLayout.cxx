@@ -1,0 +1,214 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Integers = std::vector<std::int64_t>;
+
+/** The same map under another name. */
+void
+Pass(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  walk.Set(node, value);
+}
+
+void
+ImportDropout(OnnxWalk & walk, const OnnxNode & node)
+{
+  walk.LeaveOut("dropout");
+  Pass(walk, node);
+}
+
+void
+ImportCast(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const std::int64_t type = node.GetInteger("to", 1);
+  if (type != 1 && type != 10 && type != 11 && type != 16) // floats of any width
+  {
+    throw MissingOperation("to whole numbers");
+  }
+  Pass(walk, node);
+}
+
+void
+ImportTranspose(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  const Integers      order = node.GetIntegers("perm");
+  OnnxWalkValue       turned = value;
+  if (order.empty())
+  {
+    std::reverse(turned.axes.begin(), turned.axes.end());
+    std::reverse(turned.shape.begin(), turned.shape.end());
+    return walk.Set(node, turned);
+  }
+  if (order.size() != value.axes.size() || std::set<std::int64_t>(order.begin(), order.end()).size() != order.size())
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" turns other axes than there are");
+  }
+  for (std::size_t i = 0; i < order.size(); ++i)
+  {
+    const std::size_t from = GetOnnxAxis(order[i], order.size());
+    turned.axes[i] = value.axes[from];
+    turned.shape[i] = value.shape[from];
+  }
+  walk.Set(node, turned);
+}
+
+/** A map's axes in a shape that holds its values in the same order: those that are longer than 1 stay in theirs.
+ * \throw MissingOperation it is another shape */
+std::string
+RenameAxes(const OnnxWalkValue & value, const Integers & shape)
+{
+  std::string longer;
+  for (std::size_t i = 0; i < value.axes.size(); ++i)
+  {
+    longer += value.shape[i] > 1 ? std::string(1, value.axes[i]) : "";
+  }
+  std::string names;
+  std::size_t next = 0;
+  for (const std::int64_t length : shape)
+  {
+    if (length <= 1)
+    {
+      names += '1';
+      continue;
+    }
+    const std::size_t from = next < longer.size() ? value.axes.find(longer[next]) : std::string::npos;
+    if (from == std::string::npos || value.shape[from] != length)
+    {
+      throw MissingOperation("that changes more than the axes");
+    }
+    names += longer[next++];
+  }
+  if (next != longer.size())
+  {
+    throw MissingOperation("that changes more than the axes");
+  }
+  // Of length 1 the batch comes first, and one channel is where there is room.
+  for (const char axis : { 'b', 'c' })
+  {
+    const auto place = names.find('1');
+    if (names.find(axis) == std::string::npos && place != std::string::npos)
+    {
+      names[place] = axis;
+    }
+  }
+  return names;
+}
+
+void
+Rename(OnnxWalk & walk, const OnnxNode & node, const Integers & shape)
+{
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  walk.Set(node, { value.map, RenameAxes(value, shape), shape, nullptr, {} });
+}
+
+void
+ImportReshape(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  Integers            shape = walk.GetIntegers(node, 1, "shape");
+  std::int64_t        count = 1, known = 1;
+  for (const std::int64_t length : value.shape)
+  {
+    count *= length;
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i)
+  {
+    shape[i] =
+      shape[i] == 0 && node.GetInteger("allowzero", 0) == 0 && i < value.shape.size() ? value.shape[i] : shape[i];
+    if (shape[i] < -1 || shape[i] == 0 || shape[i] > count)
+    {
+      throw MissingOperation("that changes more than the axes");
+    }
+    known *= shape[i] > 0 && known <= count ? shape[i] : 1;
+  }
+  std::replace(shape.begin(), shape.end(), std::int64_t{ -1 }, count / known);
+  Rename(walk, node, shape);
+}
+
+void
+ImportSqueeze(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue   value = walk.GetInput(node, 0);
+  std::set<std::size_t> taken;
+  for (const std::int64_t axis : walk.GetIntegers(node, 1, "axes"))
+  {
+    taken.insert(GetOnnxAxis(axis, value.shape.size()));
+  }
+  Integers shape;
+  for (std::size_t i = 0; i < value.shape.size(); ++i)
+  {
+    if (taken.empty() ? value.shape[i] != 1 : taken.count(i) == 0)
+    {
+      shape.push_back(value.shape[i]);
+    }
+  }
+  Rename(walk, node, shape);
+}
+
+void
+ImportUnsqueeze(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue   value = walk.GetInput(node, 0);
+  const Integers        axes = walk.GetIntegers(node, 1, "axes");
+  std::set<std::size_t> added;
+  if (axes.size() > 8)
+  {
+    throw MissingOperation("to more axes than maps have");
+  }
+  for (const std::int64_t axis : axes)
+  {
+    added.insert(GetOnnxAxis(axis, value.shape.size() + axes.size()));
+  }
+  Integers    shape;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < value.shape.size() + added.size(); ++i)
+  {
+    shape.push_back(added.count(i) > 0 || next >= value.shape.size() ? 1 : value.shape[next++]);
+  }
+  Rename(walk, node, shape);
+}
+
+} // namespace
+
+std::vector<OnnxOperator>
+GetOnnxLayout()
+{
+  return { { "Identity", &Pass },
+           { "Dropout", &ImportDropout },
+           { "Cast", &ImportCast },
+           { "Transpose", &ImportTranspose },
+           { "Reshape", &ImportReshape },
+           { "Squeeze", &ImportSqueeze },
+           { "Unsqueeze", &ImportUnsqueeze } };
+}
+
+} // namespace gigapixel

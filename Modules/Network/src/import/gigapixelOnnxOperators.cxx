@@ -1,0 +1,51 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+namespace gigapixel
+{
+
+OnnxOperator::Function
+OnnxOperator::Find(const std::string & type)
+{
+  static const std::map<std::string, Function> all = [] {
+    std::map<std::string, Function> functions;
+    for (const auto getFamily :
+         { &GetOnnxWindows, &GetOnnxPointwise, &GetOnnxArithmetic, &GetOnnxPlacement, &GetOnnxLayout, &GetOnnxNumbers })
+    {
+      for (const OnnxOperator & each : getFamily())
+      {
+        functions[each.type] = each.function;
+      }
+    }
+    return functions;
+  }();
+  const auto found = all.find(type);
+  return found == all.end() ? nullptr : found->second;
+}
+
+bool
+IsOfNumbers(OnnxWalk & walk, const OnnxNode & node)
+{
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    if (OnnxWalk::HasInput(node, i) && !walk.GetInput(node, i).constant)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::size_t
+GetOnnxAxis(std::int64_t axis, std::size_t rank)
+{
+  const auto         length = static_cast<std::int64_t>(rank);
+  const std::int64_t counted = axis < 0 ? axis + length : axis;
+  if (counted < 0 || counted >= length)
+  {
+    throw MissingOperation("along an axis that there is not");
+  }
+  return static_cast<std::size_t>(counted);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,44 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelOnnxOperators_h
+#define gigapixelOnnxOperators_h
+
+#include "gigapixelOnnxWalk.h"
+
+namespace gigapixel
+{
+
+/** \class OnnxOperator
+ * \brief What an operator of ONNX becomes, https://onnx.ai/onnx/operators. */
+struct OnnxOperator
+{
+  /** Reads the node's inputs and sets its outputs. \throw MissingOperation */
+  using Function = void (*)(OnnxWalk & walk, const OnnxNode & node);
+
+  const char * type;
+  Function     function;
+
+  /** \return null: there is none of this type */
+  static Function Find(const std::string & type);
+};
+
+// The families, each in a file of its own.
+
+std::vector<OnnxOperator> GetOnnxWindows();    ///< convolutions, pooling and norms
+std::vector<OnnxOperator> GetOnnxPointwise();  ///< activations
+std::vector<OnnxOperator> GetOnnxArithmetic(); ///< of two maps, or of a map and numbers
+std::vector<OnnxOperator> GetOnnxPlacement();  ///< pixels and channels that move
+std::vector<OnnxOperator> GetOnnxLayout();     ///< axes that are named anew
+std::vector<OnnxOperator> GetOnnxNumbers();    ///< what is computed from sizes and constants
+
+/** An operator of numbers alone; of a map another function. \throw MissingOperation it is of neither */
+void ComputeNumbers(OnnxWalk & walk, const OnnxNode & node);
+
+/** Whether all inputs that are given are numbers. */
+bool IsOfNumbers(OnnxWalk & walk, const OnnxNode & node);
+
+/** The axis counted from the front. \throw MissingOperation there is none */
+std::size_t GetOnnxAxis(std::int64_t axis, std::size_t rank);
+
+} // namespace gigapixel
+
+#endif

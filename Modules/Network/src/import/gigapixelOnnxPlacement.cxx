@@ -1,0 +1,439 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Integers = std::vector<std::int64_t>;
+
+constexpr int Axes = NetworkGraph::NumberOfAxes;
+
+/** Place of an axis in (y, x); -1: it is none of them. */
+int
+FindPlace(char axis)
+{
+  return axis == 'y' ? 0 : axis == 'x' ? 1 : -1;
+}
+
+// Concatenation and its inverse.
+
+void
+ImportConcatenation(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue      first = walk.GetInput(node, 0);
+  std::vector<std::string> maps;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    const OnnxWalkValue & value = walk.GetInput(node, i);
+    if (!value.IsMap() || value.axes != first.axes)
+    {
+      throw MissingOperation("of maps and numbers, or with axes in another order");
+    }
+    maps.push_back(value.map);
+  }
+  if (first.axes[GetOnnxAxis(node.GetInteger("axis", 1), first.axes.size())] != 'c')
+  {
+    throw MissingOperation("not of channels");
+  }
+  walk.Put(node, "cat", first, maps);
+}
+
+void
+ImportSplit(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  if (!map.IsMap() || map.axes[GetOnnxAxis(node.GetInteger("axis", 0), map.axes.size())] != 'c')
+  {
+    throw MissingOperation("not of channels");
+  }
+  const std::int64_t channels = walk.GetChannels(map.map);
+  Integers           parts = walk.GetIntegers(node, 1, "split");
+  const auto         count = static_cast<std::int64_t>(node.outputs.size());
+  for (std::int64_t i = 0, part = (channels + count - 1) / count; parts.size() < node.outputs.size(); ++i)
+  {
+    parts.push_back(std::min(part, channels - i * part));
+  }
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+  {
+    const std::string part =
+      walk.Append(node, "slice_channels", { map.map }, { { "start", start }, { "channels", parts[i] } });
+    walk.Set(node, { part, map.axes, walk.GetShape(part, map.axes), nullptr, {} }, i);
+    start += parts[i];
+  }
+}
+
+// Other sizes.
+
+/** Which pixels are read, along the axes (y, x). */
+struct Scaling
+{
+  std::array<double, Axes>       factors{ 1, 1 };
+  std::array<std::int64_t, Axes> sizes{ 0, 0 };
+  bool                           byFactors{ true };
+};
+
+/** The attribute or input that is given for each of these axes of the map. */
+Scaling
+GetScaling(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
+{
+  const bool former = walk.GetOpset() < 11; // X and scales, without a region and sizes
+  Scaling    scaling;
+  Integers   axes = node.GetIntegers("axes");
+  if (axes.empty())
+  {
+    axes.resize(map.axes.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const std::size_t   scales = former ? 1 : 2;
+  OnnxConstantPointer numbers;
+  if (node.Has("scales"))
+  {
+    auto constant = std::make_shared<OnnxConstant>();
+    constant->isFloat = true;
+    constant->floats = node.attributes.at("scales").numbers;
+    numbers = constant;
+  }
+  else if (OnnxWalk::HasInput(node, scales) && walk.GetConstant(node, scales)->GetCount() > 0)
+  {
+    numbers = walk.GetConstant(node, scales);
+  }
+  else
+  {
+    numbers = walk.GetConstant(node, 3);
+    scaling.byFactors = false;
+  }
+  if (numbers->GetCount() != axes.size())
+  {
+    throw MissingOperation("by numbers of other axes");
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i)
+  {
+    const std::size_t axis = GetOnnxAxis(axes[i], map.axes.size());
+    const int         place = FindPlace(map.axes[axis]);
+    const double      number = numbers->Get(i);
+    if (place < 0 && number != (scaling.byFactors ? 1 : static_cast<double>(map.shape[axis])))
+    {
+      throw MissingOperation("of channels");
+    }
+    if (place >= 0 && !(number > 0 && number <= (1 << 24)))
+    {
+      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible size");
+    }
+    if (place >= 0)
+    {
+      scaling.factors[place] = number;
+      scaling.sizes[place] = static_cast<std::int64_t>(number);
+    }
+  }
+  const Extent size = walk.GetSize(map.map);
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    if (scaling.byFactors)
+    {
+      scaling.sizes[axis] =
+        static_cast<std::int64_t>(std::floor(static_cast<double>(size[axis]) * scaling.factors[axis]));
+    }
+    else
+    {
+      scaling.sizes[axis] = scaling.sizes[axis] > 0 ? scaling.sizes[axis] : size[axis];
+      scaling.factors[axis] = static_cast<double>(scaling.sizes[axis]) / static_cast<double>(size[axis]);
+    }
+  }
+  return scaling;
+}
+
+/** Whether each pixel becomes a whole number of pixels. */
+bool
+IsWhole(const Scaling & scaling)
+{
+  return std::all_of(scaling.factors.begin(), scaling.factors.end(), [](double factor) {
+    return factor >= 1 && factor == std::floor(factor);
+  });
+}
+
+/** PyTorch's nearest pixel is floor(index / factor). */
+void
+CheckNearest(const OnnxNode & node, const std::string & coordinates, const Scaling & scaling, bool former)
+{
+  const std::string nearest = former ? "floor" : node.GetText("nearest_mode", "round_prefer_floor");
+  const bool        half = coordinates.find("half_pixel") != std::string::npos;
+  const bool        rounded = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
+  const bool        twice = std::all_of(
+    scaling.factors.begin(), scaling.factors.end(), [](double factor) { return factor == 1 || factor == 2; });
+  const bool same =
+    (coordinates == "asymmetric" && (nearest == "floor" || (nearest == "round_prefer_floor" && twice))) ||
+    (half && rounded && IsWhole(scaling)) ||
+    (coordinates == "tf_half_pixel_for_nn" && IsWhole(scaling) && nearest == "floor");
+  if (!same)
+  {
+    throw MissingOperation("(nearest, " + coordinates + ", " + nearest + ")");
+  }
+}
+
+void
+ImportResize(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  if (!map.IsMap())
+  {
+    throw MissingOperation("of numbers");
+  }
+  const bool        former = walk.GetOpset() < 11;
+  const std::string coordinates = former ? "asymmetric" : node.GetText("coordinate_transformation_mode", "half_pixel");
+  const std::string mode = node.GetText("mode", "nearest");
+  const Scaling     scaling = GetScaling(walk, node, map);
+  const bool        same = scaling.factors[0] == 1 && scaling.factors[1] == 1;
+  const bool        aligned = coordinates == "align_corners";
+  const bool        half = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel" ||
+                    (coordinates == "half_pixel_symmetric" && IsWhole(scaling));
+  if (node.GetText("keep_aspect_ratio_policy", "stretch") != "stretch" || node.GetInteger("antialias", 0) != 0)
+  {
+    throw MissingOperation("with antialias or an aspect ratio that is kept");
+  }
+  if (mode == "nearest" && !same)
+  {
+    CheckNearest(node, coordinates, scaling, former);
+  }
+  else if (mode != "nearest" && (mode != "linear" || !(half || aligned)) && !(same && mode == "linear"))
+  {
+    throw MissingOperation("(" + mode + ", " + coordinates + ")");
+  }
+  std::map<std::string, AttributeValue> attributes{ { "mode", std::string(mode == "linear" ? "bilinear" : "nearest") },
+                                                    { "align_corners", aligned && mode == "linear" } };
+  if (scaling.byFactors)
+  {
+    attributes["scale_factor"] = std::vector<double>(scaling.factors.begin(), scaling.factors.end());
+  }
+  else
+  {
+    attributes["size"] = Integers(scaling.sizes.begin(), scaling.sizes.end());
+  }
+  walk.Put(node, "interpolate", map, { map.map }, attributes);
+}
+
+void
+ImportPad(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  if (!map.IsMap())
+  {
+    throw MissingOperation("of numbers");
+  }
+  const Integers    pads = walk.GetIntegers(node, 1, "pads");
+  Integers          axes = walk.GetIntegers(node, 3, "axes");
+  const std::string mode = node.GetText("mode", "constant");
+  if (axes.empty())
+  {
+    axes.resize(map.axes.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (pads.size() != 2 * axes.size())
+  {
+    throw MissingOperation("by numbers of other axes");
+  }
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+  {
+    throw MissingOperation("(" + mode + ")");
+  }
+  const double value = OnnxWalk::HasInput(node, 2) ? walk.GetConstant(node, 2)->Get(0) : node.GetNumber("value", 0);
+  Integers     before{ 0, 0 }, after{ 0, 0 };
+  std::int64_t channelsBefore = 0, channelsAfter = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+  {
+    const char         axis = map.axes[GetOnnxAxis(axes[i], map.axes.size())];
+    const std::int64_t first = pads[i], last = pads[i + axes.size()];
+    const int          place = FindPlace(axis);
+    if (place >= 0)
+    {
+      before[place] = first;
+      after[place] = last;
+    }
+    else if (axis == 'c')
+    {
+      channelsBefore = first;
+      channelsAfter = last;
+    }
+    else if (first != 0 || last != 0)
+    {
+      throw MissingOperation("of the batch");
+    }
+  }
+  std::string padded = map.map;
+  if (channelsBefore != 0 || channelsAfter != 0)
+  {
+    if (mode != "constant" || value != 0)
+    {
+      throw MissingOperation("of channels by what is not 0");
+    }
+    padded =
+      walk.Append(node, "pad_channels", { padded }, { { "before", channelsBefore }, { "after", channelsAfter } });
+  }
+  const std::int64_t least = std::min({ before[0], before[1], after[0], after[1] });
+  const std::int64_t most = std::max({ before[0], before[1], after[0], after[1] });
+  if (least < 0 && most > 0)
+  {
+    throw MissingOperation("that adds at one side and takes off at another");
+  }
+  if (least < 0)
+  {
+    const auto negate = [](Integers numbers) { return Integers{ -numbers[0], -numbers[1] }; };
+    return walk.Put(node, "crop", map, { padded }, { { "before", negate(before) }, { "after", negate(after) } });
+  }
+  const std::string word = mode == "edge" ? "replicate" : mode;
+  walk.Put(
+    node, "pad", map, { padded }, { { "before", before }, { "after", after }, { "mode", word }, { "value", value } });
+}
+
+/** Of one axis: indices from start to before end. */
+struct Part
+{
+  std::int64_t start;
+  std::int64_t end;
+  std::int64_t step;
+};
+
+/** As ONNX clips them to the axis. */
+Part
+GetPart(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t length)
+{
+  const auto counted = [length](std::int64_t index) {
+    return std::clamp<std::int64_t>(index < 0 ? index + length : index, 0, length);
+  };
+  return { counted(start), counted(end), step };
+}
+
+/** Crops follow each other axis by axis: both at once may be the size of another map. */
+void
+Crop(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map, Integers before, Integers after)
+{
+  const Operation last = walk.GetLast();
+  std::string     input = map.map;
+  if (last.name == map.map && last.type == "crop" && last.inputs.size() == 1 && walk.IsReadOnce(node.inputs.front()))
+  {
+    for (int axis = 0; axis < Axes; ++axis)
+    {
+      before[axis] += last.GetAlong("before", axis);
+      after[axis] += last.GetAlong("after", axis);
+    }
+    walk.RemoveLast();
+    input = last.inputs.front();
+  }
+  walk.Put(node, "crop", map, { input }, { { "before", before }, { "after", after } });
+}
+
+/** A number that says a place in a map of the one size that the file is for says nothing of other sizes. */
+void
+CheckFixed(const OnnxWalk & walk, std::int64_t start, std::int64_t end, std::int64_t length)
+{
+  const bool known = start >= 0 && (end < 0 || end >= length);
+  if (walk.IsOfFixedSize() && !known)
+  {
+    throw MissingOperation("to a size that is right for one size of the image only");
+  }
+}
+
+void
+ImportSlice(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const Integers      starts = walk.GetIntegers(node, 1, "starts"), ends = walk.GetIntegers(node, 2, "ends");
+  Integers            axes = walk.GetIntegers(node, 3, "axes"), steps = walk.GetIntegers(node, 4, "steps");
+  if (axes.empty())
+  {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  steps.resize(steps.empty() ? starts.size() : steps.size(), 1);
+  if (!map.IsMap() || starts.empty() || ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size())
+  {
+    throw MissingOperation("by numbers of other axes");
+  }
+  OnnxWalkValue part = map;
+  Integers      before{ 0, 0 }, after{ 0, 0 }, first{ 0, 0 }, step{ 1, 1 };
+  bool          cropped = false, stepped = false;
+  for (std::size_t i = 0; i < starts.size(); ++i)
+  {
+    const std::size_t  axis = GetOnnxAxis(axes[i], map.axes.size());
+    const std::int64_t length = map.shape[axis];
+    const Part         taken = GetPart(starts[i], ends[i], steps[i], length);
+    const int          place = FindPlace(map.axes[axis]);
+    if (taken.step < 1 || taken.end <= taken.start || (taken.step > 1 && taken.end != length))
+    {
+      throw MissingOperation("that steps backwards or ends before the map does");
+    }
+    if (place < 0 && (taken.step != 1 || (map.axes[axis] != 'c' && taken.end - taken.start != length)))
+    {
+      throw MissingOperation("of channels in steps");
+    }
+    if (place < 0 && taken.end - taken.start != length)
+    {
+      part.map = walk.Append(
+        node, "slice_channels", { part.map }, { { "start", taken.start }, { "channels", taken.end - taken.start } });
+    }
+    if (place >= 0)
+    {
+      CheckFixed(walk, starts[i], ends[i], length);
+      (taken.step > 1 ? first : before)[place] = taken.start;
+      after[place] = length - taken.end;
+      step[place] = taken.step;
+      stepped = stepped || taken.step > 1;
+      cropped = cropped || taken.step == 1;
+    }
+  }
+  part.shape = walk.GetShape(part.map, part.axes);
+  if (!cropped && !stepped)
+  {
+    walk.Set(node, part);
+  }
+  if (cropped)
+  {
+    Crop(walk, node, part, before, after);
+  }
+  if (stepped)
+  {
+    const std::string input = cropped ? walk.GetLast().name : part.map;
+    walk.Put(node, "slice", part, { input }, { { "start", first }, { "step", step } });
+  }
+}
+
+/** Ours takes channels as PyTorch does: those of one output channel are beside each other. */
+void
+ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetMap(node);
+  const std::int64_t  side = node.GetInteger("blocksize", 0);
+  const bool          oneOutput = side > 0 && side < 256 && walk.GetChannels(map.map) == side * side;
+  if (node.GetText("mode", "DCR") != "CRD" && !oneOutput)
+  {
+    throw MissingOperation("(DCR)");
+  }
+  walk.Put(node, "pixel_shuffle", map, { map.map }, { { "upscale_factor", side } });
+}
+
+} // namespace
+
+std::vector<OnnxOperator>
+GetOnnxPlacement()
+{
+  return { { "Concat", &ImportConcatenation },     { "Split", &ImportSplit }, { "Resize", &ImportResize },
+           { "Upsample", &ImportResize },          { "Pad", &ImportPad },     { "Slice", &ImportSlice },
+           { "DepthToSpace", &ImportDepthToSpace } };
+}
+
+} // namespace gigapixel

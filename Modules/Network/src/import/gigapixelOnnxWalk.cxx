@@ -1,0 +1,494 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxWalk.h"
+#include "gigapixelOnnxOperators.h"
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelPrintable.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::int64_t MostChannels = 4096; ///< of an image
+constexpr std::int64_t LargestImage = 65536;
+constexpr const char * Maps = "bcyx";
+
+/** As a graph's operations are named: without slashes, quotes and spaces. */
+std::string
+MakeName(const std::string & text)
+{
+  std::string name = GetPrintable(text).substr(0, 200);
+  std::replace_if(
+    name.begin(), name.end(), [](char c) { return c == '/' || c == '"' || c == ' ' || c == '\\'; }, '.');
+  name.erase(0, name.find_first_not_of('.'));
+  return name.empty() || name.rfind("training", 0) == 0 ? "operation" + name : name;
+}
+
+OnnxImage
+MakeImage(const OnnxValue & input)
+{
+  const std::string where = "its input \"" + GetPrintable(input.name) + "\" ";
+  if (input.shape.size() != 4)
+  {
+    throw std::invalid_argument(where + "has " + std::to_string(input.shape.size()) +
+                                " axes; an image's are batch, channels, height and width");
+  }
+  // Of two numbers that may be channels the smaller one is: there are few of them.
+  const std::int64_t second = input.shape[1], last = input.shape[3];
+  const bool         isLast = last > 0 && (second < 0 || last < second);
+  const std::int64_t channels = isLast ? last : second;
+  if (channels < 1 || channels > MostChannels)
+  {
+    throw std::invalid_argument(where + "does not say how many channels it has; export it with a fixed number");
+  }
+  const std::size_t y = isLast ? 1 : 2;
+  const auto        side = [&](std::size_t axis) { return std::max<std::int64_t>(0, input.shape[axis]); };
+  const Extent      size{ side(y), side(y + 1) };
+  if (std::max(size[0], size[1]) > LargestImage)
+  {
+    throw std::invalid_argument(where + "has an impossible size");
+  }
+  return { input.name, channels, isLast, size };
+}
+
+bool
+CheckRanges(const Operation & operation, const OperationSchema & schema)
+{
+  const auto isInside = [&](const AttributeSchema & attribute, std::int64_t value) {
+    return value >= attribute.least && value <= attribute.greatest;
+  };
+  return std::all_of(schema.attributes.begin(), schema.attributes.end(), [&](const AttributeSchema & attribute) {
+    const AttributeValue & value = operation.attributes.at(attribute.name);
+    const auto             integer = std::get_if<std::int64_t>(&value);
+    const auto             integers = std::get_if<std::vector<std::int64_t>>(&value);
+    return (!integer || isInside(attribute, *integer)) &&
+           (!integers || std::all_of(integers->begin(), integers->end(), [&](std::int64_t each) {
+             return isInside(attribute, each);
+           }));
+  });
+}
+
+bool
+IsFixed(const OnnxImage & image)
+{
+  return image.size[0] > 0 && image.size[1] > 0;
+}
+
+} // namespace
+
+std::vector<OnnxImage>
+GetOnnxImages(const OnnxFile & file)
+{
+  std::vector<OnnxImage> images;
+  std::int64_t           channels = 0;
+  for (const OnnxValue & input : file.inputs)
+  {
+    images.push_back(MakeImage(input));
+    channels += images.back().channels;
+    if (images.back().size != images.front().size)
+    {
+      throw std::invalid_argument("its inputs are of different sizes; those of one image are not");
+    }
+  }
+  if (images.empty() || channels > MostChannels)
+  {
+    throw std::invalid_argument("its inputs have " + std::to_string(channels) + " channels in all, not from 1 to " +
+                                std::to_string(MostChannels));
+  }
+  return images;
+}
+
+OnnxWalk::OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed)
+  : m_File(file)
+  , m_Arrays(arrays)
+  , m_Image(size)
+  , m_Fixed(fixed)
+{}
+
+void
+OnnxWalk::AppendImages(const std::vector<OnnxImage> & images)
+{
+  std::int64_t all = 0;
+  for (const OnnxImage & image : images)
+  {
+    all += image.channels;
+  }
+  const OnnxNode node{ images.size() == 1 ? images.front().name : "image", "Input", {}, {}, {} };
+  m_ImageOperation = Append(node, "input", {}, { { "channels", all } });
+  std::int64_t start = 0;
+  for (const OnnxImage & image : images)
+  {
+    const std::string map = images.size() == 1 ? m_ImageOperation
+                                               : Append({ image.name, "Input", {}, {}, {} },
+                                                        "slice_channels",
+                                                        { m_ImageOperation },
+                                                        { { "start", start }, { "channels", image.channels } });
+    const std::string axes = image.channelsLast ? "byxc" : Maps;
+    m_Values[image.name] = { map, axes, GetShape(map, axes), nullptr, {} };
+    start += image.channels;
+  }
+}
+
+const OnnxWalkValue &
+OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
+{
+  if (!HasInput(node, index))
+  {
+    throw MissingOperation("without an input");
+  }
+  const std::string & name = node.inputs[index];
+  const auto          found = m_Values.find(name);
+  if (found != m_Values.end())
+  {
+    return found->second;
+  }
+  const auto array = m_File.arrays.find(name);
+  if (array == m_File.arrays.end())
+  {
+    throw std::invalid_argument("its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
+                                "\", which no earlier one gives");
+  }
+  auto & read = m_Arrays[name];
+  if (!read)
+  {
+    read = std::make_shared<OnnxConstant>(array->second.Read());
+  }
+  return m_Values[name] = { {}, {}, read->shape, read, name };
+}
+
+const OnnxWalkValue &
+OnnxWalk::GetMap(const OnnxNode & node, std::size_t index)
+{
+  const OnnxWalkValue & value = GetInput(node, index);
+  if (!value.IsMap())
+  {
+    throw MissingOperation("of numbers");
+  }
+  if (value.axes != Maps)
+  {
+    throw MissingOperation("of axes in another order");
+  }
+  return value;
+}
+
+OnnxConstantPointer
+OnnxWalk::GetConstant(const OnnxNode & node, std::size_t index)
+{
+  const OnnxWalkValue & value = GetInput(node, index);
+  if (!value.constant)
+  {
+    throw MissingOperation("by a map");
+  }
+  return value.constant;
+}
+
+std::vector<std::int64_t>
+OnnxWalk::GetIntegers(const OnnxNode & node, std::size_t index, const char * attribute)
+{
+  if (!HasInput(node, index))
+  {
+    return node.GetIntegers(attribute);
+  }
+  const OnnxConstantPointer constant = GetConstant(node, index);
+  if (constant->isFloat)
+  {
+    throw MissingOperation("by numbers that are not whole");
+  }
+  return constant->integers;
+}
+
+void
+OnnxWalk::Set(const OnnxNode & node, const OnnxWalkValue & value, std::size_t output)
+{
+  if (output < node.outputs.size())
+  {
+    m_Values[node.outputs[output]] = value;
+  }
+}
+
+std::string
+OnnxWalk::TakeArray(const OnnxWalkValue & value, const std::vector<std::int64_t> & shape)
+{
+  std::int64_t count = 1;
+  for (const std::int64_t length : shape)
+  {
+    count *= length;
+  }
+  if (!value.constant || !value.constant->isFloat || static_cast<std::int64_t>(value.constant->floats.size()) != count)
+  {
+    throw MissingOperation("with an array of another shape");
+  }
+  std::string name = value.array.empty() ? "array" + std::to_string(m_Result.arrays.size()) : value.array;
+  auto        shaped = value.constant;
+  if (shaped->shape != shape)
+  {
+    auto copy = std::make_shared<OnnxConstant>(*shaped);
+    copy->shape = shape;
+    shaped = copy;
+  }
+  // The same array in another shape is another one.
+  for (auto found = m_Result.arrays.find(name); found != m_Result.arrays.end(); found = m_Result.arrays.find(name))
+  {
+    if (found->second->shape == shape && found->second->floats == shaped->floats)
+    {
+      return name;
+    }
+    name += '_';
+  }
+  if (value.constant->shape != shape)
+  {
+    m_Result.shapes[name] = value.constant->shape;
+  }
+  m_Result.arrays[name] = shaped;
+  return name;
+}
+
+std::string
+OnnxWalk::AddArray(const std::string & name, std::vector<float> values)
+{
+  OnnxConstant constant;
+  constant.isFloat = true;
+  constant.shape = { static_cast<std::int64_t>(values.size()) };
+  constant.floats = std::move(values);
+  return TakeArray({ {}, {}, constant.shape, std::make_shared<OnnxConstant>(constant), name }, constant.shape);
+}
+
+std::string
+OnnxWalk::Append(const OnnxNode &                              node,
+                 const std::string &                           type,
+                 const std::vector<std::string> &              inputs,
+                 const std::map<std::string, AttributeValue> & attributes,
+                 const std::map<std::string, std::string> &    parameters)
+{
+  if (m_Result.graph.operations.size() >= NetworkDescription::MostOperations)
+  {
+    throw std::invalid_argument("it has more than " + std::to_string(NetworkDescription::MostOperations) +
+                                " operations");
+  }
+  const OperationSchema & schema = *OperationSchema::Find(type);
+  Operation               operation{ {}, type, inputs, attributes, parameters };
+  for (const AttributeSchema & attribute : schema.attributes)
+  {
+    operation.attributes.emplace(attribute.name, attribute.defaultValue);
+  }
+  std::string name = MakeName(!node.name.empty() ? node.name : node.outputs.empty() ? type : node.outputs.front());
+  for (int number = 2; m_Channels.count(name) > 0; ++number)
+  {
+    const std::string end = "_" + std::to_string(number);
+    const std::string last = "_" + std::to_string(number - 1);
+    name = (number > 2 ? name.substr(0, name.size() - last.size()) : name) + end;
+  }
+  operation.name = name;
+  std::vector<int> channels;
+  for (const std::string & input : inputs)
+  {
+    channels.push_back(m_Channels.at(input));
+  }
+  const std::string problem =
+    CheckRanges(operation, schema) ? schema.check(operation, channels) : "its numbers are beyond what there may be";
+  if (!problem.empty())
+  {
+    throw std::invalid_argument("its node \"" + name + "\" (" + type + "): " + problem);
+  }
+  Extent size = m_Image;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes && !inputs.empty(); ++axis)
+  {
+    std::vector<std::int64_t> sides;
+    for (const std::string & input : inputs)
+    {
+      sides.push_back(m_Result.sizes.at(input)[axis]);
+    }
+    size[axis] = schema.getSize(operation, axis, sides);
+    if (size[axis] < 1)
+    {
+      throw std::invalid_argument("its node \"" + name + "\" (" + type + ") leaves no pixels of " +
+                                  std::to_string(sides.front()));
+    }
+  }
+  m_Channels[name] = schema.getChannels(operation, channels);
+  m_Result.sizes[name] = size;
+  m_Result.graph.operations.push_back(std::move(operation));
+  return name;
+}
+
+bool
+OnnxWalk::IsReadOnce(const std::string & value) const
+{
+  const std::string & map = m_Values.at(value).map;
+  const auto          isOfMap = [&](const auto & item) { return item.second.map == map; };
+  return m_Readers.at(value) == 1 && std::count_if(m_Values.begin(), m_Values.end(), isOfMap) == 1;
+}
+
+void
+OnnxWalk::RemoveLast()
+{
+  const std::string name = m_Result.graph.operations.back().name;
+  m_Channels.erase(name);
+  m_Result.sizes.erase(name);
+  m_Result.graph.operations.pop_back();
+}
+
+std::vector<std::int64_t>
+OnnxWalk::GetShape(const std::string & operation, const std::string & axes) const
+{
+  const Extent              size = GetSize(operation);
+  std::vector<std::int64_t> shape;
+  for (const char axis : axes)
+  {
+    shape.push_back(axis == 'c' ? GetChannels(operation) : axis == 'y' ? size[0] : axis == 'x' ? size[1] : 1);
+  }
+  return shape;
+}
+
+void
+OnnxWalk::Put(const OnnxNode &                              node,
+              const std::string &                           type,
+              const OnnxWalkValue &                         like,
+              const std::vector<std::string> &              inputs,
+              const std::map<std::string, AttributeValue> & attributes,
+              const std::map<std::string, std::string> &    parameters)
+{
+  const std::string axes = like.axes;
+  const std::string map = Append(node, type, inputs, attributes, parameters);
+  Set(node, { map, axes, GetShape(map, axes), nullptr, {} });
+}
+
+void
+OnnxWalk::Visit(const OnnxNode & node)
+{
+  const OnnxOperator::Function function = OnnxOperator::Find(node.type);
+  std::string                  missing;
+  try
+  {
+    if (!function)
+    {
+      throw MissingOperation("");
+    }
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    {
+      if (HasInput(node, i) && !GetInput(node, i).IsKnown())
+      {
+        return; // what is behind a missing one is not asked; its values stay unknown
+      }
+    }
+    function(*this, node);
+  }
+  catch (const MissingOperation & error)
+  {
+    const std::string why = error.what();
+    m_Missing.insert(GetPrintable(node.type).substr(0, 100) + (why.empty() ? "" : " " + why));
+  }
+  catch (const std::out_of_range &)
+  {
+    m_Problem = m_Problem.empty() ? "its node \"" + GetPrintable(node.outputs.front()) + "\" lacks numbers" : m_Problem;
+  }
+  catch (const std::invalid_argument & error)
+  {
+    // All that is missing is said before what does not fit.
+    m_Problem = m_Problem.empty() ? error.what() : m_Problem;
+  }
+}
+
+void
+OnnxWalk::CheckMissing() const
+{
+  std::string names;
+  for (const std::string & each : m_Missing)
+  {
+    names += (names.empty() ? "" : ", ") + each;
+  }
+  if (!names.empty())
+  {
+    throw MissingOperations("it needs operations that there are not here: " + names);
+  }
+  if (!m_Problem.empty())
+  {
+    throw std::invalid_argument(m_Problem);
+  }
+}
+
+void
+OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
+{
+  // The greatest of the logits is what a mask is made of here, too.
+  const bool            isLabel = last.type == "ArgMax" && !last.inputs.empty() && last.outputs.front() == wanted;
+  const std::string     name = isLabel ? last.inputs.front() : wanted;
+  const OnnxWalkValue & value = m_Values[name];
+  if (isLabel)
+  {
+    LeaveOut("ArgMax at the end");
+  }
+  if (isLabel && value.IsMap() && value.axes[GetOnnxAxis(last.GetInteger("axis", 0), value.axes.size())] != 'c')
+  {
+    throw MissingOperations("it needs operations that there are not here: ArgMax not over the channels");
+  }
+  const bool isMap = value.IsMap() && (value.axes == Maps || value.axes == "byxc");
+  if (!isMap || GetSize(value.map) != m_Image)
+  {
+    std::string shape;
+    for (const std::int64_t length : value.shape)
+    {
+      shape += (shape.empty() ? "" : " x ") + std::to_string(length);
+    }
+    throw std::invalid_argument("its output \"" + GetPrintable(name) + "\" is " + (shape.empty() ? "nothing" : shape) +
+                                " for an image of " + std::to_string(m_Image[0]) + " x " + std::to_string(m_Image[1]) +
+                                " pixels: no logits of each pixel");
+  }
+  m_Result.graph.output = value.map;
+}
+
+SizedGraph
+OnnxWalk::Make(const OnnxFile &               file,
+               const std::vector<OnnxImage> & images,
+               Arrays &                       arrays,
+               const Extent &                 size,
+               const std::string &            output)
+{
+  const std::string wanted = output.empty() ? file.outputs.front().name : output;
+  const auto        isWanted = [&](const OnnxValue & value) { return value.name == wanted; };
+  if (std::none_of(file.outputs.begin(), file.outputs.end(), isWanted))
+  {
+    std::string names;
+    for (const OnnxValue & value : file.outputs)
+    {
+      names += (names.empty() ? "" : ", ") + GetPrintable(value.name);
+    }
+    throw std::invalid_argument("it has no output \"" + GetPrintable(wanted) + "\" (it has: " + names + ")");
+  }
+  // What the output does not depend on, as the outputs of deep supervision, is not asked for.
+  std::set<std::string>         needed{ wanted };
+  std::vector<const OnnxNode *> nodes;
+  for (auto node = file.nodes.rbegin(); node != file.nodes.rend(); ++node)
+  {
+    if (std::any_of(node->outputs.begin(), node->outputs.end(), [&](const auto & o) { return needed.count(o) > 0; }))
+    {
+      needed.insert(node->inputs.begin(), node->inputs.end());
+      nodes.insert(nodes.end(), &*node);
+    }
+  }
+  std::reverse(nodes.begin(), nodes.end());
+  OnnxWalk walk(file, arrays, size, IsFixed(images.front()));
+  walk.m_Readers[wanted] = 1;
+  for (const OnnxNode * node : nodes)
+  {
+    for (const std::string & input : node->inputs)
+    {
+      ++walk.m_Readers[input];
+    }
+  }
+  walk.AppendImages(images);
+  for (const OnnxNode * node : nodes)
+  {
+    if (node->type != "ArgMax" || node != nodes.back())
+    {
+      walk.Visit(*node);
+    }
+  }
+  walk.CheckMissing();
+  walk.FindOutput(nodes.empty() ? OnnxNode() : *nodes.back(), wanted);
+  return std::move(walk.m_Result);
+}
+
+} // namespace gigapixel

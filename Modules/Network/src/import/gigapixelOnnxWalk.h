@@ -1,0 +1,195 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelOnnxWalk_h
+#define gigapixelOnnxWalk_h
+
+#include "gigapixelOnnxFile.h"
+#include "gigapixelSizedGraphs.h"
+
+#include <set>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+/** \class MissingOperation
+ * \brief An operator that becomes no operation here, by what it does beyond its type: "with an array that is no factor
+ * for each channel". Empty: by all that it does. */
+struct MissingOperation : std::runtime_error
+{
+  using std::runtime_error::runtime_error;
+};
+
+/** \class MissingOperations
+ * \brief All of them, by their names: one sentence. */
+struct MissingOperations : std::invalid_argument
+{
+  using std::invalid_argument::invalid_argument;
+};
+
+/** What flows between the nodes of an ONNX graph: a map, numbers, or what is not known since it is made by an operator
+ * that is missing. */
+struct OnnxWalkValue
+{
+  std::string map;  ///< the operation that computes it; empty: no map
+  std::string axes; ///< of a map, in their order: 'b'atch, 'c'hannels, 'y', 'x', and '1' for those of length 1
+  std::vector<std::int64_t> shape;
+  OnnxConstantPointer       constant; ///< null: no numbers
+  std::string               array;    ///< name of the numbers in the file, if they have one
+
+  bool
+  IsMap() const
+  {
+    return !map.empty();
+  }
+
+  bool
+  IsKnown() const
+  {
+    return IsMap() || constant;
+  }
+};
+
+/** An image of a network's: those of several inputs lie behind each other in the channels of one. */
+struct OnnxImage
+{
+  std::string  name;
+  std::int64_t channels;
+  bool         channelsLast;
+  Extent       size; ///< that the file says; 0: any
+};
+
+/** The images that a file's network takes. \throw std::invalid_argument says why they are none */
+std::vector<OnnxImage> GetOnnxImages(const OnnxFile & file);
+
+/** \class OnnxWalk
+ * \brief Goes from node to node for an image of one size, as ONNX prescribes what each computes: what depends on pixels
+ * becomes an operation of a graph, what depends on the image's size or on nothing becomes numbers. */
+class OnnxWalk
+{
+public:
+  using Arrays = std::map<std::string, OnnxConstantPointer>;
+
+  /** \param arrays of the file, as far as they were read already; they are shared by several walks
+   * \param output "": the first
+   * \throw MissingOperations \throw std::invalid_argument why there is no network for this size */
+  static SizedGraph Make(const OnnxFile &               file,
+                         const std::vector<OnnxImage> & images,
+                         Arrays &                       arrays,
+                         const Extent &                 size,
+                         const std::string &            output);
+
+  // For operators.
+
+  std::int64_t
+  GetOpset() const
+  {
+    return m_File.opset;
+  }
+
+  /** The size of the image is the one that the file says, so that nothing can be told from other sizes. */
+  bool
+  IsOfFixedSize() const
+  {
+    return m_Fixed;
+  }
+
+  /** Whether the node has this input. */
+  static bool
+  HasInput(const OnnxNode & node, std::size_t index)
+  {
+    return index < node.inputs.size() && !node.inputs[index].empty();
+  }
+
+  const OnnxWalkValue & GetInput(const OnnxNode & node, std::size_t index);
+
+  /** An input that is a map of batch, channels, y and x. \throw MissingOperation */
+  const OnnxWalkValue & GetMap(const OnnxNode & node, std::size_t index = 0);
+
+  /** An input that is numbers. \throw MissingOperation */
+  OnnxConstantPointer GetConstant(const OnnxNode & node, std::size_t index);
+
+  /** Whole numbers of an input or, in earlier opsets, of an attribute; empty: not given. */
+  std::vector<std::int64_t> GetIntegers(const OnnxNode & node, std::size_t index, const char * attribute);
+
+  void Set(const OnnxNode & node, const OnnxWalkValue & value, std::size_t output = 0);
+
+  /** Takes an array of the file for an operation. \param shape that the operation wants; the same number of values
+   * \return its name */
+  std::string TakeArray(const OnnxWalkValue & value, const std::vector<std::int64_t> & shape);
+
+  /** An array that the file does not have. */
+  std::string AddArray(const std::string & name, std::vector<float> values);
+
+  /** Appends an operation. \return its name, which is the wanted one or, if there is one of it, like it */
+  std::string Append(const OnnxNode &                              node,
+                     const std::string &                           type,
+                     const std::vector<std::string> &              inputs,
+                     const std::map<std::string, AttributeValue> & attributes = {},
+                     const std::map<std::string, std::string> &    parameters = {});
+
+  /** Appends an operation whose map has its axes like another one, and sets the node's output to it. */
+  void Put(const OnnxNode &                              node,
+           const std::string &                           type,
+           const OnnxWalkValue &                         like,
+           const std::vector<std::string> &              inputs,
+           const std::map<std::string, AttributeValue> & attributes = {},
+           const std::map<std::string, std::string> &    parameters = {});
+
+  /** The shape of an operation's map along these axes. */
+  std::vector<std::int64_t> GetShape(const std::string & operation, const std::string & axes) const;
+
+  int
+  GetChannels(const std::string & operation) const
+  {
+    return m_Channels.at(operation);
+  }
+
+  /** (y, x). */
+  Extent
+  GetSize(const std::string & operation) const
+  {
+    return m_Result.sizes.at(operation);
+  }
+
+  const Operation &
+  GetLast() const
+  {
+    return m_Result.graph.operations.back();
+  }
+
+  /** Whether just one node reads a value, and its map has no other name. */
+  bool IsReadOnce(const std::string & value) const;
+
+  /** Takes the last operation off, to put another one into its place. */
+  void RemoveLast();
+
+  void
+  LeaveOut(const std::string & what)
+  {
+    m_Result.leftOut.insert(what);
+  }
+
+private:
+  OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed);
+
+  void AppendImages(const std::vector<OnnxImage> & images);
+  void Visit(const OnnxNode & node);
+  void CheckMissing() const;
+  void FindOutput(const OnnxNode & last, const std::string & wanted);
+
+  const OnnxFile &                     m_File;
+  Arrays &                             m_Arrays;
+  Extent                               m_Image;
+  bool                                 m_Fixed;
+  SizedGraph                           m_Result;
+  std::map<std::string, OnnxWalkValue> m_Values;
+  std::map<std::string, int>           m_Readers;
+  std::map<std::string, int>           m_Channels; ///< of operations
+  std::set<std::string>                m_Missing;
+  std::string                          m_Problem; ///< the first one; empty: none
+  std::string                          m_ImageOperation;
+};
+
+} // namespace gigapixel
+
+#endif

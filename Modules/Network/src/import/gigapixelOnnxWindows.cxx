@@ -1,0 +1,359 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Integers = std::vector<std::int64_t>;
+using Attributes = std::map<std::string, AttributeValue>;
+
+constexpr int Axes = NetworkGraph::NumberOfAxes;
+
+/** A number along each axis, or the same along both. */
+Integers
+GetAlong(const OnnxNode & node, const char * attribute, const Integers & otherwise)
+{
+  const Integers given = node.GetIntegers(attribute);
+  if (!given.empty() && given.size() != Axes)
+  {
+    throw MissingOperation("of " + std::to_string(given.size()) + " dimensions");
+  }
+  for (const std::int64_t each : given)
+  {
+    if (each < 0 || each > 65536)
+    {
+      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible " + attribute);
+    }
+  }
+  return given.empty() ? otherwise : given;
+}
+
+/** What a window is padded with at the map's borders. */
+struct Borders
+{
+  Integers before{ 0, 0 };
+  Integers after{ 0, 0 };
+
+  bool
+  IsSymmetric() const
+  {
+    return before == after;
+  }
+};
+
+struct OnnxWindow
+{
+  Integers kernel;
+  Integers stride;
+  Integers dilation;
+
+  OnnxWindow(const OnnxNode & node, const Integers & size)
+    : kernel(GetAlong(node, "kernel_shape", size))
+    , stride(GetAlong(node, "strides", { 1, 1 }))
+    , dilation(GetAlong(node, "dilations", { 1, 1 }))
+  {
+    if (std::min({ stride[0], stride[1], kernel[0], kernel[1], dilation[0], dilation[1] }) < 1)
+    {
+      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
+    }
+  }
+
+  std::int64_t
+  GetReach(int axis) const
+  {
+    return (kernel[axis] - 1) * dilation[axis] + 1;
+  }
+};
+
+/** "pads": before along y and x, then after. */
+Borders
+GetPads(const OnnxNode & node)
+{
+  const Integers pads = node.GetIntegers("pads");
+  if (pads.empty())
+  {
+    return {};
+  }
+  if (pads.size() != 2 * Axes)
+  {
+    throw MissingOperation("of " + std::to_string(pads.size() / 2) + " dimensions");
+  }
+  if (*std::min_element(pads.begin(), pads.end()) < 0)
+  {
+    throw MissingOperation("with negative pads");
+  }
+  return { { pads[0], pads[1] }, { pads[2], pads[3] } };
+}
+
+/** Shares `all` among both sides. \param upper the odd one goes behind */
+void
+Split(std::int64_t all, bool upper, int axis, Borders & borders)
+{
+  borders.before[axis] = upper ? all / 2 : all - all / 2;
+  borders.after[axis] = all - borders.before[axis];
+}
+
+bool
+IsSame(const std::string & automatic)
+{
+  return automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+}
+
+Borders
+GetBorders(const OnnxNode & node, const OnnxWindow & window, const Extent & size)
+{
+  const std::string automatic = node.GetText("auto_pad", "NOTSET");
+  if (!IsSame(automatic))
+  {
+    return automatic == "VALID" ? Borders() : GetPads(node);
+  }
+  Borders borders;
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const std::int64_t outputs = (size[axis] - 1) / window.stride[axis] + 1;
+    const std::int64_t all = (outputs - 1) * window.stride[axis] + window.GetReach(axis) - size[axis];
+    Split(std::max<std::int64_t>(0, all), automatic == "SAME_UPPER", axis, borders);
+  }
+  return borders;
+}
+
+/** Where a window's own padding is the same on both sides, it stays its own; else a pad comes before it.
+ * \return the map that the window reads */
+std::string
+PadBefore(OnnxWalk & walk, const OnnxNode & node, const std::string & map, Borders & borders, double value)
+{
+  OnnxNode named = node;
+  named.name = (node.name.empty() ? node.outputs.front() : node.name) + ".padded";
+  const std::string padded = walk.Append(
+    named, "pad", { map }, { { "before", borders.before }, { "after", borders.after }, { "value", value } });
+  borders = {};
+  return padded;
+}
+
+/** Weight and, if there is one, bias. */
+std::map<std::string, std::string>
+TakeWeights(OnnxWalk & walk, const OnnxNode & node, std::int64_t outputs)
+{
+  const OnnxWalkValue &              weight = walk.GetInput(node, 1);
+  std::map<std::string, std::string> parameters{ { "weight", walk.TakeArray(weight, weight.shape) } };
+  if (OnnxWalk::HasInput(node, 2))
+  {
+    parameters["bias"] = walk.TakeArray(walk.GetInput(node, 2), { outputs });
+  }
+  return parameters;
+}
+
+/** The weight's shape. */
+Integers
+GetWeightShape(OnnxWalk & walk, const OnnxNode & node)
+{
+  const Integers shape = walk.GetConstant(node, 1)->shape;
+  if (shape.size() != 2 + Axes)
+  {
+    throw MissingOperation("of " + std::to_string(static_cast<int>(shape.size()) - 2) + " dimensions");
+  }
+  if (*std::min_element(shape.begin(), shape.end()) < 1)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an empty weight");
+  }
+  return shape;
+}
+
+/** What the weight's shape says has to fit the map. */
+void
+CheckWeight(const OnnxNode & node, std::int64_t given, std::int64_t wanted)
+{
+  if (given != wanted)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a weight for " + std::to_string(given) +
+                                " channels, and its map has " + std::to_string(wanted));
+  }
+}
+
+void
+ImportConvolution(OnnxWalk & walk, const OnnxNode & node)
+{
+  const Integers      shape = GetWeightShape(walk, node);
+  const OnnxWalkValue map = walk.GetMap(node);
+  const std::int64_t  groups = node.GetInteger("group", 1);
+  const OnnxWindow    window(node, { shape[2], shape[3] });
+  if (groups < 1 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
+  }
+  CheckWeight(node, shape[1], walk.GetChannels(map.map) / groups);
+  Borders     borders = GetBorders(node, window, walk.GetSize(map.map));
+  std::string input = map.map;
+  // Padding as wide as the kernel: some outputs see no pixel, which a pad of its own says.
+  const bool wide = borders.before[0] >= window.GetReach(0) || borders.before[1] >= window.GetReach(1);
+  if (!borders.IsSymmetric() || wide)
+  {
+    input = PadBefore(walk, node, input, borders, 0);
+  }
+  walk.Put(node,
+           "conv2d",
+           map,
+           { input },
+           { { "out_channels", shape[0] },
+             { "kernel_size", window.kernel },
+             { "stride", window.stride },
+             { "padding", borders.before },
+             { "dilation", window.dilation },
+             { "groups", groups },
+             { "bias", OnnxWalk::HasInput(node, 2) } },
+           TakeWeights(walk, node, shape[0]));
+}
+
+/** What is taken off the output of a transposed convolution, and put behind it: numbers that may be negative. */
+Borders
+GetTransposedBorders(const OnnxNode & node, const OnnxWindow & window, const Extent & size, Integers & more)
+{
+  const std::string automatic = node.GetText("auto_pad", "NOTSET");
+  const Integers    wanted = GetAlong(node, "output_shape", {});
+  if (wanted.empty() && !IsSame(automatic))
+  {
+    return automatic == "VALID" ? Borders() : GetPads(node);
+  }
+  Borders borders;
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const std::int64_t whole = window.stride[axis] * (size[axis] - 1) + window.GetReach(axis) + more[axis];
+    const std::int64_t all = whole - (wanted.empty() ? size[axis] * window.stride[axis] : wanted[axis]);
+    Split(std::max<std::int64_t>(0, all), automatic == "SAME_UPPER", axis, borders);
+    more[axis] += std::max<std::int64_t>(0, -all);
+  }
+  return borders;
+}
+
+void
+ImportTransposedConvolution(OnnxWalk & walk, const OnnxNode & node)
+{
+  const Integers      shape = GetWeightShape(walk, node);
+  const OnnxWalkValue map = walk.GetMap(node);
+  const std::int64_t  groups = node.GetInteger("group", 1);
+  const OnnxWindow    window(node, { shape[2], shape[3] });
+  if (groups < 1 || groups > 65536 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
+  }
+  CheckWeight(node, shape[0], walk.GetChannels(map.map));
+  Integers   more = GetAlong(node, "output_padding", { 0, 0 });
+  Borders    borders = GetTransposedBorders(node, window, walk.GetSize(map.map), more);
+  const bool symmetric = borders.IsSymmetric();
+  const auto outputs = shape[1] * groups;
+  walk.Put(node,
+           "conv_transpose2d",
+           map,
+           { map.map },
+           { { "out_channels", outputs },
+             { "kernel_size", window.kernel },
+             { "stride", window.stride },
+             { "padding", symmetric ? borders.before : Integers{ 0, 0 } },
+             { "output_padding", more },
+             { "dilation", window.dilation },
+             { "groups", groups },
+             { "bias", OnnxWalk::HasInput(node, 2) } },
+           TakeWeights(walk, node, outputs));
+  if (!symmetric)
+  {
+    const std::string whole = walk.GetLast().name;
+    walk.Put(node, "crop", map, { whole }, { { "before", borders.before }, { "after", borders.after } });
+  }
+}
+
+void
+ImportMaximum(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (node.outputs.size() > 1 && !node.outputs[1].empty())
+  {
+    throw MissingOperation("with indices");
+  }
+  const OnnxWalkValue map = walk.GetMap(node);
+  const OnnxWindow    window(node, { 1, 1 });
+  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
+  std::string         input = map.map;
+  const bool          wide = 2 * borders.before[0] > window.kernel[0] || 2 * borders.before[1] > window.kernel[1];
+  if (!borders.IsSymmetric() || wide)
+  {
+    input = PadBefore(walk, node, input, borders, std::numeric_limits<float>::lowest());
+  }
+  walk.Put(node,
+           "max_pool2d",
+           map,
+           { input },
+           { { "kernel_size", window.kernel },
+             { "stride", window.stride },
+             { "padding", borders.before },
+             { "dilation", window.dilation },
+             { "ceil_mode", node.GetInteger("ceil_mode", 0) != 0 } });
+}
+
+void
+ImportMean(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetMap(node);
+  const OnnxWindow    window(node, { 1, 1 });
+  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
+  const bool          counted = node.GetInteger("count_include_pad", 0) != 0;
+  std::string         input = map.map;
+  if (window.dilation != Integers{ 1, 1 })
+  {
+    throw MissingOperation("with dilation");
+  }
+  if (!borders.IsSymmetric())
+  {
+    if (!counted)
+    {
+      throw MissingOperation("with padding at one side that does not count");
+    }
+    input = PadBefore(walk, node, input, borders, 0);
+  }
+  walk.Put(node,
+           "avg_pool2d",
+           map,
+           { input },
+           { { "kernel_size", window.kernel },
+             { "stride", window.stride },
+             { "padding", borders.before },
+             { "ceil_mode", node.GetInteger("ceil_mode", 0) != 0 },
+             { "count_include_pad", counted } });
+}
+
+void
+ImportNorm(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (node.GetInteger("training_mode", 0) != 0)
+  {
+    throw MissingOperation("with the statistics of the image (export it for inference)");
+  }
+  const OnnxWalkValue map = walk.GetMap(node);
+  const Integers      shape{ walk.GetChannels(map.map) };
+  walk.Put(node,
+           "batch_norm",
+           map,
+           { map.map },
+           { { "eps", node.GetNumber("epsilon", 1e-5) } },
+           { { "weight", walk.TakeArray(walk.GetInput(node, 1), shape) },
+             { "bias", walk.TakeArray(walk.GetInput(node, 2), shape) },
+             { "running_mean", walk.TakeArray(walk.GetInput(node, 3), shape) },
+             { "running_var", walk.TakeArray(walk.GetInput(node, 4), shape) } });
+}
+
+} // namespace
+
+std::vector<OnnxOperator>
+GetOnnxWindows()
+{
+  return { { "Conv", &ImportConvolution },
+           { "ConvTranspose", &ImportTransposedConvolution },
+           { "MaxPool", &ImportMaximum },
+           { "AveragePool", &ImportMean },
+           { "BatchNormalization", &ImportNorm } };
+}
+
+} // namespace gigapixel

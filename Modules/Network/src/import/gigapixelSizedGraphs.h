@@ -1,0 +1,38 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSizedGraphs_h
+#define gigapixelSizedGraphs_h
+
+#include "graph/gigapixelGraphGeometry.h"
+
+#include <memory>
+#include <set>
+
+namespace gigapixel
+{
+
+struct OnnxConstant;
+
+/** \class SizedGraph
+ * \brief A network as it is for an image of one size: what pads, crops and interpolates says so in pixels. */
+struct SizedGraph
+{
+  NetworkGraph                                               graph; ///< not validated
+  std::map<std::string, Extent>                              sizes; ///< of the operations' maps
+  std::map<std::string, std::shared_ptr<const OnnxConstant>> arrays;
+  std::map<std::string, std::vector<std::int64_t>>           shapes;  ///< of arrays that have another one in the file
+  std::set<std::string>                                      leftOut; ///< what computes nothing here
+};
+
+/** The graph for images of all sizes: what is the same number for all of them stays one, what is the size of another
+ * map is said to be that, and everything else is refused.
+ *
+ * Of one size alone, a ratio of two maps' sizes is taken for what it is if it is a whole number.
+ * \throw std::invalid_argument names what depends on the size in another way */
+SizedGraph MergeSizes(const std::vector<SizedGraph> & graphs);
+
+/** For a network that takes multiples alone: the image is padded to one by its last pixels, and the output cut off. */
+void PadToMultiple(NetworkGraph & graph, std::int64_t multiple);
+
+} // namespace gigapixel
+
+#endif

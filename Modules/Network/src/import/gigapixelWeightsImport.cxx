@@ -1,0 +1,82 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelModelFile.h"
+#include "gigapixelNetworkImport.h"
+#include "gigapixelPrintable.h"
+#include "gigapixelWeightsFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::size_t MostNamed = 5;
+
+/** A model without some of its weights would be one by chance. */
+void
+RequireAll(const TakenWeights & taken, const std::string & path, const std::string & network)
+{
+  std::vector<std::string> missing = taken.notInFile;
+  missing.insert(missing.end(), taken.ofOtherShape.begin(), taken.ofOtherShape.end());
+  if (missing.empty())
+  {
+    return;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < missing.size() && i < MostNamed; ++i)
+  {
+    names += (names.empty() ? "" : ", ") + missing[i];
+  }
+  throw std::runtime_error("weights file \"" + path + "\" lacks " + std::to_string(missing.size()) +
+                           " arrays of the network \"" + network + "\", or has them in another shape: " + names +
+                           (missing.size() > MostNamed ? " ..." : ""));
+}
+
+} // namespace
+
+Model
+ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
+{
+  Model model;
+  model.network = network;
+  model.network.name = options.name.empty() ? network.name : options.name;
+  if (!options.mean.empty())
+  {
+    model.network.invert = false;
+    model.network.mean = options.mean;
+    model.network.deviation = options.deviation;
+  }
+  std::int64_t        numbers = network.GetNumberOfParameters();
+  std::vector<double> values(static_cast<std::size_t>(numbers));
+  RequireAll(TakeWeights(weights, network, values), weights, network.name);
+  nlohmann::ordered_json provenance =
+    network.provenance.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(network.provenance);
+  provenance["weights"] = GetPrintable(std::filesystem::path(weights).filename().string());
+  model.network.provenance = provenance.dump();
+  auto next = values.begin();
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const auto end = next + static_cast<std::ptrdiff_t>(parameter.GetNumberOfValues());
+    model.parameters[parameter.name] = { parameter.shape, std::vector<float>(next, end) };
+    next = end;
+  }
+  const std::int64_t stride = network.GetStride();
+  model.micronsPerPixel = options.micronsPerPixel;
+  model.tileSize = (options.tileSize + stride - 1) / stride * stride;
+  try
+  {
+    model.network.Validate();
+    CheckParameters(model);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::runtime_error("weights file \"" + weights + "\": " + error.what());
+  }
+  return model;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,106 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES
+// A model's probabilities of all classes for an image of any number of channels: PIXELS and PROBABILITIES are files of
+// rows of interleaved bytes and floats. TILES are sides of tiles' cores, 0: one tile; for each the image is computed.
+#include "gigapixelPredictor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+using namespace gigapixel;
+
+namespace
+{
+
+class Pixels : public PixelSource
+{
+public:
+  Pixels(const std::string & path, Size size, unsigned channels)
+    : m_Size(size)
+    , m_Channels(channels)
+  {
+    std::ifstream file(path, std::ios::binary);
+    m_Samples.assign(std::istreambuf_iterator<char>(file), {});
+    if (static_cast<std::int64_t>(m_Samples.size()) != size.width * size.height * channels)
+    {
+      throw std::runtime_error(path + " is not of this size");
+    }
+  }
+
+  Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    const auto row = static_cast<std::size_t>(region.width * m_Channels);
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += row)
+    {
+      std::memcpy(samples, m_Samples.data() + (y * m_Size.width + region.x) * m_Channels, row);
+    }
+  }
+
+private:
+  const Size        m_Size;
+  const unsigned    m_Channels;
+  std::vector<char> m_Samples;
+};
+
+void
+Apply(char ** words)
+{
+  Model             model = Model::Load(words[1]);
+  const Size        size{ std::atoll(words[3]), std::atoll(words[4]) };
+  const auto        stride = static_cast<std::int64_t>(model.network.GetStride());
+  Pixels            pixels(words[2], size, static_cast<unsigned>(model.network.channels));
+  std::ofstream     file(words[6], std::ios::binary);
+  std::stringstream tiles(words[5]);
+  for (std::string tile; std::getline(tiles, tile, ',');)
+  {
+    model.tileSize = std::stoll(tile);
+    if (model.tileSize == 0)
+    {
+      model.tileSize = (std::max(size.width, size.height) + stride - 1) / stride * stride;
+    }
+    Predictor          predictor(model, 2);
+    std::vector<float> probabilities(size.width * size.height * predictor.GetNumberOfOutputChannels());
+    predictor.Predict(pixels, { 0, 0, size.width, size.height }, probabilities.data());
+    file.write(reinterpret_cast<const char *>(probabilities.data()),
+               static_cast<std::streamsize>(probabilities.size() * sizeof(float)));
+  }
+}
+
+} // namespace
+
+int
+main(int count, char ** words)
+{
+  try
+  {
+    if (count != 7)
+    {
+      throw std::runtime_error("ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES");
+    }
+    Apply(words);
+    return EXIT_SUCCESS;
+  }
+  catch (const std::exception & error)
+  {
+    std::cerr << error.what() << '\n';
+    return EXIT_FAILURE;
+  }
+}

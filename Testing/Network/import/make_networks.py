@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Writes networks.npz: small ONNX files, and what onnxruntime computes with them; those that are to be refused, with words of
+the reason. Needs torch, onnx, onnxscript and onnxruntime, which the tests then do not.
+
+    make_networks.py
+"""
+
+import io
+import pathlib
+
+import numpy
+import onnx
+import onnxruntime
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+from torch.nn import functional
+
+from images import make_image
+
+#: Height and width of the images of the operators: multiples of 8, or odd.
+EVEN, ODD = (40, 56), (37, 45)
+RANDOM = numpy.random.default_rng(1)
+
+
+class Graph:
+    """Nodes between an image and two logits of each pixel."""
+
+    def __init__(self, opset=17, inputs=(("image", 3),), last=False, size=("h", "w")):
+        self.opset, self.last, self.nodes, self.arrays = opset, last, [], []
+        shape = lambda n: [1, *size, n] if last else [1, n, *size]
+        self.inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape(n)) for name, n in inputs]
+        self.output_shape = shape(2)
+
+    def array(self, values, kind=numpy.float32):
+        name = f"array.{len(self.arrays)}"
+        self.arrays.append(numpy_helper.from_array(numpy.asarray(values, kind), name))
+        return name
+
+    def weight(self, *shape):
+        return self.array(RANDOM.normal(0, 1 / numpy.sqrt(numpy.prod(shape[1:]) or 1), shape))
+
+    def whole(self, *values):
+        return self.array(values, numpy.int64)
+
+    def add(self, kind, *inputs, outputs=1, **attributes):
+        names = [f"{kind}.{len(self.nodes)}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def conv(self, map, given, out, kernel=3, **attributes):
+        attributes = attributes or {"pads": [kernel // 2] * 4}
+        group = attributes.get("group", 1)
+        return self.add("Conv", map, self.weight(out, given // group, kernel, kernel), self.weight(out), **attributes)
+
+    def finish(self, map, channels):
+        """To two logits; behind an operator that is alone in its network."""
+        logits = self.conv(map, channels, 2, 1)
+        return self.end(self.add("Transpose", logits, perm=[0, 2, 3, 1]) if self.last else logits)
+
+    def end(self, output, kind=TensorProto.FLOAT, shape=None):
+        out = helper.make_tensor_value_info(output, kind, shape or self.output_shape)
+        graph = helper.make_graph(self.nodes, "graph", self.inputs, [out], self.arrays)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), helper.make_opsetid("com.example", 1)], producer_name="make_networks", ir_version=8)
+        onnx.checker.check_model(model)
+        return model
+
+
+CASES, REFUSED = {}, {}
+
+
+def case(size=ODD, **options):
+    """Of a function that is given a graph, its image and the image's eight channels, and returns a map with so many channels."""
+
+    def add(function):
+        graph = Graph(**options)
+        maps = graph.conv("image", 3, 8) if not graph.last else None
+        CASES[function.__name__] = (graph.finish(*function(graph, maps)), size)
+        return function
+
+    return add
+
+
+def refused(words, **options):
+    def add(function):
+        graph = Graph(**options)
+        REFUSED[function.__name__] = (graph.finish(*function(graph, graph.conv("image", 3, 8))), words)
+        return function
+
+    return add
+
+
+def each(name, build, size=ODD, **options):
+    graph = Graph(**options)
+    CASES[name] = (graph.finish(*build(graph, graph.conv("image", 3, 8))), size)
+
+
+# Windows.
+
+each("pads_of_different_sides", lambda g, x: (g.conv(x, 8, 4, 4, pads=[0, 2, 3, 1]), 4))
+each("same_upper", lambda g, x: (g.conv(x, 8, 4, 4, auto_pad="SAME_UPPER"), 4))
+each("same_lower", lambda g, x: (g.conv(x, 8, 4, 4, auto_pad="SAME_LOWER"), 4))
+each("dilated", lambda g, x: (g.conv(x, 8, 4, 3, pads=[3, 2, 3, 2], dilations=[3, 2]), 4))
+each("grouped", lambda g, x: (g.conv(x, 8, 4, 3, pads=[1] * 4, group=4), 4))
+each("norm", lambda g, x: (g.add("BatchNormalization", x, g.weight(8), g.weight(8), g.weight(8), g.array(RANDOM.uniform(0.5, 2, 8)), epsilon=1e-3), 8))
+each("maximum", lambda g, x: (g.add("MaxPool", x, kernel_shape=[3, 3], pads=[1] * 4), 8))
+each("maximum_of_different_sides", lambda g, x: (g.add("MaxPool", x, kernel_shape=[2, 3], pads=[0, 2, 1, 0]), 8))
+each("maximum_dilated", lambda g, x: (g.add("MaxPool", x, kernel_shape=[3, 3], pads=[2] * 4, dilations=[2, 2]), 8))
+each("mean", lambda g, x: (g.add("AveragePool", x, kernel_shape=[3, 3], pads=[1] * 4), 8))
+each("mean_with_padding", lambda g, x: (g.add("AveragePool", x, kernel_shape=[3, 2], pads=[1, 0, 1, 1], count_include_pad=1), 8))
+
+
+@case()
+def strides_and_ceil(g, x):
+    low = g.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    high = g.add("Resize", low, "", "", g.add("Shape", x), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    return g.add("Concat", x, g.conv(g.add("Slice", high, g.whole(0), g.whole(8), g.whole(1)), 8, 8), axis=1), 16
+
+
+@case(size=EVEN)
+def strides_of_tensorflow(g, x):
+    """SAME of an even side has one zero, behind; of an odd one a zero at each side: so multiples alone are the same network."""
+    low = g.conv(x, 8, 6, 3, strides=[2, 2], auto_pad="SAME_UPPER")
+    lower = g.conv(low, 6, 6, 3, strides=[2, 2], auto_pad="SAME_UPPER")
+    high = g.add("ConvTranspose", lower, g.weight(6, 5, 3, 3), g.weight(5), strides=[2, 2], auto_pad="SAME_UPPER")
+    return g.add("ConvTranspose", high, g.weight(5, 4, 2, 2), strides=[2, 2]), 4
+
+
+@case(size=EVEN)
+def transposed(g, x):
+    low = g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    a = g.add("ConvTranspose", low, g.weight(8, 2, 4, 4), strides=[2, 2], pads=[1] * 4, group=2)
+    b = g.add("ConvTranspose", low, g.weight(8, 4, 3, 3), g.weight(4), strides=[2, 2], pads=[0, 1, 1, 0])
+    c = g.add("ConvTranspose", low, g.weight(8, 4, 3, 3), strides=[2, 2], pads=[1] * 4, output_padding=[1, 1])
+    return g.add("Sum", a, b, c), 4
+
+
+# Values.
+
+ACTIVATIONS = {
+    "Relu": {}, "LeakyRelu": {"alpha": 0.2}, "Elu": {"alpha": 0.7}, "Sigmoid": {}, "Tanh": {}, "HardSwish": {},
+    "HardSigmoid": {"alpha": 0.3, "beta": 0.4}, "Softmax": {"axis": 1},
+}
+for kind, attributes in ACTIVATIONS.items():
+    each(kind, lambda g, x, kind=kind, attributes=attributes: (g.add(kind, x, **attributes), 8))
+each("Gelu", lambda g, x: (g.add("Gelu", x), 8), opset=20)
+each("Gelu_tanh", lambda g, x: (g.add("Gelu", x, approximate="tanh"), 8), opset=20)
+each("HardSigmoid_of_PyTorch", lambda g, x: (g.add("HardSigmoid", x, alpha=1 / 6), 8))
+each("PRelu", lambda g, x: (g.add("PRelu", x, g.weight(8, 1, 1)), 8))
+each("PRelu_one", lambda g, x: (g.add("PRelu", x, g.array([0.3])), 8))
+each("Clip", lambda g, x: (g.add("Clip", x, g.array(-0.5), g.array(0.4)), 8))
+each("Clip_before_opset_11", lambda g, x: (g.add("Clip", x, min=0.0, max=6.0), 8), opset=9)
+each("Clip_below", lambda g, x: (g.add("Clip", x, g.array(0.0)), 8))
+each("gated", lambda g, x: (g.add("Mul", x, g.add("Sigmoid", x)), 8))
+each("gated_hard", lambda g, x: (g.add("Mul", g.add("HardSigmoid", x, alpha=1 / 6), x), 8))
+each("gated_and_read", lambda g, x: ((lambda s: (g.add("Add", g.add("Mul", x, s), s), 8))(g.add("Sigmoid", x))))
+each("numbers", lambda g, x: (g.add("Div", g.add("Sub", g.array(2.0), g.add("Mul", x, g.array([3.0]))), g.array(4.0)), 8))
+each("channels", lambda g, x: (g.add("Add", g.add("Mul", x, g.weight(1, 8, 1, 1)), g.weight(8, 1, 1)), 8))
+each("channels_taken_off", lambda g, x: (g.add("Div", g.add("Sub", x, g.weight(1, 8, 1, 1)), g.array(RANDOM.uniform(1, 2, (8, 1, 1)))), 8))
+each("two_maps", lambda g, x: (g.add("Sub", g.add("Mul", x, g.conv(x, 8, 8)), g.add("Neg", x)), 8))
+each("left_out", lambda g, x: (g.add("Dropout", g.add("Identity", g.add("Cast", x, to=1))), 8), opset=11)
+
+# Pixels and channels that move.
+
+RESIZED = {
+    "nearest": ("nearest", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "nearest_of_half_pixels": ("nearest", {}),
+    "linear": ("linear", {"coordinate_transformation_mode": "half_pixel"}),
+    "linear_of_pytorch": ("linear", {"coordinate_transformation_mode": "pytorch_half_pixel"}),
+    "linear_aligned": ("linear", {"coordinate_transformation_mode": "align_corners"}),
+}
+for name, (mode, attributes) in RESIZED.items():
+
+    def build(g, x, mode=mode, attributes=attributes):
+        low = g.add("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
+        return g.add("Resize", low, "", g.array([1, 1, 2, 2]), mode=mode, **attributes), 8
+
+    each(name, build, EVEN)
+
+
+@case(size=EVEN, opset=9)
+def upsample(g, x):
+    return g.add("Upsample", g.add("MaxPool", x, kernel_shape=[4, 2], strides=[4, 2]), g.array([1, 1, 4, 2]), mode="nearest"), 8
+
+
+@case()
+def linear_to_another_map(g, x):
+    low = g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    sides = g.add("Slice", g.add("Shape", x), g.whole(2), g.whole(4))
+    sizes = g.add("Concat", g.add("Slice", g.add("Shape", low), g.whole(0), g.whole(2)), sides, axis=0)
+    return g.add("Concat", g.add("Resize", low, "", "", sizes, mode="linear"), x, axis=1), 16
+
+
+@case()
+def nearest_to_another_map(g, x):
+    low = g.add("MaxPool", x, kernel_shape=[3, 3], strides=[3, 3])
+    sizes = g.add("Shape", x)
+    up = g.add("Resize", low, "", "", sizes, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    return g.add("Add", up, x), 8
+
+
+@case(size=EVEN)
+def padded_by_what_is_missing(g, x):
+    """F.pad of a U-Net's upsampled map to its skip."""
+    low = g.add("MaxPool", g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), kernel_shape=[2, 2], strides=[2, 2])
+    up = g.add("ConvTranspose", low, g.weight(8, 8, 4, 4), strides=[4, 4])
+    less = g.add("Sub", g.add("Shape", x), g.add("Shape", up))
+    half = g.add("Div", less, g.whole(2))
+    pads = g.add("Concat", half, g.add("Sub", less, half), axis=0)
+    return g.add("Concat", x, g.add("Pad", up, g.add("Mul", pads, g.whole(0, 0, 0, 0, 0, 0, 1, 1)), g.array(0.0)), axis=1), 16
+
+
+each("pad_reflect", lambda g, x: (g.conv(g.add("Pad", x, g.whole(0, 0, 1, 2, 0, 0, 1, 0), mode="reflect"), 8, 4, 3, pads=[0] * 4), 4))
+each("pad_edge", lambda g, x: (g.conv(g.add("Pad", x, g.whole(0, 0, 2, 1, 0, 0, 0, 1), mode="edge"), 8, 4, 3, pads=[0] * 4), 4))
+each("pad_value", lambda g, x: (g.conv(g.add("Pad", x, g.whole(0, 0, 1, 1, 0, 0, 1, 1), g.array(0.7)), 8, 4, 3, pads=[0] * 4), 4))
+each("pad_before_opset_11", lambda g, x: (g.conv(g.add("Pad", x, pads=[0, 0, 1, 1, 0, 0, 1, 1]), 8, 4, 3, pads=[0] * 4), 4), opset=9)
+each("pad_channels", lambda g, x: (g.add("Pad", x, g.whole(0, 1, 0, 0, 0, 2, 0, 0)), 11))
+each("cropped", lambda g, x: (g.add("Slice", g.conv(x, 8, 4, 3, pads=[2] * 4), g.whole(1, 1), g.whole(-1, -1), g.whole(2, 3)), 4))
+each("some_channels", lambda g, x: (g.add("Slice", x, g.whole(2), g.whole(7), g.whole(1)), 5))
+
+
+@case()
+def crop_and_channels(g, x):
+    wide = g.conv(x, 8, 8, 3, pads=[3] * 4)
+    rows = g.add("Slice", wide, g.whole(2), g.whole(-2), g.whole(2))
+    return g.add("Slice", rows, g.whole(1, 2), g.whole(6, -2), g.whole(1, 3)), 5
+
+
+@case()
+def split(g, x):
+    a, b, c = g.add("Split", x, g.whole(2, 3, 3), outputs=3, axis=1)
+    return g.add("Concat", c, g.add("Add", b, c), a, axis=1), 8
+
+
+@case(size=EVEN)
+def every_other_pixel(g, x):
+    """Focus of YOLO, and back."""
+    parts = [g.add("Slice", x, g.whole(i, j), g.whole(2**40, 2**40), g.whole(2, 3), g.whole(2, 2)) for i in (0, 1) for j in (0, 1)]
+    return g.add("DepthToSpace", g.conv(g.add("Concat", *parts, axis=1), 32, 16), blocksize=2, mode="CRD"), 4
+
+
+@case(size=EVEN)
+def depth_to_space_of_one(g, x):
+    low = g.conv(g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), 8, 4)
+    return g.add("DepthToSpace", low, blocksize=2), 1
+
+
+@case(last=True)
+def channels_last(g, _):
+    x = g.conv(g.add("Transpose", "image", perm=[0, 3, 1, 2]), 3, 8)
+    back = g.add("Transpose", x, perm=[0, 2, 3, 1])
+    both = g.add("Concat", g.add("Relu", back), g.add("Add", back, g.weight(8)), axis=3)
+    return g.add("Transpose", both, perm=[0, 3, 1, 2]), 16
+
+
+@case(last=True, inputs=(("image", 1),), size=EVEN)
+def axes_named_anew(g, _):
+    flat = g.add("Squeeze", "image", g.whole(3))
+    return g.conv(g.add("Unsqueeze", flat, g.whole(1)), 1, 4), 4
+
+
+@case(inputs=(("image", 3), ("places", 2)))
+def two_inputs(g, x):
+    return g.add("Concat", x, g.conv("places", 2, 4), "places", axis=1), 14
+
+
+@case()
+def halves(g, x):
+    weight = g.array(RANDOM.normal(0, 0.3, (4, 8, 1, 1)), numpy.float16)
+    return g.add("Conv", x, g.add("Cast", weight, to=1)), 4
+
+
+@case()
+def constants_of_nodes(g, x):
+    weight = numpy_helper.from_array(RANDOM.normal(0, 0.3, (1, 1, 8, 4)).astype(numpy.float32))
+    turned = g.add("Transpose", g.add("Constant", value=weight), perm=[3, 2, 0, 1])
+    return g.add("Mul", g.add("Conv", x, turned), g.add("Constant", value_float=0.5)), 4
+
+
+def fixed(name, build, size=(64, 96)):
+    graph = Graph(opset=13, size=size)
+    CASES[name] = (graph.finish(*build(graph, graph.conv("image", 3, 8))), size)
+
+
+def build_fixed(g, x):
+    low = g.add("MaxPool", g.add("Relu", x), kernel_shape=[4, 4], strides=[4, 4])
+    return g.add("Resize", low, "", "", g.whole(1, 8, 64, 96), mode="linear"), 8
+
+
+fixed("fixed_ratio", build_fixed)
+fixed("fixed_reshape", lambda g, x: (g.add("Reshape", g.add("Reshape", x, g.whole(8, 64, 96)), g.whole(1, 8, 64, 96)), 8))
+
+# What is taken off.
+
+for name, kind, attributes in (("softmax_at_the_end", "Softmax", {"axis": 1}), ("sigmoid_at_the_end", "Sigmoid", {})):
+    graph = Graph()
+    if kind == "Sigmoid":
+        graph.output_shape[1] = 1
+    logits = graph.conv(graph.conv("image", 3, 8), 8, 1 if kind == "Sigmoid" else 2, 1)
+    CASES[name] = (graph.end(graph.add(kind, logits, **attributes)), ODD)
+
+
+class Block(nn.Module):
+    def __init__(self, given, channels):
+        super().__init__()
+        self.first = nn.Conv2d(given, channels, 3, padding=1)
+        self.norm = nn.BatchNorm2d(channels)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        nn.init.normal_(self.norm.running_mean, 0, 0.1)
+        nn.init.uniform_(self.norm.running_var, 0.5, 1.5)
+
+    def forward(self, x):
+        return functional.relu(self.second(functional.leaky_relu(self.norm(self.first(x)), 0.1)))
+
+
+class UNet(nn.Module):
+    """For images of any size: the lowest level is padded to its skip, the others are interpolated to theirs."""
+
+    def __init__(self, base=4, depth=3, classes=3):
+        super().__init__()
+        channels = [base * 2**level for level in range(depth + 1)]
+        self.encoder = nn.ModuleList(Block(a, b) for a, b in zip([3, *channels], channels))
+        self.enlarge = nn.ConvTranspose2d(channels[-1], channels[-2], 2, 2)
+        self.reduce = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in zip(channels[:-2], channels[1:-1]))
+        self.decoder = nn.ModuleList(Block(2 * each, each) for each in channels[:-1])
+        self.logits = nn.Conv2d(base, classes, 1)
+
+    def forward(self, x):
+        skips = []
+        for level, block in enumerate(self.encoder):
+            x = block(x if level == 0 else functional.max_pool2d(x, 2))
+            skips.append(x)
+        for level in reversed(range(len(self.decoder))):
+            skip = skips[level]
+            if level == len(self.decoder) - 1:
+                x = self.enlarge(x)
+                down, right = skip.shape[2] - x.shape[2], skip.shape[3] - x.shape[3]
+                x = functional.pad(x, [right // 2, right - right // 2, down // 2, down - down // 2])
+            else:
+                x = functional.interpolate(self.reduce[level](x), size=skip.shape[2:], mode="bilinear", align_corners=False)
+            x = self.decoder[level](torch.cat([skip, x], 1))
+        return self.logits(x)
+
+
+def export(name, opset, **options):
+    torch.manual_seed(1)
+    network = UNet().eval()
+    with torch.no_grad():  # all classes are to be there
+        pixels = torch.from_numpy(make_image(256, 256, 3).transpose(2, 0, 1)[None] / numpy.float32(255))
+        logits = network(pixels)
+        network.logits.weight /= logits.std((0, 2, 3))[:, None, None, None]
+        network.logits.bias -= network(pixels).mean((0, 2, 3))
+    file = io.BytesIO()
+    torch.onnx.export(network, (torch.randn(1, 3, 64, 96),), file, opset_version=opset, **options)
+    CASES[name] = (onnx.load_from_string(file.getvalue()), None)
+
+
+export("unet", 17, dynamo=False, input_names=["image"], output_names=["logits"], dynamic_axes={"image": {2: "h", 3: "w"}})
+export("unet_exported", 18, dynamo=True, external_data=False, dynamic_shapes=({2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO},))
+
+# What is refused, with words of the sentence.
+
+
+@refused("InstanceNormalization, LRN, ReduceMean, com.example.Own")
+def all_that_is_missing(g, x):
+    norm = g.add("InstanceNormalization", x, g.weight(8), g.weight(8))
+    gate = g.add("ReduceMean", norm, axes=[2, 3])
+    g.nodes.append(helper.make_node("Own", [g.add("LRN", g.add("Mul", norm, gate), size=3)], ["own"], domain="com.example"))
+    return "own", 8
+
+
+for name, words, build in (
+    ("gate", "GlobalAveragePool", lambda g, x: g.add("Mul", x, g.add("GlobalAveragePool", x))),
+    ("cubic", "Resize (cubic, half_pixel)", lambda g, x: g.add("Resize", x, "", g.array([1, 1, 2, 2]), mode="cubic")),
+    ("one_side", "Clip at one side", lambda g, x: g.add("Clip", x, g.array(-1.0))),
+    ("field", "Add with an array that is no number for each channel", lambda g, x: g.add("Add", x, g.weight(1, 1, 5, 1))),
+    ("order", "DepthToSpace (DCR)", lambda g, x: g.add("DepthToSpace", x, blocksize=2)),
+    ("mixed", "Reshape that changes more than the axes", lambda g, x: g.add("Reshape", x, g.whole(1, 8, 1, -1))),
+    ("backwards", "Slice that steps backwards", lambda g, x: g.add("Slice", x, g.whole(-1), g.whole(-(2**40)), g.whole(2), g.whole(-1))),
+    ("smaller", "no logits of each pixel", lambda g, x: g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])),
+):
+    graph = Graph()
+    REFUSED[name] = (graph.finish(build(graph, graph.conv("image", 3, 8)), 8), words)
+
+graph = Graph(size=(64, 96), opset=13)
+low = graph.add("MaxPool", graph.conv("image", 3, 8), kernel_shape=[2, 2], strides=[2, 2])
+low = graph.add("Slice", low, graph.whole(0, 0), graph.whole(30, 41), graph.whole(2, 3))
+REFUSED["cut_for_one_size"] = (graph.finish(graph.add("Resize", low, "", "", graph.whole(1, 8, 64, 96), mode="linear"), 8), "right for one size of the image only")
+graph = Graph(size=(64, 96), opset=13)
+low = graph.add("AveragePool", graph.conv("image", 3, 8), kernel_shape=[4, 4], strides=[3, 3])
+REFUSED["ratio"] = (graph.finish(graph.add("Resize", low, "", "", graph.whole(1, 8, 64, 96), mode="linear"), 8), "says nothing of images of other sizes")
+graph = Graph(inputs=(("image", 3), ("small", 1)))
+graph.inputs[1].type.tensor_type.shape.dim[2].dim_value = 8
+graph.inputs[1].type.tensor_type.shape.dim[3].dim_value = 8
+REFUSED["sizes_of_inputs"] = (graph.finish(graph.conv("image", 3, 8), 8), "inputs are of different sizes")
+graph = Graph()
+weight = graph.conv("image", 3, 8)
+model = graph.finish(weight, 8)
+model.graph.initializer[0].ClearField("raw_data")
+model.graph.initializer[0].data_location = TensorProto.EXTERNAL
+model.graph.initializer[0].external_data.add(key="location", value="/etc/passwd")
+REFUSED["external"] = (model, "lies in another file (external data)")
+
+
+def softmax(logits):
+    logits = logits.astype(numpy.float64)
+    if logits.shape[0] == 1:
+        return 1 / (1 + numpy.exp(-logits))
+    powers = numpy.exp(logits - logits.max(0))
+    return powers / powers.sum(0)
+
+
+def compute(model, size):
+    """Probabilities of all classes, or of the object: channels, height, width."""
+    last = model.graph.input[0].type.tensor_type.shape.dim[3].dim_value in (1, 3)
+    channels = [each.type.tensor_type.shape.dim[3 if last else 1].dim_value for each in model.graph.input]
+    pixels = make_image(*size, sum(channels)).astype(numpy.float32) / 255
+    parts = numpy.split(pixels, numpy.cumsum(channels)[:-1], axis=2)
+    given = {each.name: (part if last else part.transpose(2, 0, 1))[None] for each, part in zip(model.graph.input, parts)}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (output,) = session.run(None, {name: numpy.ascontiguousarray(part) for name, part in given.items()})
+    output = output[0].transpose(2, 0, 1) if last else output[0]
+    return output if model.graph.node[-1].op_type in ("Softmax", "Sigmoid") else softmax(output)
+
+
+def main():
+    stored = {}
+    for name, (model, size) in CASES.items():
+        stored[f"{name}/onnx"] = numpy.frombuffer(model.SerializeToString(), numpy.uint8)
+        if size:
+            stored[f"{name}/size"] = numpy.array(size)
+            stored[f"{name}/probabilities"] = compute(model, size).astype(numpy.float32)
+        elif name == "unet":
+            # A large image: the classes, and where two of them are as good as equal; the same of the other export.
+            probabilities = compute(model, (1777, 2048))
+            ordered = numpy.sort(probabilities, 0)
+            stored[f"{name}/size"] = numpy.array((1777, 2048))
+            stored[f"{name}/labels"] = probabilities.argmax(0).astype(numpy.uint8)
+            stored[f"{name}/ties"] = numpy.packbits(ordered[-1] - ordered[-2] < 1e-4)
+            print(name, numpy.bincount(stored[f"{name}/labels"].ravel()), (ordered[-1] - ordered[-2] < 1e-4).sum(), "ties")
+    for name, (model, words) in REFUSED.items():
+        stored[f"refused/{name}/onnx"] = numpy.frombuffer(model.SerializeToString(), numpy.uint8)
+        stored[f"refused/{name}/words"] = numpy.array(words)
+    numpy.savez_compressed(pathlib.Path(__file__).with_name("networks.npz"), **stored)
+    print(len(CASES), "networks,", len(REFUSED), "that are refused")
+
+
+if __name__ == "__main__":
+    main()

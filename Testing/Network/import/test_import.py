@@ -1,0 +1,130 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks of other programs, computed in tiles, against what those compute."""
+
+import gzip
+import json
+import struct
+
+import numpy
+import pytest
+
+from conftest import DATA, HERE, compute, refuse, run
+from images import make_image
+
+STORED = numpy.load(HERE / "networks.npz")
+NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith("refused/")]
+REFUSED = [key.split("/")[1] for key in STORED.files if key.startswith("refused/") and key.endswith("/words")]
+
+
+def write_network(name, folder):
+    file = folder / "network.onnx"
+    file.write_bytes(STORED[f"{name}/onnx"].tobytes())
+    return file
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if f"{name}/probabilities" in STORED.files])
+def test_operators(name, tmp_path):
+    """Each by itself, against onnxruntime, in one tile and in tiles of 24."""
+    model = tmp_path / "model.safetensors"
+    said = json.loads(run("import", write_network(name, tmp_path), "-o", model, "--tile-size", 32, "--json").stdout)
+    expected = STORED[f"{name}/probabilities"].transpose(1, 2, 0)
+    pixels = make_image(*STORED[f"{name}/size"], said["channels"])
+    for given in compute(model, pixels, 0, 24):
+        # Of two classes that of the second one.
+        wanted = expected[..., -1:] if given.shape[2] == 1 else expected
+        assert given.shape == wanted.shape
+        assert abs(given - wanted).max() < 2e-6
+
+
+@pytest.mark.parametrize("name", ["unet", "unet_exported"])
+def test_network_of_pytorch(name, tmp_path):
+    """A U-Net for images of any size, on 2048 x 1777 pixels."""
+    model = tmp_path / "model.safetensors"
+    said = json.loads(run("import", write_network(name, tmp_path), "-o", model, "--json").stdout)
+    assert said["input"]["multiple"] == 1 and said["classes"] == 3
+    assert {"encoder.0.second.weight", "decoder.2.second.bias", "logits.weight"} <= read_names(model)
+    height, width = STORED["unet/size"]
+    labels = STORED["unet/labels"]
+    ties = numpy.unpackbits(STORED["unet/ties"])[: labels.size].reshape(labels.shape) > 0
+    assert ties.mean() < 0.01
+    pixels = make_image(height, width, 3)
+    assert len(numpy.unique(labels)) == 3
+    for given in compute(model, pixels, 0, 512):
+        assert ((given.argmax(2) == labels) | ties).all()
+
+
+def read_names(model):
+    content = model.read_bytes()
+    (length,) = struct.unpack_from("<Q", content)
+    return set(json.loads(content[8 : 8 + length])) - {"__metadata__"}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_missing_is_said(name, tmp_path):
+    message = refuse("import", write_network(f"refused/{name}", tmp_path), "-o", tmp_path / "model.safetensors")
+    assert str(STORED[f"refused/{name}/words"]) in message and "network.onnx" in message
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_what_is_kept(tmp_path):
+    model = tmp_path / "model.safetensors"
+    network = write_network("unet", tmp_path)
+    arguments = ["import", network, "-o", model, "--json"]
+    said = json.loads(run(*arguments, "--name", "nuclei", "--mpp", 0.5, "--mean", "0.5,0.4,0.3", "--deviation", "0.2,0.2,0.1").stdout)
+    assert (said["name"], said["input"]["mean"], said["input"]["deviation"]) == ("nuclei", [0.5, 0.4, 0.3], [0.2, 0.2, 0.1])
+    assert said["provenance"]["file"] == "network.onnx" and "pytorch" in said["provenance"]["made by"]
+    assert "opset 17" in said["provenance"]["made by"] and len(said["provenance"]["FNV-1a"]) == 16
+    text = run(*arguments[:-1], "--overwrite").stdout
+    assert "classes     3" in text and "opset 17" in text
+    assert "exists" in refuse(*arguments)
+    assert "2 channels" not in text
+    assert "go together" in run(*arguments, "--mean", "0.5,0.4,0.3", code=2).stderr
+    assert "numbers separated by commas" in run(*arguments, "--mean", "a", code=2).stderr
+    assert "number for each of the 3 channels" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
+    assert 'no output "nowhere" (it has: logits)' in refuse(*arguments, "--logits", "nowhere", "--overwrite")
+    slide = tmp_path / "slide.onnx"
+    slide.write_bytes(b"II*\0" + bytes(100))
+    assert "no ONNX file" in refuse("import", slide, "-o", model, "--overwrite")
+    assert str(tmp_path / "nowhere.onnx") in refuse("import", tmp_path / "nowhere.onnx", "-o", model, "--overwrite")
+    assert "classes     3" in run(*arguments[:-1], "--overwrite").stdout
+
+
+def test_inputs_behind_each_other(tmp_path):
+    model = tmp_path / "model.safetensors"
+    said = json.loads(run("import", write_network("two_inputs", tmp_path), "-o", model, "--json").stdout)
+    assert said["channels"] == 5 and said["operations"]["slice_channels"] == 2
+    assert said["provenance"]["inputs"] == [{"name": "image", "channels": 3}, {"name": "places", "channels": 2}]
+
+
+def read_volume(path):
+    """Bytes of NIfTI-1."""
+    content = gzip.open(path).read()
+    width, height, depth = struct.unpack_from("<3h", content, 42)
+    (offset,) = struct.unpack_from("<f", content, 108)
+    assert struct.unpack_from("<h", content, 70) == (2,)
+    return numpy.frombuffer(content, numpy.uint8, width * height * depth, int(offset)).reshape(depth, height, width)
+
+
+def test_published_network_of_two_inputs(tmp_path):
+    """brainchop's network for axial slices, of tf2onnx: channels last, for 256 x 256 pixels, and a second input that is joined
+    behind the decoder."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    network, volume = DATA / "networks/brainchop/axial_model.onnx", DATA / "volumes/brainchop-t1_crop.nii.gz"
+    if not network.exists() or not volume.exists():
+        pytest.skip("no brainchop here (set GIGAPIXEL_TEST_DATA)")
+    model = tmp_path / "model.safetensors"
+    said = json.loads(run("import", network, "-o", model, "--json").stdout)
+    assert (said["channels"], said["classes"], said["parameters"], said["input"]["multiple"]) == (4, 7, 1016839, 32)
+    session = onnxruntime.InferenceSession(str(network))
+    y, x = numpy.mgrid[:256, :256].astype(numpy.uint8)
+    slices = read_volume(volume)
+    for z in (96, 160):
+        pixels = numpy.stack([slices[z], y, x, numpy.full_like(x, z)], 2)
+        scaled = pixels.astype(numpy.float32)[None] / numpy.float32(255)
+        (expected,) = session.run(None, {"input_5": scaled[..., :1], "input_6": scaled[..., 1:]})
+        ordered = numpy.sort(expected[0], 2)
+        ties = ordered[..., -1] - ordered[..., -2] < 1e-4
+        assert ties.mean() < 0.01 and len(numpy.unique(expected[0].argmax(2))) > 3
+        for given in compute(model, pixels, 0, 64, 96):
+            assert ((given.argmax(2) == expected[0].argmax(2)) | ties).all()
+            assert abs(given - expected[0]).max() < 1e-4

@@ -1,0 +1,94 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "ArgumentText.h"
+#include "ModelDescription.h"
+#include "OutputCheck.h"
+
+#include "gigapixelNetworkImport.h"
+
+#include <filesystem>
+#include <sstream>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+/** Numbers of an argument that are separated by commas; empty: it is not given. */
+std::vector<double>
+GetNumbers(const ArgumentValues & values, const std::string & argument)
+{
+  std::vector<double> numbers;
+  if (!values.Has(argument))
+  {
+    return numbers;
+  }
+  std::istringstream fields(values.GetText(argument));
+  for (std::string field; std::getline(fields, field, ',');)
+  {
+    const auto number = ReadNumber(field);
+    if (!number)
+    {
+      throw UsageError("--" + argument + " must be numbers separated by commas, not " + values.GetText(argument) + '.');
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+ImportOptions
+GetOptions(const ArgumentValues & values)
+{
+  ImportOptions options;
+  options.name = values.Has("name") ? values.GetText("name") : "";
+  options.output = values.Has("logits") ? values.GetText("logits") : "";
+  options.mean = GetNumbers(values, "mean");
+  options.deviation = GetNumbers(values, "deviation");
+  options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
+  options.tileSize = values.GetInteger("tile-size");
+  if (options.mean.size() != options.deviation.size())
+  {
+    throw UsageError("--mean and --deviation go together, with a number for each channel.");
+  }
+  return options;
+}
+
+Model
+ImportModel(const ArgumentValues & values)
+{
+  const ImportOptions options = GetOptions(values);
+  const std::string   network = values.GetText("NETWORK");
+  if (!values.Has("weights"))
+  {
+    return ImportONNX(network, options);
+  }
+  if (values.Has("logits"))
+  {
+    throw UsageError("--logits is for ONNX files, which have their weights: not with --weights.");
+  }
+  return ImportWeights(NetworkDescription::Load(network), values.GetText("weights"), options);
+}
+} // namespace
+
+int
+RunImport(const ArgumentValues & values, const Session & session)
+{
+  const std::string output = values.GetText("output");
+  CheckEnding("--output", output, "model");
+  RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
+  RefuseExisting(output, values.Has("overwrite"));
+  CheckOutput(output, 0);
+  const Model model = ImportModel(values);
+  model.Save(output);
+  if (const std::string warning = model.GetWarning(); !warning.empty())
+  {
+    session.Warn("gigapixel: " + warning + '.');
+  }
+  nlohmann::ordered_json json{ { "model", output } };
+  json.update(DescribeComposition(model.network));
+  session.PrintResult(output + '\n' + FormatComposition(json),
+                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

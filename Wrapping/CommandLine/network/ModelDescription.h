@@ -1,0 +1,21 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ModelDescription_h
+#define ModelDescription_h
+
+#include "gigapixelNetworkDescription.h"
+
+#include <nlohmann/json.hpp>
+
+namespace gigapixel::commandline
+{
+
+/** What a network is made of, takes and gives: counts of its operations, parameters, channels, classes, how pixels
+ * become its input, the multiple that images are padded to, halo, and where it comes from. */
+nlohmann::ordered_json DescribeComposition(const NetworkDescription & network);
+
+/** The same for people, indented. */
+std::string FormatComposition(const nlohmann::ordered_json & json);
+
+} // namespace gigapixel::commandline
+
+#endif
