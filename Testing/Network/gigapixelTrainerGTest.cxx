@@ -401,8 +401,8 @@ TEST(Trainer, RefusesAStateThatNoRunHas)
     { "step", "0" },           { "epoch", "1" },
     { "epoch", "2147483648" }, { "epoch", "1.5" },
     { "epoch", "0.0" },        { "epoch", "null" },
-    { "adam_steps", "0" },     { "adam_steps", "1000000000" },
-    { "adam_steps", "-1" },    { "adam_steps", "9223372036854775808" },
+    { "optimizer_steps", "0" },     { "optimizer_steps", "1000000000" },
+    { "optimizer_steps", "-1" },    { "optimizer_steps", "9223372036854775808" },
     { "loss_sum", "-1" },      { "loss_sum", "null" },
     { "loss_sum", "1e999" },   { "learning_rate", "-1" },
     { "learning_rate", "1" },  { "learning_rate", "NaN" },
@@ -572,6 +572,61 @@ TEST(Trainer, WarnsOfClassesThatTheMasksLack)
   EXPECT_EQ(warn(true, true), "");
   EXPECT_EQ(warn(false, true).find("no pixel of the class 1 was found in the training masks"), 0u);
   EXPECT_EQ(warn(true, false).find("no pixel of the class 1 was found in the validation masks"), 0u);
+}
+
+// Each optimizer has its own moments in the checkpoint.
+class WithOptimizer : public testing::TestWithParam<const char *>
+{
+};
+
+TEST_P(WithOptimizer, RunGoesOnBitForBit)
+{
+  const TemporaryFolder straight(std::string(GetParam()) + "-straight"), stopped(std::string(GetParam()) + "-stopped");
+  TrainingOptions       options = MakeOptions();
+  options.optimizer = GetParam();
+  options.weightDecay = 0.1;
+  EXPECT_TRUE(MakeTrainer(options, straight.path)->Run());
+  int steps = 0;
+  EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
+    steps += progress.fractionOfStep == 1 && !progress.validating;
+    return steps < 4;
+  }));
+  options.resume = true;
+  TrainingOptions other = options;
+  other.weightDecay = 0.2;
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  other = options;
+  other.optimizer = std::string(GetParam()) == "sgd" ? "adam" : "sgd";
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  EXPECT_TRUE(MakeTrainer(options, stopped.path)->Run());
+  ExpectSameFiles(stopped.path, straight.path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, WithOptimizer, testing::Values("adam", "adamw", "sgd"));
+
+/** Makes a checkpoint one of a version that had Adam only. */
+void
+LeaveOutWhatWasNoChoice(const std::string & folder)
+{
+  const std::string file = folder + "/last.safetensors";
+  Checkpoint        checkpoint(ReadAll(file));
+  checkpoint.Replace("optimizer_steps", "adam_steps");
+  checkpoint.Replace("\\\"optimizer\\\":{\\\"type\\\":\\\"adam\\\",\\\"weight decay\\\":0.0},", "");
+  checkpoint.Save(file);
+}
+
+TEST(Trainer, GoesOnWithRunsOfAdamOnly)
+{
+  const TemporaryFolder folder("adam-only");
+  TrainingOptions       options = MakeOptions();
+  EXPECT_FALSE(MakeTrainer(options, folder.path)->Run(StopAfterStep));
+  LeaveOutWhatWasNoChoice(folder.path);
+  options.resume = true;
+  options.optimizer = "sgd";
+  EXPECT_NE(GetRefusal(options, folder.path).find("another optimizer"), std::string::npos);
+  options.optimizer = "adam";
+  EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
 }
 
 TEST(Trainer, GoesOnWithMoreEpochs)

@@ -136,7 +136,16 @@ public:
   /** Each takes every training sample once; 1 or more, 50 by default. */
   itkSetMacro(Epochs, int);
   itkGetConstMacro(Epochs, int);
-  /** Of Adam, above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
+  /** "adam", the default, "adamw" or "sgd"; see gigapixel::TrainingOptions. */
+  itkSetStringMacro(Optimizer);
+  itkGetStringMacro(Optimizer);
+  /** Of sgd, from 0 to below 1; 0.9 by default. */
+  itkSetMacro(Momentum, double);
+  itkGetConstMacro(Momentum, double);
+  /** Of weights, not of biases and norms; below 0, the default: 0.01 of adamw, else 0. */
+  itkSetMacro(WeightDecay, double);
+  itkGetConstMacro(WeightDecay, double);
+  /** Above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
   /** Factor on the rate after each epoch without a better validation loss, above 0 to 1; 1, the default: it stays. */
@@ -150,7 +159,7 @@ public:
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
-  /** Samples whose mean gradient is one step of Adam, 1 or more, 1 by default; the last step of an epoch may have
+  /** Samples whose mean gradient is one step, 1 or more, 1 by default; the last step of an epoch may have
    * fewer. */
   itkSetMacro(ImagesPerStep, int);
   itkGetConstMacro(ImagesPerStep, int);
@@ -257,6 +266,9 @@ private:
   double              m_MicronsPerPixel{ 0 };
   double              m_LevelZeroMicronsPerPixel{ 0 };
   int                 m_Epochs{ 50 };
+  std::string         m_Optimizer{ "adam" };
+  double              m_Momentum{ 0.9 };
+  double              m_WeightDecay{ -1 };
   double              m_LearningRate{ 3e-3 };
   double              m_LearningRateDecay{ 1.0 };
   std::string         m_Device{ "cpu" };

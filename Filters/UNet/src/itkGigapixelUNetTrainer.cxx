@@ -364,6 +364,9 @@ GigapixelUNetTrainer::GetOptions() const
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
+  options.optimizer = m_Optimizer;
+  options.momentum = m_Momentum;
+  options.weightDecay = m_WeightDecay;
   options.learningRate = m_LearningRate;
   options.learningRateDecay = m_LearningRateDecay;
   options.device = gigapixel::Device::Find(m_Device, m_Precision);
@@ -555,6 +558,9 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "Epochs: " << m_Epochs << '\n';
+  os << indent << "Optimizer: " << m_Optimizer << '\n';
+  os << indent << "Momentum: " << m_Momentum << '\n';
+  os << indent << "WeightDecay: " << m_WeightDecay << '\n';
   os << indent << "LearningRate: " << m_LearningRate << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
   os << indent << "Device: " << m_Device << '\n';

@@ -28,8 +28,13 @@ struct Sample
 struct TrainingOptions
 {
   int epochs{ 50 };
-  /** Of Adam (MIDL 2023) with betas 0.9 and 0.999 and epsilon 1e-8 (PyTorch's). The paper's 1e-3 learns as well, but
-   * takes twice as many steps from our initial weights; 1e-2 does not learn faster. See Documentation/Learning.md. */
+  /** "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd"; as torch.optim has them. */
+  std::string optimizer{ "adam" };
+  double      momentum{ 0.9 }; ///< of sgd, from 0 to below 1
+  /** Of weights, not of biases and norms; adamw's is decoupled. Below 0: the optimizer's own, 0.01 of adamw, else 0. */
+  double weightDecay{ -1 };
+  /** Adam's, 3e-3: the paper's 1e-3 learns as well, but takes twice as many steps from our initial weights; 1e-2 does
+   * not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
   std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
   double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
@@ -77,7 +82,7 @@ struct TrainingProgress
 /** \class Trainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
- * The run folder holds best.safetensors and last.safetensors (models; the last one also with Adam's moments and the
+ * The run folder holds best.safetensors and last.safetensors (models; the last one also with the optimizer's moments and the
  * counters, so that an interrupted run goes on bit for bit; written after every step, or, where there are more than a
  * million parameters, once a minute, at the end of an epoch and when the run is stopped), and history.csv. Files appear
  * by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no

@@ -190,7 +190,7 @@ void
 Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
 {
   // The weights that a run begins with, whatever the learning rate is.
-  if (state.adam.steps == 0 && !byStep)
+  if (state.optimizer.steps == 0 && !byStep)
   {
     throw std::runtime_error("the training cannot begin: " + what +
                              " although no weight was changed yet; see whether the network's factors, norms and "
@@ -210,7 +210,7 @@ Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
                            "; begin again with a smaller learning rate" + kept);
 }
 
-/** One of Adam's steps moves a weight by about the learning rate: too great a one can leave the range of floats.
+/** Too great a step can leave the range of floats.
  * \param next the weights after the step that is to be taken */
 void
 Trainer::Implementation::CheckWeights(const std::vector<float> & next)
@@ -261,7 +261,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   LossGradient       mean;
   std::vector<float> next;
-  const auto         findNext = [&] { next = state.adam.GetNext(state.learningRate, mean.gradient, state.parameters); };
+  const auto         findNext = [&] { next = state.optimizer.GetNext(state.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
@@ -275,7 +275,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   {
     findNext();
   }
-  state.adam.Step(mean.gradient, next, state.parameters);
+  state.optimizer.Step(mean.gradient, next, state.parameters);
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   saved = false;

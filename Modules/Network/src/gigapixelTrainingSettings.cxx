@@ -2,6 +2,7 @@
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelModelFile.h"
+#include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
 
 #include <nlohmann/json.hpp>
@@ -62,6 +63,14 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the learning rate must be positive");
   }
+  if (!(options.momentum >= 0 && options.momentum < 1))
+  {
+    refuse("the momentum must be at least 0 and below 1");
+  }
+  if (!std::isfinite(Optimizer::GetWeightDecay(options)))
+  {
+    refuse("the weight decay must be a finite number");
+  }
   if (!(options.learningRateDecay > 0 && options.learningRateDecay <= 1))
   {
     refuse("the learning-rate decay must be above 0 and at most 1");
@@ -95,6 +104,18 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
                                 std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
                                 network.name + "\" takes " + std::to_string(network.channels));
   }
+}
+
+/** What decides over the bits: not the momentum of an optimizer that has none. */
+nlohmann::ordered_json
+DescribeOptimizer(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.optimizer }, { "weight decay", Optimizer::GetWeightDecay(options) } };
+  if (Optimizer::ToKind(options.optimizer) == Optimizer::Kind::SGD)
+  {
+    json["momentum"] = options.momentum;
+  }
+  return json;
 }
 
 } // namespace
@@ -144,6 +165,7 @@ DescribeTraining(const NetworkDescription &  network,
   Json       json{ { "loss", description.at("loss") },
              { "network", description },
              { "images per step", options.imagesPerStep },
+             { "optimizer", DescribeOptimizer(options) },
              { "learning rate", options.learningRate },
              { "learning-rate decay", options.learningRateDecay },
              { "augmentation", options.augment },

@@ -201,8 +201,7 @@ Trainer::Implementation::Begin()
   {
     this->TakeFirstWeights();
   }
-  state.adam.firstMoment.resize(state.parameters.size());
-  state.adam.secondMoment.resize(state.parameters.size());
+  state.optimizer = Optimizer(options, network);
   state.learningRate = options.learningRate;
   last = best = MakeModel();
 }
@@ -211,7 +210,7 @@ void
 Trainer::Implementation::Resume(const SafeTensors & checkpoint, const std::string & file)
 {
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
-  state = TrainingState::FromFile(checkpoint, file);
+  state = TrainingState::FromFile(checkpoint, Optimizer(options, network), file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);
   last = best = MakeModel();
   if (!state.history.empty())

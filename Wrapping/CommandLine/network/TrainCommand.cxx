@@ -125,6 +125,9 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
   trainer.SetEpochs(static_cast<int>(values.GetInteger("epochs")));
+  trainer.SetOptimizer(values.GetText("optimizer"));
+  trainer.SetMomentum(values.GetNumber("momentum"));
+  trainer.SetWeightDecay(values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
   trainer.SetLearningRate(values.GetNumber("learning-rate"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
   trainer.SetDevice(values.GetText("device"));

@@ -144,7 +144,18 @@ Train()
               "classes (of two it is the object)."),
       Tissue("it takes no part in the loss."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
-      Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
+      Choice("optimizer",
+             { "adam", "adamw", "sgd" },
+             "adam",
+             "What a step makes of the gradient, as torch.optim has it: Adam, Adam with decoupled weight decay, or "
+             "gradient descent with momentum."),
+      Number("learning-rate", "0.003", 1e-9, 10, "The default is for adam; sgd mostly needs a greater one."),
+      Number("momentum", "0.9", 0, 0.9999, "Of sgd."),
+      Number("weight-decay",
+             "",
+             0,
+             1,
+             "Of weights, not of biases and norms; adamw's is decoupled. Without it: 0.01 of adamw, else 0."),
       Number("learning-rate-decay",
              "1",
              1e-6,
@@ -166,7 +177,8 @@ Train()
              "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
              "and by whatever paths: they are known by what is in the files.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
-      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
+      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4" },
     true
   };
 }

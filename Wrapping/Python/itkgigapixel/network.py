@@ -32,6 +32,9 @@ def train(
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
     epochs: int = 50,
+    optimizer: str = "adam",
+    momentum: float = 0.9,
+    weight_decay: Optional[float] = None,
     learning_rate: float = 3e-3,
     learning_rate_decay: float = 1.0,
     images_per_step: int = 1,
@@ -67,7 +70,10 @@ def train(
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense
     :param epochs: each takes every slide once
-    :param learning_rate: of Adam
+    :param optimizer: what a step makes of the gradient, as torch.optim has it: "adam", "adamw" or "sgd"
+    :param momentum: of "sgd"
+    :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
+    :param learning_rate: the default is for "adam"; "sgd" mostly needs a greater one
     :param learning_rate_decay: factor on the rate after an epoch without a better validation loss
     :param images_per_step: slides whose mean gradient makes one step
     :param early_stopping: end after so many epochs without a better validation loss; 0: never
@@ -106,6 +112,9 @@ def train(
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     trainer.SetEpochs(epochs)
+    trainer.SetOptimizer(optimizer)
+    trainer.SetMomentum(momentum)
+    trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
     trainer.SetLearningRate(learning_rate)
     trainer.SetLearningRateDecay(learning_rate_decay)
     trainer.SetImagesPerStep(images_per_step)
