@@ -25,6 +25,7 @@ MakeOptions()
   options.epochs = 2;
   options.threads = 2;
   options.tileSize = 256;
+  options.learningRateSchedule = "plateau";
   options.learningRateDecay = 0.5;
   return options;
 }
@@ -602,6 +603,38 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   ExpectSameFiles(stopped.path, straight.path);
 }
 
+// A schedule is a function of the step, so that nothing of it has to be kept; its epochs have to stay.
+TEST(Trainer, GoesOnWithItsScheduleBitForBit)
+{
+  const TemporaryFolder straight("cosine-straight"), stopped("cosine-stopped");
+  TrainingOptions       options = MakeOptions();
+  options.learningRateSchedule = "cosine";
+  options.learningRateDecay = 1;
+  options.warmup = 2;
+  std::vector<double> rates;
+  EXPECT_TRUE(MakeTrainer(options, straight.path)->Run([&](const TrainingProgress & progress) {
+    if (progress.fractionOfStep == 1 && !progress.validating && !progress.epochDone)
+    {
+      rates.push_back(progress.learningRate);
+    }
+    return true;
+  }));
+  ASSERT_EQ(rates.size(), 6u);
+  EXPECT_DOUBLE_EQ(rates[0], options.learningRate / 2);
+  EXPECT_DOUBLE_EQ(rates[4], options.learningRate / 2);
+  int steps = 0;
+  EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
+    steps += progress.fractionOfStep == 1 && !progress.validating;
+    return steps < 5;
+  }));
+  options.resume = true;
+  options.epochs = 3;
+  EXPECT_NE(GetRefusal(options, stopped.path).find("another learning-rate schedule"), std::string::npos);
+  options.epochs = 2;
+  EXPECT_TRUE(MakeTrainer(options, stopped.path)->Run());
+  ExpectSameFiles(stopped.path, straight.path);
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, WithOptimizer, testing::Values("adam", "adamw", "sgd"));
 
 /** Makes a checkpoint one of a version that had Adam only. */
@@ -611,6 +644,8 @@ LeaveOutWhatWasNoChoice(const std::string & folder)
   const std::string file = folder + "/last.safetensors";
   Checkpoint        checkpoint(ReadAll(file));
   checkpoint.Replace("optimizer_steps", "adam_steps");
+  checkpoint.Replace(
+    "\\\"learning-rate schedule\\\":{\\\"type\\\":\\\"plateau\\\",\\\"warmup\\\":0,\\\"patience\\\":0},", "");
   checkpoint.Replace("\\\"optimizer\\\":{\\\"type\\\":\\\"adam\\\",\\\"weight decay\\\":0.0},", "");
   checkpoint.Save(file);
 }

@@ -148,9 +148,19 @@ public:
   /** Above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
-  /** Factor on the rate after each epoch without a better validation loss, above 0 to 1; 1, the default: it stays. */
+  /** "constant", the default, "cosine" or "plateau"; see gigapixel::TrainingOptions. */
+  itkSetStringMacro(LearningRateSchedule);
+  itkGetStringMacro(LearningRateSchedule);
+  /** Of the schedule plateau: factor on the rate after epochs without a better validation loss, below 1; 1, the default,
+   * of the others. */
   itkSetMacro(LearningRateDecay, double);
   itkGetConstMacro(LearningRateDecay, double);
+  /** Of the schedule plateau: epochs without a better validation loss that are let pass; 0 by default. */
+  itkSetMacro(PlateauPatience, int);
+  itkGetConstMacro(PlateauPatience, int);
+  /** Steps in which the rate rises to its value; 0 by default. */
+  itkSetMacro(Warmup, std::int64_t);
+  itkGetConstMacro(Warmup, std::int64_t);
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
@@ -270,7 +280,10 @@ private:
   double              m_Momentum{ 0.9 };
   double              m_WeightDecay{ -1 };
   double              m_LearningRate{ 3e-3 };
+  std::string         m_LearningRateSchedule{ "constant" };
   double              m_LearningRateDecay{ 1.0 };
+  int                 m_PlateauPatience{ 0 };
+  std::int64_t        m_Warmup{ 0 };
   std::string         m_Device{ "cpu" };
   std::string         m_Precision{ "fp32" };
   int                 m_ImagesPerStep{ 1 };

@@ -368,7 +368,10 @@ GigapixelUNetTrainer::GetOptions() const
   options.momentum = m_Momentum;
   options.weightDecay = m_WeightDecay;
   options.learningRate = m_LearningRate;
+  options.learningRateSchedule = m_LearningRateSchedule;
   options.learningRateDecay = m_LearningRateDecay;
+  options.plateauPatience = m_PlateauPatience;
+  options.warmup = m_Warmup;
   options.device = gigapixel::Device::Find(m_Device, m_Precision);
   options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
@@ -562,7 +565,10 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Momentum: " << m_Momentum << '\n';
   os << indent << "WeightDecay: " << m_WeightDecay << '\n';
   os << indent << "LearningRate: " << m_LearningRate << '\n';
+  os << indent << "LearningRateSchedule: " << m_LearningRateSchedule << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
+  os << indent << "PlateauPatience: " << m_PlateauPatience << '\n';
+  os << indent << "Warmup: " << m_Warmup << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';

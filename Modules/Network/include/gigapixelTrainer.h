@@ -37,7 +37,12 @@ struct TrainingOptions
    * not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
   std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
-  double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
+  /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
+   * those of torch.optim.lr_scheduler. */
+  std::string   learningRateSchedule{ "constant" };
+  double        learningRateDecay{ 1.0 }; ///< plateau's factor, below 1, after epochs without a better validation loss
+  int           plateauPatience{ 0 };     ///< so many such epochs are let pass before the one that lowers the rate
+  std::int64_t  warmup{ 0 };              ///< steps in which the rate rises to its value
   int           imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
   int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
   bool          augment{ true };          ///< flips and right-angle rotations, one of eight per step
@@ -52,7 +57,7 @@ struct TrainingOptions
   /** None: the plan's. */
   std::vector<SegmentPlan> segments;
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs, earlyStopping, memory, sharedMemory, scratch, threads and ranks may differ. */
+   * options than it began with. epochs (but of the schedule cosine), earlyStopping, memory, sharedMemory, scratch, threads and ranks may differ. */
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks

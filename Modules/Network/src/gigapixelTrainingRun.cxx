@@ -49,6 +49,14 @@ Trainer::Implementation::GetNumberOfSteps() const
   return (images + options.imagesPerStep - 1) / options.imagesPerStep;
 }
 
+/** \param step of the current epoch */
+double
+Trainer::Implementation::GetLearningRate(std::int64_t step) const
+{
+  const int steps = GetNumberOfSteps();
+  return LearningRate(options, steps).Get(state.learningRate, std::int64_t{ state.epoch } * steps + step);
+}
+
 /** A new order for each epoch, by the shuffle of Fisher and Yates. */
 std::vector<std::size_t>
 Trainer::Implementation::GetOrder() const
@@ -250,6 +258,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   progress.step = state.step + 1;
   progress.loss = NaN;
+  progress.learningRate = GetLearningRate(state.step);
   streamed->SetParameters(state.parameters);
   std::vector<LossGradient> sums;
   const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
@@ -261,7 +270,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   LossGradient       mean;
   std::vector<float> next;
-  const auto         findNext = [&] { next = state.optimizer.GetNext(state.learningRate, mean.gradient, state.parameters); };
+  const auto         findNext = [&] { next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
@@ -328,8 +337,9 @@ bool
 Trainer::Implementation::FinishEpoch()
 {
   EpochRecord record{
-    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, state.learningRate
+    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, GetLearningRate(state.step - 1)
   };
+  progress.learningRate = record.learningRate;
   if (!validation.empty())
   {
     Score total;
@@ -370,7 +380,8 @@ Trainer::Implementation::FinishEpoch()
     state.bestLoss = record.validationLoss;
   }
   state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate *= better ? 1 : options.learningRateDecay;
+  state.learningRate =
+    LearningRate(options, GetNumberOfSteps()).Lower(state.learningRate, state.epochsWithoutBetter);
   state.history = std::move(history);
   ++state.epoch;
   state.step = 0;
@@ -422,7 +433,6 @@ Trainer::Implementation::Run()
   {
     progress.epoch = state.epoch + 1;
     progress.epochDone = false;
-    progress.learningRate = state.learningRate;
     const std::vector<std::size_t> order = GetOrder();
     while (state.step < GetNumberOfSteps())
     {

@@ -71,9 +71,9 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the weight decay must be a finite number");
   }
-  if (!(options.learningRateDecay > 0 && options.learningRateDecay <= 1))
+  if (options.learningRateSchedule == "plateau" && validation.empty())
   {
-    refuse("the learning-rate decay must be above 0 and at most 1");
+    refuse("the learning-rate schedule plateau needs validation samples");
   }
   if (options.imagesPerStep < 1)
   {
@@ -114,6 +114,21 @@ DescribeOptimizer(const TrainingOptions & options)
   if (Optimizer::ToKind(options.optimizer) == Optimizer::Kind::SGD)
   {
     json["momentum"] = options.momentum;
+  }
+  return json;
+}
+
+nlohmann::ordered_json
+DescribeSchedule(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.learningRateSchedule }, { "warmup", options.warmup } };
+  if (options.learningRateSchedule == "plateau")
+  {
+    json["patience"] = options.plateauPatience;
+  }
+  else if (options.learningRateSchedule == "cosine")
+  {
+    json["epochs"] = options.epochs;
   }
   return json;
 }
@@ -167,6 +182,7 @@ DescribeTraining(const NetworkDescription &  network,
              { "images per step", options.imagesPerStep },
              { "optimizer", DescribeOptimizer(options) },
              { "learning rate", options.learningRate },
+             { "learning-rate schedule", DescribeSchedule(options) },
              { "learning-rate decay", options.learningRateDecay },
              { "augmentation", options.augment },
              { "seed", options.seed },

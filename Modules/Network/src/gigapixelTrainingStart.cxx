@@ -56,6 +56,7 @@ void
 Trainer::Implementation::Prepare()
 {
   CheckTraining(network, options, training, validation);
+  LearningRate(options, GetNumberOfSteps()); // refuses what cannot be
   bool resume = false;
   if (!folderPath.empty() && ranks->GetRank() == 0)
   {

@@ -18,7 +18,7 @@ struct EpochRecord
   double trainingLoss{ 0 };
   double validationLoss{ 0 };
   double validationDice{ 0 };
-  double learningRate{ 0 };
+  double learningRate{ 0 }; ///< of its last step
 };
 
 /** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
@@ -30,7 +30,7 @@ struct TrainingState
   int                      epoch{ 0 }; ///< finished ones
   int                      step{ 0 };  ///< finished ones of the current epoch
   double                   lossSum{ 0 };
-  double                   learningRate{ 0 };
+  double                   learningRate{ 0 }; ///< as the schedule plateau has lowered it
   double                   bestLoss{ std::numeric_limits<double>::infinity() };
   int                      epochsWithoutBetter{ 0 };
   std::vector<EpochRecord> history;

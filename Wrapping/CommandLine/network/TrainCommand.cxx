@@ -129,6 +129,9 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetMomentum(values.GetNumber("momentum"));
   trainer.SetWeightDecay(values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
   trainer.SetLearningRate(values.GetNumber("learning-rate"));
+  trainer.SetLearningRateSchedule(values.GetText("learning-rate-schedule"));
+  trainer.SetPlateauPatience(static_cast<int>(values.GetInteger("plateau-patience")));
+  trainer.SetWarmup(values.GetInteger("warmup"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
   trainer.SetDevice(values.GetText("device"));
   trainer.SetPrecision(values.GetText("precision"));

@@ -156,11 +156,19 @@ Train()
              0,
              1,
              "Of weights, not of biases and norms; adamw's is decoupled. Without it: 0.01 of adamw, else 0."),
-      Number("learning-rate-decay",
-             "1",
-             1e-6,
-             1,
-             "Factor on the learning rate after an epoch without a better validation loss."),
+      Choice("learning-rate-schedule",
+             { "constant", "cosine", "plateau" },
+             "constant",
+             "constant, cosine (down to 0 in the last of --epochs) or plateau (lower after epochs without a better "
+             "validation loss), as torch.optim.lr_scheduler has them."),
+      Number("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, which needs one below 1, such as 0.1."),
+      Integer("plateau-patience",
+              "0",
+              0,
+              1000000,
+              "Epochs without a better validation loss that plateau lets pass before the one after which it lowers the "
+              "learning rate."),
+      Integer("warmup", "0", 0, 1000000000, "Steps in which the learning rate rises to its value in equal parts."),
       ComputingDevice(),
       NumberPrecision(),
       Integer("images-per-step", "1", 1, 1000000, "Slides (or regions) whose mean gradient makes one step."),
@@ -178,7 +186,8 @@ Train()
              "and by whatever paths: they are known by what is in the files.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
-      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4" },
+      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
+      "gigapixel train --cohort cohort.csv -o run --learning-rate-schedule cosine --warmup 20" },
     true
   };
 }

@@ -36,7 +36,10 @@ def train(
     momentum: float = 0.9,
     weight_decay: Optional[float] = None,
     learning_rate: float = 3e-3,
+    learning_rate_schedule: str = "constant",
     learning_rate_decay: float = 1.0,
+    plateau_patience: int = 0,
+    warmup: int = 0,
     images_per_step: int = 1,
     early_stopping: int = 0,
     loss: str = "",
@@ -74,7 +77,11 @@ def train(
     :param momentum: of "sgd"
     :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
     :param learning_rate: the default is for "adam"; "sgd" mostly needs a greater one
-    :param learning_rate_decay: factor on the rate after an epoch without a better validation loss
+    :param learning_rate_schedule: "constant", "cosine" (down to 0 in the last epoch) or "plateau" (lower after epochs without
+        a better validation loss), as torch.optim.lr_scheduler has them
+    :param learning_rate_decay: the factor of "plateau", which needs one below 1, such as 0.1
+    :param plateau_patience: epochs without a better validation loss that "plateau" lets pass
+    :param warmup: steps in which the rate rises to its value in equal parts
     :param images_per_step: slides whose mean gradient makes one step
     :param early_stopping: end after so many epochs without a better validation loss; 0: never
     :param loss: "cross-entropy" or "dice"; "": what the network says
@@ -116,7 +123,10 @@ def train(
     trainer.SetMomentum(momentum)
     trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
     trainer.SetLearningRate(learning_rate)
+    trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)
+    trainer.SetPlateauPatience(plateau_patience)
+    trainer.SetWarmup(warmup)
     trainer.SetImagesPerStep(images_per_step)
     trainer.SetEarlyStopping(early_stopping)
     trainer.SetLoss(loss)
