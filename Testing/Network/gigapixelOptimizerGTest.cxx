@@ -1,10 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Twenty steps beside torch.optim. Ours rounds parameters to floats after each step: 20 roundings of numbers below 1 come
-// to less than 20 * 2^-25 = 6e-7.
+// Twenty steps beside torch.optim. Ours rounds parameters to floats after each step: 20 roundings of numbers below 1
+// come to less than 20 * 2^-25 = 6e-7.
 #include "gigapixelOptimizer.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <torch/nn/utils/clip_grad.h> // after the names that it takes as given
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -39,43 +42,37 @@ Draw(std::size_t size, unsigned seed)
   return values;
 }
 
-/** PyTorch's optimizer of the same name with two groups: arrays of several axes, and the others without weight decay. */
+/** Two groups: arrays of several axes, and the others without weight decay. */
+template <typename TOptimizer, typename TOptions>
+std::unique_ptr<torch::optim::Optimizer>
+MakeOptimizer(const TOptions & options, const std::vector<at::Tensor> & weights, const std::vector<at::Tensor> & others)
+{
+  TOptions undecayed = options;
+  undecayed.weight_decay(0);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(weights, std::make_unique<TOptions>(options));
+  groups.emplace_back(others, std::make_unique<TOptions>(undecayed));
+  return std::make_unique<TOptimizer>(groups, options);
+}
+
+/** PyTorch's optimizer of the same name. */
 std::unique_ptr<torch::optim::Optimizer>
 MakeTorchOptimizer(const TrainingOptions &         options,
                    const std::vector<at::Tensor> & weights,
                    const std::vector<at::Tensor> & others)
 {
-  const auto make = [&](auto optimizerType, auto torchOptions) -> std::unique_ptr<torch::optim::Optimizer> {
-    using TOptimizer = typename decltype(optimizerType)::type;
-    auto undecayed = torchOptions;
-    undecayed.weight_decay(0);
-    std::vector<torch::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(weights, std::make_unique<decltype(torchOptions)>(torchOptions));
-    groups.emplace_back(others, std::make_unique<decltype(undecayed)>(undecayed));
-    return std::make_unique<TOptimizer>(groups, torchOptions);
-  };
-  struct Adam
-  {
-    using type = torch::optim::Adam;
-  };
-  struct AdamW
-  {
-    using type = torch::optim::AdamW;
-  };
-  struct SGD
-  {
-    using type = torch::optim::SGD;
-  };
+  namespace optim = torch::optim;
   const double rate = options.learningRate, decay = Optimizer::GetWeightDecay(options);
   if (options.optimizer == "adam")
   {
-    return make(Adam(), torch::optim::AdamOptions(rate).weight_decay(decay));
+    return MakeOptimizer<optim::Adam>(optim::AdamOptions(rate).weight_decay(decay), weights, others);
   }
   if (options.optimizer == "adamw")
   {
-    return make(AdamW(), torch::optim::AdamWOptions(rate).weight_decay(decay));
+    return MakeOptimizer<optim::AdamW>(optim::AdamWOptions(rate).weight_decay(decay), weights, others);
   }
-  return make(SGD(), torch::optim::SGDOptions(rate).momentum(options.momentum).weight_decay(decay));
+  const auto sgd = optim::SGDOptions(rate).momentum(options.momentum).weight_decay(decay);
+  return MakeOptimizer<optim::SGD>(sgd, weights, others);
 }
 
 struct Case
@@ -162,6 +159,43 @@ INSTANTIATE_TEST_SUITE_P(Optimizers,
                                          Case{ "sgd", 0.9, -1, 1e-2 },
                                          Case{ "sgd", 0.5, 0.1, 1e-2 }),
                          GetCaseName);
+
+// With statistics that are no part of the norm.
+TEST(Optimizer, ClipsAsPyTorch)
+{
+  const NetworkDescription network = MakeNetwork();
+  const Optimizer          optimizer({}, network);
+  for (const double greatest : { 0.5, 2.0, 1e3 })
+  {
+    std::vector<double>     ours = Draw(network.GetNumberOfParameters(), 7);
+    std::vector<at::Tensor> theirs;
+    std::size_t             begin = 0;
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      const auto       size = static_cast<std::int64_t>(parameter.GetNumberOfValues());
+      const at::Tensor gradient = at::tensor(at::ArrayRef<double>(ours.data() + begin, size), at::kDouble);
+      begin += size;
+      if (parameter.trained)
+      {
+        theirs.push_back(at::zeros({ size }, at::kDouble).requires_grad_());
+        theirs.back().mutable_grad() = gradient;
+      }
+    }
+    const double norm = torch::nn::utils::clip_grad_norm_(theirs, greatest);
+    EXPECT_NEAR(optimizer.Clip(greatest, ours), norm, 1e-12 * norm);
+    begin = 0;
+    auto next = theirs.begin();
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      for (std::int64_t i = 0; parameter.trained && i < parameter.GetNumberOfValues(); ++i)
+      {
+        EXPECT_NEAR(ours[begin + i], next->grad()[i].item<double>(), 1e-15) << greatest;
+      }
+      next += parameter.trained;
+      begin += parameter.GetNumberOfValues();
+    }
+  }
+}
 
 TEST(Optimizer, RefusesWhatItDoesNotKnow)
 {

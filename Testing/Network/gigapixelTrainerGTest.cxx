@@ -586,6 +586,7 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   TrainingOptions       options = MakeOptions();
   options.optimizer = GetParam();
   options.weightDecay = 0.1;
+  options.clipGradient = 0.01;
   EXPECT_TRUE(MakeTrainer(options, straight.path)->Run());
   int steps = 0;
   EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
@@ -596,6 +597,9 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   TrainingOptions other = options;
   other.weightDecay = 0.2;
   EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  other = options;
+  other.clipGradient = 0.02;
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another clip gradient (0.01 then, 0.02 now)"), std::string::npos);
   other = options;
   other.optimizer = std::string(GetParam()) == "sgd" ? "adam" : "sgd";
   EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
@@ -644,6 +648,7 @@ LeaveOutWhatWasNoChoice(const std::string & folder)
   const std::string file = folder + "/last.safetensors";
   Checkpoint        checkpoint(ReadAll(file));
   checkpoint.Replace("optimizer_steps", "adam_steps");
+  checkpoint.Replace("\\\"clip gradient\\\":0.0,", "");
   checkpoint.Replace(
     "\\\"learning-rate schedule\\\":{\\\"type\\\":\\\"plateau\\\",\\\"warmup\\\":0,\\\"patience\\\":0},", "");
   checkpoint.Replace("\\\"optimizer\\\":{\\\"type\\\":\\\"adam\\\",\\\"weight decay\\\":0.0},", "");

@@ -145,6 +145,9 @@ public:
   /** Of weights, not of biases and norms; below 0, the default: 0.01 of adamw, else 0. */
   itkSetMacro(WeightDecay, double);
   itkGetConstMacro(WeightDecay, double);
+  /** Greatest norm of the whole gradient, above which it is scaled down; 0, the default: any. */
+  itkSetMacro(ClipGradient, double);
+  itkGetConstMacro(ClipGradient, double);
   /** Above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
@@ -279,6 +282,7 @@ private:
   std::string         m_Optimizer{ "adam" };
   double              m_Momentum{ 0.9 };
   double              m_WeightDecay{ -1 };
+  double              m_ClipGradient{ 0 };
   double              m_LearningRate{ 3e-3 };
   std::string         m_LearningRateSchedule{ "constant" };
   double              m_LearningRateDecay{ 1.0 };

@@ -367,6 +367,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.optimizer = m_Optimizer;
   options.momentum = m_Momentum;
   options.weightDecay = m_WeightDecay;
+  options.clipGradient = m_ClipGradient;
   options.learningRate = m_LearningRate;
   options.learningRateSchedule = m_LearningRateSchedule;
   options.learningRateDecay = m_LearningRateDecay;
@@ -564,6 +565,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Optimizer: " << m_Optimizer << '\n';
   os << indent << "Momentum: " << m_Momentum << '\n';
   os << indent << "WeightDecay: " << m_WeightDecay << '\n';
+  os << indent << "ClipGradient: " << m_ClipGradient << '\n';
   os << indent << "LearningRate: " << m_LearningRate << '\n';
   os << indent << "LearningRateSchedule: " << m_LearningRateSchedule << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';

@@ -37,6 +37,8 @@ struct TrainingOptions
    * not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
   std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
+  /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
+  double clipGradient{ 0 };
   /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
    * those of torch.optim.lr_scheduler. */
   std::string   learningRateSchedule{ "constant" };

@@ -99,6 +99,26 @@ Optimizer::GetNext(double                      learningRate,
   return next;
 }
 
+double
+Optimizer::Clip(double greatest, std::vector<double> & gradient) const
+{
+  constexpr double Tiny = 1e-6; // PyTorch's
+  double           squares = 0;
+  for (const ParameterGroup & group : m_Groups)
+  {
+    for (std::size_t i = group.begin; i < group.end; ++i)
+    {
+      squares += gradient[i] * gradient[i];
+    }
+  }
+  const double norm = std::sqrt(squares), factor = greatest / (norm + Tiny);
+  if (factor < 1)
+  {
+    std::transform(gradient.begin(), gradient.end(), gradient.begin(), [factor](double g) { return g * factor; });
+  }
+  return norm;
+}
+
 void
 Optimizer::Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters)
 {

@@ -74,6 +74,10 @@ public:
                              const std::vector<double> & gradient,
                              const std::vector<double> & parameters) const;
 
+  /** Scales the gradient down if its norm, over all parameters that a step changes, is above the greatest, as
+   * torch.nn.utils.clip_grad_norm_ does. \return the norm before */
+  double Clip(double greatest, std::vector<double> & gradient) const;
+
   /** Takes the step that led to these parameters. */
   void Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters);
 

@@ -275,6 +275,10 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   if (ranks->GetRank() == 0)
   {
     mean = Average(sums, images);
+    if (options.clipGradient > 0 && !std::isfinite(state.optimizer.Clip(options.clipGradient, mean.gradient)))
+    {
+      this->ThrowDiverged("the norm of the gradient is no finite number any more");
+    }
     findNext();
     CheckWeights(next); // before any rank takes the step
   }

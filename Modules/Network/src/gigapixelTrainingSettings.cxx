@@ -75,6 +75,10 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the learning-rate schedule plateau needs validation samples");
   }
+  if (!(options.clipGradient >= 0) || !std::isfinite(options.clipGradient))
+  {
+    refuse("the greatest norm of the gradient must be above 0, or 0 for any");
+  }
   if (options.imagesPerStep < 1)
   {
     refuse("the number of images per step must be at least 1");
@@ -179,6 +183,7 @@ DescribeTraining(const NetworkDescription &  network,
   const auto description = nlohmann::ordered_json::parse(network.ToJSON());
   Json       json{ { "loss", description.at("loss") },
              { "network", description },
+             { "clip gradient", options.clipGradient },
              { "images per step", options.imagesPerStep },
              { "optimizer", DescribeOptimizer(options) },
              { "learning rate", options.learningRate },

@@ -156,6 +156,12 @@ Train()
              0,
              1,
              "Of weights, not of biases and norms; adamw's is decoupled. Without it: 0.01 of adamw, else 0."),
+      Number("clip-gradient",
+             "0",
+             0,
+             1e9,
+             "Greatest norm of the gradient of all weights together: a longer one is scaled down to it, as by "
+             "torch.nn.utils.clip_grad_norm_. 0: any."),
       Choice("learning-rate-schedule",
              { "constant", "cosine", "plateau" },
              "constant",

@@ -35,6 +35,7 @@ def train(
     optimizer: str = "adam",
     momentum: float = 0.9,
     weight_decay: Optional[float] = None,
+    clip_gradient: float = 0.0,
     learning_rate: float = 3e-3,
     learning_rate_schedule: str = "constant",
     learning_rate_decay: float = 1.0,
@@ -76,6 +77,7 @@ def train(
     :param optimizer: what a step makes of the gradient, as torch.optim has it: "adam", "adamw" or "sgd"
     :param momentum: of "sgd"
     :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
+    :param clip_gradient: greatest norm of the whole gradient, above which it is scaled down; 0: any
     :param learning_rate: the default is for "adam"; "sgd" mostly needs a greater one
     :param learning_rate_schedule: "constant", "cosine" (down to 0 in the last epoch) or "plateau" (lower after epochs without
         a better validation loss), as torch.optim.lr_scheduler has them
@@ -122,6 +124,7 @@ def train(
     trainer.SetOptimizer(optimizer)
     trainer.SetMomentum(momentum)
     trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
+    trainer.SetClipGradient(clip_gradient)
     trainer.SetLearningRate(learning_rate)
     trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)
