@@ -587,6 +587,7 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   options.optimizer = GetParam();
   options.weightDecay = 0.1;
   options.clipGradient = 0.01;
+  options.freeze = { "L1", "L3.bias" };
   EXPECT_TRUE(MakeTrainer(options, straight.path)->Run());
   int steps = 0;
   EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
@@ -597,6 +598,9 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   TrainingOptions other = options;
   other.weightDecay = 0.2;
   EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  other = options;
+  other.freeze = { "L1.weight" };
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another frozen"), std::string::npos);
   other = options;
   other.clipGradient = 0.02;
   EXPECT_NE(GetRefusal(other, stopped.path).find("another clip gradient (0.01 then, 0.02 now)"), std::string::npos);
@@ -648,6 +652,7 @@ LeaveOutWhatWasNoChoice(const std::string & folder)
   const std::string file = folder + "/last.safetensors";
   Checkpoint        checkpoint(ReadAll(file));
   checkpoint.Replace("optimizer_steps", "adam_steps");
+  checkpoint.Replace("\\\"frozen\\\":[],", "");
   checkpoint.Replace("\\\"clip gradient\\\":0.0,", "");
   checkpoint.Replace(
     "\\\"learning-rate schedule\\\":{\\\"type\\\":\\\"plateau\\\",\\\"warmup\\\":0,\\\"patience\\\":0},", "");

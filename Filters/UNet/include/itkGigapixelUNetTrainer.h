@@ -70,6 +70,11 @@ public:
   itkSetStringMacro(Weights);
   itkGetStringMacro(Weights);
 
+  /** Arrays and modules of the network that training leaves as they are, by their names; none by default. See
+   * gigapixel::TrainingOptions. */
+  virtual void SetFreeze(const std::vector<std::string> & names);
+  itkGetConstReferenceMacro(Freeze, std::vector<std::string>);
+
   /** What is minimized: "cross-entropy" or "dice"; empty, the default: what the network says. See
    * gigapixel::NetworkDescription. */
   itkSetStringMacro(Loss);
@@ -270,6 +275,7 @@ private:
 
   std::string         m_Network{ "remedios2023" };
   std::string         m_Weights;
+  std::vector<std::string> m_Freeze;
   std::string         m_Loss;
   std::vector<double> m_ClassWeights;
   int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };

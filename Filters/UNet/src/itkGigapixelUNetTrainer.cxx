@@ -240,6 +240,16 @@ GigapixelUNetTrainer::GigapixelUNetTrainer()
 GigapixelUNetTrainer::~GigapixelUNetTrainer() = default;
 
 void
+GigapixelUNetTrainer::SetFreeze(const std::vector<std::string> & names)
+{
+  if (m_Freeze != names)
+  {
+    m_Freeze = names;
+    this->Modified();
+  }
+}
+
+void
 GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 {
   if (m_ClassWeights != weights)
@@ -364,6 +374,7 @@ GigapixelUNetTrainer::GetOptions() const
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
+  options.freeze = m_Freeze;
   options.optimizer = m_Optimizer;
   options.momentum = m_Momentum;
   options.weightDecay = m_WeightDecay;
@@ -548,7 +559,12 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << m_Network << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
-  os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
+  os << indent << "Freeze:";
+  for (const std::string & name : m_Freeze)
+  {
+    os << ' ' << name;
+  }
+  os << '\n' << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
   os << indent << "ClassWeights:";
   for (const double weight : m_ClassWeights)
   {

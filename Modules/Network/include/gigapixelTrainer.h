@@ -36,7 +36,9 @@ struct TrainingOptions
   /** Adam's, 3e-3: the paper's 1e-3 learns as well, but takes twice as many steps from our initial weights; 1e-2 does
    * not learn faster. See Documentation/Learning.md. */
   double        learningRate{ 3e-3 };
-  std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
+  /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
+  std::vector<std::string> freeze;
+  std::string              weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
   /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
   double clipGradient{ 0 };
   /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
@@ -120,7 +122,7 @@ public:
   void SetWarning(const std::function<void(const std::string & sentence)> & warning);
 
   /** \return false if the observer stopped it
-   * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
+   * \throw std::invalid_argument for samples and options that cannot be, names to freeze that are none among them; std::runtime_error for a folder that cannot be
    * used, a budget that is too small, labels that do not fit the network, or a loss that is no number any more. What
    * sources throw is passed on. Where one rank throws, the others throw its reason, and where one is stopped, all are.
    */

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOptimizer.h"
+#include "gigapixelFrozenParameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,14 +11,15 @@ namespace gigapixel
 {
 
 std::vector<ParameterGroup>
-MakeParameterGroups(const NetworkDescription & network, double weightDecay)
+MakeParameterGroups(const NetworkDescription & network, double weightDecay, const std::vector<std::string> & freeze)
 {
+  const std::set<std::string> frozen = FindFrozen(network, freeze);
   std::vector<ParameterGroup> groups;
   std::size_t                 begin = 0;
   for (const ParameterDescription & parameter : network.GetParameters())
   {
     const std::size_t end = begin + static_cast<std::size_t>(parameter.GetNumberOfValues());
-    if (parameter.trained)
+    if (parameter.trained && frozen.count(parameter.name) == 0)
     {
       groups.push_back({ begin, end, parameter.shape.size() > 1 ? weightDecay : 0 });
     }
@@ -29,7 +31,7 @@ MakeParameterGroups(const NetworkDescription & network, double weightDecay)
 Optimizer::Optimizer(const TrainingOptions & options, const NetworkDescription & network)
   : m_Kind(ToKind(options.optimizer))
   , m_Momentum(options.momentum)
-  , m_Groups(MakeParameterGroups(network, GetWeightDecay(options)))
+  , m_Groups(MakeParameterGroups(network, GetWeightDecay(options), options.freeze))
 {
   firstMoment.resize(network.GetNumberOfParameters());
   secondMoment.resize(m_Kind == Kind::SGD ? 0 : firstMoment.size());
@@ -91,9 +93,8 @@ Optimizer::GetNext(double                      learningRate,
       const double step = m_Kind == Kind::SGD
                             ? learningRate * first
                             : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
-      next[i] = std::isfinite(first) && std::isfinite(second)
-                  ? static_cast<float>(kept * parameters[i] - step)
-                  : std::numeric_limits<float>::quiet_NaN();
+      next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
+                                                              : std::numeric_limits<float>::quiet_NaN();
     }
   }
   return next;

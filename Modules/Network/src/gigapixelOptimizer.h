@@ -19,10 +19,11 @@ struct ParameterGroup
   double      weightDecay{ 0 };
 };
 
-/** Those that a step changes. Weights are decayed, biases and the scales and shifts of norms are not: it is the rule of
- * PyTorch's users that arrays of less than two axes get no weight decay. */
-GigapixelNetwork_EXPORT std::vector<ParameterGroup> MakeParameterGroups(const NetworkDescription & network,
-                                                                        double                     weightDecay);
+/** Those that a step changes: not statistics, and not what is frozen. Weights are decayed, biases and the scales and
+ * shifts of norms are not: it is the rule of PyTorch's users that arrays of less than two axes get no weight decay. */
+GigapixelNetwork_EXPORT std::vector<ParameterGroup> MakeParameterGroups(const NetworkDescription &       network,
+                                                                        double                           weightDecay,
+                                                                        const std::vector<std::string> & freeze = {});
 
 /** \class Optimizer
  * \brief What a step makes of the gradient, in double; formulas and defaults are those of torch.optim.

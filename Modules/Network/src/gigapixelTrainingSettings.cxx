@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFrozenParameters.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
@@ -183,6 +184,7 @@ DescribeTraining(const NetworkDescription &  network,
   const auto description = nlohmann::ordered_json::parse(network.ToJSON());
   Json       json{ { "loss", description.at("loss") },
              { "network", description },
+             { "frozen", FindFrozen(network, options.freeze) },
              { "clip gradient", options.clipGradient },
              { "images per step", options.imagesPerStep },
              { "optimizer", DescribeOptimizer(options) },

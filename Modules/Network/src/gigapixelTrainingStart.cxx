@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelFrozenParameters.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelWeightsFile.h"
 #include "gigapixelParameterLayout.h"
@@ -57,6 +58,9 @@ Trainer::Implementation::Prepare()
 {
   CheckTraining(network, options, training, validation);
   LearningRate(options, GetNumberOfSteps()); // refuses what cannot be
+  // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
+  network.graph.frozen.clear();
+  network.graph.frozen = FindFrozen(network, options.freeze);
   bool resume = false;
   if (!folderPath.empty() && ranks->GetRank() == 0)
   {

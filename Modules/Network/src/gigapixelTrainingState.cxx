@@ -161,6 +161,7 @@ ParseSettings(const std::string & kept)
   if (settings.is_object() && !settings.contains("optimizer"))
   {
     settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
+    settings["frozen"] = Json::array();
     settings["clip gradient"] = 0.0;
     settings["learning-rate schedule"] =
       settings.value("learning-rate decay", 1.0) < 1

@@ -4,6 +4,7 @@
 #include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
+#include "gigapixelFrozenParameters.h"
 #include "RankBands.h"
 #include "SlideFile.h"
 
@@ -109,11 +110,18 @@ ParseWeights(const std::string & text)
   return weights;
 }
 
+std::vector<std::string>
+GetFreeze(const ArgumentValues & values)
+{
+  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
+}
+
 void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
   trainer.SetNetwork(values.GetText("network"));
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
+  trainer.SetFreeze(GetFreeze(values));
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(values.Has("class-weights") ? ParseWeights(values.GetText("class-weights"))
                                                       : std::vector<double>());
@@ -276,7 +284,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   const Workload workload = MeasureCohort(cohort, values);
   BoundMemory(GetBudget(values));
-  const auto       network = NetworkDescription::Load(values.GetText("network"));
+  auto network = NetworkDescription::Load(values.GetText("network"));
+  network.graph.frozen = FindFrozen(network, GetFreeze(values));
   const MemoryPlan plan = MakePlan(network, workload.largest, Purpose::Training, tiling, values, session.GetThreads());
   session.Say(std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
               " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +

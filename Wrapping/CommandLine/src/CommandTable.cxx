@@ -106,6 +106,11 @@ Train()
   };
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
+  Argument freeze{ "freeze", ArgumentType::Text, "NAME", "" };
+  freeze.description =
+    "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK --json); a module with "
+    "all arrays whose names begin with its name and a dot. May be given several times.";
+  freeze.repeated = true;
   return {
     "train",
     "a network on whole slides",
@@ -126,6 +131,7 @@ Train()
                 "model",
                 "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
                 "PyTorch module's state_dict as a safetensors file. Without it weights begin by chance."),
+      freeze,
       Level(),
       LevelResolution(),
       SlideResolution(),

@@ -27,6 +27,7 @@ def train(
     validation: Sequence[tuple] = (),
     network: Path = "remedios2023",
     weights: Path = "",
+    freeze: Sequence[str] = (),
     tissue: Path = "",
     level: int = 0,
     mpp: Optional[float] = None,
@@ -68,6 +69,7 @@ def train(
         taken
     :param weights: a model, the folder of a run or a safetensors file to begin with the weights of, by name and shape; "": by
         chance
+    :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
@@ -115,6 +117,7 @@ def train(
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
     trainer.SetWeights(file_name(weights))
+    trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
     trainer.SetLevel(level)
