@@ -75,7 +75,7 @@ public:
   virtual void SetFreeze(const std::vector<std::string> & names);
   itkGetConstReferenceMacro(Freeze, std::vector<std::string>);
 
-  /** What is minimized: "cross-entropy" or "dice"; empty, the default: what the network says. See
+  /** What is minimized: "cross-entropy", "dice" or "dice+cross-entropy"; empty, the default: what the network says. See
    * gigapixel::NetworkDescription. */
   itkSetStringMacro(Loss);
   itkGetStringMacro(Loss);

@@ -136,10 +136,10 @@ Train()
       LevelResolution(),
       SlideResolution(),
       Choice("loss",
-             { "network", "cross-entropy", "dice" },
+             { "network", "cross-entropy", "dice", "dice+cross-entropy" },
              "network",
-             "What is minimized: what the network's file says, cross-entropy (binary or softmax), or Dice of the whole "
-             "slide, which takes two passes over it."),
+             "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
+             "slide, which takes two passes over it, or the sum of both."),
       classWeights,
       Integer("ignored-label",
               "",

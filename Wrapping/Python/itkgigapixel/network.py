@@ -88,7 +88,7 @@ def train(
     :param warmup: steps in which the rate rises to its value in equal parts
     :param images_per_step: slides whose mean gradient makes one step
     :param early_stopping: end after so many epochs without a better validation loss; 0: never
-    :param loss: "cross-entropy" or "dice"; "": what the network says
+    :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
