@@ -159,8 +159,8 @@ public:
   /** "constant", the default, "cosine" or "plateau"; see gigapixel::TrainingOptions. */
   itkSetStringMacro(LearningRateSchedule);
   itkGetStringMacro(LearningRateSchedule);
-  /** Of the schedule plateau: factor on the rate after epochs without a better validation loss, below 1; 1, the default,
-   * of the others. */
+  /** Of the schedule plateau: factor on the rate after epochs without a better validation loss, below 1; 1, the
+   * default, of the others. */
   itkSetMacro(LearningRateDecay, double);
   itkGetConstMacro(LearningRateDecay, double);
   /** Of the schedule plateau: epochs without a better validation loss that are let pass; 0 by default. */
@@ -189,7 +189,11 @@ public:
   itkSetMacro(Augment, bool);
   itkGetConstMacro(Augment, bool);
   itkBooleanMacro(Augment);
-  /** Of the first weights, the order and the turns; the same seed, 1 by default, gives the same bits. */
+  /** By how much stains, contrast and brightness of each sample differ from step to step, by chance, from 0, the
+   * default, to below 1; see gigapixel::TrainingOptions. */
+  itkSetMacro(Jitter, double);
+  itkGetConstMacro(Jitter, double);
+  /** Of the first weights, the order, the turns and the jitter; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
   /** Images are read once into memory that CPU and GPU share; the same tiles, the same result. Off by default: memory
@@ -273,38 +277,39 @@ private:
 
   bool Observe(const gigapixel::TrainingProgress & progress);
 
-  std::string         m_Network{ "remedios2023" };
-  std::string         m_Weights;
+  std::string              m_Network{ "remedios2023" };
+  std::string              m_Weights;
   std::vector<std::string> m_Freeze;
-  std::string         m_Loss;
-  std::vector<double> m_ClassWeights;
-  int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
-  std::string         m_RunFolder;
-  std::string         m_Tissue;
-  unsigned int        m_Level{ 0 };
-  double              m_MicronsPerPixel{ 0 };
-  double              m_LevelZeroMicronsPerPixel{ 0 };
-  int                 m_Epochs{ 50 };
-  std::string         m_Optimizer{ "adam" };
-  double              m_Momentum{ 0.9 };
-  double              m_WeightDecay{ -1 };
-  double              m_ClipGradient{ 0 };
-  double              m_LearningRate{ 3e-3 };
-  std::string         m_LearningRateSchedule{ "constant" };
-  double              m_LearningRateDecay{ 1.0 };
-  int                 m_PlateauPatience{ 0 };
-  std::int64_t        m_Warmup{ 0 };
-  std::string         m_Device{ "cpu" };
-  std::string         m_Precision{ "fp32" };
-  int                 m_ImagesPerStep{ 1 };
-  int                 m_EarlyStopping{ 0 };
-  bool                m_Augment{ true };
-  std::uint64_t       m_Seed{ 1 };
-  bool                m_SharedMemory{ false };
-  std::int64_t        m_TileSize{ 0 };
-  bool                m_Resume{ false };
-  SizeValueType       m_MemoryLimit{ 0 };
-  std::string         m_ScratchFolder;
+  std::string              m_Loss;
+  std::vector<double>      m_ClassWeights;
+  int                      m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
+  std::string              m_RunFolder;
+  std::string              m_Tissue;
+  unsigned int             m_Level{ 0 };
+  double                   m_MicronsPerPixel{ 0 };
+  double                   m_LevelZeroMicronsPerPixel{ 0 };
+  int                      m_Epochs{ 50 };
+  std::string              m_Optimizer{ "adam" };
+  double                   m_Momentum{ 0.9 };
+  double                   m_WeightDecay{ -1 };
+  double                   m_ClipGradient{ 0 };
+  double                   m_LearningRate{ 3e-3 };
+  std::string              m_LearningRateSchedule{ "constant" };
+  double                   m_LearningRateDecay{ 1.0 };
+  int                      m_PlateauPatience{ 0 };
+  std::int64_t             m_Warmup{ 0 };
+  std::string              m_Device{ "cpu" };
+  std::string              m_Precision{ "fp32" };
+  int                      m_ImagesPerStep{ 1 };
+  int                      m_EarlyStopping{ 0 };
+  bool                     m_Augment{ true };
+  double                   m_Jitter{ 0 };
+  std::uint64_t            m_Seed{ 1 };
+  bool                     m_SharedMemory{ false };
+  std::int64_t             m_TileSize{ 0 };
+  bool                     m_Resume{ false };
+  SizeValueType            m_MemoryLimit{ 0 };
+  std::string              m_ScratchFolder;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

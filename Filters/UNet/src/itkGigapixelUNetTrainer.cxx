@@ -388,6 +388,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
+  options.jitter = m_Jitter;
   options.seed = m_Seed;
   options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
@@ -592,6 +593,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';
+  os << indent << "Jitter: " << m_Jitter << '\n';
   os << indent << "Seed: " << m_Seed << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingRun.h"
 #include "gigapixelAtomicFile.h"
+#include "gigapixelJitter.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
@@ -159,9 +160,14 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
   const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
   OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
   OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
+  JitteredPixelSource jittered(
+    pixels,
+    Jitter::Draw(
+      options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
+  PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
-    pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
+    source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
 }
 
 /** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
@@ -270,7 +276,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   LossGradient       mean;
   std::vector<float> next;
-  const auto         findNext = [&] { next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters); };
+  const auto findNext = [&] { next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
@@ -384,8 +390,7 @@ Trainer::Implementation::FinishEpoch()
     state.bestLoss = record.validationLoss;
   }
   state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate =
-    LearningRate(options, GetNumberOfSteps()).Lower(state.learningRate, state.epochsWithoutBetter);
+  state.learningRate = LearningRate(options, GetNumberOfSteps()).Lower(state.learningRate, state.epochsWithoutBetter);
   state.history = std::move(history);
   ++state.epoch;
   state.step = 0;

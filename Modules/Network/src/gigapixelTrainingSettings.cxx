@@ -80,6 +80,10 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the greatest norm of the gradient must be above 0, or 0 for any");
   }
+  if (!(options.jitter >= 0 && options.jitter < 1))
+  {
+    refuse("the jitter of colors must be at least 0 and below 1");
+  }
   if (options.imagesPerStep < 1)
   {
     refuse("the number of images per step must be at least 1");
@@ -192,6 +196,7 @@ DescribeTraining(const NetworkDescription &  network,
              { "learning-rate schedule", DescribeSchedule(options) },
              { "learning-rate decay", options.learningRateDecay },
              { "augmentation", options.augment },
+             { "jitter", options.jitter },
              { "seed", options.seed },
              { "precision", GetName(options.device.precision) },
              { "tile size", tileSize },

@@ -19,9 +19,9 @@ namespace
 
 using Json = nlohmann::ordered_json;
 
-const std::string Prefix = TrainingPrefix;
-const std::string StateKey = Prefix + "state";
-const std::string SettingsKey = Prefix + "settings";
+const std::string      Prefix = TrainingPrefix;
+const std::string      StateKey = Prefix + "state";
+const std::string      SettingsKey = Prefix + "settings";
 constexpr const char * StepsKey = "optimizer_steps";
 constexpr const char * EarlierStepsKey = "adam_steps"; ///< of versions that had no other optimizer
 
@@ -163,10 +163,10 @@ ParseSettings(const std::string & kept)
     settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
     settings["frozen"] = Json::array();
     settings["clip gradient"] = 0.0;
-    settings["learning-rate schedule"] =
-      settings.value("learning-rate decay", 1.0) < 1
-        ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
-        : Json{ { "type", "constant" }, { "warmup", 0 } };
+    settings["jitter"] = 0.0;
+    settings["learning-rate schedule"] = settings.value("learning-rate decay", 1.0) < 1
+                                           ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
+                                           : Json{ { "type", "constant" }, { "warmup", 0 } };
   }
   return settings;
 }
@@ -277,7 +277,9 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
   }
   if (optimizer.steps != steps)
   {
-    RefuseDamage(path, std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + std::to_string(steps) + " steps");
+    RefuseDamage(path,
+                 std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + std::to_string(steps) +
+                   " steps");
   }
   if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
   {

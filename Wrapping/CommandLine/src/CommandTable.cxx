@@ -107,9 +107,9 @@ Train()
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
   Argument freeze{ "freeze", ArgumentType::Text, "NAME", "" };
-  freeze.description =
-    "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK --json); a module with "
-    "all arrays whose names begin with its name and a dot. May be given several times.";
+  freeze.description = "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
+                       "--json); a module with "
+                       "all arrays whose names begin with its name and a dot. May be given several times.";
   freeze.repeated = true;
   return {
     "train",
@@ -187,6 +187,14 @@ Train()
       Integer(
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
       noAugmentation,
+      Number(
+        "jitter",
+        "0",
+        0,
+        0.9,
+        "Other colors for each slide in each step: factors on hematoxylin, eosin and DAB (of RGB slides) and on the "
+        "contrast of each channel from 1 - this to 1 + this, and up to half of this more or less brightness. 0.05 "
+        "is little, 0.2 much."),
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       TileSize("the plan's, the same in the whole run"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),

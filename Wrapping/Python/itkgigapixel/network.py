@@ -48,6 +48,7 @@ def train(
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
     augment: bool = True,
+    jitter: float = 0.0,
     seed: int = 1,
     memory: int | str = 0,
     tile_size: int | str = 0,
@@ -92,6 +93,8 @@ def train(
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
+    :param jitter: other colors for each slide in each step: factors on its stains and contrasts from 1 - *jitter* to
+        1 + *jitter*, and up to half of it more or less brightness; 0.05 is little, 0.2 much
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
@@ -140,6 +143,7 @@ def train(
     if ignored_label is not None:
         trainer.SetIgnoredLabel(ignored_label)
     trainer.SetAugment(augment)
+    trainer.SetJitter(jitter)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))
