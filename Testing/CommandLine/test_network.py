@@ -136,6 +136,51 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
 
 
+def settings(folder):
+    """What the run was begun with, in its checkpoint."""
+    data = (folder / "last.safetensors").read_bytes()
+    return json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["training.settings"])
+
+
+def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 2, "--json", "-o", tmp_path / "run"]
+    options += ["--optimizer", "sgd", "--learning-rate", 0.05, "--momentum", 0.8, "--weight-decay", 1e-4, "--clip-gradient", 0.5]
+    options += ["--learning-rate-schedule", "cosine", "--warmup", 1, "--freeze", "L1", "--freeze", "L2.bias", "--jitter", 0.1]
+    options += ["--loss", "dice+cross-entropy"]
+    run(*options)
+    kept = settings(tmp_path / "run")
+    assert kept["optimizer"] == {"type": "sgd", "weight decay": 1e-4, "momentum": 0.8}
+    assert kept["learning-rate schedule"] == {"type": "cosine", "warmup": 1, "epochs": 2}
+    assert kept["frozen"] == ["L1.bias", "L1.weight", "L2.bias"]
+    assert (kept["clip gradient"], kept["jitter"], kept["loss"]["type"]) == (0.5, 0.1, "dice+cross-entropy")
+    rates = [float(line.split(",")[-1]) for line in (tmp_path / "run" / "history.csv").read_text().splitlines()[1:]]
+    assert rates == [0.05, 0.05]  # of the warmup's only step, and of the first one behind it
+    before = weights(tmp_path / "run")
+    run(*options, "--resume")
+    assert weights(tmp_path / "run") == before
+    for changed, name in (
+        (["--momentum", 0.9], "optimizer"),
+        (["--learning-rate-schedule", "constant"], "learning-rate schedule"),
+        (["--clip-gradient", 0], "clip gradient"),
+        (["--jitter", 0], "jitter"),
+    ):
+        at = options.index(changed[0])
+        others = [*options[:at], *changed, *options[at + 2 :]]
+        assert f"cannot be resumed with another {name} (" in fails(*others, "--resume")
+    assert "cannot be resumed with another frozen" in fails(*options, "--freeze", "L3", "--resume")
+
+
+def test_options_of_training_that_cannot_be(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
+    assert 'no array and no module "L8" to freeze; the nearest are "L1"' in fails(*options, "--freeze", "L8")
+    assert "leave something to train" in fails(*options, *[word for i in range(1, 8) for word in ("--freeze", f"L{i}")])
+    assert "needs a learning-rate decay below 1, such as 0.1" in fails(*options, "--learning-rate-schedule", "plateau")
+    assert "is of the learning-rate schedule plateau" in fails(*options, "--learning-rate-decay", 0.5)
+    assert "leaves none of the run's 2" in fails(*options, "--learning-rate-schedule", "cosine", "--warmup", 2)
+    assert "adam, adamw or sgd" in run(*options, "--optimizer", "lion", code=2).err
+    assert not (tmp_path / "new").exists()
+
+
 def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json

@@ -352,6 +352,21 @@ GetWeights(const NetworkDescription & network)
   return weights;
 }
 
+/** Of the pixels that take part. */
+double
+SumWeights(const NetworkDescription & network, const Tensor & classes)
+{
+  const std::vector<double> weights = GetWeights(network);
+  double                    sum = 0;
+  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
+  {
+    using Loss = NetworkDescription::Loss;
+    const bool dice = network.loss == Loss::Dice || network.loss == Loss::DiceAndCrossEntropy;
+    sum += (dice ? 1.0 : weights[c]) * classes.eq(c).sum().item<double>();
+  }
+  return sum;
+}
+
 /** Summed over the pixels that take part. \param classes 1 x height x width */
 Tensor
 GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor & classes)
@@ -361,6 +376,14 @@ GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor 
   {
     return GetDiceLoss(network, logits, classes);
   }
+  if (network.loss == Loss::DiceAndCrossEntropy)
+  {
+    NetworkDescription other = network;
+    other.SetLoss("cross-entropy");
+    const double pixels = classes.ne(LabelSource::Ignored).sum().item<double>();
+    return GetDiceLoss(network, logits, classes) +
+           GetLoss(other, logits, classes) * (pixels / SumWeights(other, classes));
+  }
   const Tensor weights = at::tensor(GetWeights(network), at::kDouble).to(logits.scalar_type());
   if (network.loss == Loss::BinaryCrossEntropy)
   {
@@ -369,20 +392,6 @@ GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor 
     return at::binary_cross_entropy_with_logits(logits.select(1, 0), target, factors, {}, at::Reduction::Sum);
   }
   return at::cross_entropy_loss(logits, classes.to(at::kLong), weights, at::Reduction::Sum, LabelSource::Ignored);
-}
-
-/** Of the pixels that take part. */
-double
-SumWeights(const NetworkDescription & network, const Tensor & classes)
-{
-  const std::vector<double> weights = GetWeights(network);
-  double                    sum = 0;
-  for (int c = 0; c < network.GetNumberOfClasses(); ++c)
-  {
-    const double weight = network.loss == NetworkDescription::Loss::Dice ? 1.0 : weights[c];
-    sum += weight * classes.eq(c).sum().item<double>();
-  }
-  return sum;
 }
 
 std::vector<double>

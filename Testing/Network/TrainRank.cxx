@@ -48,6 +48,7 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
 {
   options.threads = 2;
   options.tileSize = 256;
+  options.learningRateSchedule = "plateau";
   options.learningRateDecay = 0.5;
   options.ranks = JoinRanks(Launch::Find());
   const char *       name = std::getenv("NETWORK");

@@ -84,7 +84,9 @@ enum class Loss
   CrossEntropy,
   Weighted, ///< and with an ignored label
   Dice,
-  WeightedDice
+  WeightedDice,
+  Both,
+  WeightedBoth
 };
 
 struct Case
@@ -99,7 +101,7 @@ struct Case
 std::string
 GetCaseName(const testing::TestParamInfo<Case> & info)
 {
-  const char * const losses[] = { "", "Weighted", "Dice", "WeightedDice" };
+  const char * const losses[] = { "", "Weighted", "Dice", "WeightedDice", "Both", "WeightedBoth" };
   const Case &       it = info.param;
   return (it.preset ? "Preset" : "Small") + std::to_string(it.size.width) + "By" + std::to_string(it.size.height) +
          "Tiles" + std::to_string(it.tileSize) + losses[static_cast<int>(it.loss)];
@@ -113,7 +115,11 @@ MakeNetwork(const Case & it)
   {
     network.SetLoss("dice");
   }
-  if (it.loss == Loss::Weighted || it.loss == Loss::WeightedDice)
+  if (it.loss == Loss::Both || it.loss == Loss::WeightedBoth)
+  {
+    network.SetLoss("dice+cross-entropy");
+  }
+  if (it.loss == Loss::Weighted || it.loss == Loss::WeightedDice || it.loss == Loss::WeightedBoth)
   {
     network.classWeights = { 0.5, 3.0, 1.25 };
     network.classWeights.resize(network.GetNumberOfClasses());
@@ -182,9 +188,9 @@ TEST_P(StreamedGradient, EqualsAutogradOfTheWholeImageInDouble)
   const LossGradient whole = Differentiate();
   const LossGradient streamed = Stream(Precision::Double, 2);
   EXPECT_EQ(streamed.pixels, whole.pixels);
-  EXPECT_NEAR(streamed.weight, whole.weight, 1e-10 * whole.weight);
-  EXPECT_NEAR(streamed.loss, whole.loss, 1e-10 * whole.loss);
-  EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-10);
+  EXPECT_NEAR(streamed.weight, whole.weight, 1e-12 * whole.weight);
+  EXPECT_NEAR(streamed.loss, whole.loss, 1e-12 * whole.loss);
+  EXPECT_LT(GetGreatestError(network, streamed, whole), 1e-12);
 }
 
 // In float, with our kernels, every tensor is within 1e-5 (the sums in float run over tiles of <= 1e5 pixels).
@@ -292,11 +298,15 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                          Case{ true, { 449, 133 }, 128, Loss::Weighted },
                                          Case{ true, { 449, 133 }, 128, Loss::Dice },
                                          Case{ true, { 449, 133 }, 128, Loss::WeightedDice },
+                                         Case{ true, { 449, 133 }, 128, Loss::Both },
+                                         Case{ true, { 449, 133 }, 128, Loss::WeightedBoth },
                                          Case{ false, { 131, 77 }, 36 },
                                          Case{ false, { 64, 100 }, 6 },
                                          Case{ false, { 131, 77 }, 36, Loss::Weighted },
                                          Case{ false, { 131, 77 }, 36, Loss::Dice },
-                                         Case{ false, { 131, 77 }, 36, Loss::WeightedDice }),
+                                         Case{ false, { 131, 77 }, 36, Loss::WeightedDice },
+                                         Case{ false, { 131, 77 }, 36, Loss::Both },
+                                         Case{ false, { 131, 77 }, 36, Loss::WeightedBoth }),
                          GetCaseName);
 
 TEST(StreamedNetwork, LeavesTheIgnoredLabelOut)

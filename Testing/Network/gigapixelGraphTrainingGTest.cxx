@@ -81,7 +81,7 @@ ComputeGradient(const NetworkDescription & network,
 
 TEST(GraphTraining, HasTheSameBitsForAnyNumberOfThreads)
 {
-  for (const char * loss : { "cross-entropy", "dice" })
+  for (const char * loss : { "cross-entropy", "dice", "dice+cross-entropy" })
   {
     const NetworkDescription network = LoadUNet(loss);
     const LossGradient       one = ComputeGradient(network, 32, 1);

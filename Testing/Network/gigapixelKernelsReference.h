@@ -240,7 +240,8 @@ struct Probabilities
   }
 };
 
-/** Loss of one pixel (Dice has none); z becomes its gradient, by the chain rule dp[c] / dz[k] = p[c] ([c = k] - p[k]).
+/** Cross-entropy of one pixel (Dice has none); z becomes its gradient, by the chain rule dp[c] / dz[k] = p[c] ([c = k]
+ * - p[k]).
  */
 inline double
 LossOfPixel(std::vector<double> & z, int truth, const LossTerms & terms)
@@ -251,20 +252,19 @@ LossOfPixel(std::vector<double> & z, int truth, const LossTerms & terms)
   {
     double & gradient = z[k - first];
     gradient = 0;
-    if (!terms.IsDice())
+    if (terms.HasCrossEntropy())
     {
       const bool isTrue = static_cast<int>(k) == truth;
       gradient = terms.weights[truth] * (isTrue ? -p.others[k] : p.values[k]);
-      continue;
     }
-    for (std::size_t c = 0; c < p.values.size(); ++c)
+    for (std::size_t c = 0; terms.IsDice() && c < p.values.size(); ++c)
     {
       const double slope = terms.offsets[c] + (static_cast<int>(c) == truth ? terms.slopes[c] : 0.0);
       gradient += slope * (c == k ? p.values[k] * p.others[k] : -p.values[c] * p.values[k]);
     }
   }
   const double logarithm = p.others[truth] < 0.5 ? std::log1p(-p.others[truth]) : std::log(p.values[truth]);
-  return terms.IsDice() ? 0.0 : -terms.weights[truth] * logarithm;
+  return terms.HasCrossEntropy() ? -terms.weights[truth] * logarithm : 0.0;
 }
 
 struct Loss

@@ -18,13 +18,22 @@ using namespace gigapixel::test;
 namespace
 {
 
+/** For samples that need not be validated. */
 TrainingOptions
-MakeOptions()
+MakeConstantOptions()
 {
   TrainingOptions options;
   options.epochs = 2;
   options.threads = 2;
   options.tileSize = 256;
+  return options;
+}
+
+TrainingOptions
+MakeOptions()
+{
+  TrainingOptions options = MakeConstantOptions();
+  options.learningRateSchedule = "plateau";
   options.learningRateDecay = 0.5;
   return options;
 }
@@ -300,7 +309,7 @@ TEST(Trainer, AModelOfImagesInOnePieceIsUsedInTiles)
 TEST(Trainer, RefusesToResumeWithAnotherLoss)
 {
   const TemporaryFolder folder("loss");
-  TrainingOptions       options = MakeOptions();
+  TrainingOptions       options = MakeConstantOptions();
   NetworkDescription    network = NetworkDescription::Load("remedios2023");
   const auto            run = [&](const Trainer::Observer & observer) {
     Trainer trainer(network, options, folder.path);
@@ -396,17 +405,28 @@ TEST(Trainer, RefusesAStateThatNoRunHas)
     EXPECT_NE(refusal.find("begin anew in another folder"), std::string::npos) << what << ": " << refusal;
   };
   const std::pair<const char *, const char *> numbers[]{
-    { "step", "4" },           { "step", "1000000000" },
-    { "step", "2147483648" },  { "step", "-1" },
-    { "step", "0" },           { "epoch", "1" },
-    { "epoch", "2147483648" }, { "epoch", "1.5" },
-    { "epoch", "0.0" },        { "epoch", "null" },
-    { "adam_steps", "0" },     { "adam_steps", "1000000000" },
-    { "adam_steps", "-1" },    { "adam_steps", "9223372036854775808" },
-    { "loss_sum", "-1" },      { "loss_sum", "null" },
-    { "loss_sum", "1e999" },   { "learning_rate", "-1" },
-    { "learning_rate", "1" },  { "learning_rate", "NaN" },
-    { "best_loss", "-1" },     { "epochs_without_better", "1" },
+    { "step", "4" },
+    { "step", "1000000000" },
+    { "step", "2147483648" },
+    { "step", "-1" },
+    { "step", "0" },
+    { "epoch", "1" },
+    { "epoch", "2147483648" },
+    { "epoch", "1.5" },
+    { "epoch", "0.0" },
+    { "epoch", "null" },
+    { "optimizer_steps", "0" },
+    { "optimizer_steps", "1000000000" },
+    { "optimizer_steps", "-1" },
+    { "optimizer_steps", "9223372036854775808" },
+    { "loss_sum", "-1" },
+    { "loss_sum", "null" },
+    { "loss_sum", "1e999" },
+    { "learning_rate", "-1" },
+    { "learning_rate", "1" },
+    { "learning_rate", "NaN" },
+    { "best_loss", "-1" },
+    { "epochs_without_better", "1" },
     { "history", "[[1" },
   };
   for (const auto & [name, value] : numbers)
@@ -434,7 +454,7 @@ TEST(Trainer, TellsNamesApartThatAreNotUTF8)
 {
   const TemporaryFolder folder("names");
   const auto            run = [&](const std::string & name, bool resume) -> std::string {
-    TrainingOptions options = MakeOptions();
+    TrainingOptions options = MakeConstantOptions();
     options.resume = resume;
     Trainer trainer(NetworkDescription::Load("remedios2023"), options, folder.path);
     trainer.AddTrainingSample(MakeSample(name, { 128, 96 }, 1));
@@ -492,7 +512,7 @@ TEST(Trainer, RefusesWrongValidationLabelsAtOnce)
 TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
 {
   const TemporaryFolder folder("diverged");
-  TrainingOptions       options = MakeOptions();
+  TrainingOptions       options = MakeConstantOptions();
   options.learningRate = 1e30;
   std::string refusal = GetRefusal(options, folder.path + "/never");
   EXPECT_NE(refusal.find("the training has diverged in epoch 1"), std::string::npos) << refusal;
@@ -502,7 +522,7 @@ TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
   // The class 1 weighs more than a float holds. The first sample has none of it; what came of it stays.
   NetworkDescription network = NetworkDescription::Load("remedios2023");
   network.classWeights = { 1, 1e39 };
-  options = MakeOptions();
+  options = MakeConstantOptions();
   Trainer trainer(network, options, folder.path + "/run");
   trainer.AddTrainingSample(MakeSample("object", { 600, 410 }, 1));
   trainer.AddTrainingSample({ "glass", MakeSample("glass", { 600, 410 }, 2).pixels, MakeBackground({ 600, 410 }) });
@@ -529,7 +549,7 @@ TEST(Trainer, ResumesByIdentityAndNotByName)
 {
   const TemporaryFolder folder("identity");
   const auto            run = [&](const char * name, const char * identity, bool resume) -> std::string {
-    TrainingOptions options = MakeOptions();
+    TrainingOptions options = MakeConstantOptions();
     options.resume = resume;
     Trainer trainer(NetworkDescription::Load("remedios2023"), options, folder.path);
     Sample  sample = MakeSample(name, { 128, 96 }, 1);
@@ -574,6 +594,106 @@ TEST(Trainer, WarnsOfClassesThatTheMasksLack)
   EXPECT_EQ(warn(true, false).find("no pixel of the class 1 was found in the validation masks"), 0u);
 }
 
+// Each optimizer has its own moments in the checkpoint.
+class WithOptimizer : public testing::TestWithParam<const char *>
+{
+};
+
+TEST_P(WithOptimizer, RunGoesOnBitForBit)
+{
+  const TemporaryFolder straight(std::string(GetParam()) + "-straight"), stopped(std::string(GetParam()) + "-stopped");
+  TrainingOptions       options = MakeOptions();
+  options.optimizer = GetParam();
+  options.weightDecay = 0.1;
+  options.clipGradient = 0.01;
+  options.freeze = { "L1", "L3.bias" };
+  EXPECT_TRUE(MakeTrainer(options, straight.path)->Run());
+  int steps = 0;
+  EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
+    steps += progress.fractionOfStep == 1 && !progress.validating;
+    return steps < 4;
+  }));
+  options.resume = true;
+  TrainingOptions other = options;
+  other.weightDecay = 0.2;
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  other = options;
+  other.freeze = { "L1.weight" };
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another frozen"), std::string::npos);
+  other = options;
+  other.clipGradient = 0.02;
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another clip gradient (0.01 then, 0.02 now)"), std::string::npos);
+  other = options;
+  other.optimizer = std::string(GetParam()) == "sgd" ? "adam" : "sgd";
+  EXPECT_NE(GetRefusal(other, stopped.path).find("another optimizer"), std::string::npos);
+  EXPECT_TRUE(MakeTrainer(options, stopped.path)->Run());
+  ExpectSameFiles(stopped.path, straight.path);
+}
+
+// A schedule is a function of the step, so that nothing of it has to be kept; its epochs have to stay.
+TEST(Trainer, GoesOnWithItsScheduleBitForBit)
+{
+  const TemporaryFolder straight("cosine-straight"), stopped("cosine-stopped");
+  TrainingOptions       options = MakeOptions();
+  options.learningRateSchedule = "cosine";
+  options.learningRateDecay = 1;
+  options.warmup = 2;
+  std::vector<double> rates;
+  EXPECT_TRUE(MakeTrainer(options, straight.path)->Run([&](const TrainingProgress & progress) {
+    if (progress.fractionOfStep == 1 && !progress.validating && !progress.epochDone)
+    {
+      rates.push_back(progress.learningRate);
+    }
+    return true;
+  }));
+  ASSERT_EQ(rates.size(), 6u);
+  EXPECT_DOUBLE_EQ(rates[0], options.learningRate / 2);
+  EXPECT_DOUBLE_EQ(rates[4], options.learningRate / 2);
+  int steps = 0;
+  EXPECT_FALSE(MakeTrainer(options, stopped.path)->Run([&](const TrainingProgress & progress) {
+    steps += progress.fractionOfStep == 1 && !progress.validating;
+    return steps < 5;
+  }));
+  options.resume = true;
+  options.epochs = 3;
+  EXPECT_NE(GetRefusal(options, stopped.path).find("another learning-rate schedule"), std::string::npos);
+  options.epochs = 2;
+  EXPECT_TRUE(MakeTrainer(options, stopped.path)->Run());
+  ExpectSameFiles(stopped.path, straight.path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, WithOptimizer, testing::Values("adam", "adamw", "sgd"));
+
+/** Makes a checkpoint one of a version that had Adam only. */
+void
+LeaveOutWhatWasNoChoice(const std::string & folder)
+{
+  const std::string file = folder + "/last.safetensors";
+  Checkpoint        checkpoint(ReadAll(file));
+  checkpoint.Replace("optimizer_steps", "adam_steps");
+  checkpoint.Replace("\\\"frozen\\\":[],", "");
+  checkpoint.Replace("\\\"jitter\\\":0.0,", "");
+  checkpoint.Replace("\\\"clip gradient\\\":0.0,", "");
+  checkpoint.Replace(
+    "\\\"learning-rate schedule\\\":{\\\"type\\\":\\\"plateau\\\",\\\"warmup\\\":0,\\\"patience\\\":0},", "");
+  checkpoint.Replace("\\\"optimizer\\\":{\\\"type\\\":\\\"adam\\\",\\\"weight decay\\\":0.0},", "");
+  checkpoint.Save(file);
+}
+
+TEST(Trainer, GoesOnWithRunsOfAdamOnly)
+{
+  const TemporaryFolder folder("adam-only");
+  TrainingOptions       options = MakeOptions();
+  EXPECT_FALSE(MakeTrainer(options, folder.path)->Run(StopAfterStep));
+  LeaveOutWhatWasNoChoice(folder.path);
+  options.resume = true;
+  options.optimizer = "sgd";
+  EXPECT_NE(GetRefusal(options, folder.path).find("another optimizer"), std::string::npos);
+  options.optimizer = "adam";
+  EXPECT_TRUE(MakeTrainer(options, folder.path)->Run());
+  ExpectSameFiles(folder.path, GetUninterrupted().path);
+}
+
 TEST(Trainer, GoesOnWithMoreEpochs)
 {
   const TemporaryFolder folder("more");
@@ -589,11 +709,11 @@ TEST(Trainer, GoesOnWithMoreEpochs)
 TEST(Trainer, RefusesBadSamplesAndOptions)
 {
   const NetworkDescription network = NetworkDescription::Load("remedios2023");
-  Trainer                  none(network, MakeOptions(), "");
+  Trainer                  none(network, MakeConstantOptions(), "");
   EXPECT_THROW(none.Run(), std::invalid_argument);
 
   const auto refuses = [&](const Sample & sample, const char * expected) {
-    Trainer trainer(network, MakeOptions(), "");
+    Trainer trainer(network, MakeConstantOptions(), "");
     trainer.AddTrainingSample(sample);
     try
     {
@@ -623,7 +743,7 @@ TEST(Trainer, RefusesBadSamplesAndOptions)
   };
   refuses({ "ignored", good.pixels, std::make_shared<AllIgnored>(Size{ 100, 90 }, 1) }, "no pixel that takes part");
 
-  TrainingOptions tooSmall = MakeOptions();
+  TrainingOptions tooSmall = MakeConstantOptions();
   tooSmall.memory = 1000000;
   Trainer trainer(network, tooSmall, "");
   trainer.AddTrainingSample(good);

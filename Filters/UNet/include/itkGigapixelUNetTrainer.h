@@ -84,7 +84,12 @@ public:
   itkSetStringMacro(Weights);
   itkGetStringMacro(Weights);
 
-  /** What is minimized: "cross-entropy" or "dice"; empty, the default: what the network says. See
+  /** Arrays and modules of the network that training leaves as they are, by their names; none by default. See
+   * gigapixel::TrainingOptions. */
+  virtual void SetFreeze(const std::vector<std::string> & names);
+  itkGetConstReferenceMacro(Freeze, std::vector<std::string>);
+
+  /** What is minimized: "cross-entropy", "dice" or "dice+cross-entropy"; empty, the default: what the network says. See
    * gigapixel::NetworkDescription. */
   itkSetStringMacro(Loss);
   itkGetStringMacro(Loss);
@@ -150,12 +155,34 @@ public:
   /** Each takes every training sample once; 1 or more, 50 by default. */
   itkSetMacro(Epochs, int);
   itkGetConstMacro(Epochs, int);
-  /** Of Adam, above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
+  /** "adam", the default, "adamw" or "sgd"; see gigapixel::TrainingOptions. */
+  itkSetStringMacro(Optimizer);
+  itkGetStringMacro(Optimizer);
+  /** Of sgd, from 0 to below 1; 0.9 by default. */
+  itkSetMacro(Momentum, double);
+  itkGetConstMacro(Momentum, double);
+  /** Of weights, not of biases and norms; below 0, the default: 0.01 of adamw, else 0. */
+  itkSetMacro(WeightDecay, double);
+  itkGetConstMacro(WeightDecay, double);
+  /** Greatest norm of the whole gradient, above which it is scaled down; 0, the default: any. */
+  itkSetMacro(ClipGradient, double);
+  itkGetConstMacro(ClipGradient, double);
+  /** Above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
-  /** Factor on the rate after each epoch without a better validation loss, above 0 to 1; 1, the default: it stays. */
+  /** "constant", the default, "cosine" or "plateau"; see gigapixel::TrainingOptions. */
+  itkSetStringMacro(LearningRateSchedule);
+  itkGetStringMacro(LearningRateSchedule);
+  /** Of the schedule plateau: factor on the rate after epochs without a better validation loss, below 1; 1, the
+   * default, of the others. */
   itkSetMacro(LearningRateDecay, double);
   itkGetConstMacro(LearningRateDecay, double);
+  /** Of the schedule plateau: epochs without a better validation loss that are let pass; 0 by default. */
+  itkSetMacro(PlateauPatience, int);
+  itkGetConstMacro(PlateauPatience, int);
+  /** Steps in which the rate rises to its value; 0 by default. */
+  itkSetMacro(Warmup, std::int64_t);
+  itkGetConstMacro(Warmup, std::int64_t);
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
@@ -164,7 +191,7 @@ public:
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
-  /** Samples whose mean gradient is one step of Adam, 1 or more, 1 by default; the last step of an epoch may have
+  /** Samples whose mean gradient is one step, 1 or more, 1 by default; the last step of an epoch may have
    * fewer. */
   itkSetMacro(ImagesPerStep, int);
   itkGetConstMacro(ImagesPerStep, int);
@@ -176,7 +203,11 @@ public:
   itkSetMacro(Augment, bool);
   itkGetConstMacro(Augment, bool);
   itkBooleanMacro(Augment);
-  /** Of the first weights, the order and the turns; the same seed, 1 by default, gives the same bits. */
+  /** By how much stains, contrast and brightness of each sample differ from step to step, by chance, from 0, the
+   * default, to below 1; see gigapixel::TrainingOptions. */
+  itkSetMacro(Jitter, double);
+  itkGetConstMacro(Jitter, double);
+  /** Of the first weights, the order, the turns and the jitter; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
   /** Images are read once into memory that CPU and GPU share; the same tiles, the same result. Off by default: memory
@@ -264,30 +295,39 @@ private:
 
   bool Observe(const gigapixel::TrainingProgress & progress);
 
-  std::string         m_Network{ "remedios2023" };
-  std::string         m_Weights;
-  std::string         m_Loss;
-  std::vector<double> m_ClassWeights;
-  int                 m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
-  std::string         m_RunFolder;
-  std::string         m_Tissue;
-  unsigned int        m_Level{ 0 };
-  double              m_MicronsPerPixel{ 0 };
-  double              m_LevelZeroMicronsPerPixel{ 0 };
-  int                 m_Epochs{ 50 };
-  double              m_LearningRate{ 3e-3 };
-  double              m_LearningRateDecay{ 1.0 };
-  std::string         m_Device{ "cpu" };
-  std::string         m_Precision{ "fp32" };
-  int                 m_ImagesPerStep{ 1 };
-  int                 m_EarlyStopping{ 0 };
-  bool                m_Augment{ true };
-  std::uint64_t       m_Seed{ 1 };
-  bool                m_SharedMemory{ false };
-  std::int64_t        m_TileSize{ 0 };
-  bool                m_Resume{ false };
-  SizeValueType       m_MemoryLimit{ 0 };
-  std::string         m_ScratchFolder;
+  std::string              m_Network{ "remedios2023" };
+  std::string              m_Weights;
+  std::vector<std::string> m_Freeze;
+  std::string              m_Loss;
+  std::vector<double>      m_ClassWeights;
+  int                      m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
+  std::string              m_RunFolder;
+  std::string              m_Tissue;
+  unsigned int             m_Level{ 0 };
+  double                   m_MicronsPerPixel{ 0 };
+  double                   m_LevelZeroMicronsPerPixel{ 0 };
+  int                      m_Epochs{ 50 };
+  std::string              m_Optimizer{ "adam" };
+  double                   m_Momentum{ 0.9 };
+  double                   m_WeightDecay{ -1 };
+  double                   m_ClipGradient{ 0 };
+  double                   m_LearningRate{ 3e-3 };
+  std::string              m_LearningRateSchedule{ "constant" };
+  double                   m_LearningRateDecay{ 1.0 };
+  int                      m_PlateauPatience{ 0 };
+  std::int64_t             m_Warmup{ 0 };
+  std::string              m_Device{ "cpu" };
+  std::string              m_Precision{ "fp32" };
+  int                      m_ImagesPerStep{ 1 };
+  int                      m_EarlyStopping{ 0 };
+  bool                     m_Augment{ true };
+  double                   m_Jitter{ 0 };
+  std::uint64_t            m_Seed{ 1 };
+  bool                     m_SharedMemory{ false };
+  std::int64_t             m_TileSize{ 0 };
+  bool                     m_Resume{ false };
+  SizeValueType            m_MemoryLimit{ 0 };
+  std::string              m_ScratchFolder;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

@@ -266,6 +266,16 @@ GigapixelUNetTrainer::GigapixelUNetTrainer()
 GigapixelUNetTrainer::~GigapixelUNetTrainer() = default;
 
 void
+GigapixelUNetTrainer::SetFreeze(const std::vector<std::string> & names)
+{
+  if (m_Freeze != names)
+  {
+    m_Freeze = names;
+    this->Modified();
+  }
+}
+
+void
 GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 {
   if (m_ClassWeights != weights)
@@ -390,12 +400,21 @@ GigapixelUNetTrainer::GetOptions() const
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
+  options.freeze = m_Freeze;
+  options.optimizer = m_Optimizer;
+  options.momentum = m_Momentum;
+  options.weightDecay = m_WeightDecay;
+  options.clipGradient = m_ClipGradient;
   options.learningRate = m_LearningRate;
+  options.learningRateSchedule = m_LearningRateSchedule;
   options.learningRateDecay = m_LearningRateDecay;
+  options.plateauPatience = m_PlateauPatience;
+  options.warmup = m_Warmup;
   options.device = gigapixel::Device::Find(m_Device, m_Precision);
   options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
+  options.jitter = m_Jitter;
   options.seed = m_Seed;
   options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
@@ -581,7 +600,12 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << m_Network << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
-  os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
+  os << indent << "Freeze:";
+  for (const std::string & name : m_Freeze)
+  {
+    os << ' ' << name;
+  }
+  os << '\n' << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
   os << indent << "ClassWeights:";
   for (const double weight : m_ClassWeights)
   {
@@ -595,13 +619,21 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "Epochs: " << m_Epochs << '\n';
+  os << indent << "Optimizer: " << m_Optimizer << '\n';
+  os << indent << "Momentum: " << m_Momentum << '\n';
+  os << indent << "WeightDecay: " << m_WeightDecay << '\n';
+  os << indent << "ClipGradient: " << m_ClipGradient << '\n';
   os << indent << "LearningRate: " << m_LearningRate << '\n';
+  os << indent << "LearningRateSchedule: " << m_LearningRateSchedule << '\n';
   os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
+  os << indent << "PlateauPatience: " << m_PlateauPatience << '\n';
+  os << indent << "Warmup: " << m_Warmup << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';
+  os << indent << "Jitter: " << m_Jitter << '\n';
   os << indent << "Seed: " << m_Seed << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';

@@ -59,7 +59,8 @@ public:
   {
     BinaryCrossEntropy,  ///< one output channel
     SoftmaxCrossEntropy, ///< two and more
-    Dice                 ///< either: 1 less the weighted mean of the classes' Dice of the whole image
+    Dice,                ///< either: 1 less the weighted mean of the classes' Dice of the whole image
+    DiceAndCrossEntropy  ///< either: the sum of both
   };
 
   static constexpr std::size_t  MostOperations = 4096;
@@ -75,7 +76,7 @@ public:
   std::vector<double> deviation;
   Loss                loss{ Loss::BinaryCrossEntropy };
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
-   * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. */
+   * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
   std::vector<double> classWeights;
   int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
   std::string         provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
@@ -90,8 +91,8 @@ public:
 
   std::string ToJSON() const;
 
-  /** Another loss than the file's: "cross-entropy" (binary or softmax, as the number of output channels wants) or
-   * "dice". \throw std::invalid_argument for another name */
+  /** Another loss than the file's: "cross-entropy" (binary or softmax, as the number of output channels wants), "dice"
+   * or "dice+cross-entropy". \throw std::invalid_argument for another name */
   void SetLoss(const std::string & lossName);
 
   /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -74,6 +75,8 @@ public:
 
   std::vector<Operation> operations;
   std::string            output; ///< name of the operation whose map are the logits
+  /** Arrays that this training leaves as they are: no part of the network's description. */
+  std::set<std::string> frozen;
 
   bool
   IsEmpty() const

@@ -28,26 +28,43 @@ struct Sample
 struct TrainingOptions
 {
   int epochs{ 50 };
-  /** Of Adam (MIDL 2023) with betas 0.9 and 0.999 and epsilon 1e-8 (PyTorch's). The paper's 1e-3 learns as well, but
-   * takes twice as many steps from our initial weights; 1e-2 does not learn faster. See Documentation/Learning.md. */
-  double        learningRate{ 3e-3 };
-  std::string   weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
-  double        learningRateDecay{ 1.0 }; ///< factor after each epoch without a better validation loss
-  int           imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
-  int           earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
-  bool          augment{ true };          ///< flips and right-angle rotations, one of eight per step
-  std::uint64_t seed{ 1 };                ///< of weights, order and augmentation
-  std::int64_t  memory{ 0 };              ///< peak resident bytes of the process; 0: no limit
-  Device        device;                   ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 };             ///< 0: as many as the machine has cores
-  std::int64_t  tileSize{ 0 };            ///< 0: the plan's; WholeImage: each image in one piece
-  bool          sharedMemory{ false };    ///< images are read once into memory that CPU and GPU share; see MemoryPlan
+  /** "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd"; as torch.optim has them. */
+  std::string optimizer{ "adam" };
+  double      momentum{ 0.9 }; ///< of sgd, from 0 to below 1
+  /** Of weights, not of biases and norms; adamw's is decoupled. Below 0: the optimizer's own, 0.01 of adamw, else 0. */
+  double weightDecay{ -1 };
+  /** Adam's, 3e-3: the paper's 1e-3 learns as well, but takes twice as many steps from our initial weights; 1e-2 does
+   * not learn faster. See Documentation/Learning.md. */
+  double learningRate{ 3e-3 };
+  /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
+  std::vector<std::string> freeze;
+  std::string weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
+  /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
+  double clipGradient{ 0 };
+  /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
+   * those of torch.optim.lr_scheduler. */
+  std::string  learningRateSchedule{ "constant" };
+  double       learningRateDecay{ 1.0 }; ///< plateau's factor, below 1, after epochs without a better validation loss
+  int          plateauPatience{ 0 };     ///< so many such epochs are let pass before the one that lowers the rate
+  std::int64_t warmup{ 0 };              ///< steps in which the rate rises to its value
+  int          imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
+  int          earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
+  bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step
+  /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
+  double        jitter{ 0 };
+  std::uint64_t seed{ 1 };             ///< of weights, order and augmentation
+  std::int64_t  memory{ 0 };           ///< peak resident bytes of the process; 0: no limit
+  Device        device;                ///< where tiles are computed; the same bits again on the same device only
+  int           threads{ 0 };          ///< 0: as many as the machine has cores
+  std::int64_t  tileSize{ 0 };         ///< 0: the plan's; WholeImage: each image in one piece
+  bool          sharedMemory{ false }; ///< images are read once into memory that CPU and GPU share; see MemoryPlan
   /** Folder for maps that a network keeps between its segments, in files without a name there; empty: in memory. */
   std::string scratch;
   /** None: the plan's. */
   std::vector<SegmentPlan> segments;
   /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs, earlyStopping, memory, sharedMemory, scratch, threads and ranks may differ. */
+   * options than it began with. epochs (but of the schedule cosine), earlyStopping, memory, sharedMemory, scratch,
+   * threads and ranks may differ. */
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks
@@ -77,11 +94,11 @@ struct TrainingProgress
 /** \class Trainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
- * The run folder holds best.safetensors and last.safetensors (models; the last one also with Adam's moments and the
- * counters, so that an interrupted run goes on bit for bit; written after every step, or, where there are more than a
- * million parameters, once a minute, at the end of an epoch and when the run is stopped), and history.csv. Files appear
- * by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv but no
- * run always; two runs in one folder at the same time are refused (a lock that ends with the process).
+ * The run folder holds best.safetensors and last.safetensors (models; the last one also with the optimizer's moments
+ * and the counters, so that an interrupted run goes on bit for bit; written after every step, or, where there are more
+ * than a million parameters, once a minute, at the end of an epoch and when the run is stopped), and history.csv. Files
+ * appear by atomic rename. A run folder that holds a run is refused unless resume is set, and one with a history.csv
+ * but no run always; two runs in one folder at the same time are refused (a lock that ends with the process).
  *
  * The result has the same bits for any number of threads, with shared memory and without, and for any budget in which
  * the plan's tile size fits (a smaller one makes smaller tiles at the start of a run, with a warning). */
@@ -112,10 +129,10 @@ public:
   void SetPlanObserver(const std::function<void(const MemoryPlan & plan)> & observer);
 
   /** \return false if the observer stopped it
-   * \throw std::invalid_argument for samples and options that cannot be; std::runtime_error for a folder that cannot be
-   * used, labels that do not fit the network, or a loss that is no number any more; MemoryLimitError for a budget that
-   * is too small. What sources throw is passed on. Where one rank throws, the others throw its reason, and where one is
-   * stopped, all are. */
+   * \throw std::invalid_argument for samples and options that cannot be, names to freeze that are none among them;
+   * std::runtime_error for a folder that cannot be used, labels that do not fit the network, or a loss that is no number
+   * any more; MemoryLimitError for a budget that is too small. What sources throw is passed on. Where one rank throws,
+   * the others throw its reason, and where one is stopped, all are. */
   bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */

@@ -56,8 +56,8 @@ public:
         return;
       }
       sum.Count(truth, z.GetLabel());
-      const double weight = terms.IsDice() ? 1 : terms.weights[truth];
-      sum.weight += weight;
+      const double weight = terms.HasCrossEntropy() ? terms.weights[truth] : 0;
+      sum.weight += terms.IsDice() ? 1 : weight;
       sum.loss += weight * z.ReplaceByProbabilities(truth);
       for (int c = 0; terms.IsDice() && c < m_Channels; ++c)
       {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelLoss.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace gigapixel
@@ -14,6 +15,7 @@ struct DiceOfClass
   double weight;
   double numerator;
   double denominator;
+  double pixels; ///< whose class it is
 };
 
 std::vector<DiceOfClass>
@@ -44,9 +46,23 @@ GetDiceOfClasses(const NetworkDescription & network, const LossSum & sum)
       probabilities = pixels - probabilities;
       truths = pixels - truths;
     }
-    dice.push_back({ weights[c] / whole, 2 * hits + 1, probabilities + truths + 1 });
+    dice.push_back({ weights[c] / whole, 2 * hits + 1, probabilities + truths + 1, truths });
   }
   return dice;
+}
+
+/** Factor for the weights of cross-entropy that makes of its sum its mean, times the number of pixels. */
+double
+GetCrossEntropyScale(const NetworkDescription & network, const LossSum & sum)
+{
+  const LossTerms terms = MakeLossTerms(network);
+  double          weight = 0;
+  int             c = 0;
+  for (const DiceOfClass & d : GetDiceOfClasses(network, sum))
+  {
+    weight += terms.HasCrossEntropy() ? terms.weights[c++] * d.pixels : 0;
+  }
+  return weight > 0 ? static_cast<double>(sum.pixels) / weight : 0;
 }
 
 } // namespace
@@ -54,16 +70,19 @@ GetDiceOfClasses(const NetworkDescription & network, const LossSum & sum)
 LossTerms
 MakeLossTerms(const NetworkDescription & network)
 {
-  const int classes = network.GetNumberOfClasses();
-  LossTerms terms;
-  if (network.loss == NetworkDescription::Loss::Dice)
+  const int  classes = network.GetNumberOfClasses();
+  LossTerms  terms;
+  const bool both = network.loss == NetworkDescription::Loss::DiceAndCrossEntropy;
+  if (both || network.loss == NetworkDescription::Loss::Dice)
   {
     terms.slopes.resize(classes);
     terms.offsets.resize(classes);
-    return terms;
   }
-  terms.weights = network.classWeights;
-  terms.weights.resize(classes, 1.0);
+  if (both || !terms.IsDice())
+  {
+    terms.weights = network.classWeights;
+    terms.weights.resize(classes, 1.0);
+  }
   return terms;
 }
 
@@ -76,13 +95,20 @@ TakeDiceLoss(const NetworkDescription & network, LossSum & sum)
     dice += d.weight * d.numerator / d.denominator;
   }
   sum.weight = static_cast<double>(sum.pixels);
-  sum.loss = (1 - dice) * sum.weight;
+  const double scale = GetCrossEntropyScale(network, sum);
+  sum.loss = (1 - dice) * sum.weight + (scale > 0 ? scale * sum.loss : 0);
 }
 
 LossTerms
 MakeDiceTerms(const NetworkDescription & network, const LossSum & sum)
 {
-  LossTerms terms;
+  LossTerms    terms = MakeLossTerms(network);
+  const double ofCrossEntropy = GetCrossEntropyScale(network, sum);
+  std::transform(terms.weights.begin(), terms.weights.end(), terms.weights.begin(), [ofCrossEntropy](double weight) {
+    return ofCrossEntropy * weight;
+  });
+  terms.slopes.clear();
+  terms.offsets.clear();
   for (const DiceOfClass & d : GetDiceOfClasses(network, sum))
   {
     const double scale = d.weight * static_cast<double>(sum.pixels) / d.denominator;

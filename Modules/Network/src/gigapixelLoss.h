@@ -16,9 +16,12 @@ GigapixelNetwork_EXPORT LossTerms MakeLossTerms(const NetworkDescription & netwo
 // p the probability and t the truth (1 or 0) of a pixel (Milletari et al., V-Net, 3DV 2016, without the squares). The
 // 1, one pixel, keeps a class that an image lacks from dividing by 0. It is no sum over pixels, but its gradient is one
 // as soon as the three sums are known: a first pass over the image takes them. Both functions are in units of the mean
-// over pixels: loss and gradient times the number of pixels, so that small numbers keep their digits.
+// over pixels: loss and gradient times the number of pixels, so that small numbers keep their digits. Where
+// cross-entropy is added to it (nnU-Net's sum, each with the factor 1: Isensee et al., Nature Methods 18, 2021), its
+// weighted mean is brought to these units by the number of pixels over the sum of their weights, which is known after
+// that first pass.
 
-/** \param sum of all pixels of the image: its loss and weight become Dice's */
+/** \param sum of all pixels of the image: its loss and weight become those of the whole image */
 GigapixelNetwork_EXPORT void TakeDiceLoss(const NetworkDescription & network, LossSum & sum);
 
 /** \param sum of all pixels of the image */

@@ -341,11 +341,12 @@ NetworkDescription::Validate() const
 void
 NetworkDescription::SetLoss(const std::string & lossName)
 {
-  if (lossName != "cross-entropy" && lossName != "dice")
+  if (lossName != "cross-entropy" && lossName != "dice" && lossName != "dice+cross-entropy")
   {
-    Refuse("unknown loss \"" + lossName + "\"; use \"cross-entropy\" or \"dice\"");
+    Refuse("unknown loss \"" + lossName + "\"; use \"cross-entropy\", \"dice\" or \"dice+cross-entropy\"");
   }
   loss = lossName == "dice"                 ? Loss::Dice
+         : lossName == "dice+cross-entropy" ? Loss::DiceAndCrossEntropy
          : GetNumberOfOutputChannels() == 1 ? Loss::BinaryCrossEntropy
                                             : Loss::SoftmaxCrossEntropy;
 }

@@ -144,7 +144,8 @@ ReadLayer(const Json & json, std::size_t index)
 const std::pair<const char *, NetworkDescription::Loss> LossNames[] = {
   { "binary cross-entropy", NetworkDescription::Loss::BinaryCrossEntropy },
   { "softmax cross-entropy", NetworkDescription::Loss::SoftmaxCrossEntropy },
-  { "dice", NetworkDescription::Loss::Dice }
+  { "dice", NetworkDescription::Loss::Dice },
+  { "dice+cross-entropy", NetworkDescription::Loss::DiceAndCrossEntropy }
 };
 
 void
@@ -157,7 +158,9 @@ ReadLoss(const Json & json, NetworkDescription & network)
     std::find_if(std::begin(LossNames), std::end(LossNames), [&](const auto & l) { return type == l.first; });
   if (found == std::end(LossNames))
   {
-    Refuse("unknown loss \"" + type + "\"; use \"binary cross-entropy\", \"softmax cross-entropy\" or \"dice\"");
+    Refuse("unknown loss \"" + type +
+           "\"; use \"binary cross-entropy\", \"softmax cross-entropy\", \"dice\" or "
+           "\"dice+cross-entropy\"");
   }
   network.loss = found->second;
   const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();

@@ -68,20 +68,20 @@ public:
     return std::log(sum) + difference;
   }
 
-  /** Logits become the gradients of the pixel's loss. \return the loss; 0 for Dice, which has none of one pixel */
+  /** Logits become the gradients of the pixel's loss. \return the loss; 0 with Dice, which has none of one pixel */
   T
   TakeLossGradient(const LossTerms & terms, int truth) const
   {
     const T loss = ReplaceByProbabilities(truth);
+    const T weight = terms.HasCrossEntropy() ? static_cast<T>(terms.weights[truth]) : T(0);
     if (terms.IsDice())
     {
-      ReplaceByDiceGradient(terms, truth);
+      ReplaceByDiceGradient(terms, truth, weight);
       return T(0);
     }
-    const T weight = static_cast<T>(terms.weights[truth]);
     for (int c = 0; c < m_Channels; ++c)
     {
-      (*this)[c] = weight * ((*this)[c] - (m_Channels == 1 ? truth : c == truth));
+      (*this)[c] = weight * GetErrorOfProbability(c, truth);
     }
     return weight * loss;
   }
@@ -103,14 +103,23 @@ public:
   }
 
 private:
-  /** The derivative of softmax: p[c] (g[c] - sum of g p), of sigmoid: p (1 - p) (g[1] - g[0]). */
+  /** Of a probability: the gradient of cross-entropy for its logit. */
+  T
+  GetErrorOfProbability(int c, int truth) const
+  {
+    return (*this)[c] - (m_Channels == 1 ? truth : c == truth);
+  }
+
+  /** The derivative of softmax: p[c] (g[c] - sum of g p), of sigmoid: p (1 - p) (g[1] - g[0]).
+   * \param weight of cross-entropy, which is added; 0: none is */
   void
-  ReplaceByDiceGradient(const LossTerms & terms, int truth) const
+  ReplaceByDiceGradient(const LossTerms & terms, int truth, T weight) const
   {
     if (m_Channels == 1)
     {
       const T p = (*this)[0];
-      (*this)[0] = p * (1 - p) * static_cast<T>(terms.GetSlope(1, truth) - terms.GetSlope(0, truth));
+      (*this)[0] = p * (1 - p) * static_cast<T>(terms.GetSlope(1, truth) - terms.GetSlope(0, truth)) +
+                   weight * GetErrorOfProbability(0, truth);
       return;
     }
     T mean = 0;
@@ -120,7 +129,8 @@ private:
     }
     for (int c = 0; c < m_Channels; ++c)
     {
-      (*this)[c] *= static_cast<T>(terms.GetSlope(c, truth)) - mean;
+      const T ofCrossEntropy = weight * GetErrorOfProbability(c, truth);
+      (*this)[c] = (*this)[c] * (static_cast<T>(terms.GetSlope(c, truth)) - mean) + ofCrossEntropy;
     }
   }
 

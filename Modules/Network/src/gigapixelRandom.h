@@ -22,7 +22,8 @@ public:
   {
     Weights = 1,
     Order = 2,
-    Augmentation = 3
+    Augmentation = 3,
+    Jitter = 4
   };
 
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t index = 0)

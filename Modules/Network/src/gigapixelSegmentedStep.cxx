@@ -49,7 +49,7 @@ public:
   Run(LossGradient & sum)
   {
     const NetworkDescription & network = m_Streamed.m_Network;
-    const bool                 dice = network.loss == NetworkDescription::Loss::Dice;
+    const bool                 dice = MakeLossTerms(network).IsDice();
     const double               all = std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
     m_AllWork = (1 + BackwardWork) * all + (dice ? 0 : -m_Works.back());
     LossTerms terms = MakeLossTerms(network);

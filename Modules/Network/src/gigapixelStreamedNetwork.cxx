@@ -166,8 +166,8 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
   {
     return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
   }
-  const bool dice = m_Network.loss == NetworkDescription::Loss::Dice;
   LossTerms  terms = MakeLossTerms(m_Network);
+  const bool dice = terms.IsDice();
   Score      score;
   if (dice)
   {

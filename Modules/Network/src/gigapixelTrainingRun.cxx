@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingRun.h"
 #include "gigapixelAtomicFile.h"
+#include "gigapixelJitter.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelParameterLayout.h"
@@ -47,6 +48,14 @@ Trainer::Implementation::GetNumberOfSteps() const
 {
   const int images = static_cast<int>(training.size());
   return (images + options.imagesPerStep - 1) / options.imagesPerStep;
+}
+
+/** \param step of the current epoch */
+double
+Trainer::Implementation::GetLearningRate(std::int64_t step) const
+{
+  const int steps = GetNumberOfSteps();
+  return LearningRate(options, steps).Get(state.learningRate, std::int64_t{ state.epoch } * steps + step);
 }
 
 /** A new order for each epoch, by the shuffle of Fisher and Yates. */
@@ -151,9 +160,14 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
   const int           orientation = options.augment ? static_cast<int>(random.Below(Orientation::Number)) : 0;
   OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
   OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
+  JitteredPixelSource jittered(
+    pixels,
+    Jitter::Draw(
+      options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
+  PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
-    pixels, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
+    source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
 }
 
 /** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
@@ -195,7 +209,7 @@ void
 Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
 {
   // The weights that a run begins with, whatever the learning rate is.
-  if (state.adam.steps == 0 && !byStep)
+  if (state.optimizer.steps == 0 && !byStep)
   {
     throw std::runtime_error("the training cannot begin: " + what +
                              " although no weight was changed yet; see whether the network's factors, norms and "
@@ -215,7 +229,7 @@ Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
                            "; begin again with a smaller learning rate" + kept);
 }
 
-/** One of Adam's steps moves a weight by about the learning rate: too great a one can leave the range of floats.
+/** Too great a step can leave the range of floats.
  * \param next the weights after the step that is to be taken */
 void
 Trainer::Implementation::CheckWeights(const std::vector<float> & next)
@@ -255,6 +269,7 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   }
   progress.step = state.step + 1;
   progress.loss = NaN;
+  progress.learningRate = GetLearningRate(state.step);
   streamed->SetParameters(state.parameters);
   std::vector<LossGradient> sums;
   const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
@@ -279,11 +294,15 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
 {
   LossGradient       mean;
   std::vector<float> next;
-  const auto         findNext = [&] { next = state.adam.GetNext(state.learningRate, mean.gradient, state.parameters); };
+  const auto findNext = [&] { next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters); };
   mean.gradient.resize(state.parameters.size());
   if (ranks->GetRank() == 0)
   {
     mean = Average(std::move(sums), images);
+    if (options.clipGradient > 0 && !std::isfinite(state.optimizer.Clip(options.clipGradient, mean.gradient)))
+    {
+      this->ThrowDiverged("the norm of the gradient is no finite number any more");
+    }
     findNext();
     CheckWeights(next); // before any rank takes the step
   }
@@ -293,7 +312,7 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
   {
     findNext();
   }
-  state.adam.Step(mean.gradient, next, state.parameters);
+  state.optimizer.Step(mean.gradient, next, state.parameters);
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   saved = false;
@@ -340,8 +359,9 @@ bool
 Trainer::Implementation::FinishEpoch()
 {
   EpochRecord record{
-    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, state.learningRate
+    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, GetLearningRate(state.step - 1)
   };
+  progress.learningRate = record.learningRate;
   if (!validation.empty())
   {
     Score total;
@@ -382,7 +402,7 @@ Trainer::Implementation::FinishEpoch()
     state.bestLoss = record.validationLoss;
   }
   state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate *= better ? 1 : options.learningRateDecay;
+  state.learningRate = LearningRate(options, GetNumberOfSteps()).Lower(state.learningRate, state.epochsWithoutBetter);
   state.history = std::move(history);
   ++state.epoch;
   state.step = 0;
@@ -444,7 +464,6 @@ Trainer::Implementation::Run()
   {
     progress.epoch = state.epoch + 1;
     progress.epochDone = false;
-    progress.learningRate = state.learningRate;
     const std::vector<std::size_t> order = GetOrder();
     while (state.step < GetNumberOfSteps())
     {

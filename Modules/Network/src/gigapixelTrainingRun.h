@@ -2,6 +2,7 @@
 #ifndef gigapixelTrainingRun_h
 #define gigapixelTrainingRun_h
 
+#include "gigapixelLearningRate.h"
 #include "gigapixelRankTeam.h"
 #include "gigapixelRunFolder.h"
 #include "gigapixelSharedImage.h"
@@ -63,6 +64,7 @@ private:
   void        Resume(std::string && content);
   bool        IsFinished() const;
   int         GetNumberOfSteps() const;
+  double      GetLearningRate(std::int64_t step) const;
   std::string ShareText(std::string text);
 
   std::vector<std::int64_t> CountAllClasses();

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFrozenParameters.h"
 #include "gigapixelModelFile.h"
+#include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
 
 #include <nlohmann/json.hpp>
@@ -62,9 +64,25 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the learning rate must be positive");
   }
-  if (!(options.learningRateDecay > 0 && options.learningRateDecay <= 1))
+  if (!(options.momentum >= 0 && options.momentum < 1))
   {
-    refuse("the learning-rate decay must be above 0 and at most 1");
+    refuse("the momentum must be at least 0 and below 1");
+  }
+  if (!std::isfinite(Optimizer::GetWeightDecay(options)))
+  {
+    refuse("the weight decay must be a finite number");
+  }
+  if (options.learningRateSchedule == "plateau" && validation.empty())
+  {
+    refuse("the learning-rate schedule plateau needs validation samples");
+  }
+  if (!(options.clipGradient >= 0) || !std::isfinite(options.clipGradient))
+  {
+    refuse("the greatest norm of the gradient must be above 0, or 0 for any");
+  }
+  if (!(options.jitter >= 0 && options.jitter < 1))
+  {
+    refuse("the jitter of colors must be at least 0 and below 1");
   }
   if (options.imagesPerStep < 1)
   {
@@ -95,6 +113,33 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
                                 std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
                                 network.name + "\" takes " + std::to_string(network.channels));
   }
+}
+
+/** What decides over the bits: not the momentum of an optimizer that has none. */
+nlohmann::ordered_json
+DescribeOptimizer(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.optimizer }, { "weight decay", Optimizer::GetWeightDecay(options) } };
+  if (Optimizer::ToKind(options.optimizer) == Optimizer::Kind::SGD)
+  {
+    json["momentum"] = options.momentum;
+  }
+  return json;
+}
+
+nlohmann::ordered_json
+DescribeSchedule(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.learningRateSchedule }, { "warmup", options.warmup } };
+  if (options.learningRateSchedule == "plateau")
+  {
+    json["patience"] = options.plateauPatience;
+  }
+  else if (options.learningRateSchedule == "cosine")
+  {
+    json["epochs"] = options.epochs;
+  }
+  return json;
 }
 
 } // namespace
@@ -143,10 +188,15 @@ DescribeTraining(const NetworkDescription &  network,
   const auto description = nlohmann::ordered_json::parse(network.ToJSON());
   Json       json{ { "loss", description.at("loss") },
              { "network", description },
+             { "frozen", FindFrozen(network, options.freeze) },
+             { "clip gradient", options.clipGradient },
              { "images per step", options.imagesPerStep },
+             { "optimizer", DescribeOptimizer(options) },
              { "learning rate", options.learningRate },
+             { "learning-rate schedule", DescribeSchedule(options) },
              { "learning-rate decay", options.learningRateDecay },
              { "augmentation", options.augment },
+             { "jitter", options.jitter },
              { "seed", options.seed },
              { "precision", GetName(options.device.precision) },
              { "tile size", tileSize },

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelFrozenParameters.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelWeightsFile.h"
 #include "gigapixelParameterLayout.h"
@@ -56,6 +57,10 @@ void
 Trainer::Implementation::Prepare()
 {
   CheckTraining(network, options, training, validation);
+  LearningRate(options, GetNumberOfSteps()); // refuses what cannot be
+  // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
+  network.graph.frozen.clear();
+  network.graph.frozen = FindFrozen(network, options.freeze);
   bool resume = false;
   if (!folderPath.empty() && ranks->GetRank() == 0)
   {
@@ -204,8 +209,7 @@ Trainer::Implementation::Begin()
   {
     this->TakeFirstWeights();
   }
-  state.adam.firstMoment.resize(state.parameters.size());
-  state.adam.secondMoment.resize(state.parameters.size());
+  state.optimizer = Optimizer(options, network);
   state.learningRate = options.learningRate;
   best = MakeModel();
 }
@@ -216,7 +220,7 @@ Trainer::Implementation::Resume(std::string && content)
   const std::string file = folderPath + "/last.safetensors";
   const SafeTensors checkpoint = SafeTensors::Parse(std::move(content), file);
   CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
-  state = TrainingState::FromFile(checkpoint, file);
+  state = TrainingState::FromFile(checkpoint, Optimizer(options, network), file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);
   best = MakeModel();
   if (!state.history.empty())

@@ -19,11 +19,11 @@ namespace
 
 using Json = nlohmann::ordered_json;
 
-const std::string Prefix = TrainingPrefix;
-const std::string FirstMomentKey = Prefix + "adam.first_moment";
-const std::string SecondMomentKey = Prefix + "adam.second_moment";
-const std::string StateKey = Prefix + "state";
-const std::string SettingsKey = Prefix + "settings";
+const std::string      Prefix = TrainingPrefix;
+const std::string      StateKey = Prefix + "state";
+const std::string      SettingsKey = Prefix + "settings";
+constexpr const char * StepsKey = "optimizer_steps";
+constexpr const char * EarlierStepsKey = "adam_steps"; ///< of versions that had no other optimizer
 
 [[noreturn]] void
 RefuseState(const std::string & path, const std::string & reason)
@@ -76,6 +76,15 @@ ToJson(double value)
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+/** Of Adam and AdamW; SGD has a momentum in the place of the first. */
+std::string
+GetFirstMomentKey(const Optimizer & optimizer)
+{
+  return Prefix + (optimizer.GetKind() == Optimizer::Kind::SGD ? "sgd.momentum" : "adam.first_moment");
+}
+
+const std::string SecondMomentKey = Prefix + "adam.second_moment";
+
 /** \param least a value that is below it, or no finite number, would make all weights NaN at the next step */
 std::vector<double>
 GetMoment(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size, double least)
@@ -83,7 +92,7 @@ GetMoment(const SafeTensors & file, const std::string & path, const std::string 
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end() || found->second.type != "F64" || found->second.bytes.size() != size * sizeof(double))
   {
-    RefuseState(path, "lacks Adam's moments \"" + name + "\", or they do not fit the network");
+    RefuseState(path, "lacks the optimizer's moments \"" + name + "\", or they do not fit the network");
   }
   std::vector<double> moment(size);
   std::memcpy(moment.data(), found->second.bytes.data(), size * sizeof(double));
@@ -139,7 +148,8 @@ IsSame(const std::string & setting, const Json & before, const Json & now)
 }
 
 /** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
- * kept the tile size that the model is used with; their other words decided on no bit. */
+ * kept the tile size that the model is used with; their other words decided on no bit. What they had no choice of is
+ * left out. */
 Json
 ParseSettings(const std::string & kept)
 {
@@ -147,6 +157,16 @@ ParseSettings(const std::string & kept)
   if (settings.is_object() && settings.value("strategy", Json()) == "whole")
   {
     settings["tile size"] = WholeImageSetting;
+  }
+  if (settings.is_object() && !settings.contains("optimizer"))
+  {
+    settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
+    settings["frozen"] = Json::array();
+    settings["clip gradient"] = 0.0;
+    settings["jitter"] = 0.0;
+    settings["learning-rate schedule"] = settings.value("learning-rate decay", 1.0) < 1
+                                           ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
+                                           : Json{ { "type", "constant" }, { "warmup", 0 } };
   }
   return settings;
 }
@@ -180,11 +200,14 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
 {
   SafeTensors        file = FromModel(model);
   const std::int64_t number = static_cast<std::int64_t>(parameters.size());
-  file.Add(FirstMomentKey, { number }, adam.firstMoment);
-  file.Add(SecondMomentKey, { number }, adam.secondMoment);
+  file.Add(GetFirstMomentKey(optimizer), { number }, optimizer.firstMoment);
+  if (!optimizer.secondMoment.empty())
+  {
+    file.Add(SecondMomentKey, { number }, optimizer.secondMoment);
+  }
   Json json{ { "epoch", epoch },
              { "step", step },
-             { "adam_steps", adam.steps },
+             { StepsKey, optimizer.steps },
              { "loss_sum", lossSum },
              { "learning_rate", learningRate },
              { "best_loss", ToJson(bestLoss) },
@@ -204,7 +227,7 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
 }
 
 TrainingState
-TrainingState::FromFile(const SafeTensors & file, const std::string & path)
+TrainingState::FromFile(const SafeTensors & file, const Optimizer & optimizer, const std::string & path)
 {
   TrainingState state;
   try
@@ -212,13 +235,18 @@ TrainingState::FromFile(const SafeTensors & file, const std::string & path)
     const Json   json = Json::parse(GetText(file, path, StateKey));
     const double nan = std::numeric_limits<double>::quiet_NaN();
     state.parameters = ToArray(ToModel(file, path));
-    state.adam.firstMoment =
-      GetMoment(file, path, FirstMomentKey, state.parameters.size(), std::numeric_limits<double>::lowest());
-    state.adam.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size(), 0);
+    state.optimizer = optimizer;
+    state.optimizer.firstMoment = GetMoment(
+      file, path, GetFirstMomentKey(optimizer), state.parameters.size(), std::numeric_limits<double>::lowest());
+    if (!optimizer.secondMoment.empty())
+    {
+      state.optimizer.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size(), 0);
+    }
     const auto count = [&](const char * name) { return ToCount<int>(json.at(name), name, path); };
     state.epoch = count("epoch");
     state.step = count("step");
-    state.adam.steps = ToCount<std::int64_t>(json.at("adam_steps"), "adam_steps", path);
+    const char * steps = json.contains(EarlierStepsKey) ? EarlierStepsKey : StepsKey;
+    state.optimizer.steps = ToCount<std::int64_t>(json.at(steps), steps, path);
     state.lossSum = ToNumber(json.at("loss_sum"), "loss_sum", LeastLoss, path);
     state.learningRate = ToNumber(json.at("learning_rate"), "learning_rate", 0, path);
     state.bestLoss = ToLoss(json.at("best_loss"), "best_loss", path, std::numeric_limits<double>::infinity());
@@ -247,9 +275,11 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
   {
     RefuseDamage(path, "step " + std::to_string(step) + " of an epoch of " + std::to_string(stepsPerEpoch));
   }
-  if (adam.steps != steps)
+  if (optimizer.steps != steps)
   {
-    RefuseDamage(path, "adam_steps is " + std::to_string(adam.steps) + " after " + std::to_string(steps) + " steps");
+    RefuseDamage(path,
+                 std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + std::to_string(steps) +
+                   " steps");
   }
   if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
   {

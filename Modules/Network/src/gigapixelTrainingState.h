@@ -2,9 +2,9 @@
 #ifndef gigapixelTrainingState_h
 #define gigapixelTrainingState_h
 
-#include "gigapixelAdam.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModelFile.h"
+#include "gigapixelOptimizer.h"
 
 #include <limits>
 
@@ -18,7 +18,7 @@ struct EpochRecord
   double trainingLoss{ 0 };
   double validationLoss{ 0 };
   double validationDice{ 0 };
-  double learningRate{ 0 };
+  double learningRate{ 0 }; ///< of its last step
 };
 
 /** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
@@ -26,11 +26,11 @@ struct EpochRecord
 struct TrainingState
 {
   std::vector<double>      parameters;
-  Adam                     adam;
+  Optimizer                optimizer;
   int                      epoch{ 0 }; ///< finished ones
   int                      step{ 0 };  ///< finished ones of the current epoch
   double                   lossSum{ 0 };
-  double                   learningRate{ 0 };
+  double                   learningRate{ 0 }; ///< as the schedule plateau has lowered it
   double                   bestLoss{ std::numeric_limits<double>::infinity() };
   int                      epochsWithoutBetter{ 0 };
   std::vector<EpochRecord> history;
@@ -39,9 +39,10 @@ struct TrainingState
    * \param settings text that decides over the bits of the run, see CheckSettings() */
   SafeTensors ToFile(const Model & model, const std::string & settings) const;
 
-  /** \param path for messages
+  /** \param optimizer the run's, which gets its moments from the file
+   * \param path for messages
    * \throw std::runtime_error names what is missing, or what no run can have written */
-  static TrainingState FromFile(const SafeTensors & file, const std::string & path);
+  static TrainingState FromFile(const SafeTensors & file, const Optimizer & optimizer, const std::string & path);
 
   /** \throw std::runtime_error when the counters do not fit each other, or not the run */
   void Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const;

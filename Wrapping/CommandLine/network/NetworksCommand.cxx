@@ -38,6 +38,11 @@ DescribeNetwork(const NetworkDescription & network)
   json["stride"] = network.GetStride();
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
+  json["arrays"] = JSON::array();
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    json["arrays"].push_back(parameter.name);
+  }
   json["tiles"] = JSON::array();
   for (const NetworkSummary::Tile & tile : summary.tiles)
   {

@@ -4,6 +4,7 @@
 #include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
+#include "gigapixelFrozenParameters.h"
 #include "RankBands.h"
 #include "SlideFile.h"
 
@@ -117,11 +118,18 @@ ParseWeights(const std::string & text)
   return weights;
 }
 
+std::vector<std::string>
+GetFreeze(const ArgumentValues & values)
+{
+  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
+}
+
 void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
   trainer.SetNetwork(values.GetText("network"));
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
+  trainer.SetFreeze(GetFreeze(values));
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(values.Has("class-weights") ? ParseWeights(values.GetText("class-weights"))
                                                       : std::vector<double>());
@@ -133,13 +141,21 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
   trainer.SetEpochs(static_cast<int>(values.GetInteger("epochs")));
+  trainer.SetOptimizer(values.GetText("optimizer"));
+  trainer.SetMomentum(values.GetNumber("momentum"));
+  trainer.SetWeightDecay(values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
+  trainer.SetClipGradient(values.GetNumber("clip-gradient"));
   trainer.SetLearningRate(values.GetNumber("learning-rate"));
+  trainer.SetLearningRateSchedule(values.GetText("learning-rate-schedule"));
+  trainer.SetPlateauPatience(static_cast<int>(values.GetInteger("plateau-patience")));
+  trainer.SetWarmup(values.GetInteger("warmup"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
   trainer.SetDevice(values.GetText("device"));
   trainer.SetPrecision(values.GetText("precision"));
   trainer.SetImagesPerStep(static_cast<int>(values.GetInteger("images-per-step")));
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
+  trainer.SetJitter(values.GetNumber("jitter"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
   trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));

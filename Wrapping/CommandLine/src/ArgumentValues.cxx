@@ -2,6 +2,7 @@
 #include "gigapixelArgumentValues.h"
 
 #include "ArgumentText.h"
+#include "gigapixelNearestNames.h"
 
 #include <algorithm>
 #include <cctype>
@@ -14,29 +15,6 @@ namespace gigapixel::commandline
 {
 namespace
 {
-
-/** Letters to change, add or take away to make one word of the other (Levenshtein). */
-std::size_t
-EditDistance(const std::string & a, const std::string & b)
-{
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j)
-  {
-    row[j] = j;
-  }
-  for (std::size_t i = 0; i < a.size(); ++i)
-  {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j)
-    {
-      const std::size_t substituted = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({ substituted, row[j] + 1, row[j + 1] + 1 });
-    }
-  }
-  return row.back();
-}
 
 /** What does now what an option of an earlier version did; empty for words that were none. */
 std::string
@@ -65,7 +43,7 @@ RefuseUnknownOption(const Command & command, const std::string & word)
   std::size_t nearest = 3;
   for (const Argument & argument : command.arguments)
   {
-    const std::size_t distance = EditDistance(word, argument.GetDisplayName());
+    const std::size_t distance = GetEditDistance(word, argument.GetDisplayName());
     if (!argument.IsPositional() && distance < nearest)
     {
       nearest = distance;

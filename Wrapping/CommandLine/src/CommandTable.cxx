@@ -106,6 +106,11 @@ Train()
   };
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
+  Argument freeze{ "freeze", ArgumentType::Text, "NAME", "" };
+  freeze.description = "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
+                       "--json); a module with "
+                       "all arrays whose names begin with its name and a dot. May be given several times.";
+  freeze.repeated = true;
   return {
     "train",
     "a network on whole slides",
@@ -128,14 +133,15 @@ Train()
         "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
         "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
         "in it is run). Without it weights begin by chance."),
+      freeze,
       Level(),
       LevelResolution(),
       SlideResolution(),
       Choice("loss",
-             { "network", "cross-entropy", "dice" },
+             { "network", "cross-entropy", "dice", "dice+cross-entropy" },
              "network",
-             "What is minimized: what the network's file says, cross-entropy (binary or softmax), or Dice of the whole "
-             "slide, which takes two passes over it."),
+             "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
+             "slide, which takes two passes over it, or the sum of both."),
       classWeights,
       Integer("ignored-label",
               "",
@@ -146,18 +152,51 @@ Train()
               "classes (of two it is the object)."),
       Tissue("it takes no part in the loss."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
-      Number("learning-rate", "0.003", 1e-9, 10, "Of Adam."),
-      Number("learning-rate-decay",
-             "1",
-             1e-6,
+      Choice("optimizer",
+             { "adam", "adamw", "sgd" },
+             "adam",
+             "What a step makes of the gradient, as torch.optim has it: Adam, Adam with decoupled weight decay, or "
+             "gradient descent with momentum."),
+      Number("learning-rate", "0.003", 1e-9, 10, "The default is for adam; sgd mostly needs a greater one."),
+      Number("momentum", "0.9", 0, 0.9999, "Of sgd."),
+      Number("weight-decay",
+             "",
+             0,
              1,
-             "Factor on the learning rate after an epoch without a better validation loss."),
+             "Of weights, not of biases and norms; adamw's is decoupled. Without it: 0.01 of adamw, else 0."),
+      Number("clip-gradient",
+             "0",
+             0,
+             1e9,
+             "Greatest norm of the gradient of all weights together: a longer one is scaled down to it, as by "
+             "torch.nn.utils.clip_grad_norm_. 0: any."),
+      Choice("learning-rate-schedule",
+             { "constant", "cosine", "plateau" },
+             "constant",
+             "constant, cosine (down to 0 in the last of --epochs) or plateau (lower after epochs without a better "
+             "validation loss), as torch.optim.lr_scheduler has them."),
+      Number("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, which needs one below 1, such as 0.1."),
+      Integer("plateau-patience",
+              "0",
+              0,
+              1000000,
+              "Epochs without a better validation loss that plateau lets pass before the one after which it lowers the "
+              "learning rate."),
+      Integer("warmup", "0", 0, 1000000000, "Steps in which the learning rate rises to its value in equal parts."),
       ComputingDevice(),
       NumberPrecision(),
       Integer("images-per-step", "1", 1, 1000000, "Slides (or regions) whose mean gradient makes one step."),
       Integer(
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
       noAugmentation,
+      Number(
+        "jitter",
+        "0",
+        0,
+        0.9,
+        "Other colors for each slide in each step: factors on hematoxylin, eosin and DAB (of RGB slides) and on the "
+        "contrast of each channel from 1 - this to 1 + this, and up to half of this more or less brightness. 0.05 "
+        "is little, 0.2 much."),
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       TileSize("the plan's, the same in the whole run"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
@@ -168,7 +207,9 @@ Train()
              "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
              "and by whatever paths: they are known by what is in the files.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
-      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume" },
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
+      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
+      "gigapixel train --cohort cohort.csv -o run --learning-rate-schedule cosine --warmup 20" },
     true
   };
 }

@@ -27,19 +27,28 @@ def train(
     validation: Sequence[tuple] = (),
     network: Path = "remedios2023",
     weights: Path = "",
+    freeze: Sequence[str] = (),
     tissue: Path = "",
     level: int = 0,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
     epochs: int = 50,
+    optimizer: str = "adam",
+    momentum: float = 0.9,
+    weight_decay: Optional[float] = None,
+    clip_gradient: float = 0.0,
     learning_rate: float = 3e-3,
+    learning_rate_schedule: str = "constant",
     learning_rate_decay: float = 1.0,
+    plateau_patience: int = 0,
+    warmup: int = 0,
     images_per_step: int = 1,
     early_stopping: int = 0,
     loss: str = "",
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
     augment: bool = True,
+    jitter: float = 0.0,
     seed: int = 1,
     memory: int | str = 0,
     tile_size: int | str = 0,
@@ -61,20 +70,31 @@ def train(
         taken
     :param weights: a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
+    :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense
     :param epochs: each takes every slide once
-    :param learning_rate: of Adam
-    :param learning_rate_decay: factor on the rate after an epoch without a better validation loss
+    :param optimizer: what a step makes of the gradient, as torch.optim has it: "adam", "adamw" or "sgd"
+    :param momentum: of "sgd"
+    :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
+    :param clip_gradient: greatest norm of the whole gradient, above which it is scaled down; 0: any
+    :param learning_rate: the default is for "adam"; "sgd" mostly needs a greater one
+    :param learning_rate_schedule: "constant", "cosine" (down to 0 in the last epoch) or "plateau" (lower after epochs without
+        a better validation loss), as torch.optim.lr_scheduler has them
+    :param learning_rate_decay: the factor of "plateau", which needs one below 1, such as 0.1
+    :param plateau_patience: epochs without a better validation loss that "plateau" lets pass
+    :param warmup: steps in which the rate rises to its value in equal parts
     :param images_per_step: slides whose mean gradient makes one step
     :param early_stopping: end after so many epochs without a better validation loss; 0: never
-    :param loss: "cross-entropy" or "dice"; "": what the network says
+    :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
+    :param jitter: other colors for each slide in each step: factors on its stains and contrasts from 1 - *jitter* to
+        1 + *jitter*, and up to half of it more or less brightness; 0.05 is little, 0.2 much
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
@@ -100,14 +120,22 @@ def train(
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network))
     trainer.SetWeights(file_name(weights))
+    trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     trainer.SetEpochs(epochs)
+    trainer.SetOptimizer(optimizer)
+    trainer.SetMomentum(momentum)
+    trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
+    trainer.SetClipGradient(clip_gradient)
     trainer.SetLearningRate(learning_rate)
+    trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)
+    trainer.SetPlateauPatience(plateau_patience)
+    trainer.SetWarmup(warmup)
     trainer.SetImagesPerStep(images_per_step)
     trainer.SetEarlyStopping(early_stopping)
     trainer.SetLoss(loss)
@@ -115,6 +143,7 @@ def train(
     if ignored_label is not None:
         trainer.SetIgnoredLabel(ignored_label)
     trainer.SetAugment(augment)
+    trainer.SetJitter(jitter)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))

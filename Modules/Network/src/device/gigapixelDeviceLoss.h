@@ -13,8 +13,8 @@ namespace device
 /** LossTerms in the device's memory, per class. */
 struct Terms
 {
-  const float * weights{ nullptr }; ///< of cross-entropy; null: Dice
-  const float * slopes{ nullptr };
+  const float * weights{ nullptr }; ///< of cross-entropy; null: only Dice
+  const float * slopes{ nullptr };  ///< of Dice; null: only cross-entropy
   const float * offsets{ nullptr };
 
   GIGAPIXEL_DEVICE float
@@ -149,7 +149,7 @@ struct Logits
     {
       const float e = expf(Get(o, at) - softmax.greatest);
       softmax.sum += e;
-      softmax.mean += truth >= 0 && !terms.weights ? e * terms.GetSlope(o, truth) : 0.0f;
+      softmax.mean += truth >= 0 && terms.slopes ? e * terms.GetSlope(o, truth) : 0.0f;
     }
     softmax.mean /= softmax.sum;
     return softmax;
@@ -168,7 +168,7 @@ struct Logits
     return expf(z - softmax.greatest) / softmax.sum;
   }
 
-  /** Weighted binary or softmax cross-entropy; 0 for Dice, which has none of one pixel. */
+  /** Weighted binary or softmax cross-entropy; 0 for Dice alone, which has none of one pixel. */
   GIGAPIXEL_DEVICE float
   GetLoss(int truth, const Place & at, const Softmax & softmax) const
   {
@@ -189,12 +189,17 @@ struct Logits
   GetGradient(int truth, int output, const Place & at, const Softmax & softmax) const
   {
     const float p = GetProbability(output, at, softmax);
+    float       gradient = 0;
     if (terms.weights)
     {
-      return terms.weights[truth] * (p - ((outputs == 1 ? truth == 1 : truth == output) ? 1.0f : 0.0f));
+      gradient = terms.weights[truth] * (p - ((outputs == 1 ? truth == 1 : truth == output) ? 1.0f : 0.0f));
     }
-    return outputs == 1 ? p * (1.0f - p) * (terms.GetSlope(1, truth) - terms.GetSlope(0, truth))
-                        : p * (terms.GetSlope(output, truth) - softmax.mean);
+    if (terms.slopes)
+    {
+      gradient += outputs == 1 ? p * (1.0f - p) * (terms.GetSlope(1, truth) - terms.GetSlope(0, truth))
+                               : p * (terms.GetSlope(output, truth) - softmax.mean);
+    }
+    return gradient;
   }
 };
 
@@ -374,7 +379,7 @@ private:
     counts[3 * label + 1] += 1;
     counts[3 * truth + 2] += label == truth ? 1 : 0;
     double * const ofOutputs = counts + 3 * logits.GetNumberOfClasses();
-    for (int o = 0; o < logits.outputs && !logits.terms.weights; ++o)
+    for (int o = 0; o < logits.outputs && logits.terms.slopes; ++o)
     {
       const float p = logits.GetProbability(o, at, softmax);
       ofOutputs[2 * o] += p;

@@ -71,7 +71,7 @@ public:
     TakeScore(data, terms, context, score);
     sum.gradient.resize(parameters);
     std::transform(found.begin(), found.end(), sum.gradient.begin(), sum.gradient.begin(), std::plus<>());
-    sum.loss += score.loss;
+    sum.loss += terms.IsDice() ? 0 : score.loss;
     sum.weight += score.weight;
     sum.pixels += score.pixels;
   }
@@ -279,8 +279,10 @@ private:
     context.truth = Reach(context, data.inMemory.classes, context.classes, data.classes, 1, data.tile.core.width);
     context.queue.Upload(context.terms.Get(), values.data(), bytes);
     context.queue.Wait(); // for the values, which end here
-    context.lossTerms = terms.IsDice() ? device::Terms{ nullptr, first, first + terms.slopes.size() }
-                                       : device::Terms{ first, nullptr, nullptr };
+    const float * const slopes = first + terms.weights.size();
+    context.lossTerms = { terms.HasCrossEntropy() ? first : nullptr,
+                          terms.IsDice() ? slopes : nullptr,
+                          terms.IsDice() ? slopes + terms.slopes.size() : nullptr };
   }
 
   device::Logits<T>

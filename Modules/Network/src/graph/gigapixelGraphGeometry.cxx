@@ -63,11 +63,23 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
       ofInputs.push_back(channels[input]);
     }
     const auto parameters = m_Schemas[i]->getParameters(operation, ofInputs);
-    m_Trained.push_back(
-      std::any_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }));
-    m_BehindTrained.push_back(
-      m_Trained.back() ||
-      std::any_of(m_Inputs[i].begin(), m_Inputs[i].end(), [this](int input) { return m_BehindTrained[input]; }));
+    m_Trained.push_back(std::any_of(parameters.begin(), parameters.end(), [&](const auto & parameter) {
+      return parameter.trained && graph.frozen.count(operation.GetParameter(parameter.name.c_str())) == 0;
+    }));
+  }
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    if (IsFolded(static_cast<int>(i)) &&
+        m_Trained[i]) // the norm is learnt from the gradient of the convolution's arrays
+    {
+      m_Trained[m_FoldedInto[i]] = true;
+    }
+  }
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    m_BehindTrained.push_back(m_Trained[i] || std::any_of(m_Inputs[i].begin(), m_Inputs[i].end(), [this](int input) {
+                                return m_BehindTrained[input];
+                              }));
   }
 }
 

@@ -12,9 +12,10 @@ namespace gigapixel
 /** What the loss of an image asks of each pixel that takes part. One output channel (sigmoid) tells two classes apart,
  * more (softmax) one each; all arrays are per class.
  *
- * Cross-entropy: -weights[t] log(p[t]) for the true class t.
+ * Cross-entropy (weights not empty): -weights[t] log(p[t]) for the true class t.
  * Dice (slopes not empty): the gradient for the probability p[c] is slopes[c] + offsets[c] for the true class and
- * offsets[c] for the others; both follow from sums over the whole image. */
+ * offsets[c] for the others; both follow from sums over the whole image.
+ * With both the gradient is the sum of both. */
 struct LossTerms
 {
   std::vector<double> weights;
@@ -25,6 +26,12 @@ struct LossTerms
   IsDice() const
   {
     return !slopes.empty();
+  }
+
+  bool
+  HasCrossEntropy() const
+  {
+    return !weights.empty();
   }
 
   /** Whether not all weights are 1. */
@@ -45,8 +52,8 @@ struct LossTerms
 /** Sums over the pixels that take part. */
 struct LossSum
 {
-  double       loss{ 0 };   ///< of cross-entropy
-  double       weight{ 0 }; ///< of the pixels' classes; the mean loss is loss / weight
+  double       loss{ 0 };   ///< of cross-entropy; gradients of Dice leave it as it is
+  double       weight{ 0 }; ///< of the pixels' classes, with Dice 1 each; the mean loss is loss / weight
   std::int64_t pixels{ 0 };
 
   // For Dice, per output channel.

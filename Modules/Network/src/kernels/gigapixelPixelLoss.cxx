@@ -178,15 +178,20 @@ Score(const MapView<const float> & map,
     FindLabels(strip, 0.0f, 1);
     StoreLabels(strip, core, labels, truth.pitch);
     strip.LoadTruth(truth.classes, truth.pitch, core);
-    if (terms.IsDice())
+    if (!terms.IsDice())
     {
-      ReplaceByProbabilities(strip);
-      AddDiceSums(strip, sum);
+      TakeCrossEntropyGradient(strip, terms, sum);
+      return;
     }
-    else
+    if (terms.HasCrossEntropy())
     {
-      TakeLossGradient(strip, terms, sum);
+      LossSum crossEntropy;
+      TakeCrossEntropyGradient(strip, terms, crossEntropy);
+      sum.loss += crossEntropy.loss;
+      strip.ComputeLogits();
     }
+    ReplaceByProbabilities(strip);
+    AddDiceSums(strip, sum);
   });
 }
 

@@ -258,7 +258,9 @@ SoftmaxLossGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total
   total.weight += weightSum.GetSum();
 }
 
-/** Logits to gradients, in place: Dice with one output channel. p (1 - p) = e / (1 + e)^2 with e = exp(-|z|). */
+/** Logits to gradients, in place: Dice with one output channel. p (1 - p) = e / (1 + e)^2 with e = exp(-|z|).
+ * \tparam CrossEntropy its gradient is added: see BinaryLossGradient() */
+template <bool CrossEntropy>
 void
 BinaryDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
 {
@@ -266,6 +268,8 @@ BinaryDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
   const auto   one = hn::Set(d, 1.0f);
   const auto   ofBackground = SetFloat(terms.GetSlope(1, 0) - terms.GetSlope(0, 0));
   const auto   ofObject = SetFloat(terms.GetSlope(1, 1) - terms.GetSlope(0, 1));
+  const auto   weightOfBackground = SetFloat(CrossEntropy ? terms.weights[0] : 0);
+  const auto   weightOfObject = SetFloat(CrossEntropy ? terms.weights[1] : 0);
   std::int64_t counted = 0;
   ForEachSegment(strip, [&](int row, int begin, int end) HWY_ATTR {
     float *              values = strip.GetLogits(0, row);
@@ -274,10 +278,19 @@ BinaryDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
     {
       const auto truth = LoadClasses(classes + x);
       const auto counts = IsKnown(truth, 1);
-      const auto e = PowerOfTwo(hn::Or(hn::Load(d, values + x), hn::Set(d, -0.0f)));
+      const auto z = hn::Load(d, values + x);
+      const auto e = PowerOfTwo(hn::Or(z, hn::Set(d, -0.0f)));
       const auto ratio = hn::Div(one, hn::Add(one, e));
       const auto slope = hn::IfThenElse(IsClass(truth, 1), ofObject, ofBackground);
-      const auto gradient = hn::Mul(hn::Mul(slope, e), hn::Mul(ratio, ratio));
+      auto       gradient = hn::Mul(hn::Mul(slope, e), hn::Mul(ratio, ratio));
+      if constexpr (CrossEntropy)
+      {
+        const auto flip = hn::BitCast(d, hn::ShiftLeft<31>(truth));
+        const auto negative = hn::Lt(hn::Xor(z, flip), hn::Zero(d));
+        const auto sigmoid = hn::Mul(hn::IfThenElse(negative, e, one), ratio);
+        const auto weight = hn::IfThenElse(IsClass(truth, 1), weightOfObject, weightOfBackground);
+        gradient = hn::MulAdd(weight, hn::Xor(sigmoid, flip), gradient);
+      }
       hn::Store(hn::IfThenElseZero(counts, gradient), d, values + x);
       counted += static_cast<std::int64_t>(hn::CountTrue(d, counts));
     }
@@ -287,7 +300,9 @@ BinaryDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
 }
 
 /** Logits to gradients, in place: Dice with several output channels, p[c] (g[c] - sum of g p). All g are taken less
- * that of the greatest probability, which changes nothing but the digits: those of a confident pixel would cancel. */
+ * that of the greatest probability, which changes nothing but the digits: those of a confident pixel would cancel.
+ * \tparam CrossEntropy its gradient is added: see SoftmaxLossGradient() */
+template <bool CrossEntropy>
 void
 SoftmaxDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
 {
@@ -309,15 +324,26 @@ SoftmaxDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total
         ofGreatest = hn::IfThenElse(isGreatest, getSlope(truth, c), ofGreatest);
       }
       auto mean = zero;
+      auto weight = zero;       // CrossEntropy
+      auto othersOfTrue = zero; // likewise
       for (int c = 0; c < strip.outputChannels; ++c)
       {
         const auto p = hn::Mul(scale, hn::Load(d, strip.GetLogits(c, row) + x));
         mean = hn::MulAdd(p, hn::Sub(getSlope(truth, c), ofGreatest), mean);
+        if constexpr (CrossEntropy)
+        {
+          weight = hn::IfThenElse(IsClass(truth, c), SetFloat(terms.weights[c]), weight);
+          othersOfTrue = hn::Add(othersOfTrue, hn::IfThenZeroElse(IsClass(truth, c), p));
+        }
       }
       for (int c = 0; c < strip.outputChannels; ++c)
       {
         const auto p = hn::Mul(scale, hn::Load(d, strip.GetLogits(c, row) + x));
-        const auto gradient = hn::Mul(p, hn::Sub(hn::Sub(getSlope(truth, c), ofGreatest), mean));
+        auto       gradient = hn::Mul(p, hn::Sub(hn::Sub(getSlope(truth, c), ofGreatest), mean));
+        if constexpr (CrossEntropy)
+        {
+          gradient = hn::MulAdd(weight, hn::IfThenElse(IsClass(truth, c), hn::Neg(othersOfTrue), p), gradient);
+        }
         hn::Store(hn::IfThenElseZero(counts, gradient), d, strip.GetLogits(c, row) + x);
       }
       const auto counted = static_cast<std::int64_t>(hn::CountTrue(d, counts));
@@ -327,6 +353,20 @@ SoftmaxDiceGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total
   });
 }
 
+/** Logits to gradients, in place: cross-entropy. */
+HWY_INLINE void
+TakeCrossEntropyGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
+{
+  if (strip.outputChannels == 1)
+  {
+    (terms.IsWeighted() ? BinaryLossGradient<true> : BinaryLossGradient<false>)(strip, terms, total);
+  }
+  else
+  {
+    SoftmaxLossGradient(strip, terms, total);
+  }
+}
+
 /** Logits to gradients, in place. */
 HWY_INLINE void
 TakeLossGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
@@ -334,15 +374,12 @@ TakeLossGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
   const bool binary = strip.outputChannels == 1;
   if (terms.IsDice())
   {
-    (binary ? BinaryDiceGradient : SoftmaxDiceGradient)(strip, terms, total);
-  }
-  else if (binary)
-  {
-    (terms.IsWeighted() ? BinaryLossGradient<true> : BinaryLossGradient<false>)(strip, terms, total);
+    terms.HasCrossEntropy() ? (binary ? BinaryDiceGradient<true> : SoftmaxDiceGradient<true>)(strip, terms, total)
+                            : (binary ? BinaryDiceGradient<false> : SoftmaxDiceGradient<false>)(strip, terms, total);
   }
   else
   {
-    SoftmaxLossGradient(strip, terms, total);
+    TakeCrossEntropyGradient(strip, terms, total);
   }
 }
 

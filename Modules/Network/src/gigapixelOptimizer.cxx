@@ -1,0 +1,142 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOptimizer.h"
+#include "gigapixelFrozenParameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+std::vector<ParameterGroup>
+MakeParameterGroups(const NetworkDescription & network, double weightDecay, const std::vector<std::string> & freeze)
+{
+  const std::set<std::string> frozen = FindFrozen(network, freeze);
+  std::vector<ParameterGroup> groups;
+  std::size_t                 begin = 0;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const std::size_t end = begin + static_cast<std::size_t>(parameter.GetNumberOfValues());
+    if (parameter.trained && frozen.count(parameter.name) == 0)
+    {
+      groups.push_back({ begin, end, parameter.shape.size() > 1 ? weightDecay : 0 });
+    }
+    begin = end;
+  }
+  return groups;
+}
+
+Optimizer::Optimizer(const TrainingOptions & options, const NetworkDescription & network)
+  : m_Kind(ToKind(options.optimizer))
+  , m_Momentum(options.momentum)
+  , m_Groups(MakeParameterGroups(network, GetWeightDecay(options), options.freeze))
+{
+  firstMoment.resize(network.GetNumberOfParameters());
+  secondMoment.resize(m_Kind == Kind::SGD ? 0 : firstMoment.size());
+}
+
+Optimizer::Kind
+Optimizer::ToKind(const std::string & name)
+{
+  if (name != "adam" && name != "adamw" && name != "sgd")
+  {
+    throw std::invalid_argument("there is no optimizer \"" + name + "\"; choose adam, adamw or sgd");
+  }
+  return name == "adam" ? Kind::Adam : name == "adamw" ? Kind::AdamW : Kind::SGD;
+}
+
+double
+Optimizer::GetWeightDecay(const TrainingOptions & options)
+{
+  constexpr double OfAdamW = 0.01;
+  const double     own = ToKind(options.optimizer) == Kind::AdamW ? OfAdamW : 0;
+  return options.weightDecay < 0 ? own : options.weightDecay;
+}
+
+/** That which the moments see: AdamW's do not see the weight decay. */
+double
+Optimizer::GetGradient(const ParameterGroup & group, double gradient, double parameter) const
+{
+  return m_Kind == Kind::AdamW ? gradient : gradient + group.weightDecay * parameter;
+}
+
+double
+Optimizer::GetFirst(double moment, double gradient) const
+{
+  return m_Kind == Kind::SGD ? m_Momentum * moment + gradient : Beta1 * moment + (1 - Beta1) * gradient;
+}
+
+double
+Optimizer::GetSecond(double moment, double gradient) const
+{
+  return Beta2 * moment + (1 - Beta2) * gradient * gradient;
+}
+
+std::vector<float>
+Optimizer::GetNext(double                      learningRate,
+                   const std::vector<double> & gradient,
+                   const std::vector<double> & parameters) const
+{
+  const double       correction1 = 1 - std::pow(Beta1, static_cast<double>(steps + 1));
+  const double       correction2 = 1 - std::pow(Beta2, static_cast<double>(steps + 1));
+  std::vector<float> next(parameters.begin(), parameters.end());
+  for (const ParameterGroup & group : m_Groups)
+  {
+    const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
+    for (std::size_t i = group.begin; i < group.end; ++i)
+    {
+      const double slope = GetGradient(group, gradient[i], parameters[i]);
+      const double first = GetFirst(firstMoment[i], slope);
+      const double second = m_Kind == Kind::SGD ? 0 : GetSecond(secondMoment[i], slope);
+      const double step = m_Kind == Kind::SGD
+                            ? learningRate * first
+                            : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
+      next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
+                                                              : std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  return next;
+}
+
+double
+Optimizer::Clip(double greatest, std::vector<double> & gradient) const
+{
+  constexpr double Tiny = 1e-6; // PyTorch's
+  double           squares = 0;
+  for (const ParameterGroup & group : m_Groups)
+  {
+    for (std::size_t i = group.begin; i < group.end; ++i)
+    {
+      squares += gradient[i] * gradient[i];
+    }
+  }
+  const double norm = std::sqrt(squares), factor = greatest / (norm + Tiny);
+  if (factor < 1)
+  {
+    std::transform(gradient.begin(), gradient.end(), gradient.begin(), [factor](double g) { return g * factor; });
+  }
+  return norm;
+}
+
+void
+Optimizer::Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters)
+{
+  ++steps;
+  for (const ParameterGroup & group : m_Groups)
+  {
+    for (std::size_t i = group.begin; i < group.end; ++i)
+    {
+      const double slope = GetGradient(group, gradient[i], parameters[i]);
+      firstMoment[i] = GetFirst(firstMoment[i], slope);
+      if (m_Kind != Kind::SGD)
+      {
+        secondMoment[i] = GetSecond(secondMoment[i], slope);
+      }
+    }
+  }
+  std::copy(next.begin(), next.end(), parameters.begin());
+}
+
+} // namespace gigapixel

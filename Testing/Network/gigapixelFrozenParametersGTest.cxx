@@ -1,0 +1,145 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RelativeDifference.h"
+#include "SyntheticSources.h"
+#include "gigapixelFrozenParameters.h"
+#include "gigapixelInitialWeights.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelTrainer.h"
+#include "graph/gigapixelGraphGeometry.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+std::string
+GetRefusal(const NetworkDescription & network, const std::vector<std::string> & names)
+{
+  try
+  {
+    FindFrozen(network, names);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<double>
+ComputeGradient(const NetworkDescription & network, std::int64_t tileSize)
+{
+  StreamedNetwork streamed(network, tileSize, 2);
+  streamed.SetParameters(MakeInitialWeights(network, 3, { 0.7, 0.3 }));
+  ProceduralPixels pixels({ 150, 131 }, 5, network.channels);
+  ProceduralLabels labels({ 150, 131 }, 5);
+  LossGradient     sum;
+  EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  return sum.gradient;
+}
+
+/** Of three steps, with the epoch's last model. */
+Model
+Train(const std::string & network, const std::vector<std::string> & freeze, double learningRate)
+{
+  TrainingOptions options;
+  options.epochs = 3;
+  options.threads = 2;
+  options.tileSize = 128;
+  options.freeze = freeze;
+  options.optimizer = "adamw";
+  options.learningRate = learningRate;
+  Trainer trainer(NetworkDescription::Load(network), options, "");
+  trainer.AddTrainingSample(MakeSample("a", { 150, 131 }, 5));
+  EXPECT_TRUE(trainer.Run());
+  return trainer.GetLastModel();
+}
+
+} // namespace
+
+TEST(FrozenParameters, AreThoseOfArraysAndModules)
+{
+  const auto network = NetworkDescription::FromJSON(R"({ "name": "names", "operations": [
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "layer1.0", "type": "conv2d", "inputs": ["image"], "out_channels": 2, "kernel_size": 1 },
+    { "name": "layer10", "type": "conv2d", "inputs": ["layer1.0"], "out_channels": 2, "kernel_size": 1 },
+    { "name": "head", "type": "conv2d", "inputs": ["layer10"], "out_channels": 1, "kernel_size": 1 }],
+    "output": "head" })");
+  using Names = std::set<std::string>;
+  EXPECT_EQ(FindFrozen(network, {}), Names{});
+  EXPECT_EQ(FindFrozen(network, { "layer1" }), (Names{ "layer1.0.weight", "layer1.0.bias" }));
+  EXPECT_EQ(FindFrozen(network, { "layer1.0.bias", "layer10" }),
+            (Names{ "layer1.0.bias", "layer10.weight", "layer10.bias" }));
+  EXPECT_EQ(GetRefusal(network, { "layer1.", "head" }),
+            "the network \"names\" has no array and no module \"layer1.\" to freeze; the nearest are \"layer1\", "
+            "\"layer1.0\", \"layer10\"");
+  EXPECT_NE(GetRefusal(network, { "layer11" }).find("the nearest are \"layer1\", \"layer10\""), std::string::npos);
+  EXPECT_NE(GetRefusal(network, { "layer1", "layer10", "head" }).find("leave something to train"), std::string::npos);
+}
+
+// Whatever is frozen, the gradient of all else stays; a norm is trained though its convolution is frozen.
+TEST(FrozenParameters, LeaveTheOthersTheirGradient)
+{
+  NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  const auto         all = ComputeGradient(network, 64);
+  for (const std::vector<std::string> & freeze :
+       { std::vector<std::string>{ "enc" }, { "enc.0.0.weight" }, { "enc.0", "dec", "up" }, { "last" } })
+  {
+    network.graph.frozen.clear();
+    network.graph.frozen = FindFrozen(network, freeze);
+    const auto  some = ComputeGradient(network, 64);
+    std::size_t begin = 0, compared = 0;
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      const std::size_t end = begin + parameter.GetNumberOfValues();
+      if (parameter.trained)
+      {
+        EXPECT_TRUE(std::equal(all.begin() + begin, all.begin() + end, some.begin() + begin)) << parameter.name;
+        compared += end - begin;
+      }
+      begin = end;
+    }
+    EXPECT_GT(compared, 0u);
+  }
+}
+
+// What lies before the first array that is trained is not differentiated.
+TEST(FrozenParameters, SaveTheBackwardPassOfTheBeginning)
+{
+  NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  network.graph.frozen = FindFrozen(network, { "enc" });
+  const GraphGeometry geometry(network.graph, { 150, 131 });
+  int                 differentiated = 0, left = 0;
+  for (std::size_t i = 0; i < network.graph.operations.size(); ++i)
+  {
+    const bool encoder = network.graph.operations[i].name.rfind("enc", 0) == 0;
+    (geometry.IsBehindTrained(static_cast<int>(i)) ? differentiated : left) += encoder;
+  }
+  EXPECT_EQ(differentiated, 0);
+  EXPECT_GT(left, 4);
+}
+
+// Of a graph and of a chain of layers; weight decay would show.
+TEST(FrozenParameters, StayAsTheyAre)
+{
+  const std::pair<const char *, std::vector<std::string>> cases[] = { { "unet:base=4,depth=2,channels=1", { "enc" } },
+                                                                      { "remedios2023", { "L1", "L2.weight" } } };
+  for (const auto & [name, freeze] : cases)
+  {
+    const Model        start = Train(name, {}, 1e-60), trained = Train(name, freeze, 1e-2);
+    NetworkDescription network = NetworkDescription::Load(name);
+    const auto         frozen = FindFrozen(network, freeze);
+    EXPECT_FALSE(frozen.empty());
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      const auto & before = start.parameters.at(parameter.name).values;
+      const auto & after = trained.parameters.at(parameter.name).values;
+      EXPECT_EQ(before == after, !parameter.trained || frozen.count(parameter.name) > 0) << parameter.name;
+    }
+  }
+}

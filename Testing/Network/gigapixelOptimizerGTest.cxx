@@ -1,0 +1,205 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Twenty steps beside torch.optim. Ours rounds parameters to floats after each step: 20 roundings of numbers below 1
+// come to less than 20 * 2^-25 = 6e-7.
+#include "gigapixelOptimizer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <torch/nn/utils/clip_grad.h> // after the names that it takes as given
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <numeric>
+#include <random>
+
+using namespace gigapixel;
+
+namespace
+{
+
+/** A convolution with a bias, a norm, and a convolution without one. */
+NetworkDescription
+MakeNetwork()
+{
+  return NetworkDescription::FromJSON(R"({ "name": "small", "operations": [
+    { "name": "image", "type": "input", "channels": 3 },
+    { "name": "one", "type": "conv2d", "inputs": ["image"], "out_channels": 4, "kernel_size": 3, "padding": 1 },
+    { "name": "norm", "type": "batch_norm", "inputs": ["one"] },
+    { "name": "logits", "type": "conv2d", "inputs": ["norm"], "out_channels": 1, "kernel_size": 1, "bias": false }],
+    "output": "logits" })");
+}
+
+std::vector<double>
+Draw(std::size_t size, unsigned seed)
+{
+  std::mt19937                          engine(seed);
+  std::uniform_real_distribution<float> distribution(-0.5f, 0.5f);
+  std::vector<double>                   values(size);
+  std::generate(values.begin(), values.end(), [&] { return distribution(engine); });
+  return values;
+}
+
+/** Two groups: arrays of several axes, and the others without weight decay. */
+template <typename TOptimizer, typename TOptions>
+std::unique_ptr<torch::optim::Optimizer>
+MakeOptimizer(const TOptions & options, const std::vector<at::Tensor> & weights, const std::vector<at::Tensor> & others)
+{
+  TOptions undecayed = options;
+  undecayed.weight_decay(0);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(weights, std::make_unique<TOptions>(options));
+  groups.emplace_back(others, std::make_unique<TOptions>(undecayed));
+  return std::make_unique<TOptimizer>(groups, options);
+}
+
+/** PyTorch's optimizer of the same name. */
+std::unique_ptr<torch::optim::Optimizer>
+MakeTorchOptimizer(const TrainingOptions &         options,
+                   const std::vector<at::Tensor> & weights,
+                   const std::vector<at::Tensor> & others)
+{
+  namespace optim = torch::optim;
+  const double rate = options.learningRate, decay = Optimizer::GetWeightDecay(options);
+  if (options.optimizer == "adam")
+  {
+    return MakeOptimizer<optim::Adam>(optim::AdamOptions(rate).weight_decay(decay), weights, others);
+  }
+  if (options.optimizer == "adamw")
+  {
+    return MakeOptimizer<optim::AdamW>(optim::AdamWOptions(rate).weight_decay(decay), weights, others);
+  }
+  const auto sgd = optim::SGDOptions(rate).momentum(options.momentum).weight_decay(decay);
+  return MakeOptimizer<optim::SGD>(sgd, weights, others);
+}
+
+struct Case
+{
+  const char * optimizer;
+  double       momentum;
+  double       weightDecay;
+  double       learningRate;
+};
+
+std::string
+GetCaseName(const testing::TestParamInfo<Case> & info)
+{
+  return std::string(info.param.optimizer) + std::to_string(info.index);
+}
+
+} // namespace
+
+class OptimizerStep : public testing::TestWithParam<Case>
+{
+};
+
+TEST_P(OptimizerStep, IsThatOfPyTorch)
+{
+  const Case &    it = GetParam();
+  TrainingOptions options;
+  options.optimizer = it.optimizer;
+  options.momentum = it.momentum;
+  options.weightDecay = it.weightDecay;
+  options.learningRate = it.learningRate;
+  const NetworkDescription network = MakeNetwork();
+  std::vector<double>      parameters = Draw(network.GetNumberOfParameters(), 1);
+  const auto               start = parameters;
+
+  std::vector<at::Tensor> all, weights, others;
+  std::size_t             begin = 0;
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const auto size = static_cast<std::int64_t>(parameter.GetNumberOfValues());
+    all.push_back(at::tensor(at::ArrayRef<double>(start.data() + begin, size), at::kDouble));
+    begin += size;
+    if (parameter.trained)
+    {
+      all.back().requires_grad_();
+      (parameter.shape.size() > 1 ? weights : others).push_back(all.back());
+    }
+  }
+  ASSERT_EQ(weights.size(), 2u);
+  ASSERT_EQ(others.size(), 3u); // a bias, scale and shift
+  const auto theirs = MakeTorchOptimizer(options, weights, others);
+  Optimizer  ours(options, network);
+  for (unsigned step = 0; step < 20; ++step)
+  {
+    const std::vector<double> gradient = Draw(parameters.size(), 100 + step);
+    ours.Step(gradient, ours.GetNext(options.learningRate, gradient, parameters), parameters);
+    begin = 0;
+    for (at::Tensor & tensor : all)
+    {
+      tensor.mutable_grad() = at::tensor(at::ArrayRef<double>(gradient.data() + begin, tensor.numel()), at::kDouble);
+      begin += tensor.numel();
+    }
+    theirs->step();
+  }
+  EXPECT_EQ(ours.steps, 20);
+  begin = 0;
+  for (const at::Tensor & tensor : all)
+  {
+    const double * values = tensor.data_ptr<double>();
+    for (std::int64_t i = 0; i < tensor.numel(); ++i, ++begin)
+    {
+      ASSERT_NEAR(parameters[begin], values[i], 1e-6) << begin;
+      EXPECT_EQ(parameters[begin] == start[begin], !tensor.requires_grad()) << begin;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers,
+                         OptimizerStep,
+                         testing::Values(Case{ "adam", 0, -1, 3e-3 },
+                                         Case{ "adam", 0, 0.1, 3e-3 },
+                                         Case{ "adamw", 0, -1, 3e-3 },
+                                         Case{ "adamw", 0, 0.5, 1e-2 },
+                                         Case{ "sgd", 0, -1, 1e-2 },
+                                         Case{ "sgd", 0.9, -1, 1e-2 },
+                                         Case{ "sgd", 0.5, 0.1, 1e-2 }),
+                         GetCaseName);
+
+// With statistics that are no part of the norm.
+TEST(Optimizer, ClipsAsPyTorch)
+{
+  const NetworkDescription network = MakeNetwork();
+  const Optimizer          optimizer({}, network);
+  for (const double greatest : { 0.5, 2.0, 1e3 })
+  {
+    std::vector<double>     ours = Draw(network.GetNumberOfParameters(), 7);
+    std::vector<at::Tensor> theirs;
+    std::size_t             begin = 0;
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      const auto       size = static_cast<std::int64_t>(parameter.GetNumberOfValues());
+      const at::Tensor gradient = at::tensor(at::ArrayRef<double>(ours.data() + begin, size), at::kDouble);
+      begin += size;
+      if (parameter.trained)
+      {
+        theirs.push_back(at::zeros({ size }, at::kDouble).requires_grad_());
+        theirs.back().mutable_grad() = gradient;
+      }
+    }
+    const double norm = torch::nn::utils::clip_grad_norm_(theirs, greatest);
+    EXPECT_NEAR(optimizer.Clip(greatest, ours), norm, 1e-12 * norm);
+    begin = 0;
+    auto next = theirs.begin();
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      for (std::int64_t i = 0; parameter.trained && i < parameter.GetNumberOfValues(); ++i)
+      {
+        EXPECT_NEAR(ours[begin + i], next->grad()[i].item<double>(), 1e-15) << greatest;
+      }
+      next += parameter.trained;
+      begin += parameter.GetNumberOfValues();
+    }
+  }
+}
+
+TEST(Optimizer, RefusesWhatItDoesNotKnow)
+{
+  TrainingOptions options;
+  options.optimizer = "lion";
+  EXPECT_THROW(Optimizer(options, MakeNetwork()), std::invalid_argument);
+}
