@@ -95,6 +95,13 @@ public:
    * or "dice+cross-entropy". \throw std::invalid_argument for another name */
   void SetLoss(const std::string & lossName);
 
+  /** Whether the loss is made of sums over the whole image, for which a forward pass of its own comes first. */
+  bool
+  TakesSumsFirst() const
+  {
+    return loss == Loss::Dice || loss == Loss::DiceAndCrossEntropy;
+  }
+
   /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which
    * fills in what it leaves out.
    * \throw std::invalid_argument says what is wrong */

@@ -130,9 +130,9 @@ public:
 
   /** \return false if the observer stopped it
    * \throw std::invalid_argument for samples and options that cannot be, names to freeze that are none among them;
-   * std::runtime_error for a folder that cannot be used, labels that do not fit the network, or a loss that is no number
-   * any more; MemoryLimitError for a budget that is too small. What sources throw is passed on. Where one rank throws,
-   * the others throw its reason, and where one is stopped, all are. */
+   * std::runtime_error for a folder that cannot be used, labels that do not fit the network, or a loss that is no
+   * number any more; MemoryLimitError for a budget that is too small. What sources throw is passed on. Where one rank
+   * throws, the others throw its reason, and where one is stopped, all are. */
   bool Run(const Observer & observer = {});
 
   /** Weights with the best validation loss (the last ones without validation samples). */

@@ -124,8 +124,8 @@ SafeTensors::Parse(std::string content, const std::string & path)
 {
   const std::uint64_t length = CheckHead(content, content.size(), path);
   SafeTensors         file;
-  file.content = std::make_shared<const std::string>(std::move(content));
-  const std::string_view all = *file.content, data = all.substr(8 + length);
+  file.contents.push_back(std::make_shared<const std::string>(std::move(content)));
+  const std::string_view all = *file.contents.back(), data = all.substr(8 + length);
   try
   {
     const nlohmann::json header = nlohmann::json::parse(all.substr(8, length));

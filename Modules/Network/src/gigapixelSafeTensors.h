@@ -23,12 +23,12 @@ struct SafeTensors
   {
     std::string               type; ///< "F32", "F64", or of other programs' files another one of the format, "BF16"
     std::vector<std::int64_t> shape;
-    std::string_view          bytes; ///< in `content`, or of an array that was added
+    std::string_view          bytes; ///< in one of `contents`, or of an array that was added
   };
 
-  std::map<std::string, Tensor>      tensors;
-  std::map<std::string, std::string> metadata;
-  std::shared_ptr<const std::string> content; ///< of a file that was read
+  std::map<std::string, Tensor>                   tensors;
+  std::map<std::string, std::string>              metadata;
+  std::vector<std::shared_ptr<const std::string>> contents; ///< what was read
 
   /** \throw std::runtime_error names the file and what is wrong with it */
   static SafeTensors Load(const std::string & path);

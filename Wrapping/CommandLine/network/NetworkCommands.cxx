@@ -189,8 +189,9 @@ DescribeRefusal(const MemoryLimitError & refusal,
          format(refusal.least + slideBytes) + " are needed, " + format(refusal.least) + " for the network and " +
          format(slideBytes) + " for the slide on its way" +
          (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which need less"
-          : refusal.kept > 0
-            ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) + " less is needed"
+          : refusal.kept > 0 ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) +
+                                 " less is needed, and with a tile size (--tile-size) it takes longer and "
+                                 "keeps no maps"
           : tiling.sharedMemory ? "; without --shared-memory less is needed"
                                 : "");
 }

@@ -4,6 +4,7 @@
 #include "SlideFile.h"
 
 #include "gigapixelFreeMemory.h"
+#include "gigapixelMachinePace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -40,7 +41,8 @@ GetTilings(std::int64_t tileSize)
   return tilings;
 }
 
-/** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. */
+/** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. Times are
+ * without the network's, whose seconds are those of the plan's machine. */
 JSON
 DescribePlan(const NetworkDescription & network,
              const Size &               image,
@@ -66,15 +68,16 @@ DescribePlan(const NetworkDescription & network,
     row["segments"] = JSON::array();
     for (const SegmentPlan & segment : plan.segments)
     {
-      const int forward = segment.operation == network.graph.output ? 1 : 2;
+      const int forward = segment.operation == network.graph.output && !network.TakesSumsFirst() ? 1 : 2;
       row["segments"].push_back(
         { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", forward + 1 } });
     }
     row["keptBytes"] = plan.keptBytes;
     row["keptInFiles"] = plan.keptBytes > 0 && values.Has("scratch");
     const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
-    row["seconds"] =
-      (plan.coreSeconds + DecodingSeconds * pixels * network.channels) / std::clamp(plan.tilesInFlight, 1, threads);
+    const int    together = std::clamp(plan.tilesInFlight, 1, threads);
+    row["seconds"] = DecodingSeconds * pixels * network.channels / together;
+    row["networkSeconds"] = plan.coreSeconds / together;
   }
   catch (const std::runtime_error & refusal)
   {
@@ -82,6 +85,31 @@ DescribePlan(const NetworkDescription & network,
     row["reason"] = refusal.what();
   }
   return row;
+}
+
+/** After all plans are made, which count what the process has in memory. */
+void
+AddNetworkSeconds(const NetworkDescription & network, JSON & plans, const Session & session)
+{
+  double pace = 1;
+  try
+  {
+    pace = MeasureMachinePace(network);
+  }
+  catch (const std::exception & error)
+  {
+    session.Warn("gigapixel: the times are those of the machine in Documentation/Performance.md, since the network "
+                 "cannot be computed on this one: " +
+                 std::string(error.what()));
+  }
+  for (JSON & row : plans)
+  {
+    if (row.contains("networkSeconds"))
+    {
+      row["networkSeconds"] = pace * row["networkSeconds"].get<double>();
+      row["seconds"] = row["seconds"].get<double>() + row["networkSeconds"].get<double>();
+    }
+  }
 }
 
 std::string
@@ -176,6 +204,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
       json["plans"].push_back(DescribePlan(network, image, purpose, tiling, values, session));
     }
   }
+  AddNetworkSeconds(network, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -84,9 +84,11 @@ GetIntegers(const PickleValue & list)
 class ArrayReader
 {
 public:
-  ArrayReader(const Storages & storages, std::size_t most)
+  /** \param contents get the arrays' bytes */
+  ArrayReader(const Storages & storages, std::size_t most, std::vector<std::shared_ptr<const std::string>> & contents)
     : m_Storages(storages)
     , m_Left(most)
+    , m_Contents(contents)
   {}
 
   /** Of _rebuild_tensor_v2(storage, offset, size, stride, ...), or a parameter of one. \return false: it is none */
@@ -155,12 +157,14 @@ private:
       throw std::invalid_argument("its arrays have more numbers than the file");
     }
     m_Left -= size;
-    tensor.bytes.resize(size);
+    const auto gathered = std::make_shared<std::string>(size, '\0');
+    m_Contents.push_back(gathered);
+    tensor.bytes = *gathered;
     std::vector<std::int64_t> place(strides.size(), 0);
     std::int64_t              index = offset;
     for (std::int64_t i = 0; i < count; ++i)
     {
-      std::memcpy(tensor.bytes.data() + static_cast<std::size_t>(i) * bytes,
+      std::memcpy(gathered->data() + static_cast<std::size_t>(i) * bytes,
                   numbers.data() + static_cast<std::size_t>(index) * bytes,
                   bytes);
       for (std::size_t axis = place.size(); axis-- > 0;)
@@ -178,6 +182,8 @@ private:
 
   const Storages & m_Storages;
   std::size_t      m_Left;
+
+  std::vector<std::shared_ptr<const std::string>> & m_Contents;
 };
 
 bool
@@ -238,7 +244,7 @@ ReadArrays(const PickleValue & root, const Storages & storages, std::size_t file
   FindLargest(root, 0, seen, dictionary, most);
   SafeTensors file;
   // Arrays that are shared stand in the file once, and here under each of their names.
-  ArrayReader reader(storages, 4 * fileSize);
+  ArrayReader reader(storages, 4 * fileSize, file.contents);
   for (std::size_t i = 0; dictionary && i + 1 < dictionary->items.size(); i += 2)
   {
     SafeTensors::Tensor tensor;

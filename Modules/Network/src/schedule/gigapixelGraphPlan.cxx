@@ -138,7 +138,7 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purp
 {
   const bool training = purpose == Purpose::Training;
   CostSum    sum(network);
-  sum.Add(TileGrid(network, image, tileSize, training), training, training ? PassesOfOutput : 1);
+  sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1);
   return sum.Get(training, training && image.width != image.height);
 }
 
@@ -150,8 +150,8 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, const std::v
   std::vector<int> kept;
   for (const Segment & segment : MakeSegments(*geometry, segments))
   {
-    const bool atEnd = segment.operation == geometry->GetOutput();
-    sum.Add(TileGrid(geometry, segment, true), true, atEnd ? PassesOfOutput : PassesOfKept);
+    const bool ofOutput = segment.operation == geometry->GetOutput();
+    sum.Add(TileGrid(geometry, segment, true), true, GetPasses(network, ofOutput));
     kept = segment.kept;
   }
   GraphTileCost cost = sum.Get(true, image.width != image.height);
@@ -253,7 +253,10 @@ DescribeLack(const Choice & choice, std::int64_t needed, std::int64_t limit, std
   return needed - choice.cost.keptBytes > limit || choice.cost.keptBytes == 0
            ? least + DescribeNeed(tileSize == 0 ? choice.tileSize : tileSize, sharedMemory)
            : least + ", most of them for maps that the network keeps: give a scratch folder (--scratch) with " +
-               std::to_string(choice.cost.keptBytes / MiB + 1) + " MB of room, and they lie there";
+               std::to_string(choice.cost.keptBytes / MiB + 1) +
+               " MB of room, and they lie there, or a tile size (--tile-size), with which the network keeps none and "
+               "takes "
+               "longer";
 }
 
 } // namespace

@@ -81,7 +81,7 @@ GetOperationsPerPixel(const NetworkDescription & network, Purpose purpose)
     first = i == 0 ? layerOperations : first;
   }
   // The backward pass has gradients for the weights and, but for the first layer, for the input.
-  return purpose == Purpose::Training ? 3 * all - first : all;
+  return purpose == Purpose::Training ? (network.TakesSumsFirst() ? 4 : 3) * all - first : all;
 }
 
 /** Without a copy of the pixels. */

@@ -24,7 +24,8 @@ class SegmentPlanner
 {
 public:
   SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes)
-    : m_Stride(network.GetStride())
+    : m_Network(network)
+    , m_Stride(network.GetStride())
     , m_Bytes(bytes)
     , m_Geometry(network.graph, { image.height, image.width })
   {}
@@ -115,8 +116,8 @@ private:
     double seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float)));
     for (const Segment & segment : GetSegments(kept))
     {
-      const double passes = segment.operation == m_Geometry.GetOutput() ? PassesOfOutput : PassesOfKept;
-      seconds += passes * FindBest(segment).seconds;
+      const bool ofOutput = segment.operation == m_Geometry.GetOutput();
+      seconds += GetPasses(m_Network, ofOutput) * FindBest(segment).seconds;
     }
     return seconds;
   }
@@ -203,6 +204,7 @@ private:
     return !all;
   }
 
+  const NetworkDescription &       m_Network;
   const std::int64_t               m_Stride;
   const std::int64_t               m_Bytes;
   const GraphGeometry              m_Geometry;
@@ -216,6 +218,13 @@ GetRate(std::int64_t side)
 {
   // Of a U-Net whose first maps have 16 channels: tiles of 256 to 4096 pixels and their halo.
   return side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+}
+
+double
+GetPasses(const NetworkDescription & network, bool ofOutput)
+{
+  constexpr double ForwardAndBackward = 3;
+  return ForwardAndBackward + (!ofOutput || network.TakesSumsFirst() ? 1 : 0);
 }
 
 double

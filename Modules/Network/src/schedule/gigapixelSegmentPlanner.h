@@ -10,10 +10,11 @@ namespace gigapixel
 /** Sides of tiles that are tried, in pixels of the image. */
 constexpr std::int64_t TileSizes[] = { 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 };
 
-/** Passes of training over a segment, in forward ones: the backward pass computes gradients of weights and of inputs;
- * a map that is kept costs its forward pass twice. */
-constexpr double PassesOfOutput = 3;
-constexpr double PassesOfKept = 4;
+/** Passes of training over a segment, in forward ones: the backward pass computes gradients of weights and of inputs,
+ * after a forward pass that it does not share with what comes before: the writing of a map that is kept, or a loss that
+ * is made of sums over the whole image.
+ * \param ofOutput whether it is the last one, or the network at once */
+double GetPasses(const NetworkDescription & network, bool ofOutput);
 
 /** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
 double GetRate(std::int64_t side);
