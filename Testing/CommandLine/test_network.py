@@ -103,6 +103,9 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
     message = fails("networks", file)
     assert str(file) in message and "not of the input's size" in message
+    gray = run("networks", "resnet18-unet:channels=1", "--json").json
+    assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
+    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
     assert "it has: base" in fails("networks", "unet:levels=3")
     assert "resnet18-unet" in fails("networks", "nosuch")
 
