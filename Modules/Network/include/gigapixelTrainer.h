@@ -40,8 +40,10 @@ struct TrainingOptions
   std::int64_t  memory{ 0 };              ///< peak resident bytes of the process; 0: no limit
   Device        device;                   ///< where tiles are computed; the same bits again on the same device only
   int           threads{ 0 };             ///< 0: as many as the machine has cores
-  std::int64_t  tileSize{ 0 };            ///< 0: the plan's; WholeImage: each image in one piece
-  bool          sharedMemory{ false };    ///< images are read once into memory that CPU and GPU share; see MemoryPlan
+  /** 0: the plan's, which may take segments; else the network at once, without segments. WholeImage: each image in one
+   * piece. */
+  std::int64_t tileSize{ 0 };
+  bool         sharedMemory{ false }; ///< images are read once into memory that CPU and GPU share; see MemoryPlan
   /** Folder for maps that a network keeps between its segments, in files without a name there; empty: in memory. */
   std::string scratch;
   /** None: the plan's. */

@@ -157,7 +157,7 @@ Train()
         "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
       noAugmentation,
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
-      TileSize("the plan's, the same in the whole run"),
+      TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
       Memory(),
       Scratch(),
