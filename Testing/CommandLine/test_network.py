@@ -103,6 +103,9 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
     message = fails("networks", file)
     assert str(file) in message and "not of the input's size" in message
+    gray = run("networks", "resnet18-unet:channels=1", "--json").json
+    assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
+    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
     assert "it has: base" in fails("networks", "unet:levels=3")
     assert "resnet18-unet" in fails("networks", "nosuch")
 
@@ -449,6 +452,24 @@ def change_weights(source, target, tensor, value):
     data[8 + size + begin : 8 + size + end] = numpy.full((end - begin) // 4, value, "<f4").tobytes()
     target.write_bytes(data)
     return target
+
+
+def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
+    """Images of more channels are for C++ (itk::VectorImage)."""
+    folder = tmp_path / "run"
+    message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
+    assert "a.tif has 3 channels where 4 are needed" in message and not folder.exists()
+    layer = {"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}
+    network = json.dumps({"name": "sum", "input": {"channels": 4}, "layers": [layer]})
+    header = {"__metadata__": {"gigapixel": "2", "network": network, "tile_size": "64", "microns_per_pixel": "0.5"}}
+    header["S.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
+    text = json.dumps(header).encode()
+    model = tmp_path / "four.safetensors"
+    model.write_bytes(len(text).to_bytes(8, "little") + text + numpy.ones(5, "<f4").tobytes())
+    message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
+    assert f"The model {model} cannot be used here: it wants 4 channels; slides have 1 (gray) or 3 (RGB)" in message
+    assert not (tmp_path / "m.tif").exists()
 
 
 def test_model_that_overflows_is_refused(trained, cohort, tmp_path):

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // TrainRank FOLDER EPOCHS IMAGES_PER_STEP [resume] [die|hang|stop|fail RANK]
 // One rank of a small training on slides without files, into the run folder. The named rank misbehaves in its second
-// epoch. The environment variables LOSS and NETWORK name others than cross-entropy and remedios2023. Exit code 0:
-// trained, 1: an error (printed), 3: stopped.
+// epoch. The environment variables LOSS and NETWORK name others than cross-entropy and remedios2023, KEPT a map that is
+// kept between two segments. Exit code 0: trained, 1: an error (printed), 3: stopped.
 #include "SyntheticSources.h"
 
 #include "gigapixelJoinRanks.h"
@@ -56,6 +56,10 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
   if (const char * loss = std::getenv("LOSS"))
   {
     network.SetLoss(loss);
+  }
+  if (const char * kept = std::getenv("KEPT"))
+  {
+    options.segments = { { kept, 64 }, { network.graph.output, 128 } };
   }
   Trainer trainer(network, options, folder);
   trainer.AddTrainingSample(MakeSample("a", { 1100, 810 }, 1));

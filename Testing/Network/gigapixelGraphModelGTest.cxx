@@ -251,6 +251,21 @@ TEST(WeightsFile, IsTakenByNamesAndShapes)
   }
 }
 
+// A ResNet for gray images has torchvision's arrays but the first convolution's.
+TEST(WeightsFile, OfOtherChannelsLacksTheFirstConvolution)
+{
+  const TemporaryFolder    folder("channels");
+  const Model              color = MakeModel("resnet18-unet");
+  const NetworkDescription gray = NetworkDescription::Load("resnet18-unet:channels=1");
+  color.Save(folder.path + "/color.safetensors");
+  std::vector<double> taken = MakeInitialWeights(gray, 2, { 0.5, 0.5 });
+  const TakenWeights  result = TakeWeights(folder.path + "/color.safetensors", gray, taken);
+  EXPECT_EQ(result.ofOtherShape, (std::vector<std::string>{ "conv1.weight" }));
+  EXPECT_TRUE(result.notInFile.empty() && result.notInNetwork.empty());
+  EXPECT_TRUE(ToParameters(gray, taken).at("layer1.0.conv1.weight").values ==
+              color.parameters.at("layer1.0.conv1.weight").values);
+}
+
 TEST(WeightsFile, IsRefusedWithTheReason)
 {
   const TemporaryFolder     folder("weights");

@@ -252,3 +252,23 @@ TEST(GraphPasses, WeightsThatAreNoNumbersAreRefused)
   FixedPointSum sums(run.passes->GetNumberOfSums());
   EXPECT_THROW(run.AddGradient({ Interval{ 0, 40 }, { 0, 40 } }, sums), NotFiniteError);
 }
+
+// As the plan does, but before a tile of any size that nobody planned is computed.
+TEST(GraphPasses, RefuseMapsWithTooManyValues)
+{
+  const NetworkDescription network = MakeNetwork(MakeUNet());
+  const GraphGeometry      geometry(network.graph, { 16384, 16384 });
+  TileData                 data;
+  data.tile.program =
+    std::make_shared<TileProgram>(TileProgram::Make(geometry, geometry.GetWhole(geometry.GetOutput()), false));
+  std::vector<float> probabilities;
+  try
+  {
+    MakeTorchGraphPasses(network, {})->Predict(data, probabilities.data(), 0);
+    ADD_FAILURE() << "2^32 values are taken";
+  }
+  catch (const std::runtime_error & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("more than 2147483647 values"), std::string::npos) << error.what();
+  }
+}

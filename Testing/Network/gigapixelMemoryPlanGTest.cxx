@@ -155,6 +155,34 @@ TEST(MemoryPlan, AnImageIsTakenInOnePieceOnlyWhereItIsAskedFor)
   }
 }
 
+// The last concatenation of the U-Net has 32 channels: at 8192 x 8192 pixels 2^31 values, one too many.
+TEST(MemoryPlan, TilesWhoseMapsHaveTooManyValuesAreRefused)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet");
+  const auto               make = [&](Size image, Purpose purpose, std::int64_t tileSize) {
+    return MemoryPlan::Make(network, image, purpose, std::int64_t{ 1 } << 50, 1, tileSize).numberOfTiles;
+  };
+  for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
+  {
+    EXPECT_EQ(make({ 8192, 8191 }, purpose, WholeImage), 1);
+    EXPECT_EQ(make({ 100000, 100000 }, purpose, 4096), 25 * 25);
+    for (const std::int64_t tileSize : { WholeImage, std::int64_t{ 8192 } })
+    {
+      try
+      {
+        make({ 8192, 8192 }, purpose, tileSize);
+        ADD_FAILURE() << "2^31 values are taken";
+      }
+      catch (const std::runtime_error & error)
+      {
+        EXPECT_STREQ(error.what(),
+                     "in a tile of 8192 x 8192 pixels the map of \"cat.0\" has more than 2147483647 values, which "
+                     "operators do not take at once: give a smaller tile size");
+      }
+    }
+  }
+}
+
 TEST(MemoryPlan, SharedMemoryHoldsTheImage)
 {
   const Size image{ 5000, 3000 };

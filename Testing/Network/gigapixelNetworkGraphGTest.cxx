@@ -212,6 +212,21 @@ TEST(GraphGeometry, ClipsPartsToTheRealMaps)
   EXPECT_EQ(GetHalo(graph), 3);
 }
 
+// With aligned corners output i lies at i (n / 4 - 1) / (n - 1) of n / 4 pooled pixels, that is at i / 4 where the map
+// begins and 3 / 4 before it where it ends: what the convolution asks for at i = 4 k - 2 lies between the pooled pixels
+// k - 1 and k in the middle, but k - 2 and k - 1 at the end.
+TEST(GraphGeometry, HaloIsTheGreatestBetweenTheEnds)
+{
+  const NetworkGraph graph = NetworkGraph::FromJSON(R"([
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "pool", "type": "avg_pool2d", "inputs": ["image"], "kernel_size": 4 },
+    { "name": "up", "type": "interpolate", "inputs": ["pool", "image"], "mode": "bilinear", "align_corners": true },
+    { "name": "logits", "type": "conv2d", "inputs": ["up"], "out_channels": 1, "kernel_size": 5, "padding": 2 } ])",
+                                                    "logits");
+  EXPECT_EQ(GetStride(graph), 4);
+  EXPECT_EQ(GetHalo(graph), 8);
+}
+
 TEST(TileProgram, HasOneSignatureForTilesThatAreTheSameComputation)
 {
   const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");

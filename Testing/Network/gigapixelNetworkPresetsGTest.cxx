@@ -125,6 +125,28 @@ TEST(NetworkPresets, ResNetUNetsHaveAsManyParametersAsTheirModel)
   EXPECT_EQ(count("resnet50-unet"), 32521105);
 }
 
+// What changes with the image's channels is the first convolution, 64 kernels of 7 x 7, and the input.
+TEST(NetworkPresets, ResNetsTakeImagesOfAnyChannels)
+{
+  const auto count = [](const std::string & name) {
+    return NetworkSummary::Make(NetworkDescription::Load(name)).trainedParameters;
+  };
+  for (const std::string name : { "resnet18-unet", "resnet34-unet", "resnet50-unet" })
+  {
+    EXPECT_EQ(count(name) - count(name + ":channels=1"), 2 * 64 * 7 * 7);
+    EXPECT_EQ(count(name + ":channels=5") - count(name), 2 * 64 * 7 * 7);
+  }
+  const NetworkDescription gray = NetworkDescription::Load("resnet18-unet:channels=1,classes=3");
+  EXPECT_EQ(gray.name, "resnet18-unet:channels=1,classes=3");
+  EXPECT_EQ(gray.channels, 1);
+  EXPECT_EQ(GetShapes(gray).at("conv1.weight"), (std::vector<std::int64_t>{ 64, 1, 7, 7 }));
+  EXPECT_EQ(gray.mean, (std::vector<double>{ 0.449 }));
+  EXPECT_EQ(gray.deviation, (std::vector<double>{ 0.226 }));
+  EXPECT_EQ(NetworkDescription::Load("resnet18-unet:channels=4").mean.size(), 4u);
+  EXPECT_EQ(NetworkDescription::Load("resnet18-unet:channels=3").ToJSON(),
+            NetworkDescription::Load("resnet18-unet").ToJSON());
+}
+
 TEST(NetworkPresets, UNetsParametersHaveAClosedForm)
 {
   const auto count = [](const std::string & name) {
@@ -202,6 +224,7 @@ TEST(NetworkPresets, RefuseWithTheReason)
   };
   expect("unet:bass=3",
          "it has: base (1 to 512), depth (1 to 8), channels (1 to 1024), classes (2 to 254), norm (batch or none)");
+  expect("resnet34-unet:base=3", "it has: channels (1 to 1024), classes (2 to 254)");
   expect("unet:base", "none of its options with a value");
   expect("unet:base=0", "its option base is \"0\", not 1 to 512");
   expect("unet:base=3.5", "not 1 to 512");

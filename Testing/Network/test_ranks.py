@@ -118,6 +118,20 @@ def test_ranks_of_a_graph_make_the_bits_of_one_process(tmp_path, monkeypatch):
         assert read(run) == files
 
 
+@pytest.mark.parametrize("images_per_step", [1, 3])
+def test_ranks_of_segments_make_the_bits_of_one_process(images_per_step, tmp_path, monkeypatch):
+    """An image that goes through in segments is one rank's; the images of a step are shared out."""
+    monkeypatch.setitem(CLEAN, "NETWORK", "unet:base=4,depth=2,channels=1")
+    monkeypatch.setitem(CLEAN, "KEPT", "enc.1.5")
+    files = run_alone(tmp_path / "alone", 2, images_per_step)
+    assert b"enc.1.5" in files["last.safetensors"].split(b"segments")[1][:100]
+    for ranks in (2, 3):
+        run = tmp_path / str(ranks)
+        codes, outputs = finish(start(ranks, [run, 2, images_per_step]))
+        assert codes == [0] * ranks, outputs
+        assert read(run) == files
+
+
 @pytest.fixture(scope="module", params=[1, 3], ids=["tiles of one image", "images and tiles"])
 def reference(request, tmp_path_factory):
     """How many images make a step, and the files of one process."""

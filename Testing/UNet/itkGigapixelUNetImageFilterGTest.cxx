@@ -9,6 +9,9 @@
 #include "itkStreamingImageFilter.h"
 #include "itkVectorImage.h"
 
+#include <array>
+#include <cmath>
+
 using gigapixel_test::ColorImage;
 using gigapixel_test::ExpectSamePixels;
 using gigapixel_test::GrayImage;
@@ -360,6 +363,42 @@ TEST(GigapixelUNetImageFilter, ChannelsThatDoNotFitAreRefused)
   vectors->SetNumberOfComponentsPerPixel(4);
   vectors->Allocate(true);
   EXPECT_MESSAGE((MakeFilter<GrayImage>(vectors.GetPointer())->Update()), "the image has 4 channels where 1 is needed");
+}
+
+// A 1x1 convolution: the logit of a pixel is a sum over its own channels.
+TEST(GigapixelUNetImageFilter, ImagesOfFourChannelsAreVectorImages)
+{
+  constexpr std::array<float, 4> Weights{ 1.5F, -2, 0.5F, 3 };
+  constexpr float                Bias = -1.25F;
+  gigapixel::Model               model;
+  model.network = gigapixel::NetworkDescription::FromJSON(
+    R"({ "name": "sum", "input": { "channels": 4, "invert": false }, "layers": [
+         { "name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none" } ] })");
+  model.parameters["S.weight"] = { { 1, 4, 1, 1 }, { Weights.begin(), Weights.end() } };
+  model.parameters["S.bias"] = { { 1 }, { Bias } };
+  model.tileSize = 32;
+
+  const auto vectors = itk::VectorImage<unsigned char, 2>::New();
+  vectors->SetRegions(itk::Size<2>{ { 83, 70 } });
+  vectors->SetNumberOfComponentsPerPixel(4);
+  vectors->Allocate();
+  const auto noise = NoiseImage(4 * 83, 70);
+  std::copy_n(noise->GetBufferPointer(), 4 * 83 * 70, vectors->GetBufferPointer());
+  const auto probabilities = Result(MakeFilter<FloatImage>(vectors.GetPointer(), model).GetPointer());
+  float      greatest = 0;
+  for (std::size_t i = 0; i < 83 * 70; ++i)
+  {
+    double logit = Bias;
+    for (std::size_t c = 0; c < 4; ++c)
+    {
+      logit += Weights[c] * noise->GetBufferPointer()[4 * i + c] / 255.0;
+    }
+    const double expected = 1 / (1 + std::exp(-logit));
+    greatest = std::max(greatest, std::abs(static_cast<float>(expected) - probabilities->GetBufferPointer()[i]));
+  }
+  EXPECT_LT(greatest, 1e-6);
+  EXPECT_MESSAGE(MakeFilter(NoiseImage(83, 70).GetPointer(), model)->Update(),
+                 "the image has 1 channels where 4 are needed");
 }
 
 } // namespace

@@ -6,9 +6,12 @@
 #include "itkCommand.h"
 #include "itkExtractImageFilter.h"
 #include "itkGigapixelFileSource.h"
+#include "itkVectorImage.h"
 
 #include <atomic>
 #include <exception>
+#include <fstream>
+#include <map>
 
 using gigapixel::test::TemporaryFolder;
 using gigapixel_test::DiscsImage;
@@ -189,6 +192,43 @@ TEST(GigapixelUNetTrainer, ProgressRisesAndEventsCountStepsAndEpochs)
   trainer->SetSeed(2);
   trainer->Update();
   EXPECT_EQ(epochs, 4);
+}
+
+// Of the four channels the network is given, one is the image and the others are black.
+TEST(GigapixelUNetTrainer, LearnsFromImagesOfFourChannels)
+{
+  const Pair a(1);
+  const auto vectors = itk::VectorImage<unsigned char, 2>::New();
+  vectors->CopyInformation(a.image);
+  vectors->SetRegions(a.image->GetLargestPossibleRegion());
+  vectors->SetNumberOfComponentsPerPixel(4);
+  vectors->Allocate(true);
+  for (std::size_t i = 0; i < std::size_t{ Width } * Height; ++i)
+  {
+    vectors->GetBufferPointer()[4 * i + 2] = a.image->GetBufferPointer()[i];
+  }
+  const TemporaryFolder folder("four-channels");
+  std::string           json = gigapixel::NetworkDescription::Load("remedios2023").ToJSON();
+  for (const auto & [old, now] : std::map<std::string, std::string>{
+         { "remedios2023", "four" }, { "\"channels\": 1", "\"channels\": 4" }, { "\"in\": 1,", "\"in\": 4," } })
+  {
+    json.replace(json.find(old), old.size(), now);
+  }
+  std::ofstream(folder.File("four.json")) << json;
+  const auto trainer = MakeTrainer(40);
+  trainer->SetNetwork(folder.File("four.json"));
+  trainer->AddTrainingImage(vectors.GetPointer(), a.mask.GetPointer());
+  double first = 0;
+  trainer->AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
+    first = trainer->GetTrainingProgress().epoch == 1 ? trainer->GetTrainingProgress().loss : first;
+  });
+  trainer->Update();
+  EXPECT_LT(trainer->GetTrainingProgress().loss, 0.7 * first);
+
+  const auto gray = MakeTrainer();
+  gray->SetNetwork(folder.File("four.json"));
+  gray->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  EXPECT_MESSAGE(gray->Update(), "training image 1 has 1 channels where 4 are needed");
 }
 
 TEST(GigapixelUNetTrainer, PlanIsKnownBeforeTheFirstStep)

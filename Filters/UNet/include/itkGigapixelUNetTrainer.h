@@ -215,8 +215,9 @@ public:
   itkSetMacro(SharedMemory, bool);
   itkGetConstMacro(SharedMemory, bool);
   itkBooleanMacro(SharedMemory);
-  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses; gigapixel::WholeImage, -1: each
-   * image in one piece. Changes last bits only. */
+  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses, of networks with wide halos
+   * segments, see gigapixel::MemoryPlan, which a size that is given turns off; gigapixel::WholeImage, -1: each image in
+   * one piece. Changes last bits only. */
   itkSetMacro(TileSize, std::int64_t);
   itkGetConstMacro(TileSize, std::int64_t);
   /** Goes on with the run in the run folder, bit for bit, or begins it; off by default, which refuses a folder with a

@@ -94,7 +94,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
    * tiles that are computed next. On a CPU that is memory like any other.
    * \param segmentation of training; where neither it nor a tile size is given, a network that is a graph takes the
    * segments that are the fastest with up to 1 GiB for each tile
-   * \throw MemoryLimitError when even one tile does not fit */
+   * \throw MemoryLimitError when even one tile does not fit; std::runtime_error a tile whose maps have more values than
+   * operators take */
   static MemoryPlan Make(const NetworkDescription & network,
                          Size                       image,
                          Purpose                    purpose,

@@ -52,12 +52,14 @@ struct TrainingOptions
   bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step
   /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
   double        jitter{ 0 };
-  std::uint64_t seed{ 1 };             ///< of weights, order and augmentation
-  std::int64_t  memory{ 0 };           ///< peak resident bytes of the process; 0: no limit
-  Device        device;                ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 };          ///< 0: as many as the machine has cores
-  std::int64_t  tileSize{ 0 };         ///< 0: the plan's; WholeImage: each image in one piece
-  bool          sharedMemory{ false }; ///< images are read once into memory that CPU and GPU share; see MemoryPlan
+  std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
+  std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
+  Device        device;       ///< where tiles are computed; the same bits again on the same device only
+  int           threads{ 0 }; ///< 0: as many as the machine has cores
+  /** 0: the plan's, which may take segments; else the network at once, without segments. WholeImage: each image in one
+   * piece. */
+  std::int64_t tileSize{ 0 };
+  bool         sharedMemory{ false }; ///< images are read once into memory that CPU and GPU share; see MemoryPlan
   /** Folder for maps that a network keeps between its segments, in files without a name there; empty: in memory. */
   std::string scratch;
   /** None: the plan's. */
@@ -68,8 +70,8 @@ struct TrainingOptions
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks
-   * than images; all ranks have the same models in the end, the same bits as one process makes. Only rank 0 has a run
-   * folder. Null: this process alone. */
+   * than images, unless it goes through in segments: that one rank does alone. All ranks have the same models in the
+   * end, the same bits as one process makes. Only rank 0 has a run folder. Null: this process alone. */
   std::shared_ptr<Ranks> ranks;
 };
 

@@ -120,12 +120,8 @@ private:
   TileProgram
   MakeWholeProgram(const Segment & segment) const
   {
-    Box whole;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      whole[axis] = { 0, m_Geometry->GetSize(segment.operation)[axis] };
-    }
-    return TileProgram::Make(*m_Geometry, segment.operation, segment.kept, whole, true);
+    return TileProgram::Make(
+      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetWhole(segment.operation), true);
   }
 
   bool

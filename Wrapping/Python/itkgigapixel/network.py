@@ -98,8 +98,8 @@ def train(
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
-    :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses;
-        changes last bits only
+    :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses,
+        which may be segments (see *scratch*), whereas a size is of the network at once; changes last bits only
     :param shared_memory: read images once into memory that CPU and GPU share; changes no result
     :param scratch: folder on a fast disk for maps that a network with wide halos keeps while it goes over a slide in
         segments; "": they lie in memory; changes no result

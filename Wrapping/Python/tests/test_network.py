@@ -374,6 +374,21 @@ def room_for(gibibytes: float) -> str:
     return f"{pages * os.sysconf('SC_PAGE_SIZE') / 2**30 + gibibytes:.2f}G"
 
 
+def test_networks_of_other_channels_than_slides_have_are_refused(drawn, tmp_path):
+    layer = {"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}
+    network = json.dumps({"name": "sum", "input": {"channels": 4}, "layers": [layer]})
+    (tmp_path / "four.json").write_text(network)
+    with pytest.raises(RuntimeError, match="has 3 channels where 4 are needed"):
+        gp.train([drawn[:2]], tmp_path / "run", network=tmp_path / "four.json", epochs=1)
+    header = {"__metadata__": {"gigapixel": "2", "network": network, "tile_size": "64", "microns_per_pixel": "0.5"}}
+    header["S.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
+    text = json.dumps(header).encode()
+    (tmp_path / "four.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + np.ones(5, "<f4").tobytes())
+    with pytest.raises(RuntimeError, match=r"it wants 4 channels; slides have 1 \(gray\) or 3 \(RGB\)"):
+        gp.segment(drawn[0], tmp_path / "four.safetensors")
+
+
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     sample = (drawn[0], drawn[1], (0, 0, 1500, 2000))
     model = gp.train([sample], tmp_path / "run", epochs=2, loss="dice", class_weights=(0, 1), progress=True)

@@ -196,19 +196,22 @@ GetStride(const NetworkGraph & graph)
 std::int64_t
 GetHalo(const NetworkGraph & graph)
 {
-  // Far from the borders of an image that is large enough: a core of one stride, at a place that is a multiple of it.
+  // Of cores of one stride, at places that are multiples of it.
   const std::int64_t stride = GetStride(graph);
   const std::int64_t side = stride * std::max<std::int64_t>(1024, (1 << 20) / stride);
-  const Interval     core{ side / 2 / stride * stride, side / 2 / stride * stride + stride };
-  Box                output;
-  output.fill(core);
-  Extent image;
+  Extent             image;
   image.fill(side);
-  const Box    input = GraphGeometry(graph, image).GetInputBox(output);
-  std::int64_t halo = 0;
-  for (const Interval & interval : input)
+  const GraphGeometry geometry(graph, image);
+  std::int64_t        halo = 0;
+  for (const std::int64_t begin : { std::int64_t{ 0 }, side / 2 / stride * stride, side - stride })
   {
-    halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
+    const Interval core{ begin, begin + stride };
+    Box            output;
+    output.fill(core);
+    for (const Interval & interval : geometry.GetInputBox(output))
+    {
+      halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
+    }
   }
   return halo;
 }

@@ -125,8 +125,10 @@ private:
   std::vector<int>                                               m_FoldedInto;
 };
 
-/** How far an output pixel sees in an unlimited image, the greatest over all positions: before and after, along the
- * axes' worst one. Pixels. */
+/** How far an output pixel sees in a large image, before or behind itself and along whichever axis is more: the
+ * greatest at the beginning, in the middle and at the end, since with align_corners it changes from one end to the
+ * other. Pixels.
+ */
 GigapixelNetwork_EXPORT std::int64_t GetHalo(const NetworkGraph & graph);
 
 /** Least common multiple of the maps' scales below the input's: outputs this far apart see their surroundings at the

@@ -17,6 +17,12 @@ GetClassesOption()
   return { "classes", "classes; two are told apart by one output channel", "2", 2, 254 };
 }
 
+PresetOption
+GetChannelsOption()
+{
+  return { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 };
+}
+
 /** What both families have in common: as many output channels as the classes need. */
 NetworkDescription
 Describe(const NetworkGraph & graph)
@@ -174,7 +180,8 @@ BuildResNetUNet(int depth, const PresetValues & values)
 {
   constexpr std::array<int, 5> Channels{ 256, 128, 64, 32, 16 };
   GraphBuilder                 builder;
-  const Name                   image = builder.Input(3);
+  const int                    channels = values.GetInteger("channels");
+  const Name                   image = builder.Input(channels);
   const std::vector<Name>      maps = BuildEncoder(builder, GetResNet(depth), image);
   Name                         map = maps.back();
   for (int i = 0; i < 5; ++i)
@@ -191,10 +198,16 @@ BuildResNetUNet(int depth, const PresetValues & values)
   }
   map = builder.Convolve("segmentation_head.0", map, GetOutputChannels(values), 3, 1, true);
   NetworkDescription network = Describe(builder.Finish(map));
-  // Of ImageNet's training pictures, by which torchvision's weights were trained.
+  // Of ImageNet's training pictures, by which torchvision's weights were trained; of other channels than red, green and
+  // blue, the mean of these three.
   network.invert = false;
   network.mean = { 0.485, 0.456, 0.406 };
   network.deviation = { 0.229, 0.224, 0.225 };
+  if (channels != 3)
+  {
+    network.mean.assign(channels, 0.449);
+    network.deviation.assign(channels, 0.226);
+  }
   return network;
 }
 
@@ -207,7 +220,7 @@ MakeUNetPreset()
            "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
            { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
              { "depth", "poolings", "4", 1, 8 },
-             { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 },
+             GetChannelsOption(),
              GetClassesOption(),
              { "norm",
                "batch: a batch norm with frozen statistics behind each 3x3 convolution",
@@ -224,7 +237,7 @@ MakeResNetUNetPreset(int depth)
   const std::string number = std::to_string(depth);
   return { "resnet" + number + "-unet",
            "U-Net with ResNet-" + number + " as its encoder, under torchvision's names, and frozen batch norms",
-           { GetClassesOption() },
+           { GetChannelsOption(), GetClassesOption() },
            [depth](const PresetValues & values) { return BuildResNetUNet(depth, values); } };
 }
 

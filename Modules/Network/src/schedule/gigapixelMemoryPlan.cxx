@@ -5,6 +5,7 @@
 #include "gigapixelParameterLayout.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelTileGrid.h"
+#include "gigapixelTileProgram.h"
 #include "gigapixelWorkers.h"
 
 #include "device/gigapixelDeviceKernels.h"
@@ -328,7 +329,14 @@ MemoryPlan::Make(const NetworkDescription & network,
 {
   if (!network.graph.IsEmpty())
   {
-    return MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory, segmentation);
+    MemoryPlan plan = MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory, segmentation);
+    if (tileSize != 0) // what is chosen is far smaller
+    {
+      const TileGrid grid(network, image, plan.tileSize, purpose == Purpose::Training);
+      grid.GetTile(grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2)
+        .program->CheckMaps(network.graph);
+    }
+    return plan;
   }
   const Planner      planner(network, image, purpose, precision, inPlace);
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();

@@ -137,7 +137,7 @@ private:
   const Cost &
   FindBest(const Segment & segment)
   {
-    const auto       boxes = m_Geometry.GetRequired(segment.operation, GetWhole(segment.operation), segment.kept);
+    const auto boxes = m_Geometry.GetRequired(segment.operation, m_Geometry.GetWhole(segment.operation), segment.kept);
     std::vector<int> key{ segment.operation };
     std::copy_if(segment.kept.begin(), segment.kept.end(), std::back_inserter(key), [&](int operation) {
       return boxes[operation].has_value();
@@ -153,17 +153,6 @@ private:
       }
     }
     return best;
-  }
-
-  Box
-  GetWhole(int operation) const
-  {
-    Box whole;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      whole[axis] = { 0, m_Geometry.GetSize(operation)[axis] };
-    }
-    return whole;
   }
 
   /** \param side in pixels of the image */

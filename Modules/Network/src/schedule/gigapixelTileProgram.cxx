@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileProgram.h"
 
+#include <limits>
+#include <stdexcept>
+
 namespace gigapixel
 {
 namespace
@@ -242,6 +245,23 @@ TileProgram::GetGreatestSide() const
     }
   }
   return greatest;
+}
+
+void
+TileProgram::CheckMaps(const NetworkGraph & graph) const
+{
+  constexpr std::int64_t Most = std::numeric_limits<std::int32_t>::max();
+  const std::vector<int> channels = graph.GetChannels();
+  for (const Step & step : steps)
+  {
+    if (GetNumberOfPixels(step.output) > Most / channels[step.operation])
+    {
+      throw std::runtime_error("in a tile of " + std::to_string(core[1].GetLength()) + " x " +
+                               std::to_string(core[0].GetLength()) + " pixels the map of \"" +
+                               graph.operations[step.operation].name + "\" has more than " + std::to_string(Most) +
+                               " values, which operators do not take at once: give a smaller tile size");
+    }
+  }
 }
 
 double

@@ -59,6 +59,10 @@ struct GigapixelNetwork_EXPORT TileProgram
    * `valueBytes` bytes a value. */
   std::int64_t GetPeakBytes(const NetworkGraph & graph, bool training, int valueBytes) const;
 
+  /** Operators of libraries, those of GPUs among them, count the values of a map in 32 bits, or have kernels that do.
+   * \throw std::runtime_error a map that is computed or read has more */
+  void CheckMaps(const NetworkGraph & graph) const;
+
   /** Multiplications and additions of the forward pass. */
   double GetOperations(const NetworkGraph & graph) const;
 };

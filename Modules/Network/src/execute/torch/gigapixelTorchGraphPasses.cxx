@@ -264,7 +264,8 @@ private:
   Forward(const TileData & data) const
   {
     const TileProgram & program = *data.tile.program;
-    Tape                tape;
+    program.CheckMaps(m_Network.graph);
+    Tape tape;
     tape.maps.resize(program.steps.size());
     tape.kept.resize(program.steps.size());
     for (std::size_t i = 0; i < program.steps.size(); ++i)
