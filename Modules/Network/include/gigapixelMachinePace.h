@@ -2,16 +2,16 @@
 #ifndef gigapixelMachinePace_h
 #define gigapixelMachinePace_h
 
-#include "gigapixelNetworkDescription.h"
+#include "gigapixelMemoryPlan.h"
 
 namespace gigapixel
 {
 
 /** How many seconds a core of this machine takes for each second of MemoryPlan::coreSeconds, which are those of another
- * machine: measured with this network, whose weights are drawn, on a picture of noise in one tile. It takes about a
- * second. Plans do not depend on it, and so no result.
+ * machine: measured with this network, whose weights are drawn, on a picture of noise in one tile. It takes a second
+ * or two. Plans do not depend on it, and so no result.
  * \throw std::runtime_error the network cannot be computed here, for instance because LibTorch is missing */
-GigapixelNetwork_EXPORT double MeasureMachinePace(const NetworkDescription & network);
+GigapixelNetwork_EXPORT double MeasureMachinePace(const NetworkDescription & network, Purpose purpose);
 
 } // namespace gigapixel
 

@@ -91,10 +91,11 @@ DescribePlan(const NetworkDescription & network,
 void
 AddNetworkSeconds(const NetworkDescription & network, JSON & plans, const Session & session)
 {
-  double pace = 1;
+  double ofTraining = 1, ofInference = 1;
   try
   {
-    pace = MeasureMachinePace(network);
+    ofTraining = MeasureMachinePace(network, Purpose::Training);
+    ofInference = MeasureMachinePace(network, Purpose::Inference);
   }
   catch (const std::exception & error)
   {
@@ -106,7 +107,8 @@ AddNetworkSeconds(const NetworkDescription & network, JSON & plans, const Sessio
   {
     if (row.contains("networkSeconds"))
     {
-      row["networkSeconds"] = pace * row["networkSeconds"].get<double>();
+      row["networkSeconds"] =
+        (row["purpose"] == "training" ? ofTraining : ofInference) * row["networkSeconds"].get<double>();
       row["seconds"] = row["seconds"].get<double>() + row["networkSeconds"].get<double>();
     }
   }
