@@ -123,6 +123,10 @@ Run(char ** words, const std::string & network)
   const std::string kind = words[1], path = words[2];
   std::ifstream     file(path, std::ios::binary);
   const std::string content(std::istreambuf_iterator<char>(file), {});
+  if (content.empty())
+  {
+    throw std::logic_error(path + " cannot be read");
+  }
   const std::string mutated = path + ".mutated";
   Mutator           mutator(static_cast<unsigned>(std::atoi(words[3])));
   int               read = 0;
