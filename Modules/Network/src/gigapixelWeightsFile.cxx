@@ -22,7 +22,10 @@ std::vector<float>
 Convert(std::string_view bytes)
 {
   std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(static_cast<void *>(values.data()), bytes.data(), values.size() * sizeof(T));
+  if (!values.empty()) // else there is no address, which is no address of 0 bytes either
+  {
+    std::memcpy(static_cast<void *>(values.data()), bytes.data(), values.size() * sizeof(T));
+  }
   std::vector<float> floats(values.size());
   std::transform(values.begin(), values.end(), floats.begin(), [](T value) { return static_cast<float>(value); });
   return floats;

@@ -390,6 +390,11 @@ REFUSED["cut_for_one_size"] = (graph.finish(graph.add("Resize", low, "", "", gra
 graph = Graph(size=(64, 96), opset=13)
 low = graph.add("AveragePool", graph.conv("image", 3, 8), kernel_shape=[4, 4], strides=[3, 3])
 REFUSED["ratio"] = (graph.finish(graph.add("Resize", low, "", "", graph.whole(1, 8, 64, 96), mode="linear"), 8), "says nothing of images of other sizes")
+graph = Graph()
+REFUSED["classes_that_overlap"] = (graph.end(graph.add("Sigmoid", graph.conv(graph.conv("image", 3, 8), 8, 2, 1))), "its output is a sigmoid")
+graph = Graph(opset=7)
+REFUSED["former"] = (graph.finish(graph.conv("image", 3, 8), 8), "is of opset 6")
+REFUSED["former"][0].opset_import[0].version = 6
 graph = Graph(inputs=(("image", 3), ("small", 1)))
 graph.inputs[1].type.tensor_type.shape.dim[2].dim_value = 8
 graph.inputs[1].type.tensor_type.shape.dim[3].dim_value = 8

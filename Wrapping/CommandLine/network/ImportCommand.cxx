@@ -50,35 +50,32 @@ GetOptions(const ArgumentValues & values)
   {
     throw UsageError("--mean and --deviation go together, with a number for each channel.");
   }
+  if (values.Has("logits") && values.Has("weights"))
+  {
+    throw UsageError("--logits is for ONNX files, which have their weights: not with --weights.");
+  }
   return options;
 }
 
 Model
-ImportModel(const ArgumentValues & values)
+ImportModel(const ArgumentValues & values, const ImportOptions & options)
 {
-  const ImportOptions options = GetOptions(values);
-  const std::string   network = values.GetText("NETWORK");
-  if (!values.Has("weights"))
-  {
-    return ImportONNX(network, options);
-  }
-  if (values.Has("logits"))
-  {
-    throw UsageError("--logits is for ONNX files, which have their weights: not with --weights.");
-  }
-  return ImportWeights(NetworkDescription::Load(network), values.GetText("weights"), options);
+  const std::string network = values.GetText("NETWORK");
+  return !values.Has("weights") ? ImportONNX(network, options)
+                                : ImportWeights(NetworkDescription::Load(network), values.GetText("weights"), options);
 }
 } // namespace
 
 int
 RunImport(const ArgumentValues & values, const Session & session)
 {
-  const std::string output = values.GetText("output");
+  const std::string   output = values.GetText("output");
+  const ImportOptions options = GetOptions(values);
   CheckEnding("--output", output, "model");
   RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
-  const Model model = ImportModel(values);
+  const Model model = ImportModel(values, options);
   model.Save(output);
   if (const std::string warning = model.GetWarning(); !warning.empty())
   {

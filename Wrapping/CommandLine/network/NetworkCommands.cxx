@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include <unistd.h>
@@ -276,12 +276,11 @@ extern "C" __attribute__((visibility("default"))) gigapixel::commandline::Comman
 GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
-  const auto is = [name](const char * command) { return std::strcmp(name, command) == 0; };
-  return is("train")      ? RunTrain
-         : is("segment")  ? RunSegment
-         : is("networks") ? RunNetworks
-         : is("import")   ? RunImport
-                          : RunPlan;
+  static const std::map<std::string, CommandFunction> functions{
+    { "train", RunTrain },       { "segment", RunSegment }, { "plan", RunPlan },
+    { "networks", RunNetworks }, { "import", RunImport },   { "info", RunModelInfo },
+  };
+  return functions.at(name);
 }
 
 extern "C" __attribute__((visibility("default"))) void

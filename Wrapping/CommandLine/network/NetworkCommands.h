@@ -19,6 +19,9 @@ int RunPlan(const ArgumentValues & values, const Session & session);
 int RunNetworks(const ArgumentValues & values, const Session & session);
 int RunImport(const ArgumentValues & values, const Session & session);
 
+/** info of models, runs and presets. */
+int RunModelInfo(const ArgumentValues & values, const Session & session);
+
 /** The level that --level or --mpp asks for; 0 without both. The slide is opened at it again.
  * \throw std::runtime_error naming the slide */
 void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);

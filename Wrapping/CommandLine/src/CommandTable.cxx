@@ -29,9 +29,12 @@ Info()
 {
   return {
     "info",
-    "what a slide file holds",
-    "Shows format, decoder, pyramid levels, resolution, physical size, associated images and warnings of slides.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    "what a slide file, or a model, holds",
+    "Shows format, decoder, pyramid levels, resolution, physical size, associated images and warnings of slides. Of "
+    "models (a .safetensors file, a run's folder, or the name of a preset or ready model): operations, parameters, "
+    "channels, classes, what pixels become, the multiple that images are padded to, halo, and where the network comes "
+    "from.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models."),
       SlideResolution(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
@@ -43,6 +46,7 @@ Info()
       Overwrite() },
     { "gigapixel info slide.svs",
       "gigapixel info slides/ --json",
+      "gigapixel info nuclei.safetensors",
       "gigapixel info slide.svs --check",
       "gigapixel info slide.svs --associated macro -o macro.png" }
   };
@@ -543,7 +547,7 @@ Import()
       Overwrite() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
-      "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.485,0.456,0.406 --deviation 0.229,0.224,0.225" },
+      "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" },
     true
   };
 }

@@ -2,6 +2,7 @@
 #include "ArgumentText.h"
 #include "CommandFunctions.h"
 #include "ITKMessages.h"
+#include "NetworkModule.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
 #include "SlideBatch.h"
@@ -11,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -293,12 +295,30 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
   }
   WritePNG(picture, target);
 }
+/** A model's file, the folder of a run, a ready model or a preset: the network module tells of it. */
+bool
+IsModel(const std::string & name)
+{
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  return fs::path(name).extension() == ".safetensors" || fs::exists(fs::path(name) / "best.safetensors", ignored) ||
+         IsNetworkName(name);
+}
 } // namespace
 
 int
 RunInfo(const ArgumentValues & values, const Session & session)
 {
   const auto names = values.GetTexts("SLIDE");
+  const auto models = std::count_if(names.begin(), names.end(), IsModel);
+  if (models > 0)
+  {
+    if (models < static_cast<std::ptrdiff_t>(names.size()))
+    {
+      throw UsageError("Models and slides are told of one after the other: give them to a command each.");
+    }
+    return LoadNetworkCommand("info")(values, session);
+  }
   if (values.Has("associated") != values.Has("output"))
   {
     throw UsageError("--associated NAME and --output PNG go together.");

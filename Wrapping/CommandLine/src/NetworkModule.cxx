@@ -50,6 +50,19 @@ LoadNetworkCommand(const std::string & commandName)
   return reinterpret_cast<Finder>(FindSymbol("GigapixelFindNetworkCommand"))(commandName.c_str());
 }
 
+bool
+IsNetworkName(const std::string & name)
+{
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored) || !std::filesystem::exists(GetNetworkModulePath(), ignored) ||
+      name.find_first_of("./\\") != std::string::npos)
+  {
+    return false;
+  }
+  using Question = bool (*)(const char *);
+  return reinterpret_cast<Question>(FindSymbol("GigapixelIsNetworkName"))(name.c_str());
+}
+
 std::shared_ptr<Ranks>
 JoinRanks(const Launch & launch)
 {

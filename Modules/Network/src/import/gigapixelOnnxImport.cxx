@@ -26,6 +26,9 @@ using Json = nlohmann::ordered_json;
 /** Networks whose maps are halved this often take no other multiples. */
 constexpr std::int64_t LargestMultiple = 256;
 
+/** Before, arrays were broadcast in another way. */
+constexpr std::int64_t FirstOpset = 7;
+
 /** Sizes of a multiple that are different from each other, and in their two sides. */
 std::vector<Extent>
 MakeSizes(std::int64_t multiple)
@@ -72,7 +75,14 @@ public:
     , m_Content(ReadOnnx(path))
     , m_File(OnnxFile::Parse(m_Content))
     , m_Images(GetOnnxImages(m_File))
-  {}
+  {
+    if (m_File.opset < FirstOpset)
+    {
+      throw std::invalid_argument("it is of opset " + std::to_string(m_File.opset) +
+                                  ", whose operators mean other things than those of " + std::to_string(FirstOpset) +
+                                  " and later; export it anew");
+    }
+  }
 
   /** The network of the smallest multiple that all sizes are of. \throw std::invalid_argument there is none */
   Model
@@ -93,10 +103,11 @@ public:
       }
       catch (const MissingOperations & error)
       {
-        missing = error.what(); // at a larger multiple fewer things depend on the size
+        missing = error.what();
       }
       catch (const std::invalid_argument & error)
       {
+        missing.reset(); // what was missing before was so for its size alone
         problem = problem ? problem : error.what();
       }
     }
@@ -115,23 +126,31 @@ private:
     return MergeSizes(graphs);
   }
 
-  /** Takes off what makes probabilities of logits. */
+  /** Takes off what makes probabilities of classes of logits. */
   static void
   Strip(SizedGraph & sized)
   {
-    auto &     graph = sized.graph;
-    const auto last = std::find_if(graph.operations.begin(), graph.operations.end(), [&](const Operation & operation) {
-      return operation.name == graph.output;
-    });
-    const auto isRead = [&](const Operation & operation) {
+    NetworkGraph & graph = sized.graph;
+    graph.Validate();
+    const int         last = graph.GetIndex(graph.output);
+    const std::string type = graph.operations[last].type;
+    const auto        isRead = [&](const Operation & operation) {
       return std::count(operation.inputs.begin(), operation.inputs.end(), graph.output) > 0;
     };
-    if ((last->type == "sigmoid" || last->type == "softmax") &&
+    if (type == (graph.GetOutputChannels() == 1 ? "sigmoid" : "softmax") &&
         std::none_of(graph.operations.begin(), graph.operations.end(), isRead))
     {
-      sized.leftOut.insert(last->type + " at the end");
-      graph.output = last->inputs.front();
-      graph.operations.erase(last);
+      sized.leftOut.insert(type + " at the end");
+      graph.output = graph.operations[last].inputs.front();
+      graph.operations.erase(graph.operations.begin() + last);
+    }
+    const Operation & output = graph.operations[graph.GetIndex(graph.output)];
+    if (OperationSchema::Find(output.type)->Is(Role::NoLogits))
+    {
+      // At all sizes: no other multiple is to be tried.
+      throw std::domain_error("its output is a " + output.type +
+                              ", which gives no logits of classes that exclude each "
+                              "other, as losses and masks here need them");
     }
   }
 
@@ -218,7 +237,7 @@ ImportONNX(const std::string & path, const ImportOptions & options)
     CheckParameters(model);
     return model;
   }
-  catch (const std::invalid_argument & error)
+  catch (const std::logic_error & error)
   {
     throw std::runtime_error("network file \"" + path + "\": " + error.what());
   }

@@ -1,0 +1,79 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Thousands of damaged files: each is read or refused in one sentence, in little memory, and nothing in it is run."""
+
+import os
+import resource
+import subprocess
+
+import numpy
+import pytest
+
+from conftest import HERE, run
+from test_weights import write_network
+
+MUTATE = os.environ["GIGAPIXEL_MUTATE_FILE"]
+NETWORKS, WEIGHTS = numpy.load(HERE / "networks.npz"), numpy.load(HERE / "weights.npz")
+MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
+
+
+def mutate(kind, file, count, *network):
+    """How many mutations were read, and how many refused."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+    words = [MUTATE, kind, file, "1", str(count), *network]
+    result = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit)
+    assert result.returncode == 0, f"{result.returncode}\n{result.stderr}"
+    return tuple(map(int, result.stdout.split()))
+
+
+@pytest.mark.parametrize("name", ["unet", "unet_exported", "padded_by_what_is_missing", "two_inputs", "fixed_ratio", "upsample", "axes_named_anew"])
+def test_onnx(name, tmp_path):
+    file = tmp_path / "network.onnx"
+    content = NETWORKS[f"{name}/onnx"].tobytes()
+    file.write_bytes(content)
+    read, refused = mutate("onnx", file, 400 if name.startswith("unet") else 1000)
+    assert read > 0 and refused > 0
+
+
+@pytest.mark.parametrize("name", ["zip", "legacy", "protocol_4", "protocol_5_legacy", "checkpoint", "checkpoint_legacy"])
+def test_weights(name, tmp_path):
+    file = tmp_path / "weights.pth"
+    file.write_bytes(WEIGHTS[f"{name}/file"].tobytes())
+    read, refused = mutate("weights", file, 1500, write_network(tmp_path))
+    assert read > 0 and refused > 0
+
+
+def test_models(tmp_path):
+    weights, model = tmp_path / "weights.pth", tmp_path / "model.safetensors"
+    weights.write_bytes(WEIGHTS["zip/file"].tobytes())
+    run("import", write_network(tmp_path), "--weights", weights, "-o", model)
+    read, refused = mutate("model", model, 3000)
+    assert read > 0 and refused > 0
+
+
+def test_pickles_that_grow(tmp_path):
+    """Instructions that ask for more than the file has, or copy the same list again and again."""
+    content = WEIGHTS["legacy/file"].tobytes()
+    place = 0
+    for _ in range(3):
+        place = content.index(b".", place) + 1
+    pairs = b"](" + b"](K\x01K\x02e" * 20000 + b"e"
+    call = b"ccollections\nOrderedDict\nh\x00\x85R0"
+    objects = {
+        "long": b"\x80\x02\x8e" + b"\xff" * 8,
+        "text": b"\x80\x02X\xff\xff\xff\xff",
+        "memory": b"\x80\x02Nr\xff\xff\xff\xff.",
+        "deep": b"\x80\x02" + b"(" * 100000 + b"t" * 100000 + b".",
+        "nested": b"\x80\x02" + b"]" * 100000 + b"a" * 99999 + b".",
+        "circle": b"\x80\x02]q\x00h\x00a.",
+        "copies": b"\x80\x02" + pairs + b"q\x00" + call * 20000 + b".",
+        "calls": b"\x80\x02cos\nsystem\n" + b")R" * 100000 + b".",
+    }
+    for name, instructions in objects.items():
+        file = tmp_path / f"{name}.pth"
+        file.write_bytes(content[:place] + instructions + b"\x80\x02].")
+        assert mutate("weights", file, 1, write_network(tmp_path)) == (0, 1)
+        result = run("import", write_network(tmp_path), "--weights", file, "-o", tmp_path / "model.safetensors", code=1)
+        assert str(file) in result.stderr and len(result.stderr.splitlines()) == 1

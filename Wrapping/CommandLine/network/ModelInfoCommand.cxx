@@ -1,0 +1,95 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NetworkCommands.h"
+
+#include "ModelDescription.h"
+
+#include "gigapixelModel.h"
+#include "gigapixelNetworkPresets.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+bool
+IsPreset(const std::string & name)
+{
+  const std::string head = name.substr(0, name.find(':'));
+  const auto        presets = NetworkDescription::GetPresets();
+  return !std::filesystem::exists(name) && std::find(presets.begin(), presets.end(), head) != presets.end();
+}
+
+bool
+IsReadyModel(const std::string & name)
+{
+  const auto names = Model::GetNames();
+  return !std::filesystem::exists(name) && std::find(names.begin(), names.end(), name) != names.end();
+}
+
+JSON
+Describe(const std::string & name)
+{
+  if (IsPreset(name))
+  {
+    JSON json{ { "model", JSON() } };
+    json.update(DescribeComposition(NetworkDescription::Load(name)));
+    return json;
+  }
+  const Model model = Model::Load(name);
+  JSON        json{ { "model", name } };
+  json.update(DescribeComposition(model.network));
+  json["mpp"] = model.micronsPerPixel > 0 ? JSON(model.micronsPerPixel) : JSON();
+  json["tileSize"] = model.tileSize;
+  return json;
+}
+
+std::string
+Format(const std::string & name, const JSON & json)
+{
+  std::string text = name + '\n' + "  network     " + json["name"].get<std::string>();
+  text += json["model"].is_null() ? ", a preset, without weights\n" : "\n";
+  text += FormatComposition(json);
+  if (json["model"].is_null())
+  {
+    return text;
+  }
+  return text + "  resolution  " +
+         (json["mpp"].is_null() ? std::string("unknown") : FormatNumber(json["mpp"].get<double>(), 4) + " µm/px") +
+         ", tiles of " + json["tileSize"].dump() + " px\n";
+}
+} // namespace
+
+int
+RunModelInfo(const ArgumentValues & values, const Session & session)
+{
+  for (const char * option : { "associated", "check" })
+  {
+    if (values.Has(option))
+    {
+      throw UsageError(std::string("--") + option + " is for slides, and " + values.GetTexts("SLIDE").front() +
+                       " is a model or a network.");
+    }
+  }
+  JSON        all = JSON::array();
+  std::string text;
+  for (const std::string & name : values.GetTexts("SLIDE"))
+  {
+    all.push_back(Describe(name));
+    text += Format(name, all.back());
+  }
+  const JSON & result = all.size() == 1 ? all.front() : all;
+  session.PrintResult(text, result.dump(2, ' ', false, JSON::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline
+
+extern "C" __attribute__((visibility("default"))) bool
+GigapixelIsNetworkName(const char * name)
+{
+  return gigapixel::commandline::IsPreset(name) || gigapixel::commandline::IsReadyModel(name);
+}
