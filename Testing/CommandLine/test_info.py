@@ -57,13 +57,59 @@ def test_implausible_resolution_is_a_warning(tmp_path):
     assert "WARNING" not in run("info", slide).out
 
 
-def test_what_openslide_mutters_is_not_shown(tmp_path):
-    slide = tmp_path / "levels-out-of-order.tif"  # of Trestle's kind: GLib warns, and OpenSlide refuses it
-    with tifffile.TiffWriter(slide) as file:
-        for side in (1024, 256, 512):
+def write_vendors(path, sides=(1024, 512, 256), **tags):
+    """Tiled levels with what a vendor's first page says of itself."""
+    with tifffile.TiffWriter(path) as file:
+        for side in sides:
             pixels = numpy.zeros((side, side, 3), numpy.uint8)
-            file.write(pixels, tile=(128, 128), photometric="rgb", software="MedScan", description="a=b", metadata=None)
+            file.write(pixels, tile=(128, 128), photometric="rgb", metadata=None, **tags)
+    return path
+
+
+def test_what_openslide_mutters_is_not_shown(tmp_path):
+    # Of Trestle's kind, with levels out of order: GLib warns, and OpenSlide refuses it.
+    slide = write_vendors(tmp_path / "a.tif", (1024, 256, 512), software="MedScan", description="a=b")
     assert fails("info", slide).startswith(f"gigapixel: {slide}: ")
+
+
+NO_OPENSLIDE = {"GIGAPIXEL_OPENSLIDE": "/nowhere/libopenslide.so"}
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"software": "MedScan", "description": "Objective Power=20"},
+        {"description": '<scn xmlns="http://www.leica-microsystems.com/scn/2010/10/01"/>'},
+        {"software": "Philips DP", "description": '<DataObject ObjectType="DPUfsImport"/>'},
+        {"extratags": [(700, 7, 16, b"<iScan Mag='20'/>"[:16], True)]},
+    ],
+    ids=["trestle", "leica", "philips", "ventana"],
+)
+def test_vendors_slides_are_not_read_as_plain_tiff_without_openslide(tmp_path, tags):
+    slide = write_vendors(tmp_path / "a.tif", **tags)
+    message = fails("info", slide, env=NO_OPENSLIDE)
+    assert message.startswith(f"gigapixel: {slide}: only OpenSlide opens it, and OpenSlide's library does not load (")
+    assert "install it (Debian: libopenslide0; Python: pip install openslide-bin)" in message
+
+
+def test_what_needs_no_openslide(tmp_path, synthetic):
+    plain = write_vendors(tmp_path / "a.tif")
+    for slide in (synthetic[0], plain):
+        assert run("info", slide, "--json", env=NO_OPENSLIDE).json == run("info", slide, "--json").json
+    mirax = tmp_path / "a.mrxs"
+    mirax.write_text("no slide")
+    assert "OpenSlide's library does not load" in fails("info", mirax, env=NO_OPENSLIDE)
+    assert "does not know this kind of file" in fails("info", mirax)
+    assert run("doctor", "--json", env=NO_OPENSLIDE).json["openslide"] is None
+    assert "install it (Debian: libopenslide0" in run("doctor", env=NO_OPENSLIDE).out
+
+
+def test_hamamatsu_needs_no_openslide():
+    slide = real_slide("slides/fluorescence-dapi.ndpi")
+    with_it = run("info", slide, "--json").json
+    without = run("info", slide, "--json", env=NO_OPENSLIDE).json
+    for key in ("vendor", "width", "height", "levels", "mpp"):
+        assert without[key] == with_it[key], key
 
 
 def test_several_slides_and_a_folder_are_lists(tmp_path, synthetic):

@@ -103,12 +103,13 @@ CountPixelsOf(const unsigned char * pixels, std::size_t count, TissueHistogram &
 {
   constexpr int darkestGlass = 180;
   constexpr int strongestCast = TissueHistogram::StrongestCast;
+  std::uint64_t white = 0; // in a register, where the histogram's own would be stored with each pixel
   for (std::size_t i = 0; i < count; ++i, pixels += Channels)
   {
     const int low = Channels == 1 ? pixels[0] : std::min(pixels[0], std::min(pixels[1], pixels[2]));
     const int high = GetLargest(pixels, Channels);
     ++histogram.largest[high];
-    histogram.white += low == 255 ? 1 : 0;
+    white += low == 255 ? 1 : 0;
     if (high >= darkestGlass && high - low <= strongestCast && low < 255)
     {
       for (unsigned channel = 0; channel < 3; ++channel)
@@ -122,6 +123,7 @@ CountPixelsOf(const unsigned char * pixels, std::size_t count, TissueHistogram &
       }
     }
   }
+  histogram.white += white;
 }
 
 /** How far 95 % of what begins with the commonest value lie from it. */

@@ -5,9 +5,7 @@
 #include "gigapixelStoredNumbers.h"
 #include "gigapixelTilePasses.h"
 
-#include "kernels/gigapixelMapConvolution.h"
-#include "kernels/gigapixelPixelConvolution.h"
-#include "kernels/gigapixelPixelLoss.h"
+#include "kernels/gigapixelKernelTable.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +60,8 @@ class FusedPasses : public TilePasses
 {
 public:
   FusedPasses(const NetworkDescription & network, Precision precision)
-    : m_Network(network)
+    : m_Kernels(kernels::GetKernels())
+    , m_Network(network)
     , m_Layout(GetParameterLayout(network))
     , m_Skips(GetSkips(network.layers))
     , m_Scales(GetMapScales(network.layers))
@@ -107,7 +106,7 @@ public:
     {
       const kernels::CoreRegion  band{ core.x, core.y + y, core.width, std::min(bandRows, core.height - y) };
       const std::uint8_t * const classes = data.classes.data() + y * core.width;
-      kernels::ScorePixels(
+      m_Kernels.scorePixels(
         ToConst(maps.outputs[m_End - 1]), GetLogits(), band, { classes, core.width }, terms, labels.data(), loss);
       for (std::int64_t i = 0; i < band.width * band.height; ++i)
       {
@@ -131,10 +130,10 @@ public:
     {
       return GetLogitMap(maps, data).Predict(probabilities, pitch);
     }
-    kernels::PredictProbabilities(ToConst(maps.outputs[m_End - 1]),
-                                  GetLogits(),
-                                  GetCore(data),
-                                  { probabilities, core.height, core.width, 1, pitch, channels });
+    m_Kernels.predictProbabilities(ToConst(maps.outputs[m_End - 1]),
+                                   GetLogits(),
+                                   GetCore(data),
+                                   { probabilities, core.height, core.width, 1, pitch, channels });
   }
 
   void
@@ -145,7 +144,7 @@ public:
     {
       return GetLogitMap(maps, data).PredictLabels(threshold, labels, pitch);
     }
-    kernels::PredictLabels(ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), threshold, 1, labels, pitch);
+    m_Kernels.predictLabels(ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), threshold, 1, labels, pitch);
   }
 
 private:
@@ -250,15 +249,15 @@ private:
     const Layer & layer = m_Network.layers[i];
     if (i == 0 && m_FusedFirst)
     {
-      kernels::ConvolvePixels(GetPixels(data), GetConvolution(0), output);
+      m_Kernels.convolvePixels(GetPixels(data), GetConvolution(0), output);
     }
     else if (layer.kind == Layer::Kind::Convolution)
     {
-      kernels::ConvolveMap({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+      m_Kernels.convolveMap({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
     }
     else
     {
-      kernels::ConvolveMapTransposed({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+      m_Kernels.convolveMapTransposed({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
     }
   }
 
@@ -352,7 +351,7 @@ private:
   FusedLoss(TileData & data, const Maps & maps, const LossTerms & terms, LossGradient & sum) const
   {
     const Map gradient = TakeOutput(data, m_End - 1);
-    kernels::AddPixelLoss(
+    m_Kernels.addPixelLoss(
       ToConst(maps.outputs[m_End - 1]),
       GetLogits(),
       GetCore(data),
@@ -391,12 +390,12 @@ private:
       }
       if (i == 0 && m_FusedFirst)
       {
-        kernels::AddPixelConvolutionGradient(GetPixels(data),
-                                             GetConvolution(0),
-                                             ToConst(maps.activated[0]),
-                                             ToConst(gradient),
-                                             sum.data() + m_Layout[0].weight,
-                                             sum.data() + m_Layout[0].bias);
+        m_Kernels.addPixelConvolutionGradient(GetPixels(data),
+                                              GetConvolution(0),
+                                              ToConst(maps.activated[0]),
+                                              ToConst(gradient),
+                                              sum.data() + m_Layout[0].weight,
+                                              sum.data() + m_Layout[0].bias);
         return;
       }
       Map closed = gradient;
@@ -432,22 +431,22 @@ private:
     const bool    relu = layer.activation == Layer::Activation::ReLU;
     const Map &   input = i == 0 ? maps.input : maps.outputs[i - 1];
     double *      weightGradient = sum.data() + m_Layout[i].weight;
-    kernels::CloseReLU(ToConst(relu ? maps.activated[i] : Map{}),
-                       layer.outputChannels,
-                       ToConst(gradient),
-                       closed,
-                       sum.data() + m_Layout[i].bias);
+    m_Kernels.closeReLU(ToConst(relu ? maps.activated[i] : Map{}),
+                        layer.outputChannels,
+                        ToConst(gradient),
+                        closed,
+                        sum.data() + m_Layout[i].bias);
     const kernels::InputMap in{ ToConst(input), layer.inputChannels };
     const kernels::InputMap out{ ToConst(closed), layer.outputChannels };
     const bool              plain = layer.kind == Layer::Kind::Convolution;
     const Convolution       back = GetInputGradient(i);
     if (plain)
     {
-      kernels::AddMapConvolutionGradient(in, GetConvolution(i), out.view, weightGradient);
+      m_Kernels.addMapConvolutionGradient(in, GetConvolution(i), out.view, weightGradient);
     }
     else
     {
-      kernels::AddMapConvolutionGradient(out, back, in.view, weightGradient);
+      m_Kernels.addMapConvolutionGradient(out, back, in.view, weightGradient);
     }
     data.maps.Release(maps.outputs[i]);
     data.maps.Release(maps.activated[i]);
@@ -455,13 +454,14 @@ private:
     if (i > 0)
     {
       before = TakeOutput(data, i - 1);
-      (plain ? kernels::ConvolveMapTransposed : kernels::ConvolveMap)(out, back, before);
+      (plain ? m_Kernels.convolveMapTransposed : m_Kernels.convolveMap)(out, back, before);
       Round(before, i - 1);
     }
     data.maps.Release(closed);
     return before;
   }
 
+  const kernels::KernelTable &      m_Kernels;
   const NetworkDescription          m_Network;
   const std::vector<ParameterPlace> m_Layout;
   const std::vector<int>            m_Skips;

@@ -136,6 +136,14 @@ public:
   static void SetGlobalDefaultStrict(bool strict);
   static bool GetGlobalDefaultStrict();
 
+  /** Version of the OpenSlide that opens what is not decoded here; empty where its library does not load. It is loaded
+   * when it is first needed: from where GIGAPIXEL_OPENSLIDE says, or from the system's folders. */
+  static std::string GetOpenSlideVersion();
+
+  /** Keeps OpenSlide's GLib and libtiff from speaking to the standard error: for programs, as errors come as
+   * exceptions. To be called before a file is opened. */
+  static void SilenceOpenSlide();
+
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
    * default, reads the slide. */
   itkSetStringMacro(AssociatedImage);

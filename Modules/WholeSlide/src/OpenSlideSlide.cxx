@@ -1,13 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideSlide.h"
 
+#include "OpenSlideLibrary.h"
+
 #include <algorithm>
 #include <cmath>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
-
-#include <openslide.h>
 
 namespace gigapixel
 {
@@ -30,9 +30,11 @@ std::map<std::string, std::string>
 CopyProperties(openslide_t * handle)
 {
   std::map<std::string, std::string> properties;
-  for (const char * const * name = openslide_get_property_names(handle); name != nullptr && *name != nullptr; ++name)
+  for (const char * const * name = OpenSlideLibrary::Get().getPropertyNames(handle);
+       name != nullptr && *name != nullptr;
+       ++name)
   {
-    const char * const value = openslide_get_property_value(handle, *name);
+    const char * const value = OpenSlideLibrary::Get().getPropertyValue(handle, *name);
     properties[*name] = value != nullptr ? value : "";
   }
   return properties;
@@ -56,7 +58,7 @@ GetNumber(const std::map<std::string, std::string> & properties, const std::stri
 void
 ThrowIfFailed(openslide_t * handle)
 {
-  if (const char * const error = openslide_get_error(handle))
+  if (const char * const error = OpenSlideLibrary::Get().getError(handle))
   {
     throw std::runtime_error(std::string("OpenSlide says: ") + error);
   }
@@ -65,9 +67,10 @@ ThrowIfFailed(openslide_t * handle)
 std::shared_ptr<openslide_t>
 OpenHandle(const std::string & path)
 {
-  if (openslide_t * const handle = openslide_open(path.c_str()))
+  const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
+  if (openslide_t * const handle = openSlide.open(path.c_str()))
   {
-    return { handle, openslide_close };
+    return { handle, openSlide.close };
   }
   return nullptr;
 }
@@ -115,34 +118,38 @@ Composite(const std::uint32_t * argb,
 std::string
 DetectOpenSlideVendor(const std::string & path)
 {
-  const char * const vendor = openslide_detect_vendor(path.c_str());
+  const OpenSlideLibrary * const openSlide = OpenSlideLibrary::Find();
+  const char * const             vendor = openSlide != nullptr ? openSlide->detectVendor(path.c_str()) : nullptr;
   return vendor != nullptr ? vendor : "";
 }
 
 std::map<std::string, std::string>
 ReadOpenSlideProperties(const std::string & path)
 {
-  openslide_t * const handle = openslide_open(path.c_str());
-  if (handle == nullptr)
+  const std::shared_ptr<openslide_t> handle = OpenSlideLibrary::Find() != nullptr ? OpenHandle(path) : nullptr;
+  if (!handle || OpenSlideLibrary::Get().getError(handle.get()) != nullptr)
   {
     return {};
   }
-  auto properties =
-    openslide_get_error(handle) == nullptr ? CopyProperties(handle) : std::map<std::string, std::string>();
-  openslide_close(handle);
-  return properties;
+  return CopyProperties(handle.get());
 }
 
 std::string
 GetOpenSlideVersion()
 {
-  return openslide_get_version();
+  const OpenSlideLibrary * const openSlide = OpenSlideLibrary::Find();
+  return openSlide != nullptr ? openSlide->getVersion() : "";
 }
 
 OpenSlideSlide::OpenSlideSlide(const std::string & path)
   : Slide(path)
-  , m_Handle(OpenHandle(path))
 {
+  if (OpenSlideLibrary::Find() == nullptr)
+  {
+    throw SlideError(
+      path, "only OpenSlide opens it, and " + OpenSlideLibrary::GetProblem(), OpenSlideLibrary::GetRemedy());
+  }
+  m_Handle = OpenHandle(path);
   if (!m_Handle)
   {
     throw std::runtime_error("OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file");
@@ -163,12 +170,12 @@ OpenSlideSlide::~OpenSlideSlide() = default;
 void
 OpenSlideSlide::AddLevels()
 {
-  const int levels = openslide_get_level_count(m_Handle.get());
+  const int levels = OpenSlideLibrary::Get().getLevelCount(m_Handle.get());
   for (int i = 0; i < levels; ++i)
   {
     std::int64_t width = 0;
     std::int64_t height = 0;
-    openslide_get_level_dimensions(m_Handle.get(), i, &width, &height);
+    OpenSlideLibrary::Get().getLevelDimensions(m_Handle.get(), i, &width, &height);
     if (width <= 0 || height <= 0)
     {
       throw std::runtime_error("one of its levels has no pixels");
@@ -192,12 +199,12 @@ OpenSlideSlide::AddLevels()
 void
 OpenSlideSlide::AddAssociated()
 {
-  const char * const * name = openslide_get_associated_image_names(m_Handle.get());
+  const char * const * name = OpenSlideLibrary::Get().getAssociatedImageNames(m_Handle.get());
   for (; name != nullptr && *name != nullptr; ++name)
   {
     std::int64_t width = 0;
     std::int64_t height = 0;
-    openslide_get_associated_image_dimensions(m_Handle.get(), *name, &width, &height);
+    OpenSlideLibrary::Get().getAssociatedImageDimensions(m_Handle.get(), *name, &width, &height);
     constexpr std::int64_t sideLimit = 65535;
     if (width <= 0 || height <= 0 || width > sideLimit || height > sideLimit)
     {
@@ -215,15 +222,18 @@ OpenSlideSlide::AddAssociated()
 void
 OpenSlideSlide::ReadColorProfile()
 {
-#ifdef GIGAPIXEL_OPENSLIDE_HAS_ICC
-  const std::int64_t size = openslide_get_icc_profile_size(m_Handle.get());
+  const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
+  if (openSlide.getICCProfileSize == nullptr || openSlide.readICCProfile == nullptr)
+  {
+    return;
+  }
+  const std::int64_t size = openSlide.getICCProfileSize(m_Handle.get());
   if (size > 0)
   {
     m_ColorProfile.resize(static_cast<std::size_t>(size));
-    openslide_read_icc_profile(m_Handle.get(), &m_ColorProfile[0]);
+    openSlide.readICCProfile(m_Handle.get(), &m_ColorProfile[0]);
     ThrowIfFailed(m_Handle.get());
   }
-#endif
 }
 
 std::shared_ptr<openslide_t>
@@ -256,17 +266,17 @@ OpenSlideSlide::ReadPixels(openslide_t * handle, unsigned plane, const Rectangle
 {
   if (plane >= m_NumberOfLevels)
   {
-    openslide_read_associated_image(handle, m_Planes[plane].name.c_str(), argb);
+    OpenSlideLibrary::Get().readAssociatedImage(handle, m_Planes[plane].name.c_str(), argb);
     return;
   }
-  const double downsample = openslide_get_level_downsample(handle, static_cast<int>(plane));
-  openslide_read_region(handle,
-                        argb,
-                        std::llround(static_cast<double>(region.x) * downsample),
-                        std::llround(static_cast<double>(region.y) * downsample),
-                        static_cast<int>(plane),
-                        static_cast<std::int64_t>(region.width),
-                        static_cast<std::int64_t>(region.height));
+  const double downsample = OpenSlideLibrary::Get().getLevelDownsample(handle, static_cast<int>(plane));
+  OpenSlideLibrary::Get().readRegion(handle,
+                                     argb,
+                                     std::llround(static_cast<double>(region.x) * downsample),
+                                     std::llround(static_cast<double>(region.y) * downsample),
+                                     static_cast<int>(plane),
+                                     static_cast<std::int64_t>(region.width),
+                                     static_cast<std::int64_t>(region.height));
 }
 
 bool
@@ -291,7 +301,7 @@ OpenSlideSlide::DecodeTile(unsigned                           plane,
   const Rectangle                        region{ left, top, width, height };
   const std::shared_ptr<openslide_t>     handle = GetHandle();
   ReadPixels(handle.get(), plane, region, argb.get());
-  if (openslide_get_error(handle.get()) != nullptr)
+  if (OpenSlideLibrary::Get().getError(handle.get()) != nullptr)
   {
     // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
     std::shared_ptr<openslide_t> fresh = OpenHandle(m_Path);

@@ -14,12 +14,14 @@ typedef struct _openslide openslide_t;
 namespace gigapixel
 {
 
-/** The vendor whose slide OpenSlide takes the file for; empty for none. Opens nothing for good. */
+/** The vendor whose slide OpenSlide takes the file for; empty for none, or without OpenSlide. Opens nothing for good.
+ */
 std::string DetectOpenSlideVendor(const std::string & path);
 
-/** All properties that OpenSlide has of a file; none where it does not open it. */
+/** All properties that OpenSlide has of a file; none where it does not open it, or is not installed. */
 std::map<std::string, std::string> ReadOpenSlideProperties(const std::string & path);
 
+/** Empty where it is not installed. */
 std::string GetOpenSlideVersion();
 
 /** A slide read through OpenSlide.
@@ -29,7 +31,8 @@ std::string GetOpenSlideVersion();
 class OpenSlideSlide : public Slide
 {
 public:
-  /** Throws std::runtime_error, in a few words, where OpenSlide does not open the file. */
+  /** Throws std::runtime_error, in a few words, where OpenSlide does not open the file; SlideError without OpenSlide.
+   */
   explicit OpenSlideSlide(const std::string & path);
   ~OpenSlideSlide() override;
 

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMSlide.h"
 #include "HamamatsuSlide.h"
+#include "OpenSlideLibrary.h"
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
 
@@ -49,6 +50,24 @@ IsPlainVendor(const std::string & vendor)
   return vendor.empty() || vendor == "generic-tiff" || vendor == "aperio";
 }
 
+/** Whose slide a TIFF is, in OpenSlide's words. OpenSlide is loaded and asked only where the first page bears a
+ * vendor's mark, or the pages (without `layout`) are damaged or in a dialect; where it is not installed, the mark says
+ * it. */
+std::string
+DetectTIFFVendor(const std::string & path, const TIFFLayout * layout)
+{
+  if (layout != nullptr && layout->GetVendor() == "aperio")
+  {
+    return "aperio";
+  }
+  const std::string mark = FindVendorMark(path);
+  if (layout != nullptr && mark.empty())
+  {
+    return {};
+  }
+  return OpenSlideLibrary::Find() != nullptr ? DetectOpenSlideVendor(path) : mark;
+}
+
 /** The first of what keeps the levels' pages, those of further channels among them, from being decoded. */
 TIFFObstacle
 FindObstacleOfLevels(const TIFFLayout & layout)
@@ -82,7 +101,7 @@ OpenTIFF(const std::string & path)
   {
     damage = error.what(); // or a vendor's own dialect: Hamamatsu stretches TIFF beyond 4 GiB
   }
-  const std::string vendor = layout && layout->GetVendor() == "aperio" ? "aperio" : DetectOpenSlideVendor(path);
+  const std::string vendor = DetectTIFFVendor(path, layout.get());
   if (vendor == "hamamatsu")
   {
     try
@@ -119,7 +138,7 @@ OpenTIFF(const std::string & path)
     }
   }
   // OpenSlide may know the codec; more bits or channels it would squeeze into 8-bit RGB, which is no reading.
-  if (obstacle.compression && !vendor.empty())
+  if (obstacle.compression)
   {
     try
     {
@@ -162,9 +181,13 @@ OpenUnshared(const std::string & path)
   {
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
   }
+  const std::string what = "it is neither a TIFF nor a DICOM file, and ";
+  if (OpenSlideLibrary::Find() == nullptr)
+  {
+    throw SlideError(path, what + OpenSlideLibrary::GetProblem(), OpenSlideLibrary::GetRemedy());
+  }
   throw SlideError(path,
-                   "it is neither a TIFF nor a DICOM file, and OpenSlide " + GetOpenSlideVersion() +
-                     " does not know this kind of file",
+                   what + "OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
                    "convert it to a tiled TIFF, or read it with another itk::ImageIO");
 }
 
@@ -218,17 +241,18 @@ Slide::IsClaimed(const std::string & path) noexcept
     {
       return DICOMFile::IsDICOM(path, true) || !DetectOpenSlideVendor(path).empty();
     }
+    std::unique_ptr<TIFFLayout> layout;
     try
     {
-      const TIFFLayout layout(path);
-      if (layout.GetVendor() == "aperio" || layout.IsTiledPyramid())
+      layout = std::make_unique<TIFFLayout>(path);
+      if (layout->GetVendor() == "aperio" || layout->IsTiledPyramid())
       {
         return true;
       }
     }
     catch (const std::runtime_error &)
     {} // damaged, or a vendor's own dialect
-    return !IsPlainVendor(DetectOpenSlideVendor(path));
+    return !IsPlainVendor(DetectTIFFVendor(path, layout.get()));
   }
   catch (...)
   {

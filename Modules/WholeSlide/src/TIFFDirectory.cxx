@@ -112,13 +112,12 @@ TIFFFile::TIFFFile(const std::string & path)
 void
 TIFFFile::DetectWideDialect()
 {
-  constexpr std::uint16_t hamamatsu = 65420;
   try
   {
     std::uint64_t next = 0;
     for (const TIFFEntry & entry : ReadEntries(m_FirstPage, next))
     {
-      m_Wide = m_Wide || entry.tag == hamamatsu;
+      m_Wide = m_Wide || entry.tag == static_cast<std::uint16_t>(TIFFTag::HamamatsuFormat);
     }
   }
   catch (const std::runtime_error &)

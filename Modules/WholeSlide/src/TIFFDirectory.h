@@ -81,7 +81,8 @@ enum class TIFFTag : std::uint16_t
   XMLPacket = 700,
   Copyright = 33432,
   ICCProfile = 34675,
-  ImageDepth = 32997
+  ImageDepth = 32997,
+  HamamatsuFormat = 65420
 };
 
 /** One entry of a page: its values, where they are few enough to stand in the entry, else where they stand. */
@@ -98,7 +99,8 @@ struct TIFFEntry
 /** Reads values out of a (Big)TIFF of either byte order. Knows nothing of images.
  *
  * Hamamatsu's dialect goes beyond 4 GiB without being BigTIFF: positions of pages have 8 bytes, and behind each page
- * table stand the high halves of its entries' values or positions, 4 bytes each. It is known by tag 65420. */
+ * table stand the high halves of its entries' values or positions, 4 bytes each. It is known by its tag
+ * HamamatsuFormat. */
 class TIFFFile
 {
 public:

@@ -211,6 +211,39 @@ FindObstacle(const TIFFPage & page)
   return {};
 }
 
+std::string
+FindVendorMark(const std::string & path)
+{
+  try
+  {
+    const TIFFFile    file(path);
+    std::uint64_t     next = 0;
+    const TIFFPage    page(file, file.GetFirstPage(), next);
+    const std::string software = page.GetText(TIFFTag::Software);
+    if (page.Find(TIFFTag::HamamatsuFormat) != nullptr)
+    {
+      return "hamamatsu";
+    }
+    if (software.rfind("MedScan", 0) == 0)
+    {
+      return "trestle";
+    }
+    if (page.GetText(TIFFTag::ImageDescription).find("leica-microsystems.com") != std::string::npos)
+    {
+      return "leica";
+    }
+    if (software.rfind("Philips", 0) == 0)
+    {
+      return "philips";
+    }
+    return page.GetText(TIFFTag::XMLPacket).find("iScan") != std::string::npos ? "ventana" : "";
+  }
+  catch (const std::runtime_error &)
+  {
+    return {};
+  }
+}
+
 TIFFLayout::TIFFLayout(const std::string & path)
   : m_File(new TIFFFile(path))
 {

@@ -60,6 +60,11 @@ TIFFObstacle FindObstacle(const TIFFPage & page);
  * than gray, RGB and RGBA. */
 bool IsStoredOnly(const TIFFPage & page);
 
+/** The vendor whose mark the first page bears, without which OpenSlide takes no TIFF for that vendor's (its pages on
+ * formats, openslide.org/formats): "hamamatsu", "leica", "philips", "trestle" or "ventana"; empty for none, or where
+ * the page cannot be read. */
+std::string FindVendorMark(const std::string & path);
+
 /** Which page of a TIFF is what: levels of a pyramid, associated images, others. */
 class TIFFLayout
 {

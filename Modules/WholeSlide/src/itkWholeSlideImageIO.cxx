@@ -2,6 +2,8 @@
 #include "itkWholeSlideImageIO.h"
 
 #include "ColorTransform.h"
+#include "OpenSlideLibrary.h"
+#include "OpenSlideSlide.h"
 #include "Slide.h"
 #include "TileCache.h"
 #include "gigapixelFreeMemory.h"
@@ -123,6 +125,18 @@ bool
 WholeSlideImageIO::GetGlobalDefaultStrict()
 {
   return globalDefaultStrict;
+}
+
+std::string
+WholeSlideImageIO::GetOpenSlideVersion()
+{
+  return gigapixel::GetOpenSlideVersion();
+}
+
+void
+WholeSlideImageIO::SilenceOpenSlide()
+{
+  gigapixel::OpenSlideLibrary::Silence();
 }
 
 void

@@ -12,7 +12,6 @@
 
 #include <nlohmann/json.hpp>
 #include <openjpeg.h>
-#include <openslide.h>
 #include <webp/decode.h>
 #include <zstd.h>
 
@@ -143,7 +142,11 @@ Format(const JSON & json)
 {
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
   text += "  ITK            " + json["itk"].get<std::string>() + '\n';
-  text += "  OpenSlide      " + json["openslide"].get<std::string>() + '\n';
+  text += "  OpenSlide      " +
+          (json["openslide"].is_null() ? "does not load, so that slides which only it opens are refused: install it "
+                                         "(Debian: libopenslide0; Python: pip install openslide-bin)"
+                                       : json["openslide"].get<std::string>()) +
+          '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
   {
@@ -173,7 +176,8 @@ RunDoctor(const ArgumentValues &, const Session & session)
 {
   JSON json{ { "version", GIGAPIXEL_VERSION } };
   json["itk"] = itk::Version::GetITKVersion();
-  json["openslide"] = openslide_get_version();
+  const std::string openSlide = itk::WholeSlideImageIO::GetOpenSlideVersion();
+  json["openslide"] = openSlide.empty() ? JSON() : JSON(openSlide);
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };

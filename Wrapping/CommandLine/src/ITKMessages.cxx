@@ -3,6 +3,7 @@
 
 #include "itkObjectFactory.h"
 #include "itkOutputWindow.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <cstdarg>
 #include <cstdio>
@@ -48,10 +49,9 @@ private:
 };
 } // namespace
 
-/** ITK's own libtiff, the one that OpenSlide looks at files with, and its GLib speak to the standard error. None is
- * ours to link, so they are found by name, where they are at all. */
+/** ITK's libtiff speaks to the standard error. It is not ours to link, so it is found by name, where it is at all. */
 void
-SilenceLibraries()
+SilenceLibTIFF()
 {
   using Handler = void (*)(const char *, const char *, va_list);
   for (const char * name :
@@ -62,26 +62,14 @@ SilenceLibraries()
       reinterpret_cast<Handler (*)(Handler)>(found)(nullptr);
     }
   }
-  using Log = void (*)(const char * domain, int level, const char * message, void * user);
-  if (void * const found = dlsym(RTLD_DEFAULT, "g_log_set_default_handler"))
-  {
-    reinterpret_cast<Log (*)(Log, void *)>(found)(
-      [](const char *, int level, const char * message, void *) {
-        constexpr int fatal = 1 << 2; // G_LOG_LEVEL_ERROR: GLib ends the program then
-        if ((level & fatal) != 0)
-        {
-          std::fprintf(stderr, "gigapixel: %s\n", message);
-        }
-      },
-      nullptr);
-  }
 }
 
 void
 ShowITKWarningsAsSentences()
 {
   itk::OutputWindow::SetInstance(SentenceWindow::New());
-  SilenceLibraries();
+  SilenceLibTIFF();
+  itk::WholeSlideImageIO::SilenceOpenSlide();
 }
 
 std::string

@@ -187,10 +187,13 @@ RunTask(const SlideTask &              task,
   const unsigned downsample = ChooseDownsample(*slide, task.slide, values);
   const bool     isFull = values.Has("full-resolution");
   std::string    preset = values.GetText("preset");
-  ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
-                   (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
-                   " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' +
-                   IdentifyFile(task.slide, HashedBytes::Samples));
+  if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
+  {
+    ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
+                     (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+                     " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' +
+                     IdentifyFile(task.slide, HashedBytes::Samples));
+  }
   const auto source = SourceType::New();
   source->SetSlide(slide);
   source->SetDownsample(downsample);
