@@ -244,6 +244,8 @@ GetOperationCases()
       { { { "upscale_factor", integer(2) } }, { { "upscale_factor", integer(1) } } } },
     { "batch_norm", "batch_norm", { {}, { { "eps", 1e-3 }, { "affine", false } } } },
     { "affine", "affine", { {}, { { "bias", false } } } },
+    { "dropout", "dropout", { {}, { { "p", 0.2 } } } },
+    { "dropout2d", "dropout2d", { { { "p", 0.3 } } } },
     { "layer_norm", "layer_norm", { {}, { { "eps", 1e-3 }, { "affine", false } } } },
   };
 }

@@ -165,19 +165,21 @@ MakeCores(Size image, std::int64_t height, std::int64_t width)
 /** The image in segments: loss and gradient. \param operations whose maps are kept
  * \param missing so many last rows of each map are left 0 */
 inline GraphResult
-ComputeInSegments(const NetworkDescription &  network,
-                  const std::vector<double> & parameters,
-                  const LabeledImage &        image,
-                  Precision                   precision,
-                  const std::vector<int> &    operations,
-                  std::int64_t                height,
-                  std::int64_t                width,
-                  std::int64_t                missing = 0)
+ComputeInSegments(const NetworkDescription &   network,
+                  const std::vector<double> &  parameters,
+                  const LabeledImage &         image,
+                  Precision                    precision,
+                  const std::vector<int> &     operations,
+                  std::int64_t                 height,
+                  std::int64_t                 width,
+                  std::int64_t                 missing = 0,
+                  std::optional<std::uint64_t> maskSeed = {})
 {
   Device device;
   device.precision = precision;
   const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);
+  passes->SetMaskSeed(maskSeed);
   const GraphGeometry    geometry(network.graph, { image.size.height, image.size.width });
   const std::vector<int> kept = FindKept(geometry, operations);
   KeptMaps               maps(geometry, kept, precision == Precision::Double ? 8 : 4, {});
@@ -228,19 +230,21 @@ ComputeInSegments(const NetworkDescription &  network,
   return result;
 }
 
-/** The image in tiles. */
+/** The image in tiles. \param maskSeed of dropout */
 inline GraphResult
-ComputeInTiles(const NetworkDescription &  network,
-               const std::vector<double> & parameters,
-               const LabeledImage &        image,
-               Precision                   precision,
-               std::int64_t                height,
-               std::int64_t                width)
+ComputeInTiles(const NetworkDescription &   network,
+               const std::vector<double> &  parameters,
+               const LabeledImage &         image,
+               Precision                    precision,
+               std::int64_t                 height,
+               std::int64_t                 width,
+               std::optional<std::uint64_t> maskSeed = {})
 {
   Device device;
   device.precision = precision;
   const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);
+  passes->SetMaskSeed(maskSeed);
   const GraphGeometry geometry(network.graph, { image.size.height, image.size.width });
   const int           outputs = network.graph.GetOutputChannels();
   LossTerms           terms;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "GraphReference.h"
+#include "execute/gigapixelDropoutMask.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -24,6 +25,8 @@ struct Given
   const Operation &             operation;
   std::vector<Tensor>           inputs;
   std::map<std::string, Tensor> arrays;
+  std::optional<std::uint64_t>  maskSeed; ///< of dropout
+  int                           index;    ///< of the operation
 
   const Tensor &
   X() const
@@ -245,6 +248,32 @@ NormalizeLayer(const Given & given)
     .permute({ 0, 3, 1, 2 });
 }
 
+/** The mask of every value of the whole map. */
+Tensor
+Drop(const Given & given)
+{
+  if (!given.maskSeed)
+  {
+    return given.X();
+  }
+  const double      p = given.operation.GetNumber("p");
+  const DropoutMask mask(*given.maskSeed, given.index, p);
+  const bool        channels = given.operation.type == "dropout2d";
+  Tensor            factors = at::empty(given.X().sizes(), at::kDouble);
+  auto              values = factors.accessor<double, 4>();
+  for (std::int64_t c = 0; c < factors.size(1); ++c)
+  {
+    for (std::int64_t y = 0; y < factors.size(2); ++y)
+    {
+      for (std::int64_t x = 0; x < factors.size(3); ++x)
+      {
+        values[0][c][y][x] = mask.Keeps(channels ? 0 : y, channels ? 0 : x, c) ? 1 / (1 - p) : 0;
+      }
+    }
+  }
+  return given.X() * factors.to(given.X().scalar_type());
+}
+
 Tensor
 Second(const Given & given)
 {
@@ -294,6 +323,8 @@ GetOperations()
         return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
       } },
     { "layer_norm", NormalizeLayer },
+    { "dropout", Drop },
+    { "dropout2d", Drop },
   };
   return operations;
 }
@@ -417,7 +448,10 @@ MakeArrays(const NetworkGraph & graph, const std::vector<double> & parameters, a
 }
 
 Tensor
-Forward(const NetworkGraph & graph, const std::map<std::string, Tensor> & arrays, const Tensor & input)
+Forward(const NetworkGraph &                  graph,
+        const std::map<std::string, Tensor> & arrays,
+        const Tensor &                        input,
+        std::optional<std::uint64_t>          maskSeed = {})
 {
   std::map<std::string, Tensor> maps;
   for (const Operation & operation : graph.operations)
@@ -427,7 +461,7 @@ Forward(const NetworkGraph & graph, const std::map<std::string, Tensor> & arrays
       maps[operation.name] = input;
       continue;
     }
-    Given given{ operation, {}, {} };
+    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name) };
     for (const std::string & name : operation.inputs)
     {
       given.inputs.push_back(maps.at(name));
@@ -444,13 +478,14 @@ Forward(const NetworkGraph & graph, const std::map<std::string, Tensor> & arrays
 } // namespace
 
 GraphResult
-ComputeReference(const NetworkDescription &  network,
-                 const std::vector<double> & parameters,
-                 const LabeledImage &        image,
-                 at::ScalarType              type)
+ComputeReference(const NetworkDescription &   network,
+                 const std::vector<double> &  parameters,
+                 const LabeledImage &         image,
+                 at::ScalarType               type,
+                 std::optional<std::uint64_t> maskSeed)
 {
   const auto   arrays = MakeArrays(network.graph, parameters, type);
-  const Tensor logits = Forward(network.graph, arrays, MakeInput(network, image, type));
+  const Tensor logits = Forward(network.graph, arrays, MakeInput(network, image, type), maskSeed);
   const Tensor classes =
     at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, image.size.height, image.size.width });
   const Tensor loss = GetLoss(network, logits, classes);

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 namespace gigapixel
 {
 namespace test
@@ -29,11 +31,12 @@ struct GraphResult
 };
 
 /** The whole image at once, operation by operation as PyTorch has them, and LibTorch's autograd: no tiles, nothing
- * folded or lowered. */
-GraphResult ComputeReference(const NetworkDescription &  network,
-                             const std::vector<double> & parameters,
-                             const LabeledImage &        image,
-                             at::ScalarType              type);
+ * folded or lowered. \param maskSeed of dropout, whose masks are those of DropoutMask; none: nothing is dropped */
+GraphResult ComputeReference(const NetworkDescription &   network,
+                             const std::vector<double> &  parameters,
+                             const LabeledImage &         image,
+                             at::ScalarType               type,
+                             std::optional<std::uint64_t> maskSeed = {});
 
 /** The graph's output for an input map of 1 x channels x height x width. */
 at::Tensor ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const at::Tensor & input);

@@ -1,7 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Twenty steps beside torch.optim. Ours rounds parameters to floats after each step: 20 roundings of numbers below 1
 // come to less than 20 * 2^-25 = 6e-7.
+#include "GraphReference.h"
+#include "SyntheticSources.h"
 #include "gigapixelOptimizer.h"
+#include "gigapixelParameterLayout.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -12,10 +15,12 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
+#include <functional>
 #include <numeric>
 #include <random>
 
 using namespace gigapixel;
+using namespace gigapixel::test;
 
 namespace
 {
@@ -195,6 +200,54 @@ TEST(Optimizer, ClipsAsPyTorch)
       begin += parameter.GetNumberOfValues();
     }
   }
+}
+
+// Two images of one size, one after the other, against autograd of the mean over all pixels of both, which is what
+// PyTorch's losses take of a batch. A step of plain gradient descent shows the gradient, to the rounding of its floats.
+TEST(Optimizer, ImagesOfAStepAreABatch)
+{
+  constexpr Size           Whole{ 70, 50 };
+  const NetworkDescription network = MakeNetwork();
+  TrainingOptions          options;
+  options.epochs = 1;
+  options.imagesPerStep = 2;
+  options.optimizer = "sgd";
+  options.momentum = 0;
+  options.augment = false;
+  options.tileSize = 32;
+  options.threads = 2;
+  const auto train = [&](double learningRate) {
+    options.learningRate = learningRate;
+    Trainer trainer(network, options, "");
+    for (const std::uint64_t seed : { 1, 2 })
+    {
+      trainer.AddTrainingSample({ "sample " + std::to_string(seed),
+                                  std::make_shared<ProceduralPixels>(Whole, seed, 3),
+                                  std::make_shared<ProceduralLabels>(Whole, seed) });
+    }
+    EXPECT_TRUE(trainer.Run());
+    return ToArray(trainer.GetLastModel());
+  };
+  const std::vector<double> before = train(1e-60), after = train(1);
+  std::vector<double>       gradient(before.size());
+  double                    weight = 0;
+  for (const std::uint64_t seed : { 1, 2 })
+  {
+    LabeledImage image{ Whole, std::vector<std::uint8_t>(3 * 70 * 50), std::vector<std::uint8_t>(70 * 50) };
+    ProceduralPixels(Whole, seed, 3).Read({ 0, 0, 70, 50 }, image.pixels.data());
+    ProceduralLabels(Whole, seed).Read({ 0, 0, 70, 50 }, image.labels.data());
+    const GraphResult result = ComputeReference(network, before, image, at::kDouble);
+    std::transform(gradient.begin(), gradient.end(), result.gradient.begin(), gradient.begin(), std::plus<>());
+    weight += result.weight;
+  }
+  EXPECT_EQ(weight, 2 * 70 * 50);
+  double greatest = 0;
+  for (std::size_t i = 0; i < before.size(); ++i)
+  {
+    EXPECT_NEAR(before[i] - after[i], gradient[i] / weight, 1e-6) << i;
+    greatest = std::max(greatest, std::abs(before[i] - after[i]));
+  }
+  EXPECT_GT(greatest, 1e-2);
 }
 
 TEST(Optimizer, RefusesWhatItDoesNotKnow)

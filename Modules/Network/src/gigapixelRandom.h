@@ -23,7 +23,8 @@ public:
     Weights = 1,
     Order = 2,
     Augmentation = 3,
-    Jitter = 4
+    Jitter = 4,
+    Dropout = 5
   };
 
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t index = 0)
@@ -53,7 +54,13 @@ public:
     return radius * std::cos(2 * Pi * Uniform());
   }
 
-private:
+  /** Any 64 bits. */
+  std::uint64_t
+  Bits()
+  {
+    return m_Engine();
+  }
+
   /** The finalizer of SplitMix64 (Steele, Lea, Flood 2014). */
   static std::uint64_t
   Mix(std::uint64_t x)
@@ -64,6 +71,7 @@ private:
     return x ^ (x >> 31);
   }
 
+private:
   std::mt19937_64 m_Engine;
 };
 

@@ -132,7 +132,8 @@ private:
     {
       EqualMaps  equal;
       const auto compute = [&](TileData & data, Nothing &) {
-        equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
+        m_Streamed.m_HasMasks ? m_Passes.WriteMap(data)
+                              : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
       };
       if (!GoOver(i, false, 1, nothing, compute))
       {

@@ -76,6 +76,16 @@ StreamedNetwork::SetParameters(const std::vector<double> & parameters)
 }
 
 void
+StreamedNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
+{
+  const auto & operations = m_Network.graph.operations;
+  m_HasMasks = seed && std::any_of(operations.begin(), operations.end(), [](const Operation & operation) {
+                 return operation.type == "dropout" || operation.type == "dropout2d";
+               });
+  m_Tiles.SetMaskSeed(seed);
+}
+
+void
 StreamedNetwork::CheckPixels(const PixelSource & pixels) const
 {
   if (static_cast<int>(pixels.GetNumberOfChannels()) != m_Network.channels)
@@ -141,8 +151,9 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
               [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
       Measure(m_NetworkTime, [&] {
         // Equal tiles of a graph are told by compute() itself.
-        m_Tiles.GetGraphPasses() && training ? compute(data, result)
-                                             : uniform.Compute(data, m_Network.channels, result, compute);
+        m_HasMasks || (m_Tiles.GetGraphPasses() && training)
+          ? compute(data, result)
+          : uniform.Compute(data, m_Network.channels, result, compute);
       });
     },
     [&](std::int64_t index) {
@@ -266,7 +277,7 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
   EqualTiles          equal;
   LossSum &           loss = sum;
   const auto          compute = [&](TileData & data, LossSum & result) {
-    if (!UniformTiles<LossSum>::IsUniform(data, m_Network.channels))
+    if (m_HasMasks || !UniformTiles<LossSum>::IsUniform(data, m_Network.channels))
     {
       return passes.AddGradient(data, terms, 1, result, gradient);
     }

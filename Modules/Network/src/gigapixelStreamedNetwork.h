@@ -34,6 +34,9 @@ public:
 
   void SetParameters(const std::vector<double> & parameters);
 
+  /** Of dropout, for the gradient of an image; none, as in the beginning: nothing is left out. */
+  void SetMaskSeed(const std::optional<std::uint64_t> & seed);
+
   /** How ComputeGradient() goes over an image; of a team of several ranks, the last one computes it alone then.
    * \param segments of a network that is a graph, in its order, the output's last; none: all of it at once
    * \param scratch folder for the maps between them; empty: in memory */
@@ -146,6 +149,8 @@ private:
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
+
+  bool m_HasMasks{ false }; ///< equal tiles are not computed alike
 
   std::vector<SegmentPlan> m_Segments;
   std::string              m_Scratch;

@@ -79,6 +79,15 @@ TileNetwork::SetParameters(const std::vector<double> & parameters)
 }
 
 void
+TileNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
+{
+  if (m_Graph)
+  {
+    m_Graph->SetMaskSeed(seed);
+  }
+}
+
+void
 TileNetwork::AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const
 {
   if (m_Precision != Precision::Float16)

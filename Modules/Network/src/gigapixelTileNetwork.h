@@ -7,6 +7,7 @@
 #include "gigapixelTileData.h"
 
 #include <memory>
+#include <optional>
 
 namespace gigapixel
 {
@@ -18,7 +19,8 @@ class TilePasses;
 /** \class TileNetwork
  * \brief Forward and backward pass of a network through one tile, in the calling thread.
  *
- * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own.
+ * All functions but SetParameters() and SetMaskSeed() may be called from several threads at once, each with a TileData
+ * of its own.
  *
  * In fp16 the gradient of a tile is computed for a multiple of its loss, a power of two, so that small gradients are
  * not lost (Micikevicius et al., Mixed Precision Training, ICLR 2018): with that which makes no logit's gradient
@@ -33,6 +35,9 @@ public:
 
   /** \param parameters as in ParameterLayout */
   void SetParameters(const std::vector<double> & parameters);
+
+  /** See GraphPasses; a chain of layers has no dropout. */
+  void SetMaskSeed(const std::optional<std::uint64_t> & seed);
 
   /** Of a chain of layers. */
   void AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const;

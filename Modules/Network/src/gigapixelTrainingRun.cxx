@@ -165,6 +165,7 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
     Jitter::Draw(
       options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
   PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
+  streamed->SetMaskSeed(Random(options.seed, Random::Purpose::Dropout, static_cast<std::uint64_t>(number)).Bits());
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
     source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
@@ -323,6 +324,7 @@ bool
 Trainer::Implementation::Validate(double & loss, Score & total)
 {
   streamed->SetParameters(state.parameters);
+  streamed->SetMaskSeed({});
   std::vector<const Sample *> images;
   for (const Sample & sample : validation)
   {

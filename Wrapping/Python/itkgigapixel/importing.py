@@ -44,8 +44,8 @@ def import_network(
     and the network begins by padding the image to one with its last pixels, and ends by cutting that off. Then both compute
     the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
-    Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout is left out. A sigmoid or softmax over classes
-    at the end is taken off: losses and probabilities are taken from logits here.
+    Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
+    training. A sigmoid or softmax over classes at the end is taken off: losses and probabilities are taken from logits here.
 
     :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size: one
         channel for object and background, else one for each class

@@ -412,10 +412,21 @@ class _Walk:
     _on_clone = _on_contiguous = _on_alias = _on_detach = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
 
     def _on_dropout(self, node, a):
-        self.graph.dropped.add("dropout")
-        self._pass(node, a)
+        self._drop(node, a, "dropout")
 
-    _on_feature_dropout = _on_alpha_dropout = _on_dropout
+    def _on_feature_dropout(self, node, a):
+        self._drop(node, a, "dropout2d")
+
+    def _drop(self, node, a, kind):
+        """Identity but in training; of everything, or of nothing, it is none."""
+        if 0 < a["p"] < 1:
+            self._pointwise(node, kind, a["input"], p=a["p"])
+        else:
+            self._pass(node, a)
+
+    def _on_alpha_dropout(self, node, a):
+        self.graph.dropped.add("alpha dropout")
+        self._pass(node, a)
 
     def _on__assert_tensor_metadata(self, node, a):
         pass

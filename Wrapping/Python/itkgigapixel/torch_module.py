@@ -15,7 +15,7 @@ class GraphModule(nn.Module):
     gives them, so that the ``state_dict`` of an imported module is that of the module.
 
     Takes maps of (1, channels, height, width) as the graph does, without what the network's ``input`` block does to pixels,
-    and returns logits.
+    and returns logits. In training mode dropout draws PyTorch's own masks.
     """
 
     def __init__(self, operations: list, output: str, arrays: dict):
@@ -47,8 +47,14 @@ class GraphModule(nn.Module):
         for operation in self.operations:
             roles = {role: getattr(*self.paths[name]) for role, name in get_arrays(operation).items()}
             inputs = [maps[name] for name in operation.get("inputs", ())]
-            maps[operation["name"]] = image if operation["type"] == "input" else COMPUTE[operation["type"]](operation, inputs, roles)
+            maps[operation["name"]] = image if operation["type"] == "input" else self._compute(operation, inputs, roles)
         return maps[self.output]
+
+    def _compute(self, operation, inputs, roles):
+        drop = {"dropout": functional.dropout, "dropout2d": functional.dropout2d}.get(operation["type"])
+        if drop:
+            return drop(inputs[0], operation.get("p", 0.5), self.training)
+        return COMPUTE[operation["type"]](operation, inputs, roles)
 
 
 #: Roles of the arrays of each type of operation.
@@ -153,7 +159,7 @@ def _affine(o, inputs, roles):
     return inputs[0] * factor if summand is None else inputs[0] * factor + summand
 
 
-#: What computes each type of operation, of (operation, maps of its inputs, arrays by their roles).
+#: What computes each type of operation but dropout, of (operation, maps of its inputs, arrays by their roles).
 COMPUTE = {
     "conv2d": _convolve,
     "conv_transpose2d": _transpose,

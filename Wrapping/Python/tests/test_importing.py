@@ -135,6 +135,32 @@ def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, 
     assert not model.GetMicronsPerPixel()
 
 
+def test_dropout_is_kept_for_training(tmp_path):
+    class Dropping(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 1, 1)
+            self.drop, self.drop_channels = nn.Dropout(0.25), nn.Dropout2d(0.5)
+
+        def forward(self, x):
+            return self.last(self.drop_channels(self.drop(torch.relu(self.first(x)))))
+
+    torch.manual_seed(1)
+    module = Dropping()
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    ours = gp.to_torch(model)
+    kinds = {each["type"]: each.get("p", 0.5) for each in ours.operations if each["type"].startswith("dropout")}
+    assert kinds == {"dropout": 0.25, "dropout2d": 0.5}
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(image), module.eval()(image))
+        torch.manual_seed(2)
+        dropped = ours.train()(image)
+        torch.manual_seed(2)
+        torch.testing.assert_close(dropped, module.train()(image))
+        assert not torch.equal(dropped, module.eval()(image))
+
+
 def test_a_network_of_multiples_pads_the_image(tmp_path):
     module = draw_weights(StrictUNet())
     model = gp.import_network(module, example=EXAMPLE)

@@ -186,6 +186,91 @@ def test_training_is_pytorchs(picture, start, tmp_path):
     assert trained.GetTrainingProgress()["loss"] == pytest.approx(float(loss), rel=1e-4)
 
 
+OPTIONS = {
+    "sgd": {"optimizer": "sgd", "learning_rate": 0.05, "weight_decay": 0.01, "momentum": 0.8},
+    "adamw": {"optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 0.1},
+    "cosine": {"optimizer": "sgd", "learning_rate": 0.05, "learning_rate_schedule": "cosine", "warmup": 3},
+    "clipped": {"optimizer": "sgd", "learning_rate": 0.05, "clip_gradient": 0.02},
+    "frozen": {"optimizer": "adamw", "learning_rate": 1e-3, "freeze": ["L1", "L3.weight"]},
+    "both losses": {"learning_rate": 1e-3, "loss": "dice+cross-entropy"},
+}
+
+
+def make_optimizer(named, options):
+    """PyTorch's, as its users write it: arrays of fewer than two axes are not decayed, frozen ones are left out."""
+    frozen = tuple(options.get("freeze", ()))
+    trained = [v for k, v in named.items() if not any(k == name or k.startswith(name + ".") for name in frozen)]
+    decay = options.get("weight_decay", 0.01 if options.get("optimizer") == "adamw" else 0)
+    groups = [
+        {"params": [v for v in trained if v.ndim > 1], "weight_decay": decay},
+        {"params": [v for v in trained if v.ndim <= 1], "weight_decay": 0},
+    ]
+    rate = options["learning_rate"]
+    if options.get("optimizer", "adam") == "sgd":
+        return torch.optim.SGD(groups, rate, momentum=options.get("momentum", 0.9)), trained
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.get("optimizer", "adam")](groups, rate), trained
+
+
+def loss_of(found, truth, options):
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits(found, truth)
+    if "loss" not in options:
+        return entropy
+    p = found.sigmoid()
+    return entropy + 1 - (2 * (p * truth).sum() + 1) / (p.sum() + truth.sum() + 1)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_training_are_pytorchs(name, picture, start, tmp_path):
+    """Ten steps with PyTorch's own optimizers, schedulers and clipping."""
+    options, steps = OPTIONS[name], 10
+    sample = [(image(picture[0]), image(picture[1]))]
+    gp.train(sample, tmp_path / "run", epochs=steps, augment=False, tile_size=256, **options)
+    p = parameters(load(start / "last.safetensors")[1])
+    optimizer, trained = make_optimizer(p, options)
+    schedule = torch.optim.lr_scheduler
+    schedulers = []
+    if "warmup" in options:
+        warmup = options["warmup"]
+        parts = [schedule.LinearLR(optimizer, 1 / warmup, total_iters=warmup - 1), schedule.CosineAnnealingLR(optimizer, steps - warmup)]
+        schedulers.append(schedule.SequentialLR(optimizer, parts, [warmup]))
+    truth = torch.from_numpy(picture[1] > 0).double()
+    rates = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(logits(picture[0], p), truth, options).backward()
+        if "clip_gradient" in options:
+            torch.nn.utils.clip_grad_norm_(trained, options["clip_gradient"])
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        for scheduler in schedulers:
+            scheduler.step()
+    ours = parameters(load(tmp_path / "run" / "last.safetensors")[1])
+    for key, theirs in p.items():
+        assert float((ours[key] - theirs).abs().max()) < 2e-5, key
+    history = (tmp_path / "run" / "history.csv").read_text().splitlines()[1:]
+    assert [float(line.split(",")[-1]) for line in history] == pytest.approx(rates, rel=1e-8)
+
+
+def test_images_of_a_step_are_a_batch(picture, tmp_path):
+    """Two images of one size, one after the other, are PyTorch's batch of both."""
+    other = (np.roll(picture[0], 100, 1), np.roll(picture[1], 77, 0))
+    samples = [(image(pixels), image(truth)) for pixels, truth in (picture, other)]
+    options = {"images_per_step": 2, "augment": False, "tile_size": 256}
+    gp.train(samples, tmp_path / "start", epochs=1, learning_rate=1e-30, **options)
+    gp.train(samples, tmp_path / "run", epochs=5, learning_rate=1e-3, **options)
+    p = parameters(load(tmp_path / "start" / "last.safetensors")[1])
+    optimizer = torch.optim.Adam(p.values(), lr=1e-3)
+    for _ in range(5):
+        optimizer.zero_grad()
+        found = torch.stack([logits(pixels, p) for pixels, _ in (picture, other)])
+        truth = torch.stack([torch.from_numpy(truth > 0).double() for _, truth in (picture, other)])
+        torch.nn.functional.binary_cross_entropy_with_logits(found, truth).backward()
+        optimizer.step()
+    ours = parameters(load(tmp_path / "run" / "last.safetensors")[1])
+    for name, theirs in p.items():
+        assert float((ours[name] - theirs).abs().max()) < 2e-5, name
+
+
 def test_model(start, tmp_path):
     model = itk.GigapixelModel.Load(str(start))
     assert model.GetMicronsPerPixel() == pytest.approx(0.5)

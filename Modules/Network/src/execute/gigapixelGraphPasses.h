@@ -8,6 +8,7 @@
 #include "gigapixelTileData.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <optional>
 #include <stdexcept>
 
 namespace gigapixel
@@ -22,7 +23,7 @@ struct GigapixelNetwork_EXPORT NotFiniteError : std::runtime_error
 /** \class GraphPasses
  * \brief What computes the tiles of a network that is a graph.
  *
- * All functions but SetParameters() may be called from several threads at once, each with a TileData of its own, whose
+ * All functions but SetParameters() and SetMaskSeed() may be called from several threads at once, each with a TileData of its own, whose
  * tile has the program that is to be run. A tile is computed by the calling thread alone. */
 class GraphPasses
 {
@@ -31,6 +32,10 @@ public:
 
   /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
   virtual void SetParameters(const std::vector<double> & parameters) = 0;
+
+  /** Of dropout: what is computed from now on is computed with the values that its masks leave; none, as in the
+   * beginning: with all of them, as inference is. */
+  virtual void SetMaskSeed(const std::optional<std::uint64_t> & seed) = 0;
 
   /** Sums that AddGradient() adds to. */
   virtual std::size_t GetNumberOfSums() const = 0;

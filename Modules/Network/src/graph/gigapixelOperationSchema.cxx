@@ -107,7 +107,8 @@ OperationSchema::GetAll()
                                    &schema::MakePlacement,
                                    &schema::MakeArithmetic,
                                    &schema::MakeActivations,
-                                   &schema::MakeNorms })
+                                   &schema::MakeNorms,
+                                   &schema::MakeDropout })
     {
       const std::vector<OperationSchema> family = makeFamily();
       entries.insert(entries.end(), family.begin(), family.end());

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 namespace gigapixel::torchmodule
 {
 
@@ -29,6 +31,7 @@ struct OperationCall
 
   std::vector<bool>                 wanted;          ///< backward pass: of which inputs the gradient is asked for
   std::map<std::string, at::Tensor> weightGradients; ///< which the backward pass leaves, by role
+  std::optional<std::uint64_t>      maskSeed{};      ///< of dropout, see GraphPasses::SetMaskSeed()
 
   /** Null: there is none of this role. */
   at::Tensor GetWeight(const char * role) const;

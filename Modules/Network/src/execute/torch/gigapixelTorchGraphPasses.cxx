@@ -82,6 +82,12 @@ public:
     }
   }
 
+  void
+  SetMaskSeed(const std::optional<std::uint64_t> & seed) override
+  {
+    m_MaskSeed = seed;
+  }
+
   std::size_t
   GetNumberOfSums() const override
   {
@@ -257,6 +263,7 @@ private:
       call.wanted.push_back(source >= 0 && program.steps[source].needsGradient);
     }
     call.inputs.resize(step.sources.size());
+    call.maskSeed = m_MaskSeed;
     return call;
   }
 
@@ -437,8 +444,9 @@ private:
   const at::TensorOptions             m_Options{ std::is_same_v<T, float> ? at::kFloat : at::kDouble };
   const std::vector<int>              m_Channels;
   std::vector<const TorchOperation *> m_Operations;
-  std::vector<T>                      m_SampleValues;       ///< 256 for each channel
-  std::vector<T>                      m_Values;             ///< the parameters
+  std::vector<T>                      m_SampleValues; ///< 256 for each channel
+  std::vector<T>                      m_Values;       ///< the parameters
+  std::optional<std::uint64_t>        m_MaskSeed;
   std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
 };
 

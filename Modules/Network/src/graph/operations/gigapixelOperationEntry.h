@@ -101,6 +101,7 @@ std::vector<OperationSchema> MakePlacement();
 std::vector<OperationSchema> MakeArithmetic();
 std::vector<OperationSchema> MakeActivations();
 std::vector<OperationSchema> MakeNorms();
+std::vector<OperationSchema> MakeDropout();
 
 } // namespace schema
 } // namespace gigapixel

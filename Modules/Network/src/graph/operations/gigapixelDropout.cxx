@@ -1,0 +1,39 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+std::string
+CheckProbability(const Operation & operation, const Channels &)
+{
+  const double p = operation.GetNumber("p");
+  return p >= 0 && p < 1 ? "" : "its p, the share of zeros, is not from 0 to below 1";
+}
+
+/** Its mask is found again for the backward pass: nothing is kept. */
+OperationSchema
+MakeEntry(const char * type)
+{
+  OperationSchema entry(type);
+  entry.attributes = { Number("p", 0.5) };
+  entry.check = &CheckProbability;
+  entry.mayOverwrite = true;
+  entry.roles = Role::Linear;
+  return entry;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakeDropout()
+{
+  return { MakeEntry("dropout"), MakeEntry("dropout2d") };
+}
+
+} // namespace schema
+} // namespace gigapixel
