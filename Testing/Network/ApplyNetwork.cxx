@@ -64,7 +64,7 @@ void
 Apply(char ** words)
 {
   Model             model = Model::Load(words[1]);
-  const Size        size{ std::atoll(words[3]), std::atoll(words[4]) };
+  const Size        size{ std::stoll(words[3]), std::stoll(words[4]) };
   const auto        stride = static_cast<std::int64_t>(model.network.GetStride());
   Pixels            pixels(words[2], size, static_cast<unsigned>(model.network.channels));
   std::ofstream     file(words[6], std::ios::binary);

@@ -128,9 +128,9 @@ Run(char ** words, const std::string & network)
     throw std::logic_error(path + " cannot be read");
   }
   const std::string mutated = path + ".mutated";
-  Mutator           mutator(static_cast<unsigned>(std::atoi(words[3])));
+  Mutator           mutator(static_cast<unsigned>(std::stoul(words[3])));
   int               read = 0;
-  const int         count = std::atoi(words[4]);
+  const int         count = std::stoi(words[4]);
   for (int i = 0; i < count; ++i)
   {
     {

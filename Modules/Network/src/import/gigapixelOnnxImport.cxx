@@ -119,6 +119,7 @@ private:
   Walk(const std::vector<Extent> & sizes)
   {
     std::vector<SizedGraph> graphs;
+    graphs.reserve(sizes.size());
     for (const Extent & size : sizes)
     {
       graphs.push_back(OnnxWalk::Make(m_File, m_Images, m_Arrays, size, m_Options.output));

@@ -281,11 +281,9 @@ OnnxWalk::Append(const OnnxNode &                              node,
     name = (number > 2 ? name.substr(0, name.size() - last.size()) : name) + end;
   }
   operation.name = name;
-  std::vector<int> channels;
-  for (const std::string & input : inputs)
-  {
-    channels.push_back(m_Channels.at(input));
-  }
+  std::vector<int> channels(inputs.size());
+  std::transform(
+    inputs.begin(), inputs.end(), channels.begin(), [this](const auto & input) { return m_Channels.at(input); });
   const std::string problem =
     CheckRanges(operation, schema) ? schema.check(operation, channels) : "its numbers are beyond what there may be";
   if (!problem.empty())
@@ -295,11 +293,10 @@ OnnxWalk::Append(const OnnxNode &                              node,
   Extent size = m_Image;
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes && !inputs.empty(); ++axis)
   {
-    std::vector<std::int64_t> sides;
-    for (const std::string & input : inputs)
-    {
-      sides.push_back(m_Result.sizes.at(input)[axis]);
-    }
+    std::vector<std::int64_t> sides(inputs.size());
+    std::transform(inputs.begin(), inputs.end(), sides.begin(), [this, axis](const auto & input) {
+      return m_Result.sizes.at(input)[axis];
+    });
     size[axis] = schema.getSize(operation, axis, sides);
     if (size[axis] < 1)
     {

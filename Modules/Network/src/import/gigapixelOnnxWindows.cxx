@@ -129,7 +129,7 @@ PadBefore(OnnxWalk & walk, const OnnxNode & node, const std::string & map, Borde
 {
   OnnxNode named = node;
   named.name = (node.name.empty() ? node.outputs.front() : node.name) + ".padded";
-  const std::string padded = walk.Append(
+  std::string padded = walk.Append(
     named, "pad", { map }, { { "before", borders.before }, { "after", borders.after }, { "value", value } });
   borders = {};
   return padded;
@@ -152,7 +152,7 @@ TakeWeights(OnnxWalk & walk, const OnnxNode & node, std::int64_t outputs)
 Integers
 GetWeightShape(OnnxWalk & walk, const OnnxNode & node)
 {
-  const Integers shape = walk.GetConstant(node, 1)->shape;
+  Integers shape = walk.GetConstant(node, 1)->shape;
   if (shape.size() != 2 + Axes)
   {
     throw MissingOperation("of " + std::to_string(static_cast<int>(shape.size()) - 2) + " dimensions");
