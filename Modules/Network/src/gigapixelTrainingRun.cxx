@@ -54,8 +54,7 @@ Trainer::Implementation::GetNumberOfSteps() const
 double
 Trainer::Implementation::GetLearningRate(std::int64_t step) const
 {
-  const int steps = GetNumberOfSteps();
-  return LearningRate(options, steps).Get(state.learningRate, std::int64_t{ state.epoch } * steps + step);
+  return schedule->Get(state.learningRate, std::int64_t{ state.epoch } * GetNumberOfSteps() + step);
 }
 
 /** A new order for each epoch, by the shuffle of Fisher and Yates. */
@@ -404,7 +403,7 @@ Trainer::Implementation::FinishEpoch()
     state.bestLoss = record.validationLoss;
   }
   state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate = LearningRate(options, GetNumberOfSteps()).Lower(state.learningRate, state.epochsWithoutBetter);
+  state.learningRate = schedule->Lower(state.learningRate, state.epochsWithoutBetter);
   state.history = std::move(history);
   ++state.epoch;
   state.step = 0;

@@ -11,6 +11,7 @@
 #include "gigapixelTrainingState.h"
 
 #include <chrono>
+#include <optional>
 
 namespace gigapixel
 {
@@ -41,6 +42,7 @@ struct Trainer::Implementation
   std::int64_t                     modelTileSize{ 0 };
   int                              run{ 1 }; ///< tiles that go to one rank in a row
   std::string                      settings;
+  std::optional<LearningRate>      schedule;
   TrainingState                    state;
   TrainingProgress                 progress;
   Observer                         observer;

@@ -57,7 +57,7 @@ void
 Trainer::Implementation::Prepare()
 {
   CheckTraining(network, options, training, validation);
-  LearningRate(options, GetNumberOfSteps()); // refuses what cannot be
+  schedule.emplace(options, GetNumberOfSteps());
   // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
   network.graph.frozen.clear();
   network.graph.frozen = FindFrozen(network, options.freeze);

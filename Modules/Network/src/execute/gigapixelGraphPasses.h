@@ -23,8 +23,8 @@ struct GigapixelNetwork_EXPORT NotFiniteError : std::runtime_error
 /** \class GraphPasses
  * \brief What computes the tiles of a network that is a graph.
  *
- * All functions but SetParameters() and SetMaskSeed() may be called from several threads at once, each with a TileData of its own, whose
- * tile has the program that is to be run. A tile is computed by the calling thread alone. */
+ * All functions but SetParameters() and SetMaskSeed() may be called from several threads at once, each with a TileData
+ * of its own, whose tile has the program that is to be run. A tile is computed by the calling thread alone. */
 class GraphPasses
 {
 public:

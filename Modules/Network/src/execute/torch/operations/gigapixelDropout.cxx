@@ -37,7 +37,7 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
 at::Tensor
 MultiplyByMask(const OperationCall & call, bool whole, const at::Tensor & map, bool inPlace)
 {
-  const at::Tensor result = inPlace ? map : MakeMap(map.size(1), call.step.output, call.options);
+  at::Tensor result = inPlace ? map : MakeMap(map.size(1), call.step.output, call.options);
   (map.scalar_type() == at::kDouble ? Multiply<double> : Multiply<float>)(call, whole, map, result);
   return result;
 }
