@@ -188,8 +188,7 @@ FoldedParameters::Fold(const std::vector<double> & parameters) const
 
 template <typename T>
 std::vector<double>
-FoldedParameters::Unfold(const std::vector<T> &                     parameters,
-                         const std::function<double(std::size_t)> & gradient) const
+FoldedParameters::Unfold(const std::vector<T> & parameters, const std::function<double(std::size_t)> & gradient) const
 {
   std::vector<double> unfolded(m_NumberOfParameters);
   for (const Plain & plain : m_Plain)
@@ -243,9 +242,9 @@ FoldedParameters::Unfold(const std::vector<T> &                     parameters,
   return unfolded;
 }
 
-template std::vector<double>
-FoldedParameters::Unfold(const std::vector<float> &, const std::function<double(std::size_t)> &) const;
-template std::vector<double>
-FoldedParameters::Unfold(const std::vector<double> &, const std::function<double(std::size_t)> &) const;
+template std::vector<double> FoldedParameters::Unfold(const std::vector<float> &,
+                                                      const std::function<double(std::size_t)> &) const;
+template std::vector<double> FoldedParameters::Unfold(const std::vector<double> &,
+                                                      const std::function<double(std::size_t)> &) const;
 
 } // namespace gigapixel

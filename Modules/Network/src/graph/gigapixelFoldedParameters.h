@@ -51,8 +51,8 @@ public:
 
   /** Gradient of the parameters, 0 for statistics. \param gradient of a value of the folded arrays */
   template <typename T>
-  std::vector<double>
-  Unfold(const std::vector<T> & parameters, const std::function<double(std::size_t)> & gradient) const;
+  std::vector<double> Unfold(const std::vector<T> &                     parameters,
+                             const std::function<double(std::size_t)> & gradient) const;
 
 private:
   /** A batch norm, and the convolution it is folded into, or -1; the places of parameters, or None. */
