@@ -68,6 +68,9 @@ public:
   /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
   void SetModel(const gigapixel::Model & model);
 
+  /** The same without a copy of its weights. */
+  void SetSharedModel(std::shared_ptr<const gigapixel::Model> model);
+
   /** Two classes: the object is where its probability is at least this. Default 0.5. */
   itkSetClampMacro(Threshold, double, 0.0, 1.0);
   itkGetConstMacro(Threshold, double);

@@ -27,7 +27,14 @@ template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetModel(const gigapixel::Model & model)
 {
-  m_Model = std::make_shared<const gigapixel::Model>(model);
+  this->SetSharedModel(std::make_shared<const gigapixel::Model>(model));
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetSharedModel(std::shared_ptr<const gigapixel::Model> model)
+{
+  m_Model = std::move(model);
   m_ModelFileName.clear();
   this->Modified();
 }

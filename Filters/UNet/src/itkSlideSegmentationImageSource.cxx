@@ -141,7 +141,7 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
 {
   gigapixel::FollowedSlide                     given;
   WholeSlideImageIO::Pointer                   slide; ///< a copy of what was given
-  std::unique_ptr<gigapixel::Model>            model;
+  std::shared_ptr<const gigapixel::Model>      model;
   std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
   std::string                                  tissueIdentity;
   ProcessObject::Pointer                       reader;
@@ -192,9 +192,16 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     unet->SetInput(painted->GetOutput());
     whiteGlass = painted.GetPointer();
   }
-  gigapixel::Model tiled = *model;
-  tiled.tileSize = source.GetEffectiveTileSize();
-  unet->SetModel(tiled);
+  if (model->tileSize == source.GetEffectiveTileSize())
+  {
+    unet->SetSharedModel(model);
+  }
+  else
+  {
+    gigapixel::Model tiled = *model;
+    tiled.tileSize = source.GetEffectiveTileSize();
+    unet->SetModel(tiled);
+  }
   unet->SetThreshold(source.m_Threshold);
   unet->SetOutputMode(source.m_OutputMode);
   unet->SetDevice(source.m_Device);
@@ -241,7 +248,7 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetModel(const gigapixel::Model & model)
 {
-  m_Stages->model = std::make_unique<gigapixel::Model>(model);
+  m_Stages->model = std::make_shared<const gigapixel::Model>(model);
   this->Modified();
 }
 

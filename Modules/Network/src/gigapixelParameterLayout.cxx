@@ -41,6 +41,7 @@ std::vector<double>
 ToArray(const Model & model)
 {
   std::vector<double> array;
+  array.reserve(model.network.GetNumberOfParameters());
   for (const ParameterDescription & parameter : model.network.GetParameters())
   {
     const std::vector<float> & values = model.parameters.at(parameter.name).values;

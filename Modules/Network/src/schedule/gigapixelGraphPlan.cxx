@@ -21,6 +21,7 @@ constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 constexpr std::int64_t TorchBytes = 156 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
 constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
 constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
+constexpr std::int64_t LoadingBytes = 28;      ///< before there are tiles: a second model, and all twice in double
 constexpr std::int64_t TrainingBytes = 60;     ///< weights thrice and in double, moments, sums, the gradient
 
 constexpr std::int64_t GreatestClass = 1024 * MiB;
@@ -163,12 +164,12 @@ GraphTileCost::Make(const NetworkDescription & network, Size image, const std::v
 namespace
 {
 
+/** With so many bytes for each parameter. */
 std::int64_t
-GetBaseBytes(const NetworkDescription & network, Purpose purpose)
+GetBaseBytes(const NetworkDescription & network, std::int64_t parameterBytes)
 {
   const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
-  return GetResidentBytes() + torch +
-         network.GetNumberOfParameters() * (purpose == Purpose::Training ? TrainingBytes : InferenceBytes);
+  return GetResidentBytes() + torch + network.GetNumberOfParameters() * parameterBytes;
 }
 
 /** The fastest tile size within a class; the smallest one where none is. */
@@ -272,8 +273,8 @@ MakeGraphPlan(const NetworkDescription & network,
               const Segmentation &       segmentation)
 {
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  const std::int64_t base =
-    GetBaseBytes(network, purpose) + (sharedMemory ? (network.channels + 1) * image.width * image.height : 0);
+  const std::int64_t base = GetBaseBytes(network, purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
+                            (sharedMemory ? (network.channels + 1) * image.width * image.height : 0);
   const Choice given{ tileSize == 0 ? 0 : GetTileSide(tileSize, image, network.GetStride()), segmentation.segments };
   const Choice wanted = Choose(network, image, purpose, GreatestClass, given);
   Choice       choice = wanted;
@@ -295,7 +296,7 @@ MakeGraphPlan(const NetworkDescription & network,
   plan.numberOfTiles = cost.tiles;
   const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
   plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
-  plan.peakBytes = together + plan.tilesInFlight * cost.bytes;
+  plan.peakBytes = std::max(together + plan.tilesInFlight * cost.bytes, GetBaseBytes(network, LoadingBytes));
   plan.remark = choice.segments == wanted.segments ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize, limit)
                                                    : DescribeOtherSegments(limit);
   plan.coreSeconds = cost.seconds;
