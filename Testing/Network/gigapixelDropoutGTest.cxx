@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Dropout in tiles is dropout of the whole image: autograd with the same mask.
 #include "GraphCases.h"
+#include "HalfEmpty.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
 #include "gigapixelStreamedNetwork.h"
@@ -37,23 +38,6 @@ MakeDropoutNetwork(const std::string & loss = "cross-entropy", double p = 0.3)
   network.SetLoss(loss);
   return network;
 }
-
-/** With tiles of one color. */
-template <typename TSource, std::uint8_t Value>
-class HalfEmpty : public TSource
-{
-public:
-  using TSource::TSource;
-  void
-  Read(const Region & region, std::uint8_t * values) override
-  {
-    TSource::Read(region, values);
-    for (std::int64_t i = 0; i < region.width * region.height; ++i)
-    {
-      values[i] = region.x + i % region.width >= this->GetSize().width / 2 ? Value : values[i];
-    }
-  }
-};
 
 int
 FindDropout(const NetworkGraph & graph)

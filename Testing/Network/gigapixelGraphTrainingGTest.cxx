@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that are graphs, over whole images: the same numbers for every way of dividing the work.
+#include "HalfEmpty.h"
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
@@ -34,26 +35,6 @@ MakeWeights(const NetworkDescription & network)
 {
   return MakeInitialWeights(network, 3, { 0.7, 0.3 });
 }
-
-/** One value on the right half, as glass without noise, so that many tiles are of one color. */
-template <typename TSource, std::uint8_t Value>
-class HalfEmpty : public TSource
-{
-public:
-  using TSource::TSource;
-  void
-  Read(const Region & region, std::uint8_t * values) override
-  {
-    TSource::Read(region, values);
-    for (std::int64_t y = 0; y < region.height; ++y)
-    {
-      for (std::int64_t x = std::max<std::int64_t>(0, this->GetSize().width / 2 - region.x); x < region.width; ++x)
-      {
-        values[y * region.width + x] = Value;
-      }
-    }
-  }
-};
 
 using HalfEmptyPixels = HalfEmpty<ProceduralPixels, 240>;
 using HalfEmptyLabels = HalfEmpty<ProceduralLabels, 0>;

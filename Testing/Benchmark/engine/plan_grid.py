@@ -14,34 +14,16 @@ a megapixel for all of them. Ends with 1 if an estimate is further than --tolera
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from plan_runs import make_cohort, make_slide, run
 
 BUDGETS = [("200M", 1), ("512M", 2), ("4G", 4)]
 GRAPHS = ["unet:base=8", "unet:base=16", "resnet18-unet", "resnet34-unet"]
 GRAPH_BUDGETS = [("600M", 1), ("2G", 2), ("4G", 2)]
 WHOLE_PIXELS = 1 << 22
-
-
-def run(program, *arguments):
-    """The JSON that the program prints; None where it says that the budget is too small."""
-    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode != 0 and "memory limit" in done.stderr:
-        return None
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
-
-
-def make_slide(program, folder, size):
-    slide, mask = folder / f"{size}.tif", folder / f"{size}.mask.pyramid.tif"
-    if not slide.exists():
-        run(program, "synthesize", slide, "--size", size, "--quiet", "--json")
-    if not mask.exists():
-        run(program, "label", slide, "-o", mask, "--quiet", "--json")
-    return slide, mask
 
 
 def make_networks(folder):
@@ -58,8 +40,7 @@ def make_networks(folder):
 
 def measure_training(program, scratch, slide, mask, network, memory, threads):
     """Yields (what, result): in tiles, from shared memory, and in one piece for small images."""
-    cohort = scratch / "cohort.csv"
-    cohort.write_text(f"slide,mask,split\n{slide},{mask},train\n")
+    cohort = make_cohort(scratch / "cohort.csv", slide, mask)
     width, height = map(int, slide.stem.split("x"))
     # What does not fit leaves no model for the inference: training in tiles comes last.
     kinds = [("train in one piece", ["--tile-size", "image"])] if width * height <= WHOLE_PIXELS else []

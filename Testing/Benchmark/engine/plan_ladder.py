@@ -12,33 +12,13 @@ time is further than a factor of --time from the measured one.
 """
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from plan_runs import make_cohort, make_slide, run
+
 SIDES = [256, 384, 512, 768, 1024, 1536, 2048]
-
-
-def run(program, *arguments):
-    """The JSON that the program prints; None where it says that the budget is too small."""
-    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode != 0 and "memory limit" in done.stderr:
-        return None
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
-
-
-def make_cohort(program, folder, size):
-    slide, mask, cohort = folder / f"{size}.tif", folder / f"{size}.mask.pyramid.tif", folder / f"{size}.csv"
-    if not slide.exists():
-        run(program, "synthesize", slide, "--size", size, "--quiet", "--json")
-    if not mask.exists():
-        run(program, "label", slide, "-o", mask, "--quiet", "--json")
-    cohort.write_text(f"slide,mask,split\n{slide},{mask},train\n")
-    return cohort
 
 
 def measure(options, cohort, network, tiling):
@@ -87,7 +67,8 @@ def main():
     options = parser.parse_args()
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
-    cohort = make_cohort(options.program, options.folder, options.size)
+    slide = make_slide(options.program, options.folder, options.size)
+    cohort = make_cohort(options.folder / f"{options.size}.csv", *slide)
     print("| network | rung | plan | CPU s | printed s | ratio | peak MB |\n" + "| --- " * 7 + "|")
     wrong = 0
     for network in options.networks:

@@ -1,41 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
-#include "ArgumentText.h"
 #include "ModelDescription.h"
 #include "OutputCheck.h"
 
 #include "gigapixelNetworkImport.h"
 
 #include <filesystem>
-#include <sstream>
 
 namespace gigapixel::commandline
 {
 namespace
 {
-/** Numbers of an argument that are separated by commas; empty: it is not given. */
-std::vector<double>
-GetNumbers(const ArgumentValues & values, const std::string & argument)
-{
-  std::vector<double> numbers;
-  if (!values.Has(argument))
-  {
-    return numbers;
-  }
-  std::istringstream fields(values.GetText(argument));
-  for (std::string field; std::getline(fields, field, ',');)
-  {
-    const auto number = ReadNumber(field);
-    if (!number)
-    {
-      throw UsageError("--" + argument + " must be numbers separated by commas, not " + values.GetText(argument) + '.');
-    }
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
 ImportOptions
 GetOptions(const ArgumentValues & values)
 {

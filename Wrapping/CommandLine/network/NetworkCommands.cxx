@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "ArgumentText.h"
+
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinRanks.h"
@@ -12,6 +14,7 @@
 #include <ctime>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <thread>
 
 #include <unistd.h>
@@ -194,6 +197,27 @@ DescribeRefusal(const MemoryLimitError & refusal,
                                  "keeps no maps"
           : tiling.sharedMemory ? "; without --shared-memory less is needed"
                                 : "");
+}
+
+std::vector<double>
+GetNumbers(const ArgumentValues & values, const std::string & argument)
+{
+  std::vector<double> numbers;
+  if (!values.Has(argument))
+  {
+    return numbers;
+  }
+  std::istringstream fields(values.GetText(argument));
+  for (std::string field; std::getline(fields, field, ',');)
+  {
+    const auto number = ReadNumber(field);
+    if (!number)
+    {
+      throw UsageError("--" + argument + " must be numbers separated by commas, not " + values.GetText(argument) + '.');
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 MemoryPlan

@@ -68,6 +68,9 @@ std::string DescribeRefusal(const MemoryLimitError & refusal,
                             const Tiling &           tiling,
                             const ArgumentValues &   values);
 
+/** Numbers of an argument that are separated by commas; empty: it is not given. \throw UsageError they are none */
+std::vector<double> GetNumbers(const ArgumentValues & values, const std::string & argument);
+
 /** What the engine would plan, with what the slide takes beside it in its peak. Training makes its plan itself.
  * \throw std::runtime_error when it does not fit */
 MemoryPlan MakePlan(const NetworkDescription & network,

@@ -101,23 +101,6 @@ Describe(const Workload & workload)
          std::to_string(workload.largest.height);
 }
 
-std::vector<double>
-ParseWeights(const std::string & text)
-{
-  std::vector<double> weights;
-  std::istringstream  fields(text);
-  for (std::string field; std::getline(fields, field, ',');)
-  {
-    const auto weight = ReadNumber(field);
-    if (!weight)
-    {
-      throw UsageError("--class-weights must be numbers separated by commas, not " + text + '.');
-    }
-    weights.push_back(*weight);
-  }
-  return weights;
-}
-
 std::vector<std::string>
 GetFreeze(const ArgumentValues & values)
 {
@@ -131,8 +114,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
   trainer.SetFreeze(GetFreeze(values));
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
-  trainer.SetClassWeights(values.Has("class-weights") ? ParseWeights(values.GetText("class-weights"))
-                                                      : std::vector<double>());
+  trainer.SetClassWeights(GetNumbers(values, "class-weights"));
   trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
                                                       : LabelSource::Ignored);
   trainer.SetRunFolder(values.GetText("output"));
