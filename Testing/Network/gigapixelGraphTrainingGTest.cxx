@@ -421,7 +421,7 @@ TEST(GraphTraining, Learns)
   }));
   EXPECT_GT(dice, 0.9);
   const Predictor predictor(Model::Load(folder.path));
-  EXPECT_EQ(predictor.GetModel().tileSize, 128);
+  EXPECT_EQ(predictor.GetTileSize(), 128);
 }
 
 TEST(GraphTraining, RefusesWhatItCannotCompute)

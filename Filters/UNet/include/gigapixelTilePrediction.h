@@ -43,7 +43,8 @@ public:
    * 0, which asks for all of the image from top to bottom, gets those of the others.
    * \param image,imageChannels of what Predict() gets
    * \param threads 0: as many as the machine has cores
-   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit */
+   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
+   * \param tileSize 0: the model's */
   TilePrediction(const Model &            model,
                  const PredictionFormat & format,
                  Size                     image,
@@ -51,7 +52,8 @@ public:
                  int                      threads,
                  std::int64_t             memory,
                  Device                   device = {},
-                 std::shared_ptr<Ranks>   ranks = {});
+                 std::shared_ptr<Ranks>   ranks = {},
+                 std::int64_t             tileSize = 0);
   ~TilePrediction();
 
   /** Samples per pixel of the output. */

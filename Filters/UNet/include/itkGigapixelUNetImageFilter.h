@@ -92,6 +92,12 @@ public:
   itkGetConstMacro(SharedMemory, bool);
   itkBooleanMacro(SharedMemory);
 
+  /** Side of a tile's core in pixels, a multiple of the network's stride; last bits differ. 0, the default: the
+   * model's.
+   */
+  itkSetMacro(TileSize, std::int64_t);
+  itkGetConstMacro(TileSize, std::int64_t);
+
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
    * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
   void
@@ -148,6 +154,7 @@ private:
   bool                                       m_SharedMemory{ false };
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
+  std::int64_t                               m_TileSize{ 0 };
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };
 };

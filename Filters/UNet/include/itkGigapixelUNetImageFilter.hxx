@@ -141,7 +141,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                static_cast<int>(threads),
                                                                static_cast<std::int64_t>(m_MemoryLimit),
                                                                this->FindDevice(),
-                                                               m_Ranks);
+                                                               m_Ranks,
+                                                               m_TileSize);
   }
   catch (const std::exception & error)
   {
@@ -251,6 +252,7 @@ void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
+  os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
   os << indent << "Threshold: " << m_Threshold << '\n';

@@ -25,15 +25,21 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::int64_t memory, bool shared)
+ThreadsWithin(const NetworkDescription & network,
+              Size                       image,
+              std::int64_t               tileSize,
+              bool                       inPlace,
+              int                        threads,
+              std::int64_t               memory,
+              bool                       shared)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
   {
     return wanted;
   }
-  const MemoryPlan plan = MemoryPlan::Make(
-    model.network, image, Purpose::Inference, memory, wanted, model.tileSize, Precision::Float, inPlace, shared);
+  const MemoryPlan plan =
+    MemoryPlan::Make(network, image, Purpose::Inference, memory, wanted, tileSize, Precision::Float, inPlace, shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -62,18 +68,20 @@ struct TilePrediction::Implementation
                  int                      numberOfThreads,
                  std::int64_t             memory,
                  Device                   device,
-                 std::shared_ptr<Ranks>   others)
+                 std::shared_ptr<Ranks>   others,
+                 std::int64_t             side)
     : format(f)
     , size(image)
-    , tileSize(model.tileSize)
-    , threads(ThreadsWithin(model,
+    , tileSize(side == 0 ? model.tileSize : side)
+    , threads(ThreadsWithin(model.network,
                             image,
+                            tileSize,
                             static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                             numberOfThreads,
                             memory,
                             device.shared))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device)
+    , predictor(model, threads, device, tileSize)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
@@ -297,9 +305,11 @@ TilePrediction::TilePrediction(const Model &            model,
                                int                      threads,
                                std::int64_t             memory,
                                Device                   device,
-                               std::shared_ptr<Ranks>   ranks)
+                               std::shared_ptr<Ranks>   ranks,
+                               std::int64_t             tileSize)
   : m_Implementation(
-      std::make_unique<Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks)))
+      std::make_unique<
+        Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks), tileSize))
 {}
 
 TilePrediction::~TilePrediction() = default;
@@ -360,7 +370,7 @@ TilePrediction::GetInputRegion(const Region & region) const
   {
     // As high as those that have a halo above, too: ITK's reader copies what it holds to a greater buffer when a later
     // region does not fit, and has both meanwhile.
-    input.height = std::min(self.size.height, input.height + self.predictor.GetModel().network.GetHalo());
+    input.height = std::min(self.size.height, input.height + self.predictor.GetNetwork().GetHalo());
   }
   return input;
 }

@@ -192,16 +192,8 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     unet->SetInput(painted->GetOutput());
     whiteGlass = painted.GetPointer();
   }
-  if (model->tileSize == source.GetEffectiveTileSize())
-  {
-    unet->SetSharedModel(model);
-  }
-  else
-  {
-    gigapixel::Model tiled = *model;
-    tiled.tileSize = source.GetEffectiveTileSize();
-    unet->SetModel(tiled);
-  }
+  unet->SetSharedModel(model);
+  unet->SetTileSize(source.GetEffectiveTileSize());
   unet->SetThreshold(source.m_Threshold);
   unet->SetOutputMode(source.m_OutputMode);
   unet->SetDevice(source.m_Device);

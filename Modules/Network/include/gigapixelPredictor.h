@@ -19,11 +19,15 @@ namespace gigapixel
 class GigapixelNetwork_EXPORT Predictor
 {
 public:
-  /** \param threads 0: as many as the machine has cores */
-  explicit Predictor(const Model & model, int threads = 0, Device device = {});
+  /** \param model is not kept
+   * \param threads 0: as many as the machine has cores
+   * \param tileSize 0: the model's */
+  explicit Predictor(const Model & model, int threads = 0, Device device = {}, std::int64_t tileSize = 0);
   ~Predictor();
 
-  const Model & GetModel() const;
+  const NetworkDescription & GetNetwork() const;
+
+  std::int64_t GetTileSize() const;
 
   /** Channels of the probability map: 1 for two classes (that of class 1), else one per class. */
   int GetNumberOfOutputChannels() const;

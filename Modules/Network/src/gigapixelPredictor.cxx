@@ -10,16 +10,18 @@ namespace gigapixel
 
 struct Predictor::Implementation
 {
-  Implementation(const Model & model, int threads, Device device)
-    : model(model)
-    , network(model.network, model.tileSize, gigapixel::GetNumberOfThreads(threads), device)
+  Implementation(const NetworkDescription & network, std::int64_t tileSize, int threads, Device device)
+    : network(network)
+    , tileSize(tileSize)
+    , streamed(network, tileSize, gigapixel::GetNumberOfThreads(threads), device)
   {}
 
-  Model           model;
-  StreamedNetwork network;
+  NetworkDescription network;
+  std::int64_t       tileSize;
+  StreamedNetwork    streamed;
 };
 
-Predictor::Predictor(const Model & model, int threads, Device device)
+Predictor::Predictor(const Model & model, int threads, Device device, std::int64_t tileSize)
 {
   model.network.Validate();
   CheckParameters(model);
@@ -27,36 +29,41 @@ Predictor::Predictor(const Model & model, int threads, Device device)
   {
     CheckWeightsOfFloat16(model);
   }
-  m_Implementation = std::make_unique<Implementation>(model, threads, device);
-  m_Implementation->network.SetParameters(ToArray(model));
+  m_Implementation =
+    std::make_unique<Implementation>(model.network, tileSize == 0 ? model.tileSize : tileSize, threads, device);
+  m_Implementation->streamed.SetParameters(ToArray(model));
 }
 
 Predictor::~Predictor() = default;
 
-const Model &
-Predictor::GetModel() const
+const NetworkDescription &
+Predictor::GetNetwork() const
 {
-  return m_Implementation->model;
+  return m_Implementation->network;
+}
+
+std::int64_t
+Predictor::GetTileSize() const
+{
+  return m_Implementation->tileSize;
 }
 
 int
 Predictor::GetNumberOfOutputChannels() const
 {
-  return m_Implementation->model.network.GetNumberOfOutputChannels();
+  return m_Implementation->network.GetNumberOfOutputChannels();
 }
 
 Region
 Predictor::GetTiles(const Region & region, Size image) const
 {
-  const Model & model = m_Implementation->model;
-  return TileGrid(model.network, image, model.tileSize).GrowToTiles(region);
+  return TileGrid(m_Implementation->network, image, m_Implementation->tileSize).GrowToTiles(region);
 }
 
 Region
 Predictor::GetInputRegion(const Region & region, Size image) const
 {
-  const Model & model = m_Implementation->model;
-  return TileGrid(model.network, image, model.tileSize).GetInputRegion(region);
+  return TileGrid(m_Implementation->network, image, m_Implementation->tileSize).GetInputRegion(region);
 }
 
 bool
@@ -65,7 +72,7 @@ Predictor::Predict(PixelSource &                       image,
                    float *                             probabilities,
                    const std::function<bool(double)> & progress)
 {
-  return m_Implementation->network.Predict(image, region, probabilities, progress);
+  return m_Implementation->streamed.Predict(image, region, probabilities, progress);
 }
 
 bool
@@ -75,7 +82,7 @@ Predictor::PredictLabels(PixelSource &                       image,
                          std::uint8_t *                      labels,
                          const std::function<bool(double)> & progress)
 {
-  return m_Implementation->network.PredictLabels(image, region, threshold, labels, progress);
+  return m_Implementation->streamed.PredictLabels(image, region, threshold, labels, progress);
 }
 
 } // namespace gigapixel
