@@ -70,6 +70,13 @@ def test_plan():
     assert "--size" in run("plan", code=2).err
 
 
+@pytest.mark.parametrize("network", ["remedios2023", "resnet18-unet"])
+def test_plan_of_images_that_nobody_has(network):
+    plan = run("plan", "--size", "1000000000x1000000000", "--network", network, "--memory", "8G", "--json").json
+    for row in plan["plans"]:
+        assert row["peakBytes"] > 0 if row["fits"] else "is too small" in row["reason"] and "-" not in row["reason"].split("TB")[0]
+
+
 def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
     row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
@@ -87,7 +94,8 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert {option["name"]: option["default"] for option in presets["unet"]["options"]}["base"] == "16"
     assert (presets["remedios2023"]["parameters"], presets["remedios2023"]["halo"]) == (4492, 64)
     text = run("networks").out
-    assert "base=16 (1 to 512)" in text and "halo 94 px" in text
+    assert "base=16 (1 to 512)" in text and "halo 94 px" in text and "learning rate 0.0001\n" in text
+    assert [presets[name]["learningRate"] for name in ("remedios2023", "resnet18-unet")] == [0.003, 0.0001]
     one = run("networks", "unet:base=32,classes=3", "--json").json
     assert (one["name"], one["classes"], one["halo"]) == ("unet:base=32,classes=3", 3, 94)
     assert [tile["side"] for tile in one["tiles"]] == [512, 1024, 2048]
@@ -99,6 +107,7 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
     mine = run("networks", file, "--json").json
     assert (mine["parameters"], mine["multiplyAddsPerPixel"], mine["halo"]) == (10, 9, 1)
+    assert mine["learningRate"] == 0.0001
     operations[1]["padding"] = 0
     file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
     message = fails("networks", file)

@@ -5,6 +5,7 @@
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
 #include "gigapixelInitialWeights.h"
+#include "gigapixelNetworkPresets.h"
 #include "gigapixelPredictor.h"
 #include "gigapixelStreamedNetwork.h"
 
@@ -263,6 +264,35 @@ TEST(GraphTraining, KeepsTheLastGoodStepOfALargeNetworkThatDiverged)
     const auto isFinite = [](float value) { return std::isfinite(value); };
     EXPECT_TRUE(std::all_of(parameter.values.begin(), parameter.values.end(), isFinite)) << name;
   }
+}
+
+TEST(GraphTraining, TakesTheNetworksLearningRateUnlessTheRunHasAnother)
+{
+  EXPECT_EQ(GetDefaultLearningRate(NetworkDescription::Load("remedios2023")), 3e-3);
+  EXPECT_EQ(GetDefaultLearningRate(NetworkDescription::Load("resnet34-unet:classes=3")), 1e-4);
+  NetworkDescription imported = LoadUNet();
+  EXPECT_EQ(GetDefaultLearningRate(imported), 1e-3);
+  imported.provenance = "{}";
+  EXPECT_EQ(GetDefaultLearningRate(imported), 1e-4);
+
+  constexpr double      Other = 3e-3;
+  const TemporaryFolder given("rate-given"), stopped("rate-stopped"), own("rate-own");
+  const auto            train = [&](const std::string & folder, double rate, bool resume, bool stop) {
+    TrainingOptions options;
+    options.epochs = 2;
+    options.tileSize = 64;
+    options.learningRate = rate;
+    options.resume = resume;
+    Trainer trainer(LoadUNet(), options, folder);
+    trainer.AddTrainingSample(MakeSample("a", { 90, 70 }, 1));
+    trainer.Run([&](const TrainingProgress & progress) { return !stop || progress.fractionOfStep < 1; });
+    return ReadAll(folder + "/last.safetensors");
+  };
+  const std::string straight = train(given.path, Other, false, false);
+  train(stopped.path, Other, false, true);
+  EXPECT_THROW(train(stopped.path, 1e-3, true, false), std::runtime_error);
+  ASSERT_TRUE(train(stopped.path, 0, true, false) == straight);
+  EXPECT_NE(train(own.path, 0, false, false).find("learning rate\\\":0.001,"), std::string::npos);
 }
 
 TEST(GraphTraining, BeginsWithTheWeightsOfARun)

@@ -635,6 +635,7 @@ TEST(Trainer, GoesOnWithItsScheduleBitForBit)
 {
   const TemporaryFolder straight("cosine-straight"), stopped("cosine-stopped");
   TrainingOptions       options = MakeOptions();
+  options.learningRate = 3e-3;
   options.learningRateSchedule = "cosine";
   options.learningRateDecay = 1;
   options.warmup = 2;

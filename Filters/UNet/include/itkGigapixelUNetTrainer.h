@@ -167,7 +167,7 @@ public:
   /** Greatest norm of the whole gradient, above which it is scaled down; 0, the default: any. */
   itkSetMacro(ClipGradient, double);
   itkGetConstMacro(ClipGradient, double);
-  /** Above 0; 3e-3 by default, for the reasons in Documentation/Learning.md. */
+  /** 0, the default: the network's, see gigapixel::GetDefaultLearningRate(); of a run that goes on, the run's. */
   itkSetMacro(LearningRate, double);
   itkGetConstMacro(LearningRate, double);
   /** "constant", the default, "cosine" or "plateau"; see gigapixel::TrainingOptions. */
@@ -312,7 +312,7 @@ private:
   double                   m_Momentum{ 0.9 };
   double                   m_WeightDecay{ -1 };
   double                   m_ClipGradient{ 0 };
-  double                   m_LearningRate{ 3e-3 };
+  double                   m_LearningRate{ 0 };
   std::string              m_LearningRateSchedule{ "constant" };
   double                   m_LearningRateDecay{ 1.0 };
   int                      m_PlateauPatience{ 0 };

@@ -47,7 +47,8 @@ private:
 struct GigapixelNetwork_EXPORT NetworkPreset
 {
   std::string                                                    name;
-  std::string                                                    summary; ///< one sentence
+  std::string                                                    summary;      ///< one sentence
+  double                                                         learningRate; ///< of adam, from weights by chance
   std::vector<PresetOption>                                      options;
   std::function<NetworkDescription(const PresetValues & values)> build;
 
@@ -59,6 +60,10 @@ struct GigapixelNetwork_EXPORT NetworkPreset
   /** By a name with or without options. \return null: there is none of this name */
   static const NetworkPreset * Find(const std::string & text);
 };
+
+/** The learning rate that a training of the network has unless another one is given: a preset's own; of other graphs,
+ * of imported ones above all, one that few networks diverge at; of other chains of layers that of remedios2023. */
+GigapixelNetwork_EXPORT double GetDefaultLearningRate(const NetworkDescription & network);
 
 } // namespace gigapixel
 

@@ -33,9 +33,8 @@ struct TrainingOptions
   double      momentum{ 0.9 }; ///< of sgd, from 0 to below 1
   /** Of weights, not of biases and norms; adamw's is decoupled. Below 0: the optimizer's own, 0.01 of adamw, else 0. */
   double weightDecay{ -1 };
-  /** Adam's, 3e-3: the paper's 1e-3 learns as well, but takes twice as many steps from our initial weights; 1e-2 does
-   * not learn faster. See Documentation/Learning.md. */
-  double learningRate{ 3e-3 };
+  /** 0: the network's, GetDefaultLearningRate(), which is adam's; of a run that goes on, the run's. */
+  double learningRate{ 0 };
   /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
   std::vector<std::string> freeze;
   std::string weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance

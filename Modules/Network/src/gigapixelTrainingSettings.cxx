@@ -60,9 +60,9 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the number of epochs must be at least 1");
   }
-  if (!(options.learningRate > 0) || !std::isfinite(options.learningRate))
+  if (!(options.learningRate >= 0) || !std::isfinite(options.learningRate))
   {
-    refuse("the learning rate must be positive");
+    refuse("the learning rate must be positive, or 0 for the network's");
   }
   if (!(options.momentum >= 0 && options.momentum < 1))
   {

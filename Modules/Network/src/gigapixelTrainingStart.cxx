@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelInitialWeights.h"
+#include "gigapixelNetworkPresets.h"
 #include "gigapixelWeightsFile.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"
@@ -72,9 +73,13 @@ Trainer::Implementation::Prepare()
     // What the plan chose when the run began stays, whatever the budget is now. The file is read again below: while the
     // plan is made, memory holds none of it.
     const SafeTensors checkpoint = SafeTensors::Load(folder->GetLastFile());
+    options.learningRate =
+      options.learningRate > 0 ? options.learningRate : gigapixel::GetLearningRate(checkpoint, folder->GetLastFile());
     options.segments = GetSegments(checkpoint, folder->GetLastFile());
     options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, folder->GetLastFile());
   }
+  options.learningRate = options.learningRate > 0 ? options.learningRate : GetDefaultLearningRate(network);
+  ranks->Broadcast(0, &options.learningRate, sizeof(options.learningRate)); // which knows the folder
   AgreeOnPlan();
   if (planObserver)
   {

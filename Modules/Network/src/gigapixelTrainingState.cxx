@@ -340,6 +340,14 @@ GetTileSize(const SafeTensors & file, const std::string & path)
   return inOnePiece ? WholeImage : ToModel(file, path).tileSize;
 }
 
+double
+GetLearningRate(const SafeTensors & file, const std::string & path)
+{
+  const Json settings = ParseSettings(GetSettings(file, path));
+  const Json rate = settings.is_object() ? settings.value("learning rate", Json()) : Json();
+  return rate.is_number() ? rate.get<double>() : 0;
+}
+
 std::string
 ToText(const std::vector<SegmentPlan> & segments)
 {

@@ -57,6 +57,9 @@ std::string GetSettings(const SafeTensors & file, const std::string & path);
 /** The tile size that the run of a checkpoint began with, maybe WholeImage. */
 std::int64_t GetTileSize(const SafeTensors & file, const std::string & path);
 
+/** The learning rate that it began with; 0: it says none. */
+double GetLearningRate(const SafeTensors & file, const std::string & path);
+
 /** The segments that it began with. \throw std::runtime_error no run can have written them */
 std::vector<SegmentPlan> GetSegments(const SafeTensors & file, const std::string & path);
 

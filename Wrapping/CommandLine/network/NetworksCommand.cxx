@@ -38,6 +38,7 @@ DescribeNetwork(const NetworkDescription & network)
   json["stride"] = network.GetStride();
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
+  json["learningRate"] = GetDefaultLearningRate(network);
   json["arrays"] = JSON::array();
   for (const ParameterDescription & parameter : network.GetParameters())
   {
@@ -71,7 +72,8 @@ Format(const JSON & json)
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a pixel\n";
   text += "  channels " + json["channels"].dump() + ", classes " + json["classes"].dump() + ", halo " +
-          json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
+          json["halo"].dump() + " px, stride " + json["stride"].dump() + " px, learning rate " +
+          json["learningRate"].dump() + '\n';
   for (const JSON & tile : json["tiles"])
   {
     text += "  tile of " + tile["side"].dump() + " px: training " + FormatBytes(tile["trainingBytes"].get<double>()) +

@@ -127,7 +127,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetMomentum(values.GetNumber("momentum"));
   trainer.SetWeightDecay(values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
   trainer.SetClipGradient(values.GetNumber("clip-gradient"));
-  trainer.SetLearningRate(values.GetNumber("learning-rate"));
+  trainer.SetLearningRate(values.Has("learning-rate") ? values.GetNumber("learning-rate") : 0);
   trainer.SetLearningRateSchedule(values.GetText("learning-rate-schedule"));
   trainer.SetPlateauPatience(static_cast<int>(values.GetInteger("plateau-patience")));
   trainer.SetWarmup(values.GetInteger("warmup"));

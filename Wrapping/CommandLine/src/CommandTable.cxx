@@ -161,7 +161,12 @@ Train()
              "adam",
              "What a step makes of the gradient, as torch.optim has it: Adam, Adam with decoupled weight decay, or "
              "gradient descent with momentum."),
-      Number("learning-rate", "0.003", 1e-9, 10, "The default is for adam; sgd mostly needs a greater one."),
+      Number("learning-rate",
+             "",
+             1e-9,
+             10,
+             "Without it: the network's (gigapixel networks NETWORK), with --resume the run's. That of networks is for "
+             "adam; sgd mostly needs a greater one."),
       Number("momentum", "0.9", 0, 0.9999, "Of sgd."),
       Number("weight-decay",
              "",

@@ -37,7 +37,7 @@ def train(
     momentum: float = 0.9,
     weight_decay: Optional[float] = None,
     clip_gradient: float = 0.0,
-    learning_rate: float = 3e-3,
+    learning_rate: Optional[float] = None,
     learning_rate_schedule: str = "constant",
     learning_rate_decay: float = 1.0,
     plateau_patience: int = 0,
@@ -81,7 +81,8 @@ def train(
     :param momentum: of "sgd"
     :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
     :param clip_gradient: greatest norm of the whole gradient, above which it is scaled down; 0: any
-    :param learning_rate: the default is for "adam"; "sgd" mostly needs a greater one
+    :param learning_rate: None: the network's (``gigapixel networks`` says it), with *resume* the run's; that of networks is
+        for "adam", "sgd" mostly needs a greater one
     :param learning_rate_schedule: "constant", "cosine" (down to 0 in the last epoch) or "plateau" (lower after epochs without
         a better validation loss), as torch.optim.lr_scheduler has them
     :param learning_rate_decay: the factor of "plateau", which needs one below 1, such as 0.1
@@ -131,7 +132,7 @@ def train(
     trainer.SetMomentum(momentum)
     trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
     trainer.SetClipGradient(clip_gradient)
-    trainer.SetLearningRate(learning_rate)
+    trainer.SetLearningRate(learning_rate or 0.0)
     trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)
     trainer.SetPlateauPatience(plateau_patience)

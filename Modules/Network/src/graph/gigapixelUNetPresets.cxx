@@ -218,6 +218,7 @@ MakeUNetPreset()
 {
   return { "unet",
            "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
+           1e-3,
            { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
              { "depth", "poolings", "4", 1, 8 },
              GetChannelsOption(),
@@ -237,6 +238,7 @@ MakeResNetUNetPreset(int depth)
   const std::string number = std::to_string(depth);
   return { "resnet" + number + "-unet",
            "U-Net with ResNet-" + number + " as its encoder, under torchvision's names, and frozen batch norms",
+           1e-4, // frozen norms change nothing in the beginning, so that logits are great
            { GetChannelsOption(), GetClassesOption() },
            [depth](const PresetValues & values) { return BuildResNetUNet(depth, values); } };
 }
