@@ -20,12 +20,12 @@ constexpr std::int64_t MostPixels = std::int64_t{ 1 } << 40;
 GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
   : m_Graph(graph)
   , m_Output(graph.GetIndex(graph.output))
+  , m_Channels(graph.GetChannels())
   , m_Inputs(graph.GetInputs())
   , m_Sizes(graph.operations.size())
   , m_AxisSizes(graph.operations.size())
   , m_FoldedInto(FindFolded(graph))
 {
-  const std::vector<int> channels = graph.GetChannels();
   for (std::size_t i = 0; i < graph.operations.size(); ++i)
   {
     const Operation & operation = graph.operations[i];
@@ -60,7 +60,7 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
     std::vector<int> ofInputs;
     for (const int input : m_Inputs[i])
     {
-      ofInputs.push_back(channels[input]);
+      ofInputs.push_back(m_Channels[input]);
     }
     const auto parameters = m_Schemas[i]->getParameters(operation, ofInputs);
     m_Trained.push_back(std::any_of(parameters.begin(), parameters.end(), [&](const auto & parameter) {

@@ -25,6 +25,21 @@ GetNumberOfPixels(const Box & box)
   return pixels;
 }
 
+/** Of a part of a map. Below 2^53, exact; what is more is as much, which no machine has and sums of which fit in 64
+ * bits.
+ */
+inline std::int64_t
+GetNumberOfBytes(const Box & box, std::int64_t channels, std::int64_t valueBytes)
+{
+  constexpr double Most = 9007199254740992.0;
+  double           bytes = static_cast<double>(channels * valueBytes);
+  for (const Interval & interval : box)
+  {
+    bytes *= static_cast<double>(interval.GetLength());
+  }
+  return static_cast<std::int64_t>(std::min(bytes, Most));
+}
+
 /** \class GraphGeometry
  * \brief Sizes of all maps of a network for an image of one size, and which part of each map a part of the output is
  * computed from.
@@ -48,6 +63,13 @@ public:
   GetSize(int operation) const
   {
     return m_Sizes[operation];
+  }
+
+  /** Of the operation's map. */
+  int
+  GetChannels(int operation) const
+  {
+    return m_Channels[operation];
   }
 
   /** All of the operation's map. */
@@ -116,6 +138,7 @@ private:
 
   const NetworkGraph &                                           m_Graph;
   const int                                                      m_Output;
+  const std::vector<int>                                         m_Channels;
   std::vector<std::vector<int>>                                  m_Inputs;
   std::vector<const OperationSchema *>                           m_Schemas;
   std::vector<Extent>                                            m_Sizes;

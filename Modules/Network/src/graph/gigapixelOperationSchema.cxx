@@ -2,6 +2,7 @@
 #include "operations/gigapixelOperationEntry.h"
 
 #include <cmath>
+#include <unordered_map>
 
 namespace gigapixel
 {
@@ -121,9 +122,16 @@ OperationSchema::GetAll()
 const OperationSchema *
 OperationSchema::Find(const std::string & type)
 {
-  const auto & all = GetAll();
-  const auto   found = std::find_if(all.begin(), all.end(), [&](const OperationSchema & s) { return type == s.type; });
-  return found == all.end() ? nullptr : &*found;
+  static const auto byType = [] {
+    std::unordered_map<std::string, const OperationSchema *> schemas;
+    for (const OperationSchema & schema : GetAll())
+    {
+      schemas.emplace(schema.type, &schema);
+    }
+    return schemas;
+  }();
+  const auto found = byType.find(type);
+  return found == byType.end() ? nullptr : found->second;
 }
 
 int

@@ -104,9 +104,8 @@ public:
       for (const auto & [column, likeColumn] : GetPlaces(grid.GetNumberOfColumns()))
       {
         const Tile         tile = grid.GetTile(row * grid.GetNumberOfColumns() + column);
-        const std::int64_t window = tile.window.width * tile.window.height;
-        const std::int64_t core = tile.core.width * tile.core.height;
-        const std::int64_t pixels = window * m_Network.channels + core;
+        const std::int64_t pixels =
+          GetNumberOfBytes(tile.program->window, m_Network.channels, 1) + GetNumberOfBytes(tile.program->core, 1, 1);
         const std::int64_t maps = tile.program->GetPeakBytes(graph, training, static_cast<int>(sizeof(float)));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
         operations += static_cast<double>(likeRow * likeColumn) * passes * tile.program->GetOperations(graph);
@@ -170,6 +169,12 @@ GetBaseBytes(const NetworkDescription & network, std::int64_t parameterBytes)
 {
   const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
   return GetResidentBytes() + torch + network.GetNumberOfParameters() * parameterBytes;
+}
+
+std::int64_t
+GetImageBytes(Size image, int bytesOfPixel)
+{
+  return GetNumberOfBytes({ Interval{ 0, image.height }, { 0, image.width } }, bytesOfPixel, 1);
 }
 
 /** The fastest tile size within a class; the smallest one where none is. */
@@ -274,7 +279,7 @@ MakeGraphPlan(const NetworkDescription & network,
 {
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   const std::int64_t base = GetBaseBytes(network, purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
-                            (sharedMemory ? (network.channels + 1) * image.width * image.height : 0);
+                            (sharedMemory ? GetImageBytes(image, network.channels + 1) : 0);
   const Choice given{ tileSize == 0 ? 0 : GetTileSide(tileSize, image, network.GetStride()), segmentation.segments };
   const Choice wanted = Choose(network, image, purpose, GreatestClass, given);
   Choice       choice = wanted;

@@ -137,6 +137,14 @@ GetDeviceSumBytes(const NetworkDescription & network, std::int64_t windowHeight)
   return 4 * (weights + biases) + 8 * ((slices * taps + slices + 1) * scores + network.GetNumberOfParameters());
 }
 
+/** As GetNumberOfBytes(): no machine has more, and sums fit in 64 bits. */
+std::int64_t
+ToBytes(double bytes)
+{
+  constexpr double Most = 9007199254740992.0; // 2^53
+  return static_cast<std::int64_t>(std::min(bytes, Most));
+}
+
 std::string
 InMegabytes(std::int64_t bytes)
 {
@@ -162,7 +170,7 @@ public:
     const TileGrid     grid(m_Network, m_Image, tileSize);
     const std::int64_t image = sharedMemory ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t copy = static_cast<std::int64_t>(m_Network.channels * GetTilePixels(grid, tileSize));
+    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid, tileSize));
     const std::int64_t copies = GetMostCopies(grid, threads);
     const std::int64_t left = budget - m_Base - image;
     const std::int64_t fitting =
@@ -228,8 +236,7 @@ private:
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    const auto window =
-      static_cast<std::int64_t>(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
+    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;
@@ -253,17 +260,19 @@ private:
   std::int64_t
   GetSharedBytes(std::int64_t tileSize) const
   {
-    return m_Purpose == Purpose::Training
-             ? (m_Network.channels + 1) * m_Image.width * m_Image.height
-             : m_Network.channels * m_Image.width * std::min(m_Image.height, tileSize + 2 * m_Network.GetHalo());
+    const bool         training = m_Purpose == Purpose::Training;
+    const std::int64_t rows = training ? m_Image.height : std::min(m_Image.height, tileSize + 2 * m_Network.GetHalo());
+    return ToBytes((m_Network.channels + (training ? 1.0 : 0.0)) * static_cast<double>(m_Image.width) *
+                   static_cast<double>(rows));
   }
 
   std::int64_t
   GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
     const double maps = m_Network.channels + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
-    const auto   ofWindow = static_cast<std::int64_t>(maps * GetTilePixels(grid, tileSize));
-    const auto   ofCore = std::min(tileSize, m_Image.width) * std::min(tileSize, m_Image.height); // classes or labels
+    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid, tileSize));
+    const auto   ofCore = ToBytes(static_cast<double>(std::min(tileSize, m_Image.width)) *
+                                static_cast<double>(std::min(tileSize, m_Image.height))); // classes or labels
     const auto   sums =
       m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, GetWindow(grid, tileSize).height) : 0;
     return ofWindow + ofCore + sums;

@@ -66,13 +66,12 @@ MakeSegments(const GraphGeometry &             geometry,
 std::int64_t
 GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
 {
-  const std::vector<int> channels = geometry.GetGraph().GetChannels();
-  std::int64_t           values = 0;
+  std::int64_t bytes = 0;
   for (const int operation : operations)
   {
-    values += channels[operation] * GetNumberOfPixels(geometry.GetWhole(operation));
+    bytes += 2 * GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
   }
-  return 2 * values * valueBytes;
+  return bytes;
 }
 
 std::vector<Segment>

@@ -23,7 +23,6 @@ public:
     : m_Program(program)
     , m_Graph(graph)
     , m_ValueBytes(valueBytes)
-    , m_Channels(graph.GetChannels())
     , m_Maps(program.steps.size())
     , m_Indices(program.steps.size())
     , m_Gradients(program.steps.size())
@@ -46,7 +45,7 @@ public:
       else
       {
         const Block scratch = TakeScratch(step);
-        m_Maps[i] = Take(GetValues(step) * m_ValueBytes);
+        m_Maps[i] = Take(GetBytes(step));
         TakeIndices(i);
         const Block weight = TakeWeight(step);
       }
@@ -65,7 +64,7 @@ public:
   {
     // The logits become their gradient; that of a map that is kept takes the map's place.
     const Step & target = m_Program.steps.back();
-    m_Gradients.back() = target.keptFor < 0 ? std::move(m_Maps.back()) : Take(GetValues(target) * m_ValueBytes);
+    m_Gradients.back() = target.keptFor < 0 ? std::move(m_Maps.back()) : Take(GetBytes(target));
     for (std::size_t i = m_Program.steps.size(); i-- > 0;)
     {
       const Step & step = m_Program.steps[i];
@@ -111,9 +110,9 @@ private:
   }
 
   std::int64_t
-  GetValues(const Step & step) const
+  GetBytes(const Step & step) const
   {
-    return m_Channels[step.operation] * GetNumberOfPixels(step.output);
+    return GetNumberOfBytes(step.output, step.channels, m_ValueBytes);
   }
 
   bool
@@ -134,7 +133,7 @@ private:
     {
       return {};
     }
-    const int  channels = m_Channels[m_Program.steps[step.sources.front()].operation];
+    const int  channels = m_Program.steps[step.sources.front()].channels;
     const auto weight = schema.getParameters(operation, { channels }).front();
     const auto bytes = weight.GetNumberOfValues() * m_ValueBytes;
     return bytes < SmallBytes ? nullptr : Take(bytes);
@@ -159,20 +158,20 @@ private:
     const Operation &  operation = m_Graph.operations[step.operation];
     const Scratch      scratch = OperationSchema::Find(operation.type)->scratch;
     const Box &        input = step.inputs.front();
-    const std::int64_t channels = m_Channels[m_Program.steps[step.sources.front()].operation];
+    const std::int64_t channels = m_Program.steps[step.sources.front()].channels;
     if (scratch == Scratch::Padded)
     {
       const Box seen = GetSeen(step, 0);
-      return seen == input ? nullptr : Take(channels * GetNumberOfPixels(seen) * m_ValueBytes);
+      return seen == input ? nullptr : Take(GetNumberOfBytes(seen, channels, m_ValueBytes));
     }
     if (scratch == Scratch::Places)
     {
-      std::int64_t values = m_Channels[step.operation] * GetNumberOfPixels(input);
+      std::int64_t values = step.channels;
       for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
       {
         values *= operation.GetAlong("stride", axis);
       }
-      return Take(values * m_ValueBytes);
+      return Take(GetNumberOfBytes(input, values, m_ValueBytes));
     }
     return {};
   }
@@ -184,7 +183,7 @@ private:
     const Operation & operation = m_Graph.operations[step.operation];
     if (!step.sources.empty() && OperationSchema::Find(operation.type)->getKeeps(operation) == Keeps::InputAndIndices)
     {
-      const Block indices = Take(GetValues(step) * IndexBytes);
+      const Block indices = Take(GetNumberOfBytes(step.output, step.channels, IndexBytes));
       m_Indices[i] = step.keeps == Keeps::InputAndIndices ? indices : nullptr;
     }
   }
@@ -206,17 +205,16 @@ private:
         continue;
       }
       const Step &       of = m_Program.steps[source];
-      const std::int64_t bytes = GetValues(of) * m_ValueBytes;
+      const std::int64_t bytes = GetBytes(of);
       const bool         whole = step.inputs[j] == of.output;
       const Box          seen = GetSeen(step, j);
       const bool         view = kind == InputGradient::Shared || !(seen == step.inputs[j]);
       const bool         soon = source + 1 == static_cast<int>(i) && !of.sources.empty();
       const bool         copied = !whole || (view && !soon);
-      const Block        part = kind != InputGradient::Computed
-                                  ? gradient
-                                  : Take(m_Channels[of.operation] * GetNumberOfPixels(seen) * m_ValueBytes);
-      Block &            sum = m_Gradients[source];
-      const bool         added = sum && sum.use_count() == 1; // in place, if nobody else holds it
+      const Block        part =
+        kind != InputGradient::Computed ? gradient : Take(GetNumberOfBytes(seen, of.channels, m_ValueBytes));
+      Block &    sum = m_Gradients[source];
+      const bool added = sum && sum.use_count() == 1; // in place, if nobody else holds it
       if (!added)
       {
         sum = sum || copied ? Take(bytes) : part;
@@ -231,7 +229,6 @@ private:
   const TileProgram &             m_Program;
   const NetworkGraph &            m_Graph;
   const std::int64_t              m_ValueBytes;
-  const std::vector<int>          m_Channels;
   std::shared_ptr<BlockPlacement> m_Blocks{ std::make_shared<BlockPlacement>() };
   std::vector<Block>              m_Maps;
   std::vector<Block>              m_Indices; ///< of pooling

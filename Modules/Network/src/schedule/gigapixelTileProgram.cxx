@@ -167,6 +167,7 @@ private:
   {
     TileProgram::Step step;
     step.operation = operation;
+    step.channels = m_Geometry.GetChannels(operation);
     step.output = *m_Boxes[operation];
     for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
     {
@@ -251,10 +252,9 @@ void
 TileProgram::CheckMaps(const NetworkGraph & graph) const
 {
   constexpr std::int64_t Most = std::numeric_limits<std::int32_t>::max();
-  const std::vector<int> channels = graph.GetChannels();
   for (const Step & step : steps)
   {
-    if (GetNumberOfPixels(step.output) > Most / channels[step.operation])
+    if (GetNumberOfPixels(step.output) > Most / step.channels)
     {
       throw std::runtime_error("in a tile of " + std::to_string(core[1].GetLength()) + " x " +
                                std::to_string(core[0].GetLength()) + " pixels the map of \"" +
@@ -267,8 +267,7 @@ TileProgram::CheckMaps(const NetworkGraph & graph) const
 double
 TileProgram::GetOperations(const NetworkGraph & graph) const
 {
-  const std::vector<int> all = graph.GetChannels();
-  double                 products = 0;
+  double products = 0;
   for (const Step & step : steps)
   {
     if (step.sources.empty())
@@ -278,7 +277,7 @@ TileProgram::GetOperations(const NetworkGraph & graph) const
     std::vector<int> channels;
     for (const int source : step.sources)
     {
-      channels.push_back(source < 0 ? 0 : all[steps[source].operation]);
+      channels.push_back(source < 0 ? 0 : steps[source].channels);
     }
     const Operation & operation = graph.operations[step.operation];
     const auto [ofOutput, ofInput] = OperationSchema::Find(operation.type)->getCost(operation, channels);

@@ -20,7 +20,8 @@ struct GigapixelNetwork_EXPORT TileProgram
   struct Step
   {
     int operation;
-    Box output; ///< the part of the operation's map that is computed
+    int channels; ///< of the operation's map
+    Box output;   ///< the part of the operation's map that is computed
     std::vector<Box>
       inputs; ///< the part of each input's map that is read: within the one that was computed; empty: none
     std::vector<int> sources; ///< of each input, the step that has its map; -1: only its size counts

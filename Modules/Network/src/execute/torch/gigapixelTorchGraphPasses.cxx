@@ -47,7 +47,6 @@ public:
   explicit TorchGraphPasses(const NetworkDescription & network)
     : m_Network(network)
     , m_Parameters(network.graph)
-    , m_Channels(network.graph.GetChannels())
     , m_Weights(network.graph.operations.size())
   {
     for (const Operation & operation : network.graph.operations)
@@ -122,7 +121,7 @@ public:
     {
       tape.maps.back().reset();
     }
-    at::Tensor ofMap = MakeMap(m_Channels[target.operation], program.core, m_Options);
+    at::Tensor ofMap = MakeMap(target.channels, program.core, m_Options);
     data.kept->GetGradient(target.operation).Read(program.core, ofMap.data_ptr<T>());
     Backward(data, tape, std::move(ofMap), 1, gradient);
   }
@@ -237,7 +236,7 @@ private:
   at::Tensor
   ReadKept(const TileData & data, const Step & step) const
   {
-    at::Tensor map = MakeMap(m_Channels[step.operation], step.output, m_Options);
+    at::Tensor map = MakeMap(step.channels, step.output, m_Options);
     data.kept->GetMap(step.operation).Read(step.output, map.data_ptr<T>());
     return map;
   }
@@ -259,7 +258,7 @@ private:
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       const int source = step.sources[j];
-      call.channels.push_back(source < 0 ? 0 : m_Channels[program.steps[source].operation]);
+      call.channels.push_back(source < 0 ? 0 : program.steps[source].channels);
       call.wanted.push_back(source >= 0 && program.steps[source].needsGradient);
     }
     call.inputs.resize(step.sources.size());
@@ -442,7 +441,6 @@ private:
   const NetworkDescription            m_Network;
   const FoldedParameters              m_Parameters;
   const at::TensorOptions             m_Options{ std::is_same_v<T, float> ? at::kFloat : at::kDouble };
-  const std::vector<int>              m_Channels;
   std::vector<const TorchOperation *> m_Operations;
   std::vector<T>                      m_SampleValues; ///< 256 for each channel
   std::vector<T>                      m_Values;       ///< the parameters
