@@ -10,6 +10,7 @@
 #include "gigapixelTurns.h"
 #include "execute/gigapixelKeptMaps.h"
 #include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelSegmentPlanner.h"
 
 #include <gtest/gtest.h>
@@ -19,6 +20,7 @@
 #include <filesystem>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -214,6 +216,104 @@ INSTANTIATE_TEST_SUITE_P(
                   SegmentCase{ "resnet18-unet", "cross-entropy", { { 4, false }, { 8, false }, { 8, true } } }),
   [](const auto & info) { return "case" + std::to_string(info.index); });
 
+/** \class StepSchedule
+ * \brief A training step's tiles in all passes, one behind the other. */
+struct StepSchedule
+{
+  StepSchedule(const NetworkDescription & description, const Extent & image, const std::vector<SegmentPlan> & plan)
+    : network(description)
+    , geometry(std::make_shared<GraphGeometry>(network.graph, image))
+    , segments(MakeSegments(*geometry, plan))
+    , passes(geometry, segments, MakePasses(segments.size() - 1))
+  {
+    for (std::int64_t item = 0; item < passes.GetNumberOfItems(); ++item)
+    {
+      tiles.push_back(passes.GetTile(item));
+    }
+  }
+
+  static std::vector<SegmentPass>
+  MakePasses(std::size_t last)
+  {
+    std::vector<SegmentPass> list{ { SegmentPass::Kind::Loss, last } };
+    for (std::size_t i = last; i-- > 0;)
+    {
+      list.insert(list.begin(), { SegmentPass::Kind::Map, i });
+      list.push_back({ SegmentPass::Kind::Gradient, i });
+    }
+    return list;
+  }
+
+  std::int64_t
+  FindFirstOfPass(std::int64_t item) const
+  {
+    while (item > 0 && &passes.GetPass(item - 1) == &passes.GetPass(item))
+    {
+      --item;
+    }
+    return item;
+  }
+
+  /** Whether an item's program begins with a part of the map that meets the other one's core. */
+  bool
+  BeginsWith(std::int64_t item, int operation, const Box & core) const
+  {
+    const auto & steps = tiles[item].program->steps;
+    return std::any_of(steps.begin(), steps.end(), [&](const TileProgram::Step & step) {
+      bool meet = step.sources.empty() && step.operation == operation;
+      for (std::size_t axis = 0; axis < core.size(); ++axis)
+      {
+        meet = meet && step.output[axis].begin < core[axis].end && core[axis].begin < step.output[axis].end;
+      }
+      return meet;
+    });
+  }
+
+  bool
+  Reads(std::int64_t item, std::int64_t before) const
+  {
+    const SegmentPass & own = passes.GetPass(item);
+    const SegmentPass & other = passes.GetPass(before);
+    const bool          ofMap = other.kind == SegmentPass::Kind::Map &&
+                       BeginsWith(item, segments[other.segment].operation, tiles[before].program->core);
+    const bool ofGradient = own.kind == SegmentPass::Kind::Gradient && other.IsBackward() &&
+                            BeginsWith(before, segments[own.segment].operation, tiles[item].program->core);
+    return ofMap || ofGradient;
+  }
+
+  /** Of a tile, on one core of the plan's machine. */
+  double
+  GetSeconds(std::int64_t item) const
+  {
+    const TileProgram & program = *tiles[item].program;
+    const double        times = passes.GetPass(item).IsBackward() ? 3 : 1;
+    return times * program.GetOperations(network.graph) / GetRate(program.GetGreatestSide());
+  }
+
+  /** Until the last tile is finished. */
+  double
+  GetSeconds(int threads) const
+  {
+    std::vector<double> free(threads), finished{ 0 }; // finished: the first items
+    for (std::int64_t item = 0; item < passes.GetNumberOfItems(); ++item)
+    {
+      double &     thread = *std::min_element(free.begin(), free.end());
+      const double begin = std::max(thread, finished[passes.GetNeeded(item, *tiles[item].program)]);
+      const double end = begin + GetSeconds(item);
+      const double last = std::max(finished.back(), end);
+      thread = passes.GetPass(item).IsBackward() ? last : end;
+      finished.push_back(last);
+    }
+    return finished.back();
+  }
+
+  const NetworkDescription                   network;
+  const std::shared_ptr<const GraphGeometry> geometry;
+  const std::vector<Segment>                 segments;
+  const SegmentPasses                        passes;
+  std::vector<Tile>                          tiles;
+};
+
 /** Files in the folder that this process holds, named or not: bytes of the disk that each has. */
 std::vector<std::int64_t>
 FindHeldFiles(const std::string & folder)
@@ -338,6 +438,65 @@ TEST(Turns, EndWithWhatBrokeThem)
   turns.Break(std::make_exception_ptr(std::runtime_error("the disk is full")));
   turns.Break(std::make_exception_ptr(std::runtime_error("something later")));
   waiting.join();
+}
+
+TEST(Turns, WaitForTheFirstItems)
+{
+  Turns turns;
+  turns.WaitFor(0);
+  turns.Finish(0);
+  turns.WaitFor(1);
+  bool        first = false;
+  std::thread waiting([&] {
+    turns.WaitFor(3);
+    EXPECT_TRUE(first);
+  });
+  turns.Finish(2); // which says nothing of item 1
+  turns.Take(1, [&] { first = true; });
+  waiting.join();
+  turns.WaitFor(3);
+}
+
+// Each tile against all others: whatever writes what it reads is before, and it does not wait for all that is before.
+TEST(SegmentPasses, WaitForWhatTheyRead)
+{
+  for (const auto & [name, maps, size] :
+       { std::tuple<std::string, std::vector<std::pair<std::int64_t, bool>>, Extent>{
+           "unet:base=4,depth=3", { { 4, false }, { 4, true } }, { 397, 530 } },
+         { "resnet18-unet", { { 4, false }, { 8, false }, { 8, true } }, { 611, 450 } } })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    const StepSchedule       step(network, size, MakePlan(network, maps));
+    const SegmentPasses &    passes = step.passes;
+    std::int64_t             early = 0;
+    for (std::int64_t item = 0; item < passes.GetNumberOfItems(); ++item)
+    {
+      const std::int64_t needed = passes.GetNeeded(item, *step.tiles[item].program);
+      early += needed < step.FindFirstOfPass(item) ? 1 : 0;
+      EXPECT_LE(needed, item);
+      for (std::int64_t before = 0; before < item; ++before)
+      {
+        ASSERT_TRUE(before < needed || !step.Reads(item, before)) << name << ": " << item << " reads " << before;
+      }
+    }
+    EXPECT_GT(early, passes.GetNumberOfItems() / 4) << name;
+  }
+}
+
+// By the planned seconds of each tile: two threads share a step as well as tiles can be shared out.
+TEST(SegmentPlan, KeepsThreadsBusy)
+{
+  constexpr std::int64_t Class = std::int64_t{ 1 } << 30;
+  for (const char * name : { "resnet18-unet", "resnet34-unet" })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    const StepSchedule       step(network, { 2048, 2048 }, ChooseSegments(network, { 2048, 2048 }, Class));
+    const double             one = step.GetSeconds(1), two = step.GetSeconds(2), four = step.GetSeconds(4);
+    RecordProperty(std::string(name) + " two", std::to_string(two / one));
+    RecordProperty(std::string(name) + " four", std::to_string(four / one));
+    EXPECT_LE(two / one, 0.53) << name;
+    EXPECT_LE(four / one, 0.35) << name;
+  }
 }
 
 TEST(KeptMap, TakesItsRoomWhenItIsMade)

@@ -5,7 +5,7 @@
 #include "gigapixelTurns.h"
 #include "execute/gigapixelGraphPasses.h"
 #include "execute/gigapixelKeptMaps.h"
-#include "schedule/gigapixelSegment.h"
+#include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
 
 #include <numeric>
@@ -15,7 +15,7 @@ namespace gigapixel
 
 /** \class StreamedNetwork::SegmentedStep
  * \brief Gradient of one image in segments: forward through all but the last, which takes the loss and goes backward,
- * then backward through the others in reverse order. */
+ * then backward through the others in reverse order. Tiles of a pass begin as soon as what they read is there. */
 class StreamedNetwork::SegmentedStep
 {
 public:
@@ -49,28 +49,39 @@ public:
   Run(LossGradient & sum)
   {
     const NetworkDescription & network = m_Streamed.m_Network;
-    const bool                 dice = MakeLossTerms(network).IsDice();
-    const double               all = std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
-    m_AllWork = (1 + BackwardWork) * all + (dice ? 0 : -m_Works.back());
-    LossTerms terms = MakeLossTerms(network);
-    Score     score;
-    score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
-    if (!ComputeMaps() || (dice && !ComputeScore(terms, score)))
+    LossTerms                  terms = MakeLossTerms(network);
+    const bool                 dice = terms.IsDice();
+    std::vector<SegmentPass>   forward = MakeForwardPasses(), backward = MakeBackwardPasses();
+    LossSum &                  loss = sum;
+    Score                      score;
+    const auto                 differentiate = [&](TileData & data, LossSum & result) {
+      m_Passes.AddGradient(data, terms, 1, result, m_Gradient);
+    };
+    if (dice) // the loss is made of sums over the whole image
     {
-      return false;
-    }
-    if (dice)
-    {
+      score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
+      forward.push_back({ SegmentPass::Kind::Score, m_Segments.size() - 1 });
+      const auto addScore = [&](TileData & data, Score & result) { m_Passes.AddScore(data, terms, result); };
+      m_AllWork = GetWork(forward) + GetWork(backward);
+      if (!GoOver(forward, score, addScore))
+      {
+        return false;
+      }
       TakeDiceLoss(network, score);
       terms = MakeDiceTerms(network, score);
     }
-    const auto differentiate = [&](TileData & data, LossSum & result) {
-      m_Passes.AddGradient(data, terms, 1, result, m_Gradient);
-    };
-    LossSum & loss = sum;
-    if (!GoOver(m_Segments.size() - 1, true, BackwardWork, loss, differentiate) || !GoBackward())
+    else
+    {
+      backward.insert(backward.begin(), forward.begin(), forward.end());
+      m_AllWork = GetWork(backward);
+    }
+    if (!GoOver(backward, loss, differentiate))
     {
       return false;
+    }
+    for (const int operation : m_Segments.back().kept)
+    {
+      m_Maps.Drop(operation);
     }
     sum.loss = dice ? score.loss : sum.loss;
     sum.gradient = m_Passes.GetGradient(m_Gradient);
@@ -80,22 +91,14 @@ public:
 private:
   static constexpr double BackwardWork = 3; ///< times the forward pass, which is computed again
 
-  /** Of a pass that adds nothing up. */
-  struct Nothing
-  {
-    void
-    Add(const Nothing &)
-    {}
-  };
-
   /** Tiles have the maps of the step while it lasts, however it ends. */
   class PointToMaps
   {
   public:
-    PointToMaps(std::vector<TileData> & tiles, KeptMaps & maps, Turns * turns)
+    PointToMaps(std::vector<TileData> & tiles, KeptMaps & maps, Turns & turns)
       : m_Tiles(tiles)
     {
-      Set(&maps, turns);
+      Set(&maps, &turns);
     }
 
     ~PointToMaps() { Set(nullptr, nullptr); }
@@ -124,82 +127,88 @@ private:
       *m_Geometry, segment.operation, segment.kept, m_Geometry->GetWhole(segment.operation), true);
   }
 
-  bool
-  ComputeMaps()
+  /** Of the maps that are kept. */
+  std::vector<SegmentPass>
+  MakeForwardPasses() const
   {
-    Nothing nothing;
+    std::vector<SegmentPass> passes;
     for (std::size_t i = 0; i + 1 < m_Segments.size(); ++i)
     {
-      EqualMaps  equal;
-      const auto compute = [&](TileData & data, Nothing &) {
-        m_Streamed.m_HasMasks ? m_Passes.WriteMap(data)
-                              : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
-      };
-      if (!GoOver(i, false, 1, nothing, compute))
-      {
-        return false;
-      }
+      passes.push_back({ SegmentPass::Kind::Map, i });
     }
-    return true;
+    return passes;
   }
 
-  bool
-  ComputeScore(const LossTerms & terms, Score & score)
+  std::vector<SegmentPass>
+  MakeBackwardPasses() const
   {
-    return GoOver(m_Segments.size() - 1, false, 1, score, [&](TileData & data, Score & result) {
-      m_Passes.AddScore(data, terms, result);
-    });
-  }
-
-  bool
-  GoBackward()
-  {
-    Nothing nothing;
+    std::vector<SegmentPass> passes{ { SegmentPass::Kind::Loss, m_Segments.size() - 1 } };
     for (std::size_t i = m_Segments.size() - 1; i-- > 0;)
     {
-      const int operation = m_Segments[i].operation;
-      if (m_Geometry->IsBehindTrained(operation) &&
-          !GoOver(i, true, BackwardWork, nothing, [&](TileData & data, Nothing &) {
-            m_Passes.AddGradientBehindMap(data, m_Gradient);
-          }))
+      if (m_Geometry->IsBehindTrained(m_Segments[i].operation))
       {
-        return false;
+        passes.push_back({ SegmentPass::Kind::Gradient, i });
       }
-      m_Maps.Drop(operation);
     }
-    return true;
+    return passes;
   }
 
-  /** \param work of the pass, times the segment's forward pass
-   * \param compute (data, result) \return false if it was stopped */
+  double
+  GetWork(const SegmentPass & pass) const
+  {
+    return (pass.IsBackward() ? BackwardWork : 1) * m_Works[pass.segment];
+  }
+
+  double
+  GetWork(const std::vector<SegmentPass> & passes) const
+  {
+    return std::accumulate(
+      passes.begin(), passes.end(), 0.0, [this](double sum, const SegmentPass & pass) { return sum + GetWork(pass); });
+  }
+
+  /** \param sum of the pass over the last segment
+   * \param compute (data, result) is for a tile of that pass
+   * \return false if it was stopped */
   template <typename TResult, typename TCompute>
   bool
-  GoOver(std::size_t number, bool training, double work, TResult & sum, const TCompute & compute)
+  GoOver(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
   {
-    const Segment &      segment = m_Segments[number];
-    const bool           labeled = segment.operation == m_Geometry->GetOutput();
-    const TileGrid       grid(m_Geometry, segment, training);
-    const std::int64_t   tiles = grid.GetNumberOfTiles();
-    Workers &            workers = m_Streamed.m_Workers;
-    std::vector<TResult> results(workers.GetNumberOfPlaces());
-    Turns                turns;
-    const PointToMaps    pointTo(m_Streamed.m_Data, m_Maps, training ? &turns : nullptr);
-    const bool           finished = workers.Run(
-      tiles,
-      [&](int worker, std::int64_t index) {
+    const SegmentPasses    passes(m_Geometry, m_Segments, list);
+    Workers &              workers = m_Streamed.m_Workers;
+    std::vector<TResult>   results(workers.GetNumberOfPlaces());
+    std::vector<EqualMaps> equal(m_Segments.size());
+    Turns                  turns;
+    const PointToMaps      pointTo(m_Streamed.m_Data, m_Maps, turns);
+    const auto             computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
+      switch (pass.kind)
+      {
+        case SegmentPass::Kind::Map:
+          return WriteMap(data, equal[pass.segment]);
+        case SegmentPass::Kind::Gradient:
+          return m_Passes.AddGradientBehindMap(data, m_Gradient);
+        default:
+          return compute(data, result);
+      }
+    };
+    return workers.Run(
+      passes.GetNumberOfItems(),
+      [&](int worker, std::int64_t item) {
         try
         {
-          TileData & data = m_Streamed.m_Data[worker];
-          TResult &  result = results[index % results.size()];
+          const SegmentPass & pass = passes.GetPass(item);
+          TileData &          data = m_Streamed.m_Data[worker];
+          TResult &           result = results[item % results.size()];
           result = TResult{};
-          data.turn = index;
-          if (Read(grid.GetTile(index), labeled, data))
+          data.turn = item;
+          const bool takesPart = Read(passes.GetTile(item), IsLast(pass), data);
+          if (takesPart)
           {
-            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { compute(data, result); });
+            turns.WaitFor(passes.GetNeeded(item, *data.tile.program));
+            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
-          else if (training)
+          if (!takesPart || !pass.IsBackward()) // which takes its turn, and is finished with it
           {
-            turns.Take(index, [] {});
+            turns.Finish(item);
           }
         }
         catch (...)
@@ -208,14 +217,37 @@ private:
           throw;
         }
       },
-      [&](std::int64_t index) {
+      [&](std::int64_t item) {
         m_Team.ReportProgress();
-        sum.Add(results[index % results.size()]);
-        const double part = static_cast<double>(index + 1) / static_cast<double>(tiles);
-        return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * work * m_Works[number]) / m_AllWork));
+        const SegmentPass & pass = passes.GetPass(item);
+        if (IsLast(pass))
+        {
+          sum.Add(results[item % results.size()]);
+        }
+        return Report(pass, passes.GetDone(item));
       });
-    m_Done += work * m_Works[number];
-    return finished;
+  }
+
+  /** \param part of the pass that is done */
+  bool
+  Report(const SegmentPass & pass, double part)
+  {
+    const double work = GetWork(pass), done = m_Done + part * work;
+    m_Done += part < 1 ? 0 : work;
+    return !m_Progress || m_Progress(std::min(1.0, done / m_AllWork));
+  }
+
+  bool
+  IsLast(const SegmentPass & pass) const
+  {
+    return pass.segment + 1 == m_Segments.size();
+  }
+
+  void
+  WriteMap(TileData & data, EqualMaps & equal)
+  {
+    m_Streamed.m_HasMasks ? m_Passes.WriteMap(data)
+                          : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
   }
 
   /** \return false: no pixel of it takes part in the loss */

@@ -5,22 +5,37 @@ namespace gigapixel
 {
 
 void
-Turns::Take(std::int64_t item, const std::function<void()> & f)
+Turns::WaitFor(std::int64_t items)
+{
+  std::unique_lock<std::mutex> lock(m_Mutex);
+  m_Changed.wait(lock, [&] { return m_Reason || m_Next >= items; });
+  if (m_Reason)
+  {
+    std::rethrow_exception(m_Reason);
+  }
+}
+
+void
+Turns::Finish(std::int64_t item)
 {
   {
-    std::unique_lock<std::mutex> lock(m_Mutex);
-    m_Changed.wait(lock, [&] { return m_Reason || m_Next == item; });
-    if (m_Reason)
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Finished.insert(item);
+    while (!m_Finished.empty() && *m_Finished.begin() == m_Next)
     {
-      std::rethrow_exception(m_Reason);
+      m_Finished.erase(m_Finished.begin());
+      ++m_Next;
     }
   }
-  f();
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    ++m_Next;
-  }
   m_Changed.notify_all();
+}
+
+void
+Turns::Take(std::int64_t item, const std::function<void()> & f)
+{
+  this->WaitFor(item);
+  f();
+  this->Finish(item);
 }
 
 void

@@ -28,20 +28,35 @@ public:
     , m_Stride(network.GetStride())
     , m_Bytes(bytes)
     , m_Geometry(network.graph, { image.height, image.width })
-  {}
+    , m_Sources(m_Geometry.GetInputs().size())
+  {
+    for (std::size_t i = 0; i < m_Sources.size(); ++i)
+    {
+      const Box                whole = m_Geometry.GetWhole(static_cast<int>(i));
+      const std::vector<int> & inputs = m_Geometry.GetInputs()[i];
+      for (std::size_t j = 0; j < inputs.size(); ++j)
+      {
+        if (GetNumberOfPixels(m_Geometry.GetRequired(static_cast<int>(i), j, whole)) > 0)
+        {
+          m_Sources[i].push_back(inputs[j]);
+        }
+      }
+      const TileProgram alone = TileProgram::Make(m_Geometry, static_cast<int>(i), inputs, whole, true);
+      m_Least.push_back(alone.GetOperations(network.graph) / GetRate(1));
+    }
+  }
 
   std::vector<SegmentPlan>
   Choose()
   {
-    const double     atOnce = GetSeconds({});
-    double           least = LeastGain * atOnce;
+    double           least = LeastGain * GetSeconds({}, None);
     std::vector<int> best, kept;
     const auto       candidates = FindCandidates();
     const auto       tryFrom = [&](std::size_t first, const auto & self) -> void {
       for (std::size_t i = first; i < candidates.size() && kept.size() < MostKept; ++i)
       {
         kept.push_back(candidates[i]);
-        const double seconds = GetSeconds(kept);
+        const double seconds = GetSeconds(kept, least);
         if (seconds < least)
         {
           least = seconds;
@@ -58,8 +73,9 @@ public:
 private:
   struct Cost
   {
-    double       seconds{ None }; ///< of a forward pass over the map
-    std::int64_t tileSize{ 0 };   ///< in pixels of the map
+    double       seconds{ None };  ///< of a forward pass over the map
+    double       withRest{ None }; ///< and those in which other cores rest beside the last tile
+    std::int64_t tileSize{ 0 };    ///< in pixels of the map
   };
 
   /** Of operations in a row whose maps are of one size, smaller than the image, the one that most operations beyond
@@ -67,10 +83,9 @@ private:
   std::vector<int>
   FindCandidates() const
   {
-    const std::vector<int> channels = m_Geometry.GetGraph().GetChannels();
-    const Extent           image = m_Geometry.GetSize(0);
-    const auto             number = static_cast<int>(channels.size());
-    std::vector<int>       candidates;
+    const Extent     image = m_Geometry.GetSize(0);
+    const auto       number = static_cast<int>(m_Sources.size());
+    std::vector<int> candidates;
     for (int begin = 0, end = 0; begin < number; begin = end)
     {
       const Extent & size = m_Geometry.GetSize(begin);
@@ -78,7 +93,7 @@ private:
       {}
       const int    most = FindMostRead(begin, end);
       const double part = static_cast<double>(size[0] * size[1]) / static_cast<double>(image[0] * image[1]);
-      if (size[0] < image[0] && part * channels[most] <= MostValues && m_Geometry.IsBehindTrained(most))
+      if (size[0] < image[0] && part * m_Geometry.GetChannels(most) <= MostValues && m_Geometry.IsBehindTrained(most))
       {
         candidates.push_back(most);
       }
@@ -110,14 +125,28 @@ private:
     return MakeSegments(m_Geometry, kept, std::vector<std::int64_t>(kept.size() + 1));
   }
 
+  /** \param enough what is no less is not computed to the end */
   double
-  GetSeconds(const std::vector<int> & kept)
+  GetSeconds(const std::vector<int> & kept, double enough)
   {
-    double seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float)));
+    double              seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float)));
+    std::vector<Key>    unknown;
+    std::vector<double> least;
     for (const Segment & segment : GetSegments(kept))
     {
-      const bool ofOutput = segment.operation == m_Geometry.GetOutput();
-      seconds += GetPasses(m_Network, ofOutput) * FindBest(segment).seconds;
+      Key        key{ segment.operation };
+      const auto atLeast = FindRead(segment, key);
+      const auto found = m_Known.find(key);
+      seconds += GetPasses(key) * (found == m_Known.end() ? atLeast : found->second.seconds);
+      if (found == m_Known.end())
+      {
+        unknown.push_back(key);
+        least.push_back(atLeast);
+      }
+    }
+    for (std::size_t i = 0; i < unknown.size() && seconds < enough; ++i)
+    {
+      seconds += GetPasses(unknown[i]) * (FindBest(unknown[i]).seconds - least[i]);
     }
     return seconds;
   }
@@ -128,26 +157,55 @@ private:
     std::vector<SegmentPlan> plan;
     for (const Segment & segment : GetSegments(kept))
     {
-      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name, FindBest(segment).tileSize });
+      Key key{ segment.operation };
+      FindRead(segment, key);
+      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name, FindBest(key).tileSize });
     }
     return plan;
   }
 
-  /** The fastest tile size that fits. Segments that read the same are computed alike. */
-  const Cost &
-  FindBest(const Segment & segment)
+  /** An operation, and the kept maps that it is computed from: segments of which it is the same are computed alike. */
+  using Key = std::vector<int>;
+
+  double
+  GetPasses(const Key & key) const
   {
-    const auto boxes = m_Geometry.GetRequired(segment.operation, m_Geometry.GetWhole(segment.operation), segment.kept);
-    std::vector<int> key{ segment.operation };
+    return gigapixel::GetPasses(m_Network, key.front() == m_Geometry.GetOutput());
+  }
+
+  /** Completes the key. \return less seconds than any tiles take: without halos */
+  double
+  FindRead(const Segment & segment, Key & key) const
+  {
+    constexpr double  Slack = 0.9; // tiles are estimated by one of them
+    double            seconds = 0;
+    std::vector<char> reached(m_Sources.size());
+    reached[segment.operation] = 1;
+    for (int i = segment.operation; i >= 0; --i)
+    {
+      const bool isKept = std::find(segment.kept.begin(), segment.kept.end(), i) != segment.kept.end();
+      seconds += reached[i] && !isKept ? m_Least[i] : 0;
+      for (std::size_t j = 0; reached[i] && !isKept && j < m_Sources[i].size(); ++j)
+      {
+        reached[m_Sources[i][j]] = 1;
+      }
+    }
     std::copy_if(segment.kept.begin(), segment.kept.end(), std::back_inserter(key), [&](int operation) {
-      return boxes[operation].has_value();
+      return reached[operation];
     });
+    return Slack * seconds;
+  }
+
+  /** The tile size that fits and is the fastest on two cores, of which one rests while the other one computes the last
+   * tile: whatever the number of threads is, so that all have the same bits. */
+  const Cost &
+  FindBest(const Key & key)
+  {
     const auto [found, added] = m_Known.try_emplace(key);
     Cost & best = found->second;
     for (std::size_t i = 0; added && i < std::size(TileSizes); ++i)
     {
-      if (!Try({ segment.operation, GetTileSize(segment.operation, TileSizes[i]), { key.begin() + 1, key.end() } },
-               best))
+      if (!Try({ key.front(), GetTileSize(key.front(), TileSizes[i]), { key.begin() + 1, key.end() } }, best))
       {
         break;
       }
@@ -181,23 +239,26 @@ private:
     }
     const NetworkGraph & graph = m_Geometry.GetGraph();
     const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, true);
-    if (program.GetPeakBytes(graph, true, sizeof(float)) > m_Bytes)
+    const double         seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide());
+    const double         withRest = seconds * (1 + 1 / tiles);
+    if (withRest < best.withRest)
     {
-      return false;
-    }
-    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide());
-    if (seconds < best.seconds)
-    {
-      best = { seconds, segment.tileSize };
+      if (program.GetPeakBytes(graph, true, sizeof(float)) > m_Bytes)
+      {
+        return false;
+      }
+      best = { seconds, withRest, segment.tileSize };
     }
     return !all;
   }
 
-  const NetworkDescription &       m_Network;
-  const std::int64_t               m_Stride;
-  const std::int64_t               m_Bytes;
-  const GraphGeometry              m_Geometry;
-  std::map<std::vector<int>, Cost> m_Known; ///< by operation and the kept maps that it reads
+  const NetworkDescription &    m_Network;
+  const std::int64_t            m_Stride;
+  const std::int64_t            m_Bytes;
+  const GraphGeometry           m_Geometry;
+  std::vector<std::vector<int>> m_Sources; ///< of each operation, those whose values it is computed from
+  std::vector<double>           m_Least;   ///< seconds of a forward pass over each operation's map
+  std::map<Key, Cost>           m_Known;
 };
 
 } // namespace

@@ -17,7 +17,7 @@ constexpr std::int64_t TileSizes[] = { 256, 384, 512, 768, 1024, 1536, 2048, 307
 double GetPasses(const NetworkDescription & network, bool ofOutput);
 
 /** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
-double GetRate(std::int64_t side);
+GigapixelNetwork_EXPORT double GetRate(std::int64_t side);
 
 /** Of writing and reading maps that are kept, whose bytes GetKeptBytes() tells. */
 double GetTrafficSeconds(std::int64_t keptBytes);

@@ -1,0 +1,132 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelSegmentPasses.h"
+#include "gigapixelTileProgram.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+
+SegmentPasses::SegmentPasses(const std::shared_ptr<const GraphGeometry> & geometry,
+                             const std::vector<Segment> &                 segments,
+                             const std::vector<SegmentPass> &             passes)
+  : m_Segments(segments)
+{
+  std::int64_t begin = 0;
+  for (const SegmentPass & pass : passes)
+  {
+    const Segment & segment = segments[pass.segment];
+    m_Runs.push_back({ pass, begin, TileGrid(geometry, segment, pass.IsBackward()) });
+    begin += m_Runs.back().grid.GetNumberOfTiles();
+    if (pass.IsBackward())
+    {
+      this->FindReads(*geometry, segment, m_Runs.back());
+    }
+  }
+}
+
+/** Of whole rows and columns of tiles: what a tile reads lies in what its row and its column read. */
+void
+SegmentPasses::FindReads(const GraphGeometry & geometry, const Segment & segment, Run & run) const
+{
+  const Box whole = geometry.GetWhole(segment.operation);
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    for (std::int64_t begin = 0; begin < whole[axis].end; begin += segment.tileSize)
+    {
+      Box strip = whole;
+      strip[axis] = { begin, std::min(whole[axis].end, begin + segment.tileSize) };
+      const auto boxes = geometry.GetRequired(segment.operation, strip, segment.kept);
+      for (const int operation : segment.kept)
+      {
+        const std::int64_t never = geometry.GetSize(operation)[axis];
+        run.reads[operation][axis].push_back(boxes[operation] ? (*boxes[operation])[axis].begin : never);
+      }
+    }
+    for (auto & read : run.reads)
+    {
+      std::vector<std::int64_t> & begins = read.second[axis];
+      for (std::size_t i = begins.size(); i-- > 1;)
+      {
+        begins[i - 1] = std::min(begins[i - 1], begins[i]);
+      }
+    }
+  }
+}
+
+const SegmentPasses::Run &
+SegmentPasses::FindRun(std::int64_t item) const
+{
+  const auto next = std::upper_bound(
+    m_Runs.begin(), m_Runs.end(), item, [](std::int64_t number, const Run & run) { return number < run.begin; });
+  return *std::prev(next);
+}
+
+Tile
+SegmentPasses::GetTile(std::int64_t item) const
+{
+  const Run & run = FindRun(item);
+  return run.grid.GetTile(item - run.begin);
+}
+
+double
+SegmentPasses::GetDone(std::int64_t item) const
+{
+  const Run & run = FindRun(item);
+  return static_cast<double>(item + 1 - run.begin) / static_cast<double>(run.grid.GetNumberOfTiles());
+}
+
+std::int64_t
+SegmentPasses::CountWriters(const Run & run, const Box & part) const
+{
+  const std::int64_t size = run.grid.GetTileSize();
+  const std::int64_t row = (part[0].end - 1) / size, column = (part[1].end - 1) / size;
+  return run.begin + row * run.grid.GetNumberOfColumns() + column + 1;
+}
+
+std::int64_t
+SegmentPasses::CountAdders(const Run & run, int operation, const Box & part) const
+{
+  const auto found = run.reads.find(operation);
+  if (found == run.reads.end())
+  {
+    return 0;
+  }
+  std::array<std::int64_t, NetworkGraph::NumberOfAxes> number;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    const std::vector<std::int64_t> & begins = found->second[axis];
+    number[axis] = std::lower_bound(begins.begin(), begins.end(), part[axis].end) - begins.begin();
+  }
+  return number[0] == 0 || number[1] == 0 ? 0 : run.begin + (number[0] - 1) * run.grid.GetNumberOfColumns() + number[1];
+}
+
+std::int64_t
+SegmentPasses::GetNeeded(std::int64_t item, const TileProgram & program) const
+{
+  const Run &  own = FindRun(item);
+  const int    target = m_Segments[own.pass.segment].operation;
+  std::int64_t needed = 0;
+  for (const Run & run : m_Runs)
+  {
+    if (&run == &own)
+    {
+      break;
+    }
+    const int operation = m_Segments[run.pass.segment].operation;
+    for (const TileProgram::Step & step : program.steps)
+    {
+      if (run.pass.kind == SegmentPass::Kind::Map && step.sources.empty() && step.operation == operation)
+      {
+        needed = std::max(needed, CountWriters(run, step.output));
+      }
+    }
+    if (run.pass.IsBackward() && own.pass.kind == SegmentPass::Kind::Gradient)
+    {
+      needed = std::max(needed, CountAdders(run, target, program.core));
+    }
+  }
+  return needed;
+}
+
+} // namespace gigapixel
