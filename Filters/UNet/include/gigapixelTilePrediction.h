@@ -34,8 +34,8 @@ struct PredictionFormat
  * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
  * top to bottom, has each tile computed once.
  *
- * What is kept is what was computed of one row of tiles, 1 byte per pixel for labels, a float for each probability;
- * nothing after the last pixel of the image was given. */
+ * What is kept is what was computed of one row of tiles, 1 byte per pixel for labels, a float for each probability, and
+ * of a network over patches their sums; nothing after the last pixel of the image was given. */
 class GigapixelUNet_EXPORT TilePrediction
 {
 public:
@@ -43,15 +43,17 @@ public:
    * 0, which asks for all of the image from top to bottom, gets those of the others.
    * \param image,imageChannels of what Predict() gets
    * \param threads 0: as many as the machine has cores
-   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit */
-  TilePrediction(const Model &            model,
-                 const PredictionFormat & format,
-                 Size                     image,
-                 unsigned                 imageChannels,
-                 int                      threads,
-                 std::int64_t             memory,
-                 Device                   device = {},
-                 std::shared_ptr<Ranks>   ranks = {});
+   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
+   * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself */
+  TilePrediction(const Model &                  model,
+                 const PredictionFormat &       format,
+                 Size                           image,
+                 unsigned                       imageChannels,
+                 int                            threads,
+                 std::int64_t                   memory,
+                 Device                         device = {},
+                 std::shared_ptr<Ranks>         ranks = {},
+                 const std::optional<Patches> & patches = {});
   ~TilePrediction();
 
   /** Samples per pixel of the output. */

@@ -25,15 +25,24 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::int64_t memory, bool shared)
+ThreadsWithin(const Model &                  model,
+              const std::optional<Patches> & patches,
+              Size                           image,
+              bool                           inPlace,
+              int                            threads,
+              std::int64_t                   memory,
+              bool                           shared)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
   {
     return wanted;
   }
-  const MemoryPlan plan = MemoryPlan::Make(
-    model.network, image, Purpose::Inference, memory, wanted, model.tileSize, Precision::Float, inPlace, shared);
+  const MemoryPlan plan =
+    patches
+      ? MemoryPlan::MakeOfPatches(model.network, image, *patches, memory, wanted)
+      : MemoryPlan::Make(
+          model.network, image, Purpose::Inference, memory, wanted, model.tileSize, Precision::Float, inPlace, shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -55,25 +64,27 @@ struct ComputedTiles
 
 struct TilePrediction::Implementation
 {
-  Implementation(const Model &            model,
-                 const PredictionFormat & f,
-                 Size                     image,
-                 unsigned                 imageChannels,
-                 int                      numberOfThreads,
-                 std::int64_t             memory,
-                 Device                   device,
-                 std::shared_ptr<Ranks>   others)
+  Implementation(const Model &                  model,
+                 const PredictionFormat &       f,
+                 Size                           image,
+                 unsigned                       imageChannels,
+                 int                            numberOfThreads,
+                 std::int64_t                   memory,
+                 Device                         device,
+                 std::shared_ptr<Ranks>         others,
+                 const std::optional<Patches> & patches)
     : format(f)
     , size(image)
-    , tileSize(model.tileSize)
     , threads(ThreadsWithin(model,
+                            patches,
                             image,
                             static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                             numberOfThreads,
                             memory,
                             device.shared))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device)
+    , predictor(model, threads, device, patches)
+    , tileSize(predictor.GetTileSize())
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
@@ -132,12 +143,12 @@ struct TilePrediction::Implementation
 
   PredictionFormat format;
   Size             size;
-  std::int64_t     tileSize;
   int              threads;
 
   std::shared_ptr<Ranks> ranks;
 
   Predictor    predictor;
+  std::int64_t tileSize;
   int          channels;
   unsigned     inputChannels;
   int          samples;
@@ -290,16 +301,18 @@ TilePrediction::Implementation::CopyTo(const Region & region, std::uint8_t * out
   }
 }
 
-TilePrediction::TilePrediction(const Model &            model,
-                               const PredictionFormat & format,
-                               Size                     image,
-                               unsigned                 imageChannels,
-                               int                      threads,
-                               std::int64_t             memory,
-                               Device                   device,
-                               std::shared_ptr<Ranks>   ranks)
+TilePrediction::TilePrediction(const Model &                  model,
+                               const PredictionFormat &       format,
+                               Size                           image,
+                               unsigned                       imageChannels,
+                               int                            threads,
+                               std::int64_t                   memory,
+                               Device                         device,
+                               std::shared_ptr<Ranks>         ranks,
+                               const std::optional<Patches> & patches)
   : m_Implementation(
-      std::make_unique<Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks)))
+      std::make_unique<
+        Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks), patches))
 {}
 
 TilePrediction::~TilePrediction() = default;
@@ -410,6 +423,7 @@ void
 TilePrediction::Clear()
 {
   m_Implementation->BeginRow(-1);
+  m_Implementation->predictor.Clear();
   m_Implementation->idle = std::vector<std::uint8_t>();
 }
 

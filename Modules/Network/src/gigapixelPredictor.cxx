@@ -2,24 +2,23 @@
 #include "gigapixelPredictor.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelPatchNetwork.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelValueRange.h"
+#include "gigapixelWorkers.h"
 
 namespace gigapixel
 {
 
 struct Predictor::Implementation
 {
-  Implementation(const Model & model, int threads, Device device)
-    : model(model)
-    , network(model.network, model.tileSize, gigapixel::GetNumberOfThreads(threads), device)
-  {}
-
-  Model           model;
-  StreamedNetwork network;
+  Model                            model;
+  std::int64_t                     tileSize;
+  std::unique_ptr<StreamedNetwork> whole; ///< over the whole image, or else:
+  std::unique_ptr<PatchNetwork>    patches;
 };
 
-Predictor::Predictor(const Model & model, int threads, Device device)
+Predictor::Predictor(const Model & model, int threads, Device device, const std::optional<Patches> & patches)
 {
   model.network.Validate();
   CheckParameters(model);
@@ -27,8 +26,19 @@ Predictor::Predictor(const Model & model, int threads, Device device)
   {
     CheckWeightsOfFloat16(model);
   }
-  m_Implementation = std::make_unique<Implementation>(model, threads, device);
-  m_Implementation->network.SetParameters(ToArray(model));
+  m_Implementation.reset(new Implementation{ model, model.tileSize, nullptr, nullptr });
+  Implementation & self = *m_Implementation;
+  const int        together = GetNumberOfThreads(threads);
+  if (patches)
+  {
+    patches->Validate(model.network);
+    self.tileSize = patches->GetTileSize();
+    self.patches = std::make_unique<PatchNetwork>(self.model.network, *patches, together, device);
+    self.patches->SetParameters(ToArray(model));
+    return;
+  }
+  self.whole = std::make_unique<StreamedNetwork>(self.model.network, model.tileSize, together, device);
+  self.whole->SetParameters(ToArray(model));
 }
 
 Predictor::~Predictor() = default;
@@ -45,18 +55,25 @@ Predictor::GetNumberOfOutputChannels() const
   return m_Implementation->model.network.GetNumberOfOutputChannels();
 }
 
+std::int64_t
+Predictor::GetTileSize() const
+{
+  return m_Implementation->tileSize;
+}
+
 Region
 Predictor::GetTiles(const Region & region, Size image) const
 {
-  const Model & model = m_Implementation->model;
-  return TileGrid(model.network, image, model.tileSize).GrowToTiles(region);
+  const Implementation & self = *m_Implementation;
+  return GrowToTiles(region, GetTileSide(self.tileSize, image, self.model.network.GetStride()), image);
 }
 
 Region
 Predictor::GetInputRegion(const Region & region, Size image) const
 {
-  const Model & model = m_Implementation->model;
-  return TileGrid(model.network, image, model.tileSize).GetInputRegion(region);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->GetInputRegion(region, image)
+                      : TileGrid(self.model.network, image, self.tileSize).GetInputRegion(region);
 }
 
 bool
@@ -65,7 +82,9 @@ Predictor::Predict(PixelSource &                       image,
                    float *                             probabilities,
                    const std::function<bool(double)> & progress)
 {
-  return m_Implementation->network.Predict(image, region, probabilities, progress);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->Predict(image, region, probabilities, progress)
+                      : self.whole->Predict(image, region, probabilities, progress);
 }
 
 bool
@@ -75,7 +94,18 @@ Predictor::PredictLabels(PixelSource &                       image,
                          std::uint8_t *                      labels,
                          const std::function<bool(double)> & progress)
 {
-  return m_Implementation->network.PredictLabels(image, region, threshold, labels, progress);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->PredictLabels(image, region, threshold, labels, progress)
+                      : self.whole->PredictLabels(image, region, threshold, labels, progress);
+}
+
+void
+Predictor::Clear()
+{
+  if (m_Implementation->patches)
+  {
+    m_Implementation->patches->Clear();
+  }
 }
 
 } // namespace gigapixel
