@@ -77,6 +77,20 @@ def test_plan_of_images_that_nobody_has(network):
         assert row["peakBytes"] > 0 if row["fits"] else "is too small" in row["reason"] and "-" not in row["reason"].split("TB")[0]
 
 
+def test_plan_of_patches():
+    arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
+    inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
+    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.50"]
+    row = inference[0]
+    assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
+    sums = 16000 * 1024 * 2 * 4
+    assert sums < row["peakBytes"] < 2 * 1024**3
+    text = run(*arguments, "2G", "--mirror").out
+    assert "--semantics patch --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
+    refused = [row for row in run(*arguments, "1G", "--patch", 8192, "--json").json["plans"] if "reason" in row]
+    assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
+
+
 def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
     row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
@@ -331,6 +345,37 @@ def weights(folder):
     """The tensors' bytes; the text before them may hold times and names."""
     data = (folder / "last.safetensors").read_bytes()
     return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+def test_segment_patch_by_patch(trained, cohort, tmp_path):
+    slide = cohort.parent / "a.tif"
+    common = ["segment", slide, "--model", trained[0], "--probability"]
+    patch = ["--semantics", "patch", "--patch", 256, "--overlap", 0.3]
+    read = lambda name: tifffile.imread(tmp_path / name).astype(int)
+    run(*common, tmp_path / "whole.p.tif", "-o", tmp_path / "whole.tif")
+    run(*common, tmp_path / "one.p.tif", "-o", tmp_path / "one.tif", *patch, "--threads", 1)
+    said = run(*common, tmp_path / "three.p.tif", "-o", tmp_path / "three.tif", *patch, "--threads", 3).err
+    assert "patches of 256 x 256" in said
+    for name in ("{}.tif", "{}.p.tif"):
+        assert numpy.array_equal(read(name.format("one")), read(name.format("three")))
+    # Farther from a patch's borders than the halo it is as in the whole slide, which shows at them.
+    run(*common, tmp_path / "alone.p.tif", "-o", tmp_path / "alone.tif", "--semantics", "patch", "--patch", 256, "--overlap", 0)
+    difference = numpy.abs(read("alone.p.tif") - read("whole.p.tif"))[:256, :256]
+    assert difference.max() > 1 >= difference[64:192, 64:192].max()
+    # A region has the bits of the whole slide; another patch is another mask.
+    run(*common, tmp_path / "part.p.tif", "-o", tmp_path / "part.tif", *patch, "--region", "101,50,300,401")
+    assert numpy.array_equal(read("part.p.tif"), read("one.p.tif")[50:451, 101:401])
+    assert run("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--json").json["skipped"]
+    assert "made in another way" in fails("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--mirror")
+    for wrong, words in (
+        (["--overlap", 0.5], "--overlap is of --semantics patch"),
+        ([*patch, "--tile-size", 256], "leave out --tile-size"),
+        ([*patch, "--shared-memory"], "leave out --tile-size"),
+        (["--semantics", "patch", "--patch", 100], "take 128"),
+        (["--semantics", "patch", "--overlap", 1], "0.95"),
+    ):
+        assert words in run("segment", slide, "--model", trained[0], "-o", tmp_path / "x.tif", *wrong, code=2).err
+    assert not (tmp_path / "x.tif").exists()
 
 
 def test_segmentation_with_probability(trained, cohort, tmp_path):

@@ -309,11 +309,15 @@ TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
     std::vector<std::uint8_t> labels(pixels), wantedLabels(pixels);
     passes->Predict(tile, probabilities.data(), width * channels);
     expected.Predict(tile, wanted.data(), width * channels);
+    std::vector<float> logits(pixels * channels), wantedLogits(pixels * channels);
+    passes->PredictLogits(tile, logits.data(), width * channels);
+    expected.PredictLogits(tile, wantedLogits.data(), width * channels);
     passes->PredictLabels(tile, 0.4, labels.data(), width);
     expected.PredictLabels(tile, 0.4, wantedLabels.data(), width);
     for (std::size_t i = 0; i < wanted.size(); ++i)
     {
       ASSERT_NEAR(probabilities[i], wanted[i], tolerance);
+      ASSERT_NEAR(logits[i], wantedLogits[i], 4 * tolerance * (1 + std::abs(wantedLogits[i])));
     }
     for (std::int64_t i = 0; i < pixels; ++i)
     {

@@ -260,7 +260,9 @@ TEST_P(LogitsTest, ProbabilitiesAndLabelsOfRandomShapes)
     const float               threshold = outputs == 1 ? 0.3f : 0.5f;
     std::vector<double>       z(outputs);
     std::vector<std::uint8_t> labels(it.core.height * it.pitch, 77);
+    GuardedMap<>              logits(outputs, it.core.height, it.core.width, trial % 2 == 0);
     PredictProbabilities(it.map.GetConst(), it.layer, it.core, output.view);
+    PredictLogits(it.map.GetConst(), it.layer, it.core, logits.view);
     PredictLabels(it.map.GetConst(), it.layer, it.core, threshold, 200, labels.data(), it.pitch);
     for (std::int64_t y = 0; y < it.core.height; ++y)
     {
@@ -273,6 +275,10 @@ TEST_P(LogitsTest, ProbabilitiesAndLabelsOfRandomShapes)
           continue;
         }
         reference::ComputeLogits(it.map.GetConst(), it.layer, it.core.y + y, it.core.x + x, z);
+        for (int o = 0; o < outputs; ++o)
+        {
+          ASSERT_NEAR(logits(o, y, x), z[o], 2e-6 * (10 + std::abs(z[o]))) << it.name;
+        }
         const auto   best = std::max_element(z.begin(), z.end()) - z.begin();
         const double sum = outputs == 1 ? 0.0 : reference::Exponentials(z);
         for (int o = 0; o < outputs; ++o)
@@ -293,6 +299,7 @@ TEST_P(LogitsTest, ProbabilitiesAndLabelsOfRandomShapes)
       }
     }
     ASSERT_EQ(output.CountGuards(), output.GetSizeOfGuards()) << it.name;
+    ASSERT_EQ(logits.CountGuards(), logits.GetSizeOfGuards()) << it.name;
   }
 }
 

@@ -116,6 +116,42 @@ TEST(GigapixelUNetImageFilter, StreamedEqualsWholeAndComputesEachTileOnce)
   }
 }
 
+// The network sees each patch by itself. That no pixel is read that was not asked for is an error of the filter's
+// source.
+TEST(GigapixelUNetImageFilter, PatchesHaveTheSameBitsForAnyDivision)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto make = [&](unsigned units) {
+    const auto filter = MakeFilter<FloatImage>(image.GetPointer());
+    filter->SetSemantics(itk::GigapixelSemantics::Patch);
+    filter->SetPatchSize(96);
+    filter->SetOverlap(0.3);
+    filter->SetNumberOfWorkUnits(units);
+    return filter;
+  };
+  const auto                 whole = Result(make(1).GetPointer());
+  gigapixel::Predictor       predictor(NoiseModel(Tile), 2, {}, gigapixel::Patches{ 96, 0.3 });
+  itk::GigapixelBufferSource pixels(image->GetBufferPointer(), { 0, 0, Width, Height }, { Width, Height }, 1);
+  std::vector<float>         wanted(Width * Height);
+  ASSERT_TRUE(predictor.Predict(pixels, { 0, 0, Width, Height }, wanted.data()));
+  ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), whole->GetBufferPointer()));
+  for (const unsigned divisions : { 2, 7, 33, 64 })
+  {
+    const auto filter = make(divisions % 5 + 1);
+    const auto streamer = itk::StreamingImageFilter<FloatImage, FloatImage>::New();
+    streamer->SetInput(filter->GetOutput());
+    streamer->SetNumberOfStreamDivisions(divisions);
+    ExpectSamePixels(*Result(streamer.GetPointer()), *whole);
+  }
+  EXPECT_MESSAGE(
+    [&] {
+      const auto filter = make(1);
+      filter->SetPatchSize(100);
+      filter->Update();
+    }(),
+    "take 128");
+}
+
 // The pixels of some tiles at a time go through shared memory, which on a CPU is plain memory.
 TEST(GigapixelUNetImageFilter, SharedMemoryChangesNoBit)
 {

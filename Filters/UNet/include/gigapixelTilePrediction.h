@@ -34,8 +34,8 @@ struct PredictionFormat
  * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
  * top to bottom, has each tile computed once.
  *
- * What is kept is what was computed of one row of tiles, 1 byte per pixel for labels, a float for each probability;
- * nothing after the last pixel of the image was given. */
+ * What is kept is what was computed of one row of tiles, 1 byte per pixel for labels, a float for each probability, and
+ * of a network over patches their sums; nothing after the last pixel of the image was given. */
 class GigapixelUNet_EXPORT TilePrediction
 {
 public:
@@ -44,16 +44,18 @@ public:
    * \param image,imageChannels of what Predict() gets
    * \param threads 0: as many as the machine has cores
    * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
-   * \param tileSize 0: the model's */
-  TilePrediction(const Model &            model,
-                 const PredictionFormat & format,
-                 Size                     image,
-                 unsigned                 imageChannels,
-                 int                      threads,
-                 std::int64_t             memory,
-                 Device                   device = {},
-                 std::shared_ptr<Ranks>   ranks = {},
-                 std::int64_t             tileSize = 0);
+   * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself
+   * \param tileSize 0: the model's; patches have their own */
+  TilePrediction(const Model &                  model,
+                 const PredictionFormat &       format,
+                 Size                           image,
+                 unsigned                       imageChannels,
+                 int                            threads,
+                 std::int64_t                   memory,
+                 Device                         device = {},
+                 std::shared_ptr<Ranks>         ranks = {},
+                 const std::optional<Patches> & patches = {},
+                 std::int64_t                   tileSize = 0);
   ~TilePrediction();
 
   /** Samples per pixel of the output. */

@@ -62,6 +62,13 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetFormat() const
 }
 
 template <typename TInputImage, typename TOutputImage>
+std::optional<gigapixel::Patches>
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetPatches() const
+{
+  return GigapixelMakePatches(m_Semantics, m_PatchSize, m_Overlap, m_Blending, m_Mirror);
+}
+
+template <typename TInputImage, typename TOutputImage>
 gigapixel::Region
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::FromFirstPixel(const ImageRegion<2> & region) const
 {
@@ -142,6 +149,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                static_cast<std::int64_t>(m_MemoryLimit),
                                                                this->FindDevice(),
                                                                m_Ranks,
+                                                               this->GetPatches(),
                                                                m_TileSize);
   }
   catch (const std::exception & error)
@@ -260,6 +268,11 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
+  os << indent << "Semantics: " << (m_Semantics == GigapixelSemantics::Whole ? "Whole" : "Patch") << '\n';
+  os << indent << "PatchSize: " << m_PatchSize << '\n';
+  os << indent << "Overlap: " << m_Overlap << '\n';
+  os << indent << "Blending: " << (m_Blending == GigapixelBlending::Gaussian ? "Gaussian" : "Constant") << '\n';
+  os << indent << "Mirror: " << (m_Mirror ? "On" : "Off") << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

@@ -108,6 +108,17 @@ public:
   itkSetMacro(SharedMemory, bool);
   itkGetConstMacro(SharedMemory, bool);
   itkBooleanMacro(SharedMemory);
+  itkSetEnumMacro(Semantics, GigapixelSemantics);
+  itkGetEnumMacro(Semantics, GigapixelSemantics);
+  itkSetMacro(PatchSize, SizeValueType);
+  itkGetConstMacro(PatchSize, SizeValueType);
+  itkSetMacro(Overlap, double);
+  itkGetConstMacro(Overlap, double);
+  itkSetEnumMacro(Blending, GigapixelBlending);
+  itkGetEnumMacro(Blending, GigapixelBlending);
+  itkSetMacro(Mirror, bool);
+  itkGetConstMacro(Mirror, bool);
+  itkBooleanMacro(Mirror);
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
@@ -122,7 +133,7 @@ public:
   unsigned int GetLevel() const;
   double       GetMicronsPerPixel() const;
 
-  /** Side of the tiles. */
+  /** Side of the tiles; of the network over patches, of those that are computed together. */
   std::int64_t GetEffectiveTileSize() const;
 
   /** The region in pixels of the level. */
@@ -161,6 +172,8 @@ private:
   void                SelectRegion();
   void                OpenTissue();
   void                CheckTileSize() const;
+  /** None: the network over the whole slide. */
+  std::optional<gigapixel::Patches> GetPatches() const;
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
   void UpdateStage(TOutputImage * made, const ImageRegion<2> & region);
@@ -178,6 +191,11 @@ private:
   std::string                       m_Precision{ "fp32" };
   std::int64_t                      m_TileSize{ 0 };
   bool                              m_SharedMemory{ false };
+  GigapixelSemantics                m_Semantics{ GigapixelSemantics::Whole };
+  SizeValueType                     m_PatchSize{ 512 };
+  double                            m_Overlap{ 0.25 };
+  GigapixelBlending                 m_Blending{ GigapixelBlending::Gaussian };
+  bool                              m_Mirror{ false };
   SizeValueType                     m_MemoryLimit{ 0 };
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;

@@ -25,13 +25,14 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const NetworkDescription & network,
-              Size                       image,
-              std::int64_t               tileSize,
-              bool                       inPlace,
-              int                        threads,
-              std::int64_t               memory,
-              bool                       shared)
+ThreadsWithin(const NetworkDescription &     network,
+              const std::optional<Patches> & patches,
+              Size                           image,
+              std::int64_t                   tileSize,
+              bool                           inPlace,
+              int                            threads,
+              std::int64_t                   memory,
+              bool                           shared)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
@@ -39,7 +40,9 @@ ThreadsWithin(const NetworkDescription & network,
     return wanted;
   }
   const MemoryPlan plan =
-    MemoryPlan::Make(network, image, Purpose::Inference, memory, wanted, tileSize, Precision::Float, inPlace, shared);
+    patches ? MemoryPlan::MakeOfPatches(network, image, *patches, memory, wanted)
+            : MemoryPlan::Make(
+                network, image, Purpose::Inference, memory, wanted, tileSize, Precision::Float, inPlace, shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -61,19 +64,23 @@ struct ComputedTiles
 
 struct TilePrediction::Implementation
 {
-  Implementation(const Model &            model,
-                 const PredictionFormat & f,
-                 Size                     image,
-                 unsigned                 imageChannels,
-                 int                      numberOfThreads,
-                 std::int64_t             memory,
-                 Device                   device,
-                 std::shared_ptr<Ranks>   others,
-                 std::int64_t             side)
+  Implementation(const Model &                  model,
+                 const PredictionFormat &       f,
+                 Size                           image,
+                 unsigned                       imageChannels,
+                 int                            numberOfThreads,
+                 std::int64_t                   memory,
+                 Device                         device,
+                 std::shared_ptr<Ranks>         others,
+                 const std::optional<Patches> & patches,
+                 std::int64_t                   side)
     : format(f)
     , size(image)
-    , tileSize(side == 0 ? model.tileSize : side)
+    , tileSize(patches     ? patches->GetTileSize()
+               : side == 0 ? model.tileSize
+                           : side)
     , threads(ThreadsWithin(model.network,
+                            patches,
                             image,
                             tileSize,
                             static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
@@ -81,7 +88,7 @@ struct TilePrediction::Implementation
                             memory,
                             device.shared))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device, tileSize)
+    , predictor(model, threads, device, patches, side)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
@@ -298,18 +305,26 @@ TilePrediction::Implementation::CopyTo(const Region & region, std::uint8_t * out
   }
 }
 
-TilePrediction::TilePrediction(const Model &            model,
-                               const PredictionFormat & format,
-                               Size                     image,
-                               unsigned                 imageChannels,
-                               int                      threads,
-                               std::int64_t             memory,
-                               Device                   device,
-                               std::shared_ptr<Ranks>   ranks,
-                               std::int64_t             tileSize)
-  : m_Implementation(
-      std::make_unique<
-        Implementation>(model, format, image, imageChannels, threads, memory, device, std::move(ranks), tileSize))
+TilePrediction::TilePrediction(const Model &                  model,
+                               const PredictionFormat &       format,
+                               Size                           image,
+                               unsigned                       imageChannels,
+                               int                            threads,
+                               std::int64_t                   memory,
+                               Device                         device,
+                               std::shared_ptr<Ranks>         ranks,
+                               const std::optional<Patches> & patches,
+                               std::int64_t                   tileSize)
+  : m_Implementation(std::make_unique<Implementation>(model,
+                                                      format,
+                                                      image,
+                                                      imageChannels,
+                                                      threads,
+                                                      memory,
+                                                      device,
+                                                      std::move(ranks),
+                                                      patches,
+                                                      tileSize))
 {}
 
 TilePrediction::~TilePrediction() = default;
@@ -420,6 +435,7 @@ void
 TilePrediction::Clear()
 {
   m_Implementation->BeginRow(-1);
+  m_Implementation->predictor.Clear();
   m_Implementation->idle = std::vector<std::uint8_t>();
 }
 

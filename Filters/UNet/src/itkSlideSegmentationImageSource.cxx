@@ -60,6 +60,21 @@ HashModel(const gigapixel::Model & model)
   return text;
 }
 
+/** \throw std::runtime_error a sentence */
+void
+CheckPatches(const gigapixel::Patches & patches, const gigapixel::NetworkDescription & network)
+{
+  try
+  {
+    patches.Validate(network);
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::runtime_error(std::string("The network cannot be applied patch by patch like this: ") +
+                             unsuitable.what() + '.');
+  }
+}
+
 /** Of this process, of all threads. */
 double
 GetCPUSeconds()
@@ -199,6 +214,11 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   unet->SetDevice(source.m_Device);
   unet->SetPrecision(source.m_Precision);
   unet->SetSharedMemory(source.m_SharedMemory);
+  unet->SetSemantics(source.m_Semantics);
+  unet->SetPatchSize(source.m_PatchSize);
+  unet->SetOverlap(source.m_Overlap);
+  unet->SetBlending(source.m_Blending);
+  unet->SetMirror(source.m_Mirror);
   unet->SetRanks(source.m_Ranks);
   unet->SetMemoryLimit(source.m_MemoryLimit);
   Measure(unet, seconds.network);
@@ -414,6 +434,16 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
+  if (const auto patches = this->GetPatches())
+  {
+    if (m_TileSize != 0 || m_SharedMemory)
+    {
+      throw std::runtime_error("The network sees each patch by itself, in one piece: a tile size and shared memory are "
+                               "of a network over the whole slide.");
+    }
+    CheckPatches(*patches, m_Stages->model->network);
+    return;
+  }
   if (m_TileSize == gigapixel::WholeImage && m_Region.width > 0)
   {
     throw std::runtime_error("In one piece a slide is computed as a whole: ask for all of it in place of a region, or "
@@ -428,13 +458,24 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 }
 
 template <typename TOutputImage>
+std::optional<gigapixel::Patches>
+SlideSegmentationImageSource<TOutputImage>::GetPatches() const
+{
+  return GigapixelMakePatches(m_Semantics, m_PatchSize, m_Overlap, m_Blending, m_Mirror);
+}
+
+template <typename TOutputImage>
 std::int64_t
 SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 {
   const gigapixel::Model & model = *m_Stages->model;
-  const auto               all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
-  const std::int64_t       longer = static_cast<std::int64_t>(std::max(all[0], all[1]));
-  const std::int64_t       stride = model.network.GetStride();
+  if (const auto patches = this->GetPatches())
+  {
+    return patches->GetTileSize();
+  }
+  const auto         all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
+  const std::int64_t longer = static_cast<std::int64_t>(std::max(all[0], all[1]));
+  const std::int64_t stride = model.network.GetStride();
   return m_TileSize == 0                       ? model.tileSize
          : m_TileSize == gigapixel::WholeImage ? (longer + stride - 1) / stride * stride
                                                : m_TileSize;
@@ -469,6 +510,10 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.precision(17);
   text << "segment model=" << HashModel(*m_Stages->model);
   isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
+  if (const auto patches = this->GetPatches())
+  {
+    text << ' ' << patches->Describe();
+  }
   const double stated = m_Stages->slide->GetLevelZeroMicronsPerPixel();
   if (stated > 0 && std::abs(gigapixel::GetLevelZeroResolution(*m_Stages->slide) / stated - 1) < 1e-12)
   {
@@ -600,6 +645,11 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "Semantics: " << (m_Semantics == GigapixelSemantics::Whole ? "Whole" : "Patch") << '\n';
+  os << indent << "PatchSize: " << m_PatchSize << '\n';
+  os << indent << "Overlap: " << m_Overlap << '\n';
+  os << indent << "Blending: " << (m_Blending == GigapixelBlending::Gaussian ? "Gaussian" : "Constant") << '\n';
+  os << indent << "Mirror: " << (m_Mirror ? "On" : "Off") << '\n';
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
 }

@@ -3,7 +3,7 @@
 #define gigapixelMemoryPlan_h
 
 #include "gigapixelDevice.h"
-#include "gigapixelNetworkDescription.h"
+#include "gigapixelPatches.h"
 
 #include <stdexcept>
 #include <string>
@@ -75,6 +75,7 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::vector<SegmentPlan> segments{};
   std::int64_t             keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
   std::int64_t             peakBytes{ 0 };   ///< estimate
+  std::int64_t             tileBytes{ 0 };   ///< of these, what each tile in flight takes
   std::int64_t             deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
@@ -106,6 +107,15 @@ struct GigapixelNetwork_EXPORT MemoryPlan
                          bool                       inPlace = false,
                          bool                       sharedMemory = false,
                          const Segmentation &       segmentation = {});
+
+  /** Of inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
+   * them are kept. \throw MemoryLimitError when not even one patch fits */
+  static MemoryPlan MakeOfPatches(const NetworkDescription & network,
+                                  Size                       image,
+                                  const Patches &            patches,
+                                  std::int64_t               budget,
+                                  int                        threads,
+                                  Precision                  precision = Precision::Float);
 };
 
 } // namespace gigapixel

@@ -4,9 +4,11 @@
 
 #include "gigapixelDevice.h"
 #include "gigapixelModel.h"
+#include "gigapixelPatches.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace gigapixel
 {
@@ -15,27 +17,35 @@ namespace gigapixel
  * \brief A model's probabilities for any region of an image, exact: the same bits for every way of asking.
  *
  * The image is covered by tiles on a grid that is anchored at its origin; each tile is computed by one thread from its
- * core and halo. */
+ * core and halo. With Patches the network sees each patch by itself; the tiles are those that are computed together. */
 class GigapixelNetwork_EXPORT Predictor
 {
 public:
   /** \param model is not kept
    * \param threads 0: as many as the machine has cores
-   * \param tileSize 0: the model's */
-  explicit Predictor(const Model & model, int threads = 0, Device device = {}, std::int64_t tileSize = 0);
+   * \param patches how the network is applied patch by patch; without them it is applied to the whole image
+   * \param tileSize 0: the model's; patches have their own
+   * \throw std::invalid_argument patches that do not suit the network */
+  explicit Predictor(const Model &                  model,
+                     int                            threads = 0,
+                     Device                         device = {},
+                     const std::optional<Patches> & patches = {},
+                     std::int64_t                   tileSize = 0);
   ~Predictor();
 
   const NetworkDescription & GetNetwork() const;
 
-  std::int64_t GetTileSize() const;
-
   /** Channels of the probability map: 1 for two classes (that of class 1), else one per class. */
   int GetNumberOfOutputChannels() const;
+
+  /** Side of the tiles. */
+  std::int64_t GetTileSize() const;
 
   /** The region grown to whole tiles, clipped to the image. */
   Region GetTiles(const Region & region, Size image) const;
 
-  /** The pixels that Predict() reads for this region: its tiles and their halo, clipped to the image. */
+  /** The pixels that Predict() reads for this region: its tiles and their halo, clipped to the image; of patches those
+   * that it has not kept from the region above, width 0: none. */
   Region GetInputRegion(const Region & region, Size image) const;
 
   /** Writes region.width * region.height * channels probabilities, interleaved.
@@ -54,6 +64,10 @@ public:
                      double                              threshold,
                      std::uint8_t *                      labels,
                      const std::function<bool(double)> & progress = {});
+
+  /** Forgets what it has kept of an image, because its pixels have changed or those of another come. Only of patches is
+   * anything kept. */
+  void Clear();
 
 private:
   struct Implementation;

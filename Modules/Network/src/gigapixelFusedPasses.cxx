@@ -123,17 +123,25 @@ public:
   void
   Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
   {
-    const Maps         maps = Forward(data, false);
-    const Region &     core = data.tile.core;
-    const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
+    const Maps maps = Forward(data, false);
     if (!m_FusedLast)
     {
       return GetLogitMap(maps, data).Predict(probabilities, pitch);
     }
-    m_Kernels.predictProbabilities(ToConst(maps.outputs[m_End - 1]),
-                                   GetLogits(),
-                                   GetCore(data),
-                                   { probabilities, core.height, core.width, 1, pitch, channels });
+    m_Kernels.predictProbabilities(
+      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetOutput(data, probabilities, pitch));
+  }
+
+  void
+  PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const override
+  {
+    const Maps maps = Forward(data, false);
+    if (!m_FusedLast)
+    {
+      return GetLogitMap(maps, data).PredictLogits(logits, pitch);
+    }
+    m_Kernels.predictLogits(
+      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetOutput(data, logits, pitch));
   }
 
   void
@@ -330,6 +338,14 @@ private:
              layer.stride,
              m_Values.data() + m_Layout.back().weight,
              m_Values.data() + m_Layout.back().bias };
+  }
+
+  /** Channels interleaved. */
+  Map
+  GetOutput(const TileData & data, float * values, std::ptrdiff_t pitch) const
+  {
+    const Region & core = data.tile.core;
+    return { values, core.height, core.width, 1, pitch, m_Network.GetNumberOfOutputChannels() };
   }
 
   static kernels::CoreRegion

@@ -11,7 +11,8 @@ namespace gigapixel
 
 /** \class LogitMap
  * \brief Logits of a tile's window, or a part of it that holds the core, at full resolution, where the last layer is
- * none that the kernels fuse with the loss. Planar, compact; all functions but PredictLabels() overwrite them. */
+ * none that the kernels fuse with the loss. Planar, compact; TakeLoss(), TakeScore() and
+ * Predict() overwrite them. */
 template <typename T>
 class LogitMap
 {
@@ -79,6 +80,19 @@ public:
       for (int c = 0; c < m_Channels; ++c)
       {
         probabilities[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
+      }
+    });
+  }
+
+  /** \param pitch floats from row to row */
+  void
+  PredictLogits(float * values, std::ptrdiff_t pitch) const
+  {
+    const std::int64_t width = m_Data.tile.core.width;
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+      for (int c = 0; c < m_Channels; ++c)
+      {
+        values[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
       }
     });
   }

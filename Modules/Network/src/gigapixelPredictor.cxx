@@ -2,26 +2,27 @@
 #include "gigapixelPredictor.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelPatchNetwork.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelValueRange.h"
+#include "gigapixelWorkers.h"
 
 namespace gigapixel
 {
 
 struct Predictor::Implementation
 {
-  Implementation(const NetworkDescription & network, std::int64_t tileSize, int threads, Device device)
-    : network(network)
-    , tileSize(tileSize)
-    , streamed(network, tileSize, gigapixel::GetNumberOfThreads(threads), device)
-  {}
-
-  NetworkDescription network;
-  std::int64_t       tileSize;
-  StreamedNetwork    streamed;
+  NetworkDescription               network;
+  std::int64_t                     tileSize;
+  std::unique_ptr<StreamedNetwork> whole; ///< over the whole image, or else:
+  std::unique_ptr<PatchNetwork>    patches;
 };
 
-Predictor::Predictor(const Model & model, int threads, Device device, std::int64_t tileSize)
+Predictor::Predictor(const Model &                  model,
+                     int                            threads,
+                     Device                         device,
+                     const std::optional<Patches> & patches,
+                     std::int64_t                   tileSize)
 {
   model.network.Validate();
   CheckParameters(model);
@@ -29,9 +30,20 @@ Predictor::Predictor(const Model & model, int threads, Device device, std::int64
   {
     CheckWeightsOfFloat16(model);
   }
-  m_Implementation =
-    std::make_unique<Implementation>(model.network, tileSize == 0 ? model.tileSize : tileSize, threads, device);
-  m_Implementation->streamed.SetParameters(ToArray(model));
+  m_Implementation.reset(
+    new Implementation{ model.network, tileSize == 0 ? model.tileSize : tileSize, nullptr, nullptr });
+  Implementation & self = *m_Implementation;
+  const int        together = GetNumberOfThreads(threads);
+  if (patches)
+  {
+    patches->Validate(model.network);
+    self.tileSize = patches->GetTileSize();
+    self.patches = std::make_unique<PatchNetwork>(self.network, *patches, together, device);
+    self.patches->SetParameters(ToArray(model));
+    return;
+  }
+  self.whole = std::make_unique<StreamedNetwork>(self.network, self.tileSize, together, device);
+  self.whole->SetParameters(ToArray(model));
 }
 
 Predictor::~Predictor() = default;
@@ -42,28 +54,31 @@ Predictor::GetNetwork() const
   return m_Implementation->network;
 }
 
-std::int64_t
-Predictor::GetTileSize() const
-{
-  return m_Implementation->tileSize;
-}
-
 int
 Predictor::GetNumberOfOutputChannels() const
 {
   return m_Implementation->network.GetNumberOfOutputChannels();
 }
 
+std::int64_t
+Predictor::GetTileSize() const
+{
+  return m_Implementation->tileSize;
+}
+
 Region
 Predictor::GetTiles(const Region & region, Size image) const
 {
-  return TileGrid(m_Implementation->network, image, m_Implementation->tileSize).GrowToTiles(region);
+  const Implementation & self = *m_Implementation;
+  return GrowToTiles(region, GetTileSide(self.tileSize, image, self.network.GetStride()), image);
 }
 
 Region
 Predictor::GetInputRegion(const Region & region, Size image) const
 {
-  return TileGrid(m_Implementation->network, image, m_Implementation->tileSize).GetInputRegion(region);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->GetInputRegion(region, image)
+                      : TileGrid(self.network, image, self.tileSize).GetInputRegion(region);
 }
 
 bool
@@ -72,7 +87,9 @@ Predictor::Predict(PixelSource &                       image,
                    float *                             probabilities,
                    const std::function<bool(double)> & progress)
 {
-  return m_Implementation->streamed.Predict(image, region, probabilities, progress);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->Predict(image, region, probabilities, progress)
+                      : self.whole->Predict(image, region, probabilities, progress);
 }
 
 bool
@@ -82,7 +99,18 @@ Predictor::PredictLabels(PixelSource &                       image,
                          std::uint8_t *                      labels,
                          const std::function<bool(double)> & progress)
 {
-  return m_Implementation->streamed.PredictLabels(image, region, threshold, labels, progress);
+  const Implementation & self = *m_Implementation;
+  return self.patches ? self.patches->PredictLabels(image, region, threshold, labels, progress)
+                      : self.whole->PredictLabels(image, region, threshold, labels, progress);
+}
+
+void
+Predictor::Clear()
+{
+  if (m_Implementation->patches)
+  {
+    m_Implementation->patches->Clear();
+  }
 }
 
 } // namespace gigapixel

@@ -126,6 +126,12 @@ TileNetwork::Predict(TileData & data, float * probabilities, std::ptrdiff_t pitc
 }
 
 void
+TileNetwork::PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const
+{
+  m_Graph ? m_Graph->PredictLogits(data, logits, pitch) : m_Passes->PredictLogits(data, logits, pitch);
+}
+
+void
 TileNetwork::PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
 {
   m_Graph ? m_Graph->PredictLabels(data, threshold, labels, pitch)

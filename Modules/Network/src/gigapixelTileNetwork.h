@@ -54,6 +54,9 @@ public:
   /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
   void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const;
 
+  /** Writes the core's logits likewise. */
+  void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const;
+
   /** Writes the core's labels: 1 where the probability is at least the threshold, else 0; with more than two classes
    * the most probable one, whatever the threshold. From row to row `pitch` bytes. */
   void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;

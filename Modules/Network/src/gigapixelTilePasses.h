@@ -17,6 +17,7 @@ public:
   virtual void AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const = 0;
   virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
   virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
+  virtual void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const = 0;
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 };
 

@@ -83,19 +83,21 @@ GetDecodedBytes(const NetworkDescription & network,
                   (training && sharedMemory ? 0 : decoded) + mask);
 }
 
-/** On the way from a slide to the masks: rows of pixels and of results. */
+/** On the way from a slide to the masks: rows of pixels and of results.
+ * \param around rows of pixels that a row of tiles reads beside its own */
 std::int64_t
 GetStripBytes(const ArgumentValues &     values,
               const NetworkDescription & network,
               const Size &               image,
-              std::int64_t               tileSize)
+              std::int64_t               tileSize,
+              std::int64_t               around)
 {
   const bool         probability = values.GetCommand().Find("probability") && values.Has("probability");
   const std::int64_t row = image.width * std::min(image.height, SlideTile);
   const std::int64_t band =
     probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
   const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
-  const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + 2 * network.GetHalo());
+  const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + around);
   const std::int64_t pixels = image.width * pixelRows * network.channels;
   const std::int64_t results = image.width * std::min(image.height, tileSize);
   // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.
@@ -115,11 +117,13 @@ GetSlideBytes(const ArgumentValues &     values,
               Purpose                    purpose,
               const Tiling &             tiling)
 {
-  const std::int64_t side = tiling.tileSize == WholeImage ? std::max(image.width, image.height)
-                            : tiling.tileSize > 0         ? tiling.tileSize
-                                                          : 2048;
+  const std::int64_t side = tiling.patches                  ? tiling.patches->GetTileSize()
+                            : tiling.tileSize == WholeImage ? std::max(image.width, image.height)
+                            : tiling.tileSize > 0           ? tiling.tileSize
+                                                            : 2048;
+  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * network.GetHalo();
   return GetDecodedBytes(network, image, purpose, tiling.sharedMemory, side) +
-         (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side) : 0);
+         (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side, around) : 0);
 }
 
 std::int64_t
@@ -155,6 +159,42 @@ GetTileSize(const ArgumentValues & values)
   return !values.Has("tile-size")                 ? 0
          : values.GetText("tile-size") == "image" ? WholeImage
                                                   : values.GetInteger("tile-size");
+}
+
+std::optional<Patches>
+GetPatches(const ArgumentValues & values, const NetworkDescription & network)
+{
+  const bool isPatch = values.GetText("semantics") == "patch";
+  for (const char * option : { "patch", "overlap", "blending", "mirror" })
+  {
+    if (!isPatch && values.GetCommand().Find(option) && values.IsGiven(option))
+    {
+      throw UsageError(std::string("--") + option + " is of --semantics patch.");
+    }
+  }
+  if (!isPatch)
+  {
+    return {};
+  }
+  if (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory")))
+  {
+    throw UsageError("--semantics patch takes each patch in one piece: leave out --tile-size and --shared-memory.");
+  }
+  Patches patches;
+  patches.side = values.GetInteger("patch");
+  patches.overlap = values.GetNumber("overlap");
+  const bool constant = values.GetCommand().Find("blending") && values.GetText("blending") == "constant";
+  patches.blending = constant ? Patches::Blending::Constant : Patches::Blending::Gaussian;
+  patches.mirror = values.Has("mirror");
+  try
+  {
+    patches.Validate(network);
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw UsageError("--patch: " + std::string(unsuitable.what()) + '.');
+  }
+  return patches;
 }
 
 Tiling
@@ -195,6 +235,7 @@ DescribeRefusal(const MemoryLimitError & refusal,
           : refusal.kept > 0 ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) +
                                  " less is needed, and with a tile size (--tile-size) it takes longer and "
                                  "keeps no maps"
+          : tiling.patches      ? "; smaller patches (--patch) need less"
           : tiling.sharedMemory ? "; without --shared-memory less is needed"
                                 : "");
 }
@@ -231,13 +272,21 @@ MakePlan(const NetworkDescription & network,
   const std::int64_t slide = GetSlideBytes(values, network, image, purpose, tiling);
   try
   {
+    const std::int64_t budget = GetEngineBudget(values, network, image, purpose, tiling);
+    const Precision    precision = FindPrecision(values.GetText("precision"));
+    if (tiling.patches)
+    {
+      MemoryPlan plan = MemoryPlan::MakeOfPatches(network, image, *tiling.patches, budget, threads, precision);
+      plan.peakBytes += slide;
+      return plan;
+    }
     MemoryPlan plan = MemoryPlan::Make(network,
                                        image,
                                        purpose,
-                                       GetEngineBudget(values, network, image, purpose, tiling),
+                                       budget,
                                        threads,
                                        tiling.tileSize,
-                                       FindPrecision(values.GetText("precision")),
+                                       precision,
                                        true, // slides are decoded to the network's channels
                                        tiling.sharedMemory,
                                        { {}, values.GetCommand().Find("scratch") && values.Has("scratch") });
@@ -267,7 +316,7 @@ FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
   const std::string side = std::to_string(plan.tileSize);
   const std::string how = plan.numberOfTiles == 1
                             ? std::string("in one piece")
-                            : std::to_string(plan.numberOfTiles) + " tiles" +
+                            : std::to_string(plan.numberOfTiles) + (tiling.patches ? " patches" : " tiles") +
                                 (plan.segments.empty() ? " of " + side + " x " + side : "") + ", " +
                                 std::to_string(plan.tilesInFlight) + " at a time" + FormatSegments(plan);
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how +

@@ -11,6 +11,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
+
 namespace gigapixel::commandline
 {
 int RunTrain(const ArgumentValues & values, const Session & session);
@@ -37,12 +39,18 @@ struct Tiling
 {
   std::int64_t tileSize{ 0 }; ///< 0: the plan's; or WholeImage
   bool         sharedMemory{ false };
+  /** The network sees each of them by itself; then there are no tile size and no shared memory. */
+  std::optional<Patches> patches{};
 };
 
 /** --tile-size and --shared-memory as asked for; the latter not where --device cannot do it, which is said. What is
  * wrong with the device is said before slides are opened.
  * \throw UsageError no such device; what Device::Find() throws */
 Tiling GetTiling(const ArgumentValues & values, const Session & session);
+
+/** --semantics and what is of it; none for whole slides.
+ * \throw UsageError they do not suit each other, or the network */
+std::optional<Patches> GetPatches(const ArgumentValues & values, const NetworkDescription & network);
 
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);
@@ -80,7 +88,7 @@ MemoryPlan MakePlan(const NetworkDescription & network,
                     const ArgumentValues &     values,
                     int                        threads);
 
-/** "estimated peak memory 1.2 GB (124 tiles of 2048 x 2048, 2 at a time)" */
+/** "estimated peak memory 1.2 GB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
 /** CPU seconds of this process so far, of all threads. */

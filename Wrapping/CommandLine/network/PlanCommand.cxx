@@ -24,6 +24,11 @@ constexpr double DecodingSeconds = 2.3e-9;
 std::string
 FormatOptions(const Tiling & tiling)
 {
+  if (tiling.patches)
+  {
+    return "--semantics patch --patch " + std::to_string(tiling.patches->side) + " --overlap " +
+           FormatNumber(tiling.patches->overlap, 2) + (tiling.patches->mirror ? " --mirror" : "");
+  }
   const std::string size = tiling.tileSize == WholeImage ? "image" : std::to_string(tiling.tileSize);
   const std::string tiles = tiling.tileSize == 0 ? "" : "--tile-size " + size;
   return tiles + (tiles.empty() || !tiling.sharedMemory ? "" : " ") + (tiling.sharedMemory ? "--shared-memory" : "");
@@ -31,8 +36,12 @@ FormatOptions(const Tiling & tiling)
 
 /** Those that are compared. */
 std::vector<Tiling>
-GetTilings(std::int64_t tileSize)
+GetTilings(Purpose purpose, std::int64_t tileSize, const std::optional<Patches> & patches)
 {
+  if (purpose == Purpose::Inference && patches)
+  {
+    return { { 0, false, patches } };
+  }
   std::vector<Tiling> tilings{ { tileSize, false }, { tileSize, true } };
   if (tileSize == 0)
   {
@@ -59,6 +68,7 @@ DescribePlan(const NetworkDescription & network,
     const int        threads = std::max(1, session.GetThreads());
     const MemoryPlan plan = MakePlan(network, image, purpose, tiling, values, threads);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
+    row["semantics"] = tiling.patches ? "patch" : "whole";
     row["tileSize"] = plan.tileSize;
     row["tiles"] = plan.numberOfTiles;
     row["tilesInFlight"] = plan.tilesInFlight;
@@ -152,7 +162,7 @@ Format(const JSON & json)
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
     text += Pad("about " + FormatNumber(row["seconds"].get<double>(), 2) + " s", 14);
     text += row["tiles"] == 1 ? "in one piece"
-                              : row["tiles"].dump() + " tiles" +
+                              : row["tiles"].dump() + (row["semantics"] == "patch" ? " patches" : " tiles") +
                                   (row["segments"].empty() ? " of " + row["tileSize"].dump() + " px, " : ", ") +
                                   row["tilesInFlight"].dump() + " at a time";
     const double ofDevice = row["deviceBytes"].get<double>();
@@ -189,6 +199,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
     throw UsageError("plan needs a SLIDE, or --size WxH.");
   }
   const auto network = NetworkDescription::Load(values.GetText("network"));
+  const auto patches = GetPatches(values, network);
   BoundMemory(GetBudget(values));
   JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
   json["network"] = network.name;
@@ -201,7 +212,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["plans"] = JSON::array();
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Tiling & tiling : GetTilings(GetTileSize(values)))
+    for (const Tiling & tiling : GetTilings(purpose, GetTileSize(values), patches))
     {
       json["plans"].push_back(DescribePlan(network, image, purpose, tiling, values, session));
     }

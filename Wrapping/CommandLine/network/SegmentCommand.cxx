@@ -70,7 +70,9 @@ Tiling
 GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
   const Tiling & asked = segmentation.tiling;
-  return { asked.tileSize == WholeImage ? WholeImage : source.GetEffectiveTileSize(), asked.sharedMemory };
+  return { asked.tileSize == WholeImage ? WholeImage : source.GetEffectiveTileSize(),
+           asked.sharedMemory,
+           asked.patches };
 }
 
 /** Slide -> network -> region, with all that the command was asked for. */
@@ -94,6 +96,15 @@ MakeSource(const Segmentation & segmentation)
   source->SetPrecision(values.GetText("precision"));
   source->SetTileSize(segmentation.tiling.tileSize);
   source->SetSharedMemory(segmentation.tiling.sharedMemory);
+  if (const auto & patches = segmentation.tiling.patches)
+  {
+    source->SetSemantics(itk::GigapixelSemantics::Patch);
+    source->SetPatchSize(static_cast<itk::SizeValueType>(patches->side));
+    source->SetOverlap(patches->overlap);
+    source->SetBlending(patches->blending == Patches::Blending::Gaussian ? itk::GigapixelBlending::Gaussian
+                                                                         : itk::GigapixelBlending::Constant);
+    source->SetMirror(patches->mirror);
+  }
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();
   source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(values,
@@ -327,10 +338,11 @@ RunSegment(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
   }
-  const auto             names = values.GetTexts("SLIDE");
-  const auto             slides = FindSlides(names);
-  const Model            model = LoadModel(values);
-  const Tiling           tiling = GetTiling(values, session);
+  const auto  names = values.GetTexts("SLIDE");
+  const auto  slides = FindSlides(names);
+  const Model model = LoadModel(values);
+  Tiling      tiling = GetTiling(values, session);
+  tiling.patches = GetPatches(values, model.network);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))

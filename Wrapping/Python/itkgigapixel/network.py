@@ -223,6 +223,11 @@ def segment(
     level: Optional[int] = None,
     region: Optional[Region] = None,
     mpp: Optional[float] = None,
+    semantics: str = "whole",
+    patch: int = 512,
+    overlap: float = 0.25,
+    blending: str = "gaussian",
+    mirror: bool = False,
     memory: int | str = 0,
     tile_size: int | str = 0,
     shared_memory: bool = False,
@@ -248,6 +253,12 @@ def segment(
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
     :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
+    :param semantics: what the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding
+        window inference and nnU-Net apply networks; the next four are of "patch"
+    :param patch: side of a patch in pixels of the model's resolution, a multiple of the network's stride
+    :param overlap: what neighboring patches share of a side, 0 to 0.95
+    :param blending: the weight of a patch's pixel where patches overlap, "gaussian" or "constant"
+    :param mirror: the mean of the logits of each patch and its three mirror images
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result: tiles are those that the
         model was trained with
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece, then without a *region*; 0: that of
@@ -257,7 +268,7 @@ def segment(
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises ValueError: a *threshold* out of its range; a *level* below 0, or a *region* that is not inside the slide; an
+    :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; a *level* below 0, or a *region* that is not inside the slide; an
         *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *tile_size* that is
         none
     :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
@@ -284,6 +295,11 @@ def segment(
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")
+    source.SetSemantics(semantics)
+    source.SetPatchSize(operator.index(patch))
+    source.SetOverlap(overlap)
+    source.SetBlending(blending)
+    source.SetMirror(mirror)
     source.SetMemoryLimit(_bytes(memory))
     source.SetTileSize(_tile_size(tile_size))
     source.SetSharedMemory(shared_memory)

@@ -14,16 +14,17 @@ import itk
 from itkgigapixel.errors import in_a_sentence
 
 
-def _tqdm(description: str):
+def bar(description: str, total: int = 100, unit: str = "%"):
+    """A bar with the time left, or None, with a warning, where tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
         warnings.warn("No bar is shown, as tqdm is not installed: pip install tqdm", stacklevel=2)
         return None
     return tqdm(
-        total=100,
+        total=total,
         desc=description,
-        unit="%",
+        unit=unit,
         bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}",
     )
 
@@ -132,7 +133,7 @@ def running(process, description: str, show: bool, source=None):
 
     :param source: what the process object gets its pixels from, where it tells of itself only when it has them all (a
         writer of a file that is not streamed), and would hear of Ctrl-C no earlier"""
-    shown = _tqdm(description) if show else None
+    shown = bar(description) if show else None
 
     def listen():  # Python hears of Ctrl-C when it runs; a process object that begins forgets that it was to stop
         if _signals:

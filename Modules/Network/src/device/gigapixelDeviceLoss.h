@@ -409,6 +409,30 @@ struct LabelPixels
   }
 };
 
+/** Logits of the core's pixels, channels interleaved. */
+template <typename T>
+struct LogitPixels
+{
+  Logits<T> logits;
+  float *   values;
+
+  GIGAPIXEL_DEVICE std::int64_t
+                   Threads() const
+  {
+    return logits.height * logits.width;
+  }
+
+  GIGAPIXEL_DEVICE void
+  operator()(std::int64_t thread) const
+  {
+    const Place at = logits.GetPlaceOfPixel(thread);
+    for (int o = 0; o < logits.outputs; ++o)
+    {
+      values[thread * logits.outputs + o] = logits.Get(o, at);
+    }
+  }
+};
+
 /** Probabilities of the core's pixels, channels interleaved. */
 template <typename T>
 struct PredictPixels

@@ -95,6 +95,15 @@ public:
   }
 
   void
+  PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const override
+  {
+    const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
+    Take<float>(data, channels, logits, pitch, [](const device::Logits<T> & of, float * values) {
+      return device::LogitPixels<T>{ of, values };
+    });
+  }
+
+  void
   PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
   {
     const auto least = static_cast<float>(std::log(threshold / (1 - threshold)));

@@ -64,6 +64,9 @@ public:
   /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
   virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
 
+  /** Writes the core's logits likewise. */
+  virtual void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const = 0;
+
   /** Writes the core's labels as TileNetwork::PredictLabels() promises. */
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 

@@ -14,6 +14,7 @@ const kernels::KernelTable GigapixelKernelTable{ &kernels::ConvolvePixels,
                                                  &kernels::AddPixelLoss,
                                                  &kernels::ScorePixels,
                                                  &kernels::PredictProbabilities,
+                                                 &kernels::PredictLogits,
                                                  &kernels::PredictLabels };
 
 /** Of an engine that holds the kernels itself. */

@@ -25,6 +25,7 @@ struct KernelTable
   decltype(&AddPixelLoss)                addPixelLoss;
   decltype(&ScorePixels)                 scorePixels;
   decltype(&PredictProbabilities)        predictProbabilities;
+  decltype(&PredictLogits)               predictLogits;
   decltype(&PredictLabels)               predictLabels;
 };
 

@@ -94,6 +94,31 @@ AddLoss(const MapView<const float> & map,
   strip.AddWeightGradientTo(gradient.weight);
 }
 
+/** Writes the values that stand in the place of the logits. */
+void
+StoreValues(LogitStrip & strip, const CoreRegion & core, const MapView<float> & output)
+{
+  for (int row = 0; row < strip.stride; ++row)
+  {
+    strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
+      for (int c = 0; c < strip.outputChannels; ++c)
+      {
+        const float * source = strip.GetLogits(c, row) + from;
+        float * target = output.values + c * output.channelStride + y * output.rowStride + x * output.columnStride;
+        if (output.columnStride == 1)
+        {
+          std::memcpy(target, source, count * sizeof(float));
+          continue;
+        }
+        for (std::int64_t i = 0; i < count; ++i)
+        {
+          target[i * output.columnStride] = source[i];
+        }
+      }
+    });
+  }
+}
+
 void
 Probabilities(const MapView<const float> & map,
               const PixelLogits &          logits,
@@ -104,25 +129,21 @@ Probabilities(const MapView<const float> & map,
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
     ReplaceByProbabilities(strip);
-    for (int row = 0; row < strip.stride; ++row)
-    {
-      strip.ForEachRun(row, core, [&](std::int64_t from, std::int64_t y, std::int64_t x, std::int64_t count) HWY_ATTR {
-        for (int c = 0; c < strip.outputChannels; ++c)
-        {
-          const float * source = strip.GetLogits(c, row) + from;
-          float * target = output.values + c * output.channelStride + y * output.rowStride + x * output.columnStride;
-          if (output.columnStride == 1)
-          {
-            std::memcpy(target, source, count * sizeof(float));
-            continue;
-          }
-          for (std::int64_t i = 0; i < count; ++i)
-          {
-            target[i * output.columnStride] = source[i];
-          }
-        }
-      });
-    }
+    StoreValues(strip, core, output);
+  });
+}
+
+void
+Logits(const MapView<const float> & map,
+       const PixelLogits &          logits,
+       const CoreRegion &           core,
+       const MapView<float> &       output)
+{
+  LogitStrip strip(logits);
+  ForEachStrip(map, core, strip, [&]() HWY_ATTR {
+    strip.ComputeLogits();
+    ScaleToNaturalUnit(strip);
+    StoreValues(strip, core, output);
   });
 }
 
@@ -207,6 +228,7 @@ namespace kernels
 {
 HWY_EXPORT(AddLoss);
 HWY_EXPORT(Probabilities);
+HWY_EXPORT(Logits);
 HWY_EXPORT(Labels);
 HWY_EXPORT(Score);
 
@@ -241,6 +263,15 @@ PredictProbabilities(const MapView<const float> & map,
                      const MapView<float> &       probabilities)
 {
   HWY_DYNAMIC_DISPATCH(Probabilities)(map, logits, core, probabilities);
+}
+
+void
+PredictLogits(const MapView<const float> & map,
+              const PixelLogits &          logits,
+              const CoreRegion &           core,
+              const MapView<float> &       values)
+{
+  HWY_DYNAMIC_DISPATCH(Logits)(map, logits, core, values);
 }
 
 void

@@ -71,6 +71,12 @@ void PredictProbabilities(const MapView<const float> & map,
                           const CoreRegion &           core,
                           const MapView<float> &       probabilities);
 
+/** The logits themselves, laid out as the probabilities are. */
+void PredictLogits(const MapView<const float> & map,
+                   const PixelLogits &          logits,
+                   const CoreRegion &           core,
+                   const MapView<float> &       values);
+
 /** Labels of the core's pixels, without computing a probability.
  *
  * One output channel: `object` where the probability is at least the threshold (the logit is compared with

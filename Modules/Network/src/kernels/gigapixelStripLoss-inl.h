@@ -402,6 +402,24 @@ AddBiasGradient(LogitStrip & strip, double * biasGradient)
   }
 }
 
+/** Logits from the strip's unit, ln 2, to those of the network, in place. */
+void
+ScaleToNaturalUnit(LogitStrip & strip)
+{
+  const Floats d;
+  const auto   unit = hn::Set(d, LogitStrip::Ln2);
+  ForEachSegment(strip, [&](int row, int begin, int end) HWY_ATTR {
+    for (int c = 0; c < strip.outputChannels; ++c)
+    {
+      float * const values = strip.GetLogits(c, row);
+      for (int x = begin; x < end; x += Lanes)
+      {
+        hn::Store(hn::Mul(unit, hn::Load(d, values + x)), d, values + x);
+      }
+    }
+  });
+}
+
 /** Logits to probabilities, in place. */
 void
 ReplaceByProbabilities(LogitStrip & strip)

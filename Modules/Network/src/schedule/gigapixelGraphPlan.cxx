@@ -302,6 +302,7 @@ MakeGraphPlan(const NetworkDescription & network,
   const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
   plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
   plan.peakBytes = std::max(together + plan.tilesInFlight * cost.bytes, GetBaseBytes(network, LoadingBytes));
+  plan.tileBytes = cost.bytes;
   plan.remark = choice.segments == wanted.segments ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize, limit)
                                                    : DescribeOtherSegments(limit);
   plan.coreSeconds = cost.seconds;

@@ -184,6 +184,7 @@ public:
     plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, together, fitting }));
     plan.peakBytes =
       m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
+    plan.tileBytes = tile + (copies > 0 ? copy : 0);
     plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
     plan.coreSeconds = GetOperations() * GetComputedPart(tileSize) / OperationsPerSecond;
     return plan;

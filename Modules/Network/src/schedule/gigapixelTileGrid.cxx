@@ -20,6 +20,14 @@ Intersect(const Region & a, const Region & b)
            std::max<std::int64_t>(0, std::min(a.y + a.height, b.y + b.height) - y) };
 }
 
+Region
+GrowToTiles(const Region & region, std::int64_t side, Size image)
+{
+  const std::int64_t x = region.x / side * side, y = region.y / side * side;
+  return Intersect({ x, y, RoundUp(region.x + region.width, side) - x, RoundUp(region.y + region.height, side) - y },
+                   { 0, 0, image.width, image.height });
+}
+
 namespace
 {
 
@@ -106,10 +114,7 @@ TileGrid::GetTile(std::int64_t index) const
 Region
 TileGrid::GrowToTiles(const Region & region) const
 {
-  const std::int64_t x = region.x / m_TileSize * m_TileSize, y = region.y / m_TileSize * m_TileSize;
-  return Intersect(
-    { x, y, RoundUp(region.x + region.width, m_TileSize) - x, RoundUp(region.y + region.height, m_TileSize) - y },
-    { 0, 0, m_Image.width, m_Image.height });
+  return gigapixel::GrowToTiles(region, m_TileSize, m_Image);
 }
 
 Region

@@ -101,6 +101,9 @@ private:
 /** The tile size itself, or that of the one tile where it is WholeImage. */
 GigapixelNetwork_EXPORT std::int64_t GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride);
 
+/** The region grown to whole cells of a grid with this side, clipped to the image. */
+GigapixelNetwork_EXPORT Region GrowToTiles(const Region & region, std::int64_t side, Size image);
+
 /** Pixels that both have; of zero size where there are none. */
 GigapixelNetwork_EXPORT Region Intersect(const Region & a, const Region & b);
 

@@ -170,6 +170,12 @@ public:
   }
 
   void
+  PredictLogits(TileData & data, float * values, std::ptrdiff_t pitch) const override
+  {
+    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.PredictLogits(values, pitch); });
+  }
+
+  void
   PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
   {
     TakeLogits(data, [&](const LogitMap<T> & logits) { logits.PredictLabels(threshold, labels, pitch); });

@@ -1,0 +1,292 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What a network of PyTorch makes of the patches of a slide."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import importlib.util
+import itertools
+import math
+import operator
+import os
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence
+
+import itk
+import numpy as np
+
+from itkgigapixel.files import check_output
+from itkgigapixel.progress import bar
+from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.tissue import label
+
+if TYPE_CHECKING:
+    import torch
+
+#: of ImageNet's pictures, as torchvision, timm and most pathology encoders take them
+MEAN = (0.485, 0.456, 0.406)
+DEVIATION = (0.229, 0.224, 0.225)
+
+
+def features(
+    slide: Path | Slide,
+    module: "torch.nn.Module",
+    output: Optional[Path] = None,
+    *,
+    patch: int = 224,
+    mpp: float = 0.5,
+    overlap: float = 0.0,
+    tissue: Path = "",
+    preset: Optional[str] = None,
+    least_tissue: float = 0.25,
+    batch: int = 32,
+    device: Optional[str] = None,
+    mean: Sequence[float] = MEAN,
+    deviation: Sequence[float] = DEVIATION,
+    workers: int = 2,
+    progress: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Features of a slide's patches, by any module of PyTorch that makes (batch, d) of (batch, 3, *patch*, *patch*).
+
+    Patches lie in rows and columns from the slide's first pixel on, as far as whole ones fit. They are read from the
+    coarsest level that is not coarser than *mpp* (10 % tolerance), batch by batch, and resampled to it (bilinear, with
+    antialiasing) where the level is another: memory does not grow with the slide, but for what is returned. The same
+    features for any number of *workers*.
+
+    :param slide: RGB or gray, of 8 bits
+    :param module: computed without gradients, as if ``eval()`` had been called
+    :param output: a file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and
+        ``coords``, as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names
+    :param patch: side of a patch in pixels of *mpp*
+    :param mpp: micrometers per pixel that the module was trained at
+    :param overlap: what neighboring patches share of a side, 0 to below 1
+    :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
+        <slide's name>.pyramid.tif; "": everywhere
+    :param preset: a preset of :func:`presets` to find the tissue with, in place of a mask
+    :param least_tissue: patches with less than this share of tissue are left out
+    :param batch: patches that the module gets at a time
+    :param device: where the module is moved to, "cpu", "cuda", ...; None: where it is
+    :param mean: of the three channels, and
+    :param deviation: the module's input is (pixel / 255 - mean) / deviation
+    :param workers: threads that read patches
+    :param progress: show a tqdm bar with the time left
+    :returns: features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0
+    :raises ValueError: a slide without a resolution, or of other pixels than pictures have; one without a patch, or without
+        tissue; an argument out of its range
+    :raises TypeError: a module that gives something else than one row of features for each patch
+    :raises RuntimeError: what cannot be read or written
+    :raises ImportError: h5py is not installed
+    """
+    slide = slide if isinstance(slide, Slide) else Slide(slide)
+    _check(patch, mpp, overlap, least_tissue, batch, workers)
+    if tissue and preset is not None:
+        raise ValueError("Give a mask of the tissue or a preset to find it with, not both")
+    target = None if output is None else _check_file(output, slide.path)
+    places = _Places(slide, patch, mpp, overlap)
+    coordinates = places.list()
+    if tissue or preset is not None:
+        shares = _Tissue(slide, tissue, preset, places.side).shares(coordinates, places.side)
+        coordinates = coordinates[shares >= least_tissue]
+        if len(coordinates) == 0:
+            raise ValueError(f"{slide.path} has no patch with {least_tissue:g} of tissue: look at the mask")
+    result = _compute(places, module, coordinates, operator.index(batch), device, (mean, deviation), workers, progress)
+    if target is not None:
+        _write(target, result, coordinates, places)
+    return result, coordinates
+
+
+def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:
+    for name, number in (("patch", patch), ("batch", batch), ("workers", workers)):
+        if operator.index(number) < 1:
+            raise ValueError(f"{name} is at least 1, not {number}")
+    if not 0 < mpp < math.inf:
+        raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
+    if not 0 <= overlap < 1:
+        raise ValueError(f"Neighboring patches share 0 to below 1 of a side, not {overlap}")
+    if not 0 <= least_tissue <= 1:
+        raise ValueError(f"A share of tissue is 0 to 1, not {least_tissue}")
+
+
+class _Places:
+    """Where the patches of a slide lie, and how they are read."""
+
+    def __init__(self, slide: Slide, patch: int, mpp: float, overlap: float):
+        if not slide._is_picture():
+            raise ValueError(f"{slide.path} is no picture of 8 bits: features are of RGB")
+        self.slide = slide
+        self.patch = operator.index(patch)
+        self.mpp = float(mpp)
+        self.level = slide.select(mpp=mpp)
+        self.downsample = slide.levels[self.level].downsample
+        self.scale = mpp / slide.mpp  # pixels of level 0 in one of mpp
+        self.side = self.patch * self.scale
+        self.step = max(1, int(self.patch * (1 - overlap))) * self.scale
+
+    def list(self) -> np.ndarray:
+        """The first pixels of all that fit, row by row."""
+        first = self.slide.levels[0]
+        if min(first.width, first.height) < self.side - 0.5:
+            raise ValueError(f"{self.slide.path} is smaller than a patch of {self.patch} pixels at {self.mpp:g} um per pixel")
+        # A patch that reaches half a pixel too far by rounding fits.
+        x, y = (
+            np.rint(np.arange(int((length - self.side + 0.5) / self.step) + 1) * self.step) for length in (first.width, first.height)
+        )
+        return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.int64)
+
+    def read(self, coordinates: np.ndarray) -> np.ndarray:
+        """(n, y, x, 3), pixels of the level."""
+        level = self.slide.levels[self.level]
+        side = min(max(1, round(self.side / self.downsample)), level.width, level.height)
+        pixels = np.empty((len(coordinates), side, side, 3), np.uint8)
+        for one, place in zip(pixels, coordinates):
+            x, y = (min(round(float(v) / self.downsample), n - side) for v, n in zip(place, level[:2]))
+            one[:] = self.slide._read(self.level, (x, y, side, side), False)
+        return pixels
+
+
+class _Tissue:
+    """Sums of a mask, from which the share of any rectangle follows."""
+
+    def __init__(self, slide: Slide, tissue: Path, preset: Optional[str], side: float):
+        if preset is not None:
+            mask = label(slide, preset=preset)
+        else:
+            mask = _open_mask(_find_mask(tissue, slide.path), slide, side)
+        values = np.squeeze(itk.array_view_from_image(mask))
+        if values.ndim != 2:
+            raise ValueError(f"{file_name(tissue)} is no mask: it has more than one channel or slice")
+        self.sums = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.uint32)
+        np.cumsum(np.cumsum((values == 1) | (values == 255), axis=0, dtype=np.uint32), axis=1, out=self.sums[1:, 1:])
+        spacing = [float(v) for v in mask.GetSpacing()][:2]
+        first = slide.levels[0]
+        if spacing == [1, 1]:  # a mask that tells no resolution covers the slide
+            self.pixel = [first.width / values.shape[1], first.height / values.shape[0]]
+            self.origin = [0.0, 0.0]
+        else:
+            mm = slide.mpp / 1000
+            self.pixel = [v / mm for v in spacing]
+            self.origin = [(float(o) - s / 2) / mm + 0.5 for o, s in zip(mask.GetOrigin(), spacing)]
+
+    def shares(self, coordinates: np.ndarray, side: float) -> np.ndarray:
+        """Of squares at level 0; what the mask does not cover is no tissue."""
+        ends = []
+        for axis in range(2):
+            begin = np.rint((coordinates[:, axis] - self.origin[axis]) / self.pixel[axis]).astype(np.int64)
+            length = max(1, round(side / self.pixel[axis]))
+            ends.append([np.clip(v, 0, self.sums.shape[1 - axis] - 1) for v in (begin, begin + length)] + [length])
+        (left, right, width), (top, bottom, height) = ends
+        corners = (self.sums[y, x].astype(np.int64) for y, x in ((bottom, right), (top, right), (bottom, left), (top, left)))
+        lower_right, upper_right, lower_left, upper_left = corners
+        return (lower_right - upper_right - lower_left + upper_left) / (width * height)
+
+
+def _find_mask(tissue: Path, slide: str) -> str:
+    """The mask itself, or that of the slide in a folder, as label names it."""
+    name = file_name(tissue)
+    if not os.path.isdir(name):
+        return name
+    slide_name = os.path.basename(slide)
+    stem = slide_name.removesuffix(".pyramid.tif") if slide_name.endswith(".pyramid.tif") else pathlib.Path(slide_name).stem
+    found = os.path.join(name, stem + ".pyramid.tif")
+    if not os.path.isfile(found):
+        raise RuntimeError(f"the folder {name} has no {stem}.pyramid.tif, the mask of {slide}: make it, or name the mask itself")
+    return found
+
+
+def _open_mask(name: str, slide: Slide, side: float):
+    """Of a pyramid the coarsest level that still has 16 pixels along a patch."""
+    if not name.lower().endswith((".tif", ".tiff")):
+        return itk.imread(name)
+    mask = Slide(name)
+    finest = slide.levels[0].width / mask.levels[0].width
+    fine = [k for k, each in enumerate(mask.levels) if each.downsample * finest * 16 <= side]
+    return mask.image(level=fine[-1] if fine else 0, gray=True)
+
+
+def _batches(places: _Places, coordinates: np.ndarray, batch: int, workers: int) -> Iterator[np.ndarray]:
+    """Read by other threads, a few batches ahead, in the order of the coordinates."""
+    parts = (coordinates[i : i + batch] for i in range(0, len(coordinates), batch))
+    with concurrent.futures.ThreadPoolExecutor(workers) as readers:
+        waiting = collections.deque(readers.submit(places.read, part) for part in itertools.islice(parts, workers + 1))
+        try:
+            while waiting:
+                pixels = waiting.popleft().result()
+                waiting.extend(readers.submit(places.read, part) for part in itertools.islice(parts, 1))
+                yield pixels
+        finally:
+            readers.shutdown(cancel_futures=True)
+
+
+def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, device, standard, workers: int, progress: bool) -> np.ndarray:
+    import torch
+
+    if device is not None:
+        module.to(device)
+    kept = next(itertools.chain(module.parameters(), module.buffers()), torch.empty(0))
+    mean, deviation = (torch.tensor(v, dtype=torch.float32, device=kept.device).reshape(1, -1, 1, 1) for v in standard)
+    if mean.shape[1] != 3 or deviation.shape[1] != 3:
+        raise ValueError("mean and deviation are three numbers each, of red, green and blue")
+    was_training = module.training
+    module.eval()
+    result, done = None, 0
+    shown = bar("features", len(coordinates), "patch") if progress else None
+    try:
+        with torch.inference_mode():
+            for pixels in _batches(places, coordinates, batch, workers):
+                x = torch.from_numpy(pixels).to(kept.device).permute(0, 3, 1, 2).float() / 255
+                if x.shape[-1] != places.patch:
+                    size = (places.patch, places.patch)
+                    x = torch.nn.functional.interpolate(x, size=size, mode="bilinear", align_corners=False, antialias=True)
+                x = ((x - mean) / deviation).to(kept.dtype if kept.is_floating_point() else torch.float32)
+                rows = module(x)
+                if not isinstance(rows, torch.Tensor) or rows.ndim != 2 or len(rows) != len(pixels):
+                    what = tuple(rows.shape) if isinstance(rows, torch.Tensor) else type(rows).__name__
+                    raise TypeError(f"The module has to make one row of features of each of {len(pixels)} patches, not {what}")
+                if result is None:
+                    result = np.empty((len(coordinates), rows.shape[1]), np.float32)
+                result[done : done + len(rows)] = rows.float().cpu().numpy()
+                done += len(rows)
+                if shown is not None:
+                    shown.update(len(rows))
+    finally:
+        module.train(was_training)
+        if shown is not None:
+            shown.close()
+    return result
+
+
+def _check_file(output: Path, slide: str) -> pathlib.Path:
+    """Before anything is computed."""
+    target = pathlib.Path(check_output(output, slide))
+    if target.suffix not in (".h5", ".npz"):
+        raise ValueError(f"{target} is to hold features: end its name in .h5 or .npz")
+    if target.is_dir() or not target.parent.is_dir():
+        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise RuntimeError(f"{target} cannot be written: {what}")
+    if target.suffix == ".h5" and importlib.util.find_spec("h5py") is None:
+        raise ImportError(f"{target} needs h5py, which is not installed: pip install h5py, or end the name in .npz")
+    return target
+
+
+def _write(target: pathlib.Path, rows: np.ndarray, coordinates: np.ndarray, places: _Places) -> None:
+    """The file gets its name when all of it is there."""
+    facts = {
+        "patch_size": places.patch,
+        "patch_size_level0": round(places.side),
+        "overlap": places.patch - round(places.step / places.scale),
+        "mpp": places.mpp,
+    }
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+        part = pathlib.Path(folder, target.name)
+        if target.suffix == ".h5":
+            import h5py
+
+            with h5py.File(part, "w") as file:
+                file["features"] = rows
+                file["coords"] = coordinates
+                file["coords"].attrs.update(facts)
+        else:
+            np.savez(part, features=rows, coords=coordinates, **facts)
+        part.replace(target)

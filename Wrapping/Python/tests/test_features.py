@@ -1,0 +1,146 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Features of patches, against patches that OpenSlide reads, or that are cut from the whole slide."""
+
+import itk
+import itkgigapixel as gp
+import numpy as np
+import openslide
+import pytest
+import torch
+from conftest import real_slide
+
+
+class Small(torch.nn.Module):
+    """The mean color, and what a small convolution makes of it."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.convolution = torch.nn.Conv2d(3, 5, 3, stride=2)
+        self.norm = torch.nn.BatchNorm2d(5)
+
+    def forward(self, x):
+        return torch.cat([x.mean((2, 3)), self.norm(self.convolution(x)).relu().amax((2, 3))], 1)
+
+
+def expected(module, patches):
+    """Of (n, y, x, 3) bytes."""
+    mean, deviation = (np.array(v)[:, None, None] for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    x = (np.moveaxis(np.asarray(patches), 3, 1) / 255 - mean) / deviation
+    module.eval()
+    with torch.no_grad():
+        return module(torch.from_numpy(x).float()).numpy()
+
+
+def places(length, side, step):
+    return range(0, length - side + 1, step)
+
+
+@pytest.mark.parametrize("name, patch, overlap", [("drawn", 224, 0.0), ("drawn", 300, 0.5), ("slides/cmu-1-small-region.svs", 256, 0.25)])
+def test_features_are_those_of_openslides_patches(name, patch, overlap, drawn):
+    path = drawn[0] if name == "drawn" else real_slide(name)
+    mpp = gp.Slide(path).mpp
+    module = Small().train()
+    found, coordinates = gp.features(path, module, patch=patch, mpp=mpp, overlap=overlap, batch=7)
+    assert module.training and found.dtype == np.float32
+    reader = openslide.OpenSlide(path)
+    width, height = reader.dimensions
+    step = int(patch * (1 - overlap))
+    wanted = [(x, y) for y in places(height, patch, step) for x in places(width, patch, step)]
+    assert [tuple(each) for each in coordinates.tolist()] == wanted
+    pixels = [np.asarray(reader.read_region(place, 0, (patch, patch)).convert("RGB")) for place in wanted]
+    assert np.ptp(found, axis=0).min() > 0
+    assert np.abs(found - expected(module, pixels)).max() < 1e-4
+
+
+def test_patches_are_resampled_to_the_resolution(drawn):
+    """1.25 um of levels of 0.5, 1 and 2 um: from the second."""
+    module, slide = Small(), gp.Slide(drawn[0])
+    assert [round(each.mpp, 3) for each in slide.levels] == [0.5, 1, 2]
+    found, coordinates = gp.features(slide, module, patch=128, mpp=1.25)
+    whole = torch.from_numpy(slide.read(level=1)).permute(2, 0, 1)[None].float()
+    side = 160  # of the level; 320 at level 0
+    wanted = [(x, y) for y in places(2000, 2 * side, 2 * side) for x in places(3000, 2 * side, 2 * side)]
+    assert [tuple(each) for each in coordinates.tolist()] == wanted
+    patches = []
+    for x, y in wanted:
+        cut = whole[..., y // 2 : y // 2 + side, x // 2 : x // 2 + side]
+        smaller = torch.nn.functional.interpolate(cut, size=(128, 128), mode="bilinear", antialias=True)
+        patches.append(smaller[0].permute(1, 2, 0).numpy())
+    assert np.abs(found - expected(module, patches)).max() < 1e-4
+
+
+def test_patches_of_tissue(drawn, tmp_path):
+    module, slide = Small(), gp.Slide(drawn[0])
+    folder = tmp_path / "masks"
+    folder.mkdir()
+    mask = itk.array_from_image(gp.label(drawn[0]))
+    gp.label(drawn[0], folder / "slide-3.pyramid.tif")
+    every, all_places = gp.features(slide, module, patch=160)
+    shares = np.array([mask[y // 8 : y // 8 + 20, x // 8 : x // 8 + 20].mean() / 255 for x, y in all_places])
+    assert 0 < np.sum(shares >= 0.4) < len(shares)
+    for how in ({"tissue": folder}, {"tissue": folder / "slide-3.pyramid.tif"}, {"preset": gp.presets()[0]}):
+        found, coordinates = gp.features(slide, module, patch=160, least_tissue=0.4, **how)
+        assert np.array_equal(coordinates, all_places[shares >= 0.4])
+        assert np.abs(found - every[shares >= 0.4]).max() < 1e-5
+    picture = tmp_path / "mask.png"  # that tells no resolution
+    itk.imwrite(itk.image_from_array((mask > 0).astype(np.uint8)), str(picture))
+    assert np.array_equal(gp.features(slide, module, patch=160, least_tissue=0.4, tissue=picture)[1], all_places[shares >= 0.4])
+    itk.imwrite(itk.image_from_array(np.zeros_like(mask)), str(picture))
+    with pytest.raises(ValueError, match="no patch with 0.25 of tissue"):
+        gp.features(slide, module, patch=160, tissue=picture)
+    with pytest.raises(RuntimeError, match="has no slide-3.pyramid.tif"):
+        gp.features(slide, module, tissue=tmp_path)
+    with pytest.raises(ValueError, match="not both"):
+        gp.features(slide, module, tissue=picture, preset="auto")
+
+
+def test_threads_change_no_bit(drawn):
+    module = Small()
+    one, three = (gp.features(drawn[0], module, workers=n) for n in (1, 3))
+    assert np.array_equal(one[0], three[0]) and np.array_equal(one[1], three[1])
+
+
+def test_files(drawn, tmp_path):
+    found, coordinates = gp.features(drawn[0], Small(), tmp_path / "one.npz", patch=256, overlap=0.5)
+    with np.load(tmp_path / "one.npz") as file:
+        assert np.array_equal(file["features"], found) and np.array_equal(file["coords"], coordinates)
+        assert (file["patch_size"], file["patch_size_level0"], file["overlap"], file["mpp"]) == (256, 256, 128, 0.5)
+
+    class Failing(Small):
+        def forward(self, x):
+            raise RuntimeError("no more")
+
+    for name in ("one.npz", "two.npz"):
+        with pytest.raises(RuntimeError, match="no more"):
+            gp.features(drawn[0], Failing(), tmp_path / name)
+    with np.load(tmp_path / "one.npz") as file:
+        assert np.array_equal(file["features"], found)
+    assert [each.name for each in tmp_path.iterdir()] == ["one.npz"]
+    h5py = pytest.importorskip("h5py")
+    gp.features(drawn[0], Small(), tmp_path / "one.h5", patch=256, overlap=0.5)
+    with h5py.File(tmp_path / "one.h5") as file:
+        assert np.array_equal(file["features"], found) and np.array_equal(file["coords"], coordinates)
+        assert dict(file["coords"].attrs) == {"patch_size": 256, "patch_size_level0": 256, "overlap": 128, "mpp": 0.5}
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"patch": 0}, ValueError, "at least 1"),
+        ({"mpp": 0}, ValueError, "above 0"),
+        ({"mpp": 0.1}, ValueError, "coarser than 0.1"),
+        ({"overlap": 1}, ValueError, "below 1"),
+        ({"least_tissue": 1.5}, ValueError, "0 to 1"),
+        ({"patch": 2500}, ValueError, "smaller than a patch"),
+        ({"mean": (0.5,)}, ValueError, "three numbers"),
+        ({"module": torch.nn.Identity()}, TypeError, r"\(32, 3, 224, 224\)"),
+        ({"output": "features.txt"}, ValueError, ".h5 or .npz"),
+        ({"output": "nowhere/features.npz"}, RuntimeError, "no folder nowhere"),
+    ],
+)
+def test_errors_are_sentences(options, error, words, drawn, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=words):
+        gp.features(drawn[0], **{"module": Small(), **options})
+    assert not list(tmp_path.iterdir())
