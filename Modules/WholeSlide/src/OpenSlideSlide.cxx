@@ -2,6 +2,8 @@
 #include "OpenSlideSlide.h"
 
 #include "OpenSlideLibrary.h"
+#include "StatedSizes.h"
+#include "TIFFDirectory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,6 +70,10 @@ std::shared_ptr<openslide_t>
 OpenHandle(const std::string & path)
 {
   const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
+  if (TIFFFile::IsTIFF(path))
+  {
+    CheckStatedSizes(path);
+  }
   if (openslide_t * const handle = openSlide.open(path.c_str()))
   {
     return { handle, openSlide.close };

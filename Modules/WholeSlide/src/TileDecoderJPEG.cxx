@@ -18,10 +18,11 @@ namespace
 /** libjpeg reports errors by a jump; the frames between may own nothing. */
 struct JumpingErrors
 {
-  jpeg_error_mgr manager; // first: libjpeg's pointer to it is our pointer
-  std::jmp_buf   jump;
-  char           message[JMSG_LENGTH_MAX];
-  char           warning[JMSG_LENGTH_MAX]; // the first one; empty where there is none
+  jpeg_error_mgr    manager; // first: libjpeg's pointer to it is our pointer
+  jpeg_progress_mgr progress;
+  std::jmp_buf      jump;
+  char              message[JMSG_LENGTH_MAX];
+  char              warning[JMSG_LENGTH_MAX]; // the first one; empty where there is none
 };
 
 [[noreturn]] void
@@ -49,6 +50,20 @@ void
 StaySilent(j_common_ptr)
 {}
 
+/** A progressive stream refines its picture by scans, each of which goes over all of it: ten or so are usual. Of some
+ * bytes each, thousands would keep a core busy for minutes. The limit is libtiff's. */
+void
+LimitScans(j_common_ptr info)
+{
+  constexpr int scanLimit = 100;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > scanLimit)
+  {
+    auto * const errors = reinterpret_cast<JumpingErrors *>(info->err);
+    std::snprintf(errors->message, sizeof(errors->message), "its JPEG stream has more than %d scans", scanLimit);
+    std::longjmp(errors->jump, 1);
+  }
+}
+
 /** A libjpeg object of one stream's own. Between streams libjpeg keeps their tables, so that what one used for another
  * decoded a stream without tables by those of a stranger; making one costs less than a hundredth of a tile. */
 class Decompressor
@@ -60,6 +75,7 @@ public:
     errors.manager.error_exit = JumpOut;
     errors.manager.emit_message = OnMessage;
     errors.manager.output_message = StaySilent;
+    errors.progress.progress_monitor = LimitScans;
   }
   ~Decompressor() { jpeg_destroy_decompress(&info); } // also where it was never created
   Decompressor(const Decompressor &) = delete;
@@ -186,6 +202,7 @@ Decode(Decompressor &    decompressor,
   jpeg_create_decompress(&info);
   // A hostile progressive stream may ask for the whole image's coefficients.
   info.mem->max_memory_to_use = 1L << 30;
+  info.progress = &decompressor.errors.progress;
   if (const char * const complaint = Start(info, stream, tables, model, out, stored))
   {
     return complaint;

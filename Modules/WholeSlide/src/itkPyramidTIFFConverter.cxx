@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <locale>
 #include <map>
+#include <memory>
+#include <new>
 #include <sstream>
 
 namespace itk
@@ -243,6 +245,12 @@ PyramidTIFFConverter::Update()
     m_ImageIO->m_Writer.reset();
     throw;
   }
+  catch (const std::bad_alloc &)
+  {
+    m_ImageIO->m_Writer.reset();
+    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_Slide->GetFileName()
+                                                                          << ": write a region, or a coarser level");
+  }
   catch (const std::exception & error)
   {
     m_ImageIO->m_Writer.reset();
@@ -348,10 +356,11 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
   const auto reader = OpenSlide();
   reader->SetLevel(level);
   reader->ReadImageInformation();
-  const SizeValueType       rowBytes = region[2] * reader->GetNumberOfComponents() * reader->GetComponentSize();
-  const SizeValueType       tileSize = m_ImageIO->GetTileSize();
-  const SizeValueType       bandRows = std::max<SizeValueType>(BandBytes / (rowBytes * tileSize), 1) * tileSize;
-  std::vector<std::uint8_t> rows(rowBytes * std::min(bandRows, region[3]));
+  const SizeValueType rowBytes = region[2] * reader->GetNumberOfComponents() * reader->GetComponentSize();
+  const SizeValueType tileSize = m_ImageIO->GetTileSize();
+  const SizeValueType bandRows = std::max<SizeValueType>(BandBytes / (rowBytes * tileSize), 1) * tileSize;
+  // Memory that is not written to takes no room: rows that a damaged file states and does not have never do.
+  const std::unique_ptr<std::uint8_t[]> rows(new std::uint8_t[rowBytes * std::min(bandRows, region[3])]);
   for (SizeValueType y = 0; y < region[3]; y += bandRows)
   {
     ImageIORegion band(2);
@@ -360,8 +369,8 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
     band.SetSize(0, region[2]);
     band.SetSize(1, std::min(bandRows, region[3] - y));
     reader->SetIORegion(band);
-    reader->Read(rows.data());
-    m_ImageIO->m_Writer->WriteRows(rows.data(), band.GetSize(1));
+    reader->Read(rows.get());
+    m_ImageIO->m_Writer->WriteRows(rows.get(), band.GetSize(1));
     Advance(static_cast<double>(band.GetNumberOfPixels()));
   }
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <new>
 
 namespace itk
 {
@@ -394,6 +395,11 @@ PyramidTIFFImageIO::Write(const void * buffer)
   {
     m_Writer.reset();
     throw;
+  }
+  catch (const std::bad_alloc &)
+  {
+    m_Writer.reset();
+    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_FileName);
   }
   catch (const std::exception & error)
   {

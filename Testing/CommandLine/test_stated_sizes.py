@@ -1,0 +1,104 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Files that state much and hold little take neither memory nor time."""
+
+import io
+import resource
+import struct
+import subprocess
+import zlib
+
+import numpy
+import pytest
+from PIL import Image
+
+from conftest import PROGRAM
+
+LIMIT = 1 << 30  # of the address space, a tenth of what these files once took
+
+
+def refuse(*words):
+    """The sentence of a run that has little memory."""
+    finished = subprocess.run(
+        [PROGRAM, *map(str, words), "--quiet"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)),
+    )
+    assert finished.returncode == 1, finished
+    (line,) = finished.stderr.splitlines()
+    return line
+
+
+def write_page(path, entries):
+    """A TIFF of one page, of (tag, type, count, value or bytes), with the room that Hamamatsu's dialect wants."""
+    entries = sorted(entries)
+    table = 16
+    data = table + 2 + 12 * len(entries) + 8 + 4 * len(entries)
+    packed, behind = struct.pack("<H", len(entries)), b""
+    for tag, kind, count, value in entries:
+        if isinstance(value, bytes):
+            value, behind = data + len(behind), behind + value
+        packed += struct.pack("<HHII", tag, kind, count, value)
+    packed += bytes(8 + 4 * len(entries))
+    path.write_bytes(struct.pack("<2sHQ4x", b"II", 42, table) + packed + behind + bytes(4096))
+    return path
+
+
+def describe(width, height, compression):
+    codec = [(258, 3, 1, 8), (259, 3, 1, compression), (262, 3, 1, 6), (277, 3, 1, 3)]
+    return [(256, 4, 1, width), (257, 4, 1, height), *codec]
+
+
+@pytest.mark.parametrize("width", [0x7FFFFFFF, 1 << 21])
+@pytest.mark.parametrize("command", [["info"], ["info", "--check"]])
+def test_a_page_with_more_pixels_than_its_file_has_room_for(tmp_path, command, width):
+    strip = [(273, 4, 1, 300), (279, 4, 1, 64), (65420, 4, 1, 1), (65421, 11, 1, 0x41A00000)]
+    slide = write_page(tmp_path / "wide.ndpi", [*describe(width, 1 << 12, 7), *strip])
+    assert f"wide.ndpi: it cannot be opened: one of its pages states {width} x 4096 pixels" in refuse(*command, slide)
+
+
+def test_a_tile_larger_than_any(tmp_path):
+    xml = b'<scn xmlns="http://www.leica-microsystems.com/scn/2010/10/01"><collection/></scn>\0'
+    tiles = [(270, 2, len(xml), xml), (322, 4, 1, 0x7FFFFFFF), (323, 4, 1, 128), (324, 4, 1, 300), (325, 4, 1, 64)]
+    slide = write_page(tmp_path / "wide.scn", [*describe(1000, 1000, 7), *tiles])
+    assert "states tiles of 2147483647 x 128 pixels" in refuse("info", slide)
+
+
+def test_scans_without_end(tmp_path):
+    """A progressive JPEG stream refines its picture by scans; the last one comes two hundred times here."""
+    pixels = numpy.random.default_rng(1).integers(0, 256, (256, 256), numpy.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "JPEG", progressive=True)
+    coded = stream.getvalue()
+    begin = coded.rindex(b"\xff\xda")
+    slides = {}
+    for times in (1, 200):
+        jpeg = coded[:begin] + times * coded[begin:-2] + coded[-2:]
+        place = 256
+        tiles = [(322, 4, 1, 256), (323, 4, 1, 256), (324, 4, 1, place + 4096), (325, 4, 1, len(jpeg))]
+        gray = [(256, 4, 1, 256), (257, 4, 1, 256), (258, 3, 1, 8), (259, 3, 1, 7), (262, 3, 1, 1), (277, 3, 1, 1)]
+        slides[times] = write_page(tmp_path / f"{times}.tif", [*gray, *tiles])
+        slides[times].write_bytes(slides[times].read_bytes().ljust(place + 4096, b"\0")[: place + 4096] + jpeg)
+    subprocess.run([PROGRAM, "info", "--check", slides[1], "--quiet"], check=True, capture_output=True)
+    assert "200.tif: the tile at 0,0 of level 0 cannot be decoded: its JPEG stream has more than 100 scans" in refuse(
+        "info", "--check", slides[200]
+    )
+
+
+@pytest.mark.parametrize("width", [2_000_000, 100_000_000])
+def test_strips_of_rows_that_are_not_there(tmp_path, width):
+    """A row of tiles would take the width's memory: 1.5 GB and more."""
+    strip, rows = zlib.compress(bytes(48)), 400
+    page = [(256, 4, 1, width), (257, 4, 1, rows), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 2), (277, 3, 1, 3)]
+    place = 4096
+    offsets, sizes = struct.pack("<25I", *[place] * 25), struct.pack("<25I", *[len(strip)] * 25)
+    strips = [(273, 4, 25, offsets), (278, 4, 1, rows // 25), (279, 4, 25, sizes)]
+    slide = write_page(tmp_path / "wide.tif", [*page, *strips])
+    slide.write_bytes(slide.read_bytes().ljust(place, b"\0")[:place] + strip)
+    output = tmp_path / "out.pyramid.tif"
+    for words in (["convert", slide, output], ["label", slide, "-o", output]):
+        sentence = refuse(*words)
+        assert "wide.tif" in sentence
+        reasons = "fewer pixels than its size", "not enough memory", "too large to be decoded"
+        assert any(reason in sentence for reason in reasons)
+        assert not output.exists()
