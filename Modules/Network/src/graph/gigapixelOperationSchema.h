@@ -62,8 +62,9 @@ enum class Scratch
 enum class InputGradient
 {
   Computed,
-  Passed, ///< it is the output's, or a part of its pixels
-  Shared  ///< it is a part of the output's channels
+  InPlace, ///< computed in the place of the output's, where nobody else holds that
+  Passed,  ///< it is the output's, or a part of its pixels
+  Shared   ///< it is a part of the output's channels
 };
 
 /** What a network's structure is told by, whatever the types of its operations. */

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPaddedWindow.h"
 
+#include <utility>
+
 namespace gigapixel
 {
 
@@ -21,9 +23,14 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
     const std::int64_t left = input[axis].GetLength() + 2 * padding[axis] - reach;
     passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength();
   }
+  const std::vector<std::int64_t> none(NetworkGraph::NumberOfAxes, 0), one(NetworkGraph::NumberOfAxes, 1);
   if (passed)
   {
     seen = input;
+    if (kernel == one && padding == none && stride != one)
+    {
+      taken = std::exchange(stride, one);
+    }
   }
   else
   {

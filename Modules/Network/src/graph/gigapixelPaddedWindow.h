@@ -11,7 +11,8 @@ namespace gigapixel
  * \brief How a convolution or pooling of a part of a map is padded: where the real map ends, and nowhere else.
  *
  * Zeros that are the same number at both ends and do not change the number of outputs are left to the operator, which
- * adds them without a copy; else the part has to be copied into a padded one. */
+ * adds them without a copy; else the part has to be copied into a padded one. Of what a kernel of one pixel strides
+ * over, the operator sees nothing: the pixels that it reads are copied, and it computes with a stride of 1. */
 struct GigapixelNetwork_EXPORT PaddedWindow
 {
   /** \param input the part that is read for this part of the output */
@@ -22,6 +23,8 @@ struct GigapixelNetwork_EXPORT PaddedWindow
   std::vector<std::int64_t> stride;
   std::vector<std::int64_t> dilation;
   std::vector<std::int64_t> padding;
+
+  std::vector<std::int64_t> taken; ///< each so manieth pixel along an axis is copied; empty: all are seen
 
   Box  seen;    ///< what is to be shown to the operator: the input, or one that may end beyond the real map
   bool mirrors; ///< whether there are pixels of the map beyond its end, instead of one value

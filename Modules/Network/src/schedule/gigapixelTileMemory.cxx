@@ -26,6 +26,7 @@ public:
     , m_Maps(program.steps.size())
     , m_Indices(program.steps.size())
     , m_Gradients(program.steps.size())
+    , m_HasGaps(program.steps.size())
   {}
 
   void
@@ -148,6 +149,24 @@ private:
     return padded ? PaddedWindow(operation, step.inputs[input], step.output).seen : step.inputs[input];
   }
 
+  /** Whether a part has rows as long as its map's: another one is copied for an operator that wants pixels without
+   * gaps between them. */
+  bool
+  IsDense(const Step & step) const
+  {
+    const int source = step.sources.front();
+    return source < 0 || step.inputs.front()[1] == m_Program.steps[source].output[1];
+  }
+
+  /** Whether the operator sees each so manieth pixel alone. */
+  bool
+  TakesEach(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    return OperationSchema::Find(operation.type)->scratch == Scratch::Padded &&
+           !PaddedWindow(operation, step.inputs.front(), step.output).taken.empty();
+  }
+
   Block
   TakeScratch(const Step & step)
   {
@@ -162,7 +181,8 @@ private:
     if (scratch == Scratch::Padded)
     {
       const Box seen = GetSeen(step, 0);
-      return seen == input ? nullptr : Take(GetNumberOfBytes(seen, channels, m_ValueBytes));
+      const Box copied = TakesEach(step) ? step.output : seen;
+      return copied == input && IsDense(step) ? nullptr : Take(GetNumberOfBytes(copied, channels, m_ValueBytes));
     }
     if (scratch == Scratch::Places)
     {
@@ -188,36 +208,72 @@ private:
     }
   }
 
+  InputGradient
+  GetKind(const Step & step) const
+  {
+    return OperationSchema::Find(m_Graph.operations[step.operation].type)->gradient;
+  }
+
+  bool
+  IsWanted(const Step & step, std::size_t input) const
+  {
+    return step.sources[input] >= 0 && m_Program.steps[step.sources[input]].needsGradient;
+  }
+
+  /** Of the parts of a step's inputs that want one; null for others. What sums and crops give is the output's gradient,
+   * or a part of it, which keeps all of it. */
+  std::vector<Block>
+  ComputeGradients(const Step & step, const Block & gradient, bool hasGaps)
+  {
+    const InputGradient kind = GetKind(step);
+    const bool          same =
+      kind == InputGradient::InPlace ? gradient.use_count() == 1 && !hasGaps : kind != InputGradient::Computed;
+    Block       scratch = step.keeps == Keeps::InputAndIndices ? nullptr : TakeScratch(step);
+    const Block ordered = TakeWeight(step);
+    const Block ofTaken = TakesEach(step) ? TakeScratch(step) : nullptr; // before it gets its gaps
+    if (ofTaken)
+    {
+      scratch.reset();
+    }
+    std::vector<Block> parts(step.sources.size());
+    for (std::size_t j = 0; j < parts.size(); ++j)
+    {
+      if (IsWanted(step, j))
+      {
+        const int channels = m_Program.steps[step.sources[j]].channels;
+        parts[j] = same ? gradient : Take(GetNumberOfBytes(GetSeen(step, j), channels, m_ValueBytes));
+      }
+    }
+    return parts;
+  }
+
   void
   Differentiate(std::size_t i)
   {
-    const Step & step = m_Program.steps[i];
-    const Block  gradient = std::move(m_Gradients[i]);
-    const Block  scratch = TakeScratch(step);
-    const Block  weight = TakeWeight(step), ordered = TakeWeight(step);
-    // What sums and crops give is the gradient itself, or a part of it, which keeps all of it.
-    const InputGradient kind = OperationSchema::Find(m_Graph.operations[step.operation].type)->gradient;
-    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    const Step &       step = m_Program.steps[i];
+    const Block        gradient = std::move(m_Gradients[i]);
+    const Block        ofWeight = TakeWeight(step);
+    std::vector<Block> parts = ComputeGradients(step, gradient, m_HasGaps[i]);
+    const bool         shared = GetKind(step) == InputGradient::Shared;
+    for (std::size_t j = 0; j < parts.size(); ++j)
     {
-      const int source = step.sources[j];
-      if (source < 0 || !m_Program.steps[source].needsGradient)
+      if (!IsWanted(step, j))
       {
         continue;
       }
-      const Step &       of = m_Program.steps[source];
-      const std::int64_t bytes = GetBytes(of);
-      const bool         whole = step.inputs[j] == of.output;
-      const Box          seen = GetSeen(step, j);
-      const bool         view = kind == InputGradient::Shared || !(seen == step.inputs[j]);
-      const bool         soon = source + 1 == static_cast<int>(i) && !of.sources.empty();
-      const bool         copied = !whole || (view && !soon);
-      const Block        part =
-        kind != InputGradient::Computed ? gradient : Take(GetNumberOfBytes(seen, of.channels, m_ValueBytes));
-      Block &    sum = m_Gradients[source];
-      const bool added = sum && sum.use_count() == 1; // in place, if nobody else holds it
+      const int    source = step.sources[j];
+      const Step & of = m_Program.steps[source];
+      const bool   whole = step.inputs[j] == of.output;
+      const bool   view = shared || !(GetSeen(step, j) == step.inputs[j]);
+      const bool   soon = source + 1 == static_cast<int>(i) && !of.sources.empty();
+      const Block  part = std::move(parts[j]);
+      Block &      sum = m_Gradients[source];
+      const bool   added = sum && sum.use_count() == 1; // in place, if nobody else holds it
       if (!added)
       {
-        sum = sum || copied ? Take(bytes) : part;
+        const bool copied = sum || !whole || (view && !soon);
+        sum = copied ? Take(GetBytes(of)) : part;
+        m_HasGaps[source] = view && !copied;
       }
     }
     m_Indices[i].reset();
@@ -233,6 +289,7 @@ private:
   std::vector<Block>              m_Maps;
   std::vector<Block>              m_Indices; ///< of pooling
   std::vector<Block>              m_Gradients;
+  std::vector<bool>               m_HasGaps; ///< of gradients that are a part of a larger map's
 };
 
 } // namespace

@@ -20,6 +20,14 @@ MakeEntry(const char * type, Keeps (*getKeeps)(const Operation &), unsigned role
 }
 
 OperationSchema
+MakeReLU()
+{
+  OperationSchema entry = MakeEntry("relu", &KeepOutput, Role::Rectifier | Role::NoLogits);
+  entry.gradient = InputGradient::InPlace;
+  return entry;
+}
+
+OperationSchema
 MakeLeakyReLU()
 {
   OperationSchema entry = MakeEntry("leaky_relu", &KeepInput, Role::Rectifier);
@@ -101,7 +109,7 @@ MakeSoftmax()
 std::vector<OperationSchema>
 MakeActivations()
 {
-  return { MakeEntry("relu", &KeepOutput, Role::Rectifier | Role::NoLogits),
+  return { MakeReLU(),
            MakeLeakyReLU(),
            MakePReLU(),
            MakeELU(),

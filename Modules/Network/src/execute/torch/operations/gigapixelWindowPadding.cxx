@@ -3,6 +3,21 @@
 
 namespace gigapixel::torchmodule
 {
+namespace
+{
+
+at::Tensor
+TakeEach(at::Tensor map, const std::vector<std::int64_t> & steps)
+{
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    const int dimension = GetDimension(axis);
+    map = map.slice(dimension, 0, map.size(dimension), steps[axis]);
+  }
+  return map;
+}
+
+} // namespace
 
 WindowPadding::WindowPadding(const OperationCall & call)
   : PaddedWindow(call.operation, call.step.inputs.front(), call.step.output)
@@ -13,6 +28,10 @@ at::Tensor
 WindowPadding::Pad(const at::Tensor & input, double value) const
 {
   const Box & box = m_Call.step.inputs.front();
+  if (!taken.empty())
+  {
+    return MakeDense(TakeEach(input, taken));
+  }
   if (!mirrors || seen == box)
   {
     return MakeDense(Show(input, box, seen, value));
@@ -24,6 +43,12 @@ at::Tensor
 WindowPadding::Unpad(const at::Tensor & gradient) const
 {
   const Box & box = m_Call.step.inputs.front();
+  if (!taken.empty())
+  {
+    at::Tensor all = MakeMap(gradient.size(1), box, gradient.options()).zero_();
+    TakeEach(all, taken).copy_(gradient);
+    return all;
+  }
   if (!mirrors || seen == box)
   {
     return Show(gradient, seen, box);
