@@ -127,6 +127,29 @@ def synthetic(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def cohort(tmp_path_factory):
+    """Two synthetic slides with their truth, one to train on and one to validate with."""
+    folder = tmp_path_factory.mktemp("cohort")
+    for name, seed in (("a", 1), ("b", 2)):
+        run("synthesize", folder / f"{name}.tif", "--size", "800x700", "--seed", seed, "--truth", folder / f"{name}.truth.tif")
+    table = folder / "cohort.csv"
+    table.write_text("slide,mask,split\na.tif,a.truth.tif,train\nb.tif,b.truth.tif,validation\n")
+    return table
+
+
+def settings(folder):
+    """What a run was begun with, in its checkpoint."""
+    data = (folder / "last.safetensors").read_bytes()
+    return json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["training.settings"])
+
+
+def weights(folder):
+    """The tensors' bytes; the text before them may hold times and names."""
+    data = (folder / "last.safetensors").read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+@pytest.fixture(scope="session")
 def network():
     """Skips where the program was built without LibTorch."""
     if not run("doctor", "--json").json["network"]["installed"]:

@@ -12,21 +12,10 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, segment, write_nrrd, write_slide
+from conftest import fails, run, segment, settings, weights, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
-
-
-@pytest.fixture(scope="module")
-def cohort(tmp_path_factory):
-    """Two synthetic slides with their truth, one to train on and one to validate with."""
-    folder = tmp_path_factory.mktemp("cohort")
-    for name, seed in (("a", 1), ("b", 2)):
-        run("synthesize", folder / f"{name}.tif", "--size", "800x700", "--seed", seed, "--truth", folder / f"{name}.truth.tif")
-    table = folder / "cohort.csv"
-    table.write_text("slide,mask,split\na.tif,a.truth.tif,train\nb.tif,b.truth.tif,validation\n")
-    return table
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +55,11 @@ def test_plan():
     assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
     assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
     assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
+    small = run("plan", "--size", "9x9", "--memory", "1").out
+    assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
+    assert "less than 0.1 s" in run("plan", "--size", "9x9").out
+    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
+    assert re.search(r"about \d+ days \d\d h ", slow)
     assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
     assert "--size" in run("plan", code=2).err
 
@@ -162,12 +156,6 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
 
 
-def settings(folder):
-    """What the run was begun with, in its checkpoint."""
-    data = (folder / "last.safetensors").read_bytes()
-    return json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["training.settings"])
-
-
 def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 2, "--json", "-o", tmp_path / "run"]
     options += ["--optimizer", "sgd", "--learning-rate", 0.05, "--momentum", 0.8, "--weight-decay", 1e-4, "--clip-gradient", 0.5]
@@ -212,7 +200,7 @@ def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
     drawn = run(*options, tmp_path / "drawn").json
     assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
-    assert "cannot be resumed with another first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
+    assert "cannot be resumed with other first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
     assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
 
 
@@ -339,12 +327,6 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     assert "--scratch" in refused
     fails(*options, tmp_path / "new", "--memory", "200M")
     assert not (tmp_path / "new").exists()
-
-
-def weights(folder):
-    """The tensors' bytes; the text before them may hold times and names."""
-    data = (folder / "last.safetensors").read_bytes()
-    return data[8 + int.from_bytes(data[:8], "little") :]
 
 
 def test_segment_patch_by_patch(trained, cohort, tmp_path):

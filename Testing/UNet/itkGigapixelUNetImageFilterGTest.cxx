@@ -316,6 +316,43 @@ TEST(GigapixelUNetImageFilter, SeveralClasses)
                  "the model has 3 classes, whose probabilities do not fit in a scalar image");
 }
 
+/** Two classes are background and object, whether they have one output channel or one each. */
+TEST(GigapixelUNetImageFilter, TwoClassesWithAnOutputEach)
+{
+  const std::string json = R"({ "name": "two", "input": { "channels": 1, "invert": true }, "layers": [
+    { "name": "A", "type": "convolution", "in": 1, "out": 4, "kernel": 4, "stride": 2, "padding": 1, "activation": "relu" },
+    { "name": "B", "type": "transposed convolution", "in": 4, "out": 2, "kernel": 2, "stride": 2, "activation": "none" } ],
+    "loss": { "type": "softmax cross-entropy" } })";
+  const auto        model = NoiseModel(64, json);
+  const auto        image = NoiseImage(150, 90);
+  using Vectors = itk::VectorImage<float, 2>;
+  const auto probability = Result(MakeFilter<FloatImage>(image.GetPointer(), model).GetPointer());
+  const auto components = Result(MakeFilter<Vectors>(image.GetPointer(), model).GetPointer());
+  const auto labels = Result(MakeFilter(image.GetPointer(), model).GetPointer());
+  const auto floats = MakeFilter<FloatImage>(image.GetPointer(), model);
+  floats->SetOutputMode(itk::GigapixelUNetOutput::Label);
+  const auto bytes = MakeFilter(image.GetPointer(), model);
+  bytes->SetOutputMode(itk::GigapixelUNetOutput::Probability);
+  const auto floatLabels = Result(floats.GetPointer());
+  const auto byteImage = Result(bytes.GetPointer());
+  ASSERT_EQ(components->GetNumberOfComponentsPerPixel(), 1u);
+  std::array<int, 2> counts{};
+  for (std::size_t i = 0; i < 150 * 90; ++i)
+  {
+    const float p = probability->GetBufferPointer()[i];
+    const bool  object = p > 0.5f;
+    ASSERT_EQ(components->GetBufferPointer()[i], p);
+    ASSERT_EQ(byteImage->GetBufferPointer()[i], std::lround(255.0 * p));
+    if (std::abs(p - 0.5f) > 1e-6f)
+    {
+      ASSERT_EQ(labels->GetBufferPointer()[i], object ? 255 : 0);
+    }
+    ASSERT_EQ(floatLabels->GetBufferPointer()[i], labels->GetBufferPointer()[i]);
+    ++counts[object];
+  }
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);
+}
+
 TEST(GigapixelUNetImageFilter, MemoryLimitChangesNothing)
 {
   const auto image = NoiseImage(Width, Height);

@@ -43,7 +43,9 @@ GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::st
 
 /** Writes them as a FeatureCollection of QuPath annotations, one Polygon each: the first ring is the outer one. The
  * file appears when it is complete. \throw std::runtime_error */
-GigapixelAnnotation_EXPORT void WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file);
+GigapixelAnnotation_EXPORT void WriteAnnotations(const std::vector<Annotation> & annotations,
+                                                 const std::string &             file,
+                                                 bool                            mayReplace = true);
 
 } // namespace gigapixel
 

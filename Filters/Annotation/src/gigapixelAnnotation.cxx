@@ -228,9 +228,9 @@ ReadAnnotations(const std::string & file, std::vector<std::string> * warnings)
 }
 
 void
-WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file)
+WriteAnnotations(const std::vector<Annotation> & annotations, const std::string & file, bool mayReplace)
 {
-  AtomicFile         output(file);
+  AtomicFile         output(file, mayReplace);
   std::ostringstream stream;
   stream.precision(12);
   stream << "{\n  \"type\": \"FeatureCollection\",\n  \"features\": [";

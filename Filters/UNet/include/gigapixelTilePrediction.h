@@ -27,7 +27,7 @@ struct PredictionFormat
 
   Content content{ Content::Label };
   Sample  sample{ Sample::UnsignedChar };
-  double  threshold{ 0.5 }; ///< two classes: the object is where its probability is at least this
+  double  threshold{ 0.5 }; ///< one output channel: the object is where its probability is at least this
 };
 
 /** \class TilePrediction

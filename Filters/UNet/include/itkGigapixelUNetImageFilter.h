@@ -47,7 +47,7 @@ enum class GigapixelBlending : std::uint8_t
  *
  * \tparam TInputImage Image of unsigned char or RGBPixel<unsigned char>, or VectorImage of unsigned char; 2-D
  * \tparam TOutputImage Image or VectorImage of unsigned char or float; 2-D. A VectorImage has the probabilities of all
- * classes; with a network of two classes it has one component.
+ * classes; with a network of two classes it has one component, that of class 1.
  *
  * \par Example
  * \code
@@ -85,7 +85,8 @@ public:
   /** The same without a copy of its weights. */
   void SetSharedModel(std::shared_ptr<const gigapixel::Model> model);
 
-  /** Two classes: the object is where its probability is at least this. Default 0.5. */
+  /** Of a network with one output channel: the object is where its probability is at least this. Default 0.5. Where
+   * there is an output for each class, the greatest decides. */
   itkSetClampMacro(Threshold, double, 0.0, 1.0);
   itkGetConstMacro(Threshold, double);
 

@@ -83,7 +83,8 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** Two classes: the object is where its probability is at least this. Default 0.5. */
+  /** Of a network with one output channel: the object is where its probability is at least this. Default 0.5. Where
+   * there is an output for each class, the greatest decides. */
   itkSetClampMacro(Threshold, double, 0.0, 1.0);
   itkGetConstMacro(Threshold, double);
 

@@ -91,7 +91,7 @@ struct TilePrediction::Implementation
     , predictor(model, threads, device, patches, side)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
-    , samples(format.content == PredictionFormat::Content::Label ? 1 : channels)
+    , samples(format.content == PredictionFormat::Content::Label || channels == 2 ? 1 : channels)
     , pixelBytes(static_cast<std::size_t>(samples) *
                  (format.sample == PredictionFormat::Sample::Float ? sizeof(float) : 1))
     , computedBytes(format.content == PredictionFormat::Content::Label ? 1 : channels * sizeof(float))
@@ -142,6 +142,8 @@ struct TilePrediction::Implementation
   bool Compute(PixelSource & image, ComputedTiles & tiles, const std::function<bool(double)> & progress);
 
   void Convert(const std::uint8_t * from, std::int64_t pixels, std::uint8_t * out) const;
+
+  void ConvertProbabilities(const float * from, std::int64_t count, std::uint8_t * out) const;
 
   void CopyTo(const Region & region, std::uint8_t * out) const;
 
@@ -241,27 +243,43 @@ TilePrediction::Implementation::Compute(PixelSource &                       imag
            : predictor.Predict(image, tiles.region, reinterpret_cast<float *>(tiles.bytes.data()), progress);
 }
 
+/** Of two classes with an output each, that of the object, the last one, is taken.
+ * \param count of samples of the output */
+void
+TilePrediction::Implementation::ConvertProbabilities(const float * from, std::int64_t count, std::uint8_t * out) const
+{
+  const std::int64_t step = channels / samples;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    const float probability = from[i * step + step - 1];
+    if (format.sample == PredictionFormat::Sample::Float)
+    {
+      std::memcpy(out + static_cast<std::size_t>(i) * sizeof(float), &probability, sizeof(float));
+    }
+    else
+    {
+      out[i] = ToByte(probability);
+    }
+  }
+}
+
 /** What was computed becomes samples of the output. */
 void
 TilePrediction::Implementation::Convert(const std::uint8_t * from, std::int64_t pixels, std::uint8_t * out) const
 {
   const bool asFloat = format.sample == PredictionFormat::Sample::Float;
-  if (format.content == PredictionFormat::Content::Probability && asFloat)
+  const bool twoClasses = channels <= 2;
+  if (format.content == PredictionFormat::Content::Probability)
   {
-    std::memcpy(out, from, static_cast<std::size_t>(pixels) * pixelBytes);
-  }
-  else if (format.content == PredictionFormat::Content::Probability)
-  {
-    const auto * probabilities = reinterpret_cast<const float *>(from);
-    std::transform(probabilities, probabilities + pixels * channels, out, ToByte);
+    this->ConvertProbabilities(reinterpret_cast<const float *>(from), pixels * samples, out);
   }
   else if (asFloat)
   {
-    const float object = channels == 1 ? 255.0f : 1.0f;
+    const float object = twoClasses ? 255.0f : 1.0f;
     std::transform(
       from, from + pixels, reinterpret_cast<float *>(out), [object](std::uint8_t l) { return object * l; });
   }
-  else if (channels == 1)
+  else if (twoClasses)
   {
     // The object, 1, becomes 255.
     std::transform(from, from + pixels, out, [](std::uint8_t l) { return static_cast<std::uint8_t>(-l); });

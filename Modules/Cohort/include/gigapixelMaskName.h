@@ -17,7 +17,7 @@ GigapixelCohort_EXPORT std::string GetMaskInFolder(const std::string & folder, c
 
 /** The mask of a slide.
  * \param maskOrFolder the mask itself, or a folder that holds it as GetMaskInFolder()
- * \throw std::runtime_error the folder has no mask of this slide */
+ * \throw std::runtime_error there is nothing of this name, or the folder has no mask of this slide */
 GigapixelCohort_EXPORT std::string FindMask(const std::string & maskOrFolder, const std::string & slide);
 
 } // namespace gigapixel

@@ -32,6 +32,11 @@ std::string
 FindMask(const std::string & maskOrFolder, const std::string & slide)
 {
   std::error_code error;
+  if (!fs::exists(fs::symlink_status(maskOrFolder, error)))
+  {
+    throw std::runtime_error("there is neither a mask nor a folder of masks " + maskOrFolder +
+                             ": see whether its name is right");
+  }
   if (!fs::is_directory(maskOrFolder, error))
   {
     return maskOrFolder;

@@ -40,8 +40,10 @@ struct GigapixelNetwork_EXPORT Model
    * result is the same at every pixel. Empty: nothing is to be said. */
   std::string GetWarning() const;
 
-  /** Appears by atomic rename. */
-  void Save(const std::string & path) const;
+  /** Appears by atomic rename. \param mayReplace else a file of this name is not replaced, even one that came there
+   * just now
+   */
+  void Save(const std::string & path, bool mayReplace = true) const;
 };
 
 } // namespace gigapixel

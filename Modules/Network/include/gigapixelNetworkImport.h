@@ -16,6 +16,10 @@ struct ImportOptions
   std::vector<double> deviation; ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
   std::int64_t        tileSize{ 1024 }; ///< side of a tile's core in pixels; the next multiple of the stride is taken
+
+  /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
+   * deviation is not above 0 */
+  void Check(int channels) const;
 };
 
 /** Takes over the network of an ONNX file, with its weights under their names.

@@ -35,7 +35,7 @@ public:
 
   const NetworkDescription & GetNetwork() const;
 
-  /** Channels of the probability map: 1 for two classes (that of class 1), else one per class. */
+  /** Channels of the probability map: the network's one (of class 1 of two), or one per class. */
   int GetNumberOfOutputChannels() const;
 
   /** Side of the tiles. */
@@ -56,8 +56,9 @@ public:
                const std::function<bool(double)> & progress = {});
 
   /** Writes region.width * region.height labels without computing probabilities, which takes a quarter less time: 1
-   * where that of class 1 is at least the threshold, else 0; with more than two classes the most probable one (the
-   * first of equals), whatever the threshold. A probability within about 1e-7 of the threshold may fall on either side.
+   * where that of class 1 is at least the threshold, else 0; with an output channel for each class the most probable
+   * one (the first of equals), whatever the threshold. A probability within about 1e-7 of the threshold may fall on
+   * either side.
    */
   bool PredictLabels(PixelSource &                       image,
                      const Region &                      region,

@@ -63,9 +63,9 @@ struct TrainingOptions
   std::string scratch;
   /** None: the plan's. */
   std::vector<SegmentPlan> segments;
-  /** Goes on with the run in the folder (from the start if there is none), bit for bit; refused with other samples or
-   * options than it began with. epochs (but of the schedule cosine), earlyStopping, memory, sharedMemory, scratch,
-   * threads and ranks may differ. */
+  /** Goes on with the run in the folder (from the start if there is none, which a warning says), bit for bit; refused
+   * with other samples or options than it began with. epochs (but of the schedule cosine), earlyStopping, memory,
+   * sharedMemory, scratch, threads and ranks may differ, and weights may be left out, which the run knows. */
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModelFile.h"
+#include "gigapixelFileKind.h"
 #include "gigapixelPresets.h"
 #include "gigapixelValueRange.h"
 #include "graph/gigapixelOperationSchema.h"
@@ -28,8 +29,8 @@ GetText(const SafeTensors & file, const std::string & path, const char * key)
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end())
   {
-    throw std::runtime_error("model file \"" + path + "\" holds no model of this program: its metadata lacks \"" + key +
-                             "\"");
+    throw std::runtime_error("model file \"" + path + "\" holds no model of this program, since its metadata lacks \"" +
+                             key + "\": weights alone are given beside their network (NETWORK --weights FILE)");
   }
   return found->second;
 }
@@ -232,6 +233,10 @@ Model::Load(const std::string & path)
                              names + ")");
   }
   const std::string file = FindModelFile(path);
+  if (const FileKind kind = FindFileKind(file); kind != FileKind::SafeTensors && kind != FileKind::Unknown)
+  {
+    throw std::runtime_error("model file \"" + file + "\" " + DescribeFileKind(kind));
+  }
   return ToModel(SafeTensors::Load(file), file);
 }
 
@@ -268,9 +273,9 @@ Model::GetWarning() const
 }
 
 void
-Model::Save(const std::string & path) const
+Model::Save(const std::string & path, bool mayReplace) const
 {
-  FromModel(*this).Save(path);
+  FromModel(*this).Save(path, mayReplace);
 }
 
 } // namespace gigapixel

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelFileKind.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
@@ -379,10 +380,15 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   std::stringstream content;
   std::error_code   ignored;
-  if (std::filesystem::is_directory(nameOrFile, ignored) ||
+  const FileKind    kind = FindFileKind(nameOrFile);
+  if (std::filesystem::is_directory(nameOrFile, ignored) || kind == FileKind::SafeTensors ||
       std::filesystem::path(nameOrFile).extension() == ".safetensors")
   {
     return LoadFromModel(nameOrFile);
+  }
+  if (kind != FileKind::JSON && kind != FileKind::Unknown)
+  {
+    Refuse("network file \"" + nameOrFile + "\" " + DescribeFileKind(kind));
   }
   if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
   {
@@ -392,14 +398,15 @@ NetworkDescription::Load(const std::string & nameOrFile)
     }
     content << std::ifstream(nameOrFile).rdbuf();
   }
-  if (content.str().empty())
+  if (kind == FileKind::Unknown)
   {
     std::string names;
     for (const std::string & name : GetPresets())
     {
       names += (names.empty() ? "" : ", ") + name;
     }
-    Refuse("network \"" + nameOrFile + "\" is neither a preset (" + names + ") nor a file that can be read");
+    Refuse("network \"" + nameOrFile + "\" is neither a preset (" + names +
+           "), nor a file that can be read and holds a network in JSON, or a model");
   }
   try
   {

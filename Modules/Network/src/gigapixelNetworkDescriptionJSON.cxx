@@ -286,7 +286,7 @@ NetworkDescription::FromJSON(const std::string & text)
   }
   catch (const Json::exception & error)
   {
-    Refuse("no JSON: " + GetPrintable(error.what()));
+    Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
   CheckKeys(json, "the network", { "name", "input", "layers", "operations", "output", "loss", "provenance" });
   network.name = Get<std::string>(json, "the network", "name");

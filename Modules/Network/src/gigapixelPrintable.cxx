@@ -63,4 +63,12 @@ GetPrintable(const std::string & text)
   return printable;
 }
 
+std::string
+GetPrintableReason(const std::string & what)
+{
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+  const std::size_t end = what.rfind("[json.exception.", 0) == 0 ? what.find("] ") : std::string::npos;
+  return GetPrintable(end == std::string::npos ? what : what.substr(end + 2));
+}
+
 } // namespace gigapixel

@@ -13,6 +13,9 @@ namespace gigapixel
  * may be shown in a message, but must neither move a terminal's cursor nor be more than Python takes for a text. */
 GigapixelNetwork_EXPORT std::string GetPrintable(const std::string & text);
 
+/** Where a text is no JSON, and why: what nlohmann's exception says, without its number and name. */
+std::string GetPrintableReason(const std::string & what);
+
 } // namespace gigapixel
 
 #endif

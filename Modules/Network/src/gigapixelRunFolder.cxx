@@ -20,11 +20,18 @@ RunFolder::RunFolder(const std::string & path, bool resume)
 {
   std::error_code error;
   m_IsNew = !std::filesystem::exists(path, error);
-  std::filesystem::create_directories(path, error);
+  if (m_IsNew)
+  {
+    std::filesystem::create_directories(path, error);
+    if (error)
+    {
+      throw std::runtime_error("run folder \"" + path + "\" cannot be made: " + error.message());
+    }
+  }
   m_Descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (m_Descriptor < 0)
   {
-    throw std::runtime_error("run folder \"" + path + "\" cannot be made or opened: " + std::strerror(errno));
+    throw std::runtime_error("run folder \"" + path + "\" cannot be opened: " + std::strerror(errno));
   }
   const std::string obstacle = FindObstacle(resume);
   if (!obstacle.empty())

@@ -143,13 +143,13 @@ SafeTensors::Parse(std::string content, const std::string & path)
   }
   catch (const nlohmann::json::exception & error)
   {
-    Refuse(path, std::string("is no safetensors file: ") + error.what());
+    Refuse(path, "is no safetensors file: " + GetPrintableReason(error.what()));
   }
   return file;
 }
 
 void
-SafeTensors::Save(const std::string & path) const
+SafeTensors::Save(const std::string & path, bool mayReplace) const
 {
   nlohmann::ordered_json header;
   std::size_t            end = 0;
@@ -168,7 +168,7 @@ SafeTensors::Save(const std::string & path) const
   {
     head.push_back(static_cast<char>(length >> (8 * i)));
   }
-  AtomicFile file(path);
+  AtomicFile file(path, mayReplace);
   file.Append(head);
   file.Append(text);
   for (const auto & [name, tensor] : tensors)

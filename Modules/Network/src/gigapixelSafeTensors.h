@@ -36,8 +36,8 @@ struct SafeTensors
   /** The content of a file; the path is for messages. */
   static SafeTensors Parse(std::string content, const std::string & path);
 
-  /** Appears by atomic rename; the same content gives the same bytes. */
-  void Save(const std::string & path) const;
+  /** Appears by atomic rename; the same content gives the same bytes. \param mayReplace see AtomicFile */
+  void Save(const std::string & path, bool mayReplace = true) const;
 
   /** \param values have to live as long as this */
   void Add(const std::string & name, const std::vector<std::int64_t> & shape, const std::vector<float> & values);

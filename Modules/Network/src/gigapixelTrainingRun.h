@@ -58,6 +58,7 @@ struct Trainer::Implementation
   void SaveLastSteps();
 
 private:
+  void        Warn(const std::string & sentence) const;
   void        MakePlan();
   void        Prepare();
   void        AgreeOnPlan();

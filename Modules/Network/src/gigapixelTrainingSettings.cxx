@@ -176,6 +176,12 @@ CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, con
 }
 
 std::string
+DescribeNetwork(const NetworkDescription & network)
+{
+  return nlohmann::ordered_json{ { NetworkSetting, nlohmann::ordered_json::parse(network.ToJSON()) } }.dump();
+}
+
+std::string
 DescribeTraining(const NetworkDescription &  network,
                  const TrainingOptions &     options,
                  const MemoryPlan &          plan,
@@ -187,7 +193,7 @@ DescribeTraining(const NetworkDescription &  network,
   const Json tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
   const auto description = nlohmann::ordered_json::parse(network.ToJSON());
   Json       json{ { "loss", description.at("loss") },
-             { "network", description },
+             { NetworkSetting, description },
              { "frozen", FindFrozen(network, options.freeze) },
              { "clip gradient", options.clipGradient },
              { "images per step", options.imagesPerStep },
@@ -209,7 +215,7 @@ DescribeTraining(const NetworkDescription &  network,
   }
   if (!options.weights.empty())
   {
-    json["first weights"] = IdentifyFile(FindModelFile(options.weights), HashedBytes::All);
+    json[FirstWeightsSetting] = IdentifyFile(FindModelFile(options.weights), HashedBytes::All);
   }
   return json.dump();
 }

@@ -19,6 +19,9 @@ void CheckTraining(const NetworkDescription &  network,
  * \throw std::runtime_error names the sample and the label that is none of the network's classes */
 void CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, const NetworkDescription & network);
 
+/** Of DescribeTraining() the network alone: it can be compared before a plan is made, which another one may spoil. */
+std::string DescribeNetwork(const NetworkDescription & network);
+
 /** All that decides over the bits of a run, as a JSON object: what CheckSettings() compares. */
 std::string DescribeTraining(const NetworkDescription &  network,
                              const TrainingOptions &     options,

@@ -3,6 +3,7 @@
 #include "gigapixelInitialWeights.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelWeightsFile.h"
+#include "gigapixelWritableFolder.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"
 #include "gigapixelTrainingSettings.h"
@@ -25,6 +26,16 @@ CountPixels(const Sample & sample)
 
 } // namespace
 
+/** Once for all ranks. */
+void
+Trainer::Implementation::Warn(const std::string & sentence) const
+{
+  if (warning && ranks->GetRank() == 0)
+  {
+    warning(sentence);
+  }
+}
+
 void
 Trainer::Implementation::MakePlan()
 {
@@ -42,9 +53,9 @@ Trainer::Implementation::MakePlan()
                           false,
                           options.sharedMemory,
                           { options.segments, !options.scratch.empty() });
-  if (warning && !plan.remark.empty() && ranks->GetRank() == 0)
+  if (!plan.remark.empty())
   {
-    warning(plan.remark);
+    Warn(plan.remark);
   }
   // Whoever uses the model need not have the memory for images in one piece.
   modelTileSize =
@@ -59,9 +70,11 @@ Trainer::Implementation::Prepare()
 {
   CheckTraining(network, options, training, validation);
   schedule.emplace(options, GetNumberOfSteps());
-  // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
-  network.graph.frozen.clear();
-  network.graph.frozen = FindFrozen(network, options.freeze);
+  if (const auto steps = std::int64_t{ options.epochs } * GetNumberOfSteps(); options.warmup > steps)
+  {
+    Warn("the warmup of " + std::to_string(options.warmup) + " steps is longer than the run's " +
+         std::to_string(steps) + ": it ends before the learning rate has risen to its value");
+  }
   bool resume = false;
   if (!folderPath.empty() && ranks->GetRank() == 0)
   {
@@ -73,14 +86,26 @@ Trainer::Implementation::Prepare()
     // What the plan chose when the run began stays, whatever the budget is now. The file is read again below: while the
     // plan is made, memory holds none of it.
     const SafeTensors checkpoint = SafeTensors::Load(folder->GetLastFile());
+    CheckSettings(GetSettings(checkpoint, folder->GetLastFile()), DescribeNetwork(network), folderPath);
     options.learningRate =
       options.learningRate > 0 ? options.learningRate : gigapixel::GetLearningRate(checkpoint, folder->GetLastFile());
     options.segments = GetSegments(checkpoint, folder->GetLastFile());
     options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, folder->GetLastFile());
   }
+  else if (options.resume && folder)
+  {
+    Warn("there is no run in \"" + folderPath + "\" that could be resumed: one begins");
+  }
   options.learningRate = options.learningRate > 0 ? options.learningRate : GetDefaultLearningRate(network);
   ranks->Broadcast(0, &options.learningRate, sizeof(options.learningRate)); // which knows the folder
+  // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
+  network.graph.frozen.clear();
+  network.graph.frozen = FindFrozen(network, options.freeze);
   AgreeOnPlan();
+  if (!options.scratch.empty())
+  {
+    CheckScratchFolder(options.scratch, plan.keptBytes);
+  }
   if (planObserver)
   {
     planObserver(plan);
@@ -177,10 +202,10 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
   {
     missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + std::to_string(c);
   }
-  if (warning && !missing.empty() && ranks->GetRank() == 0)
+  if (!missing.empty())
   {
-    warning("no pixel of the class " + missing + " was found in " + masks +
-            ": see whether they are the right masks, and drawn in this class");
+    Warn("no pixel of the class " + missing + " was found in " + masks +
+         ": see whether they are the right masks, and drawn in this class");
   }
 }
 
@@ -189,14 +214,14 @@ Trainer::Implementation::TakeFirstWeights()
 {
   const TakenWeights result = TakeWeights(options.weights, network, state.parameters);
   const std::size_t  others = result.ofOtherShape.size() + result.notInFile.size();
-  if (warning && others > 0 && ranks->GetRank() == 0)
+  if (others > 0)
   {
     const std::string & first = result.ofOtherShape.empty() ? result.notInFile.front() : result.ofOtherShape.front();
-    warning("of the network's " + std::to_string(others + result.taken.size()) + " arrays " +
-            std::to_string(result.taken.size()) + " are taken from \"" + options.weights +
-            "\"; the others begin by chance, since the file has them in another shape (" +
-            std::to_string(result.ofOtherShape.size()) + ") or not at all (" + std::to_string(result.notInFile.size()) +
-            "), such as \"" + first + '"');
+    Warn("of the network's " + std::to_string(others + result.taken.size()) + " arrays " +
+         std::to_string(result.taken.size()) + " are taken from \"" + options.weights +
+         "\"; the others begin by chance, since the file has them in another shape (" +
+         std::to_string(result.ofOtherShape.size()) + ") or not at all (" + std::to_string(result.notInFile.size()) +
+         "), such as \"" + first + '"');
   }
 }
 
@@ -224,7 +249,9 @@ Trainer::Implementation::Resume(std::string && content)
 {
   const std::string file = folderPath + "/last.safetensors";
   const SafeTensors checkpoint = SafeTensors::Parse(std::move(content), file);
-  CheckSettings(GetSettings(checkpoint, file), settings, folderPath);
+  const std::string kept = GetSettings(checkpoint, file);
+  CheckSettings(kept, settings, folderPath);
+  settings = KeepFirstWeights(kept, settings, options.weights, folderPath);
   state = TrainingState::FromFile(checkpoint, Optimizer(options, network), file);
   state.Check(GetNumberOfSteps(), options.learningRate, file);
   best = MakeModel();

@@ -136,6 +136,18 @@ AreSamples(const std::string & setting)
   return setting == "training samples" || setting == "validation samples";
 }
 
+/** Null: there is none. The loss is a setting of its own, and no part of the network. */
+Json
+GetSetting(const Json & settings, const std::string & name)
+{
+  Json setting = settings.is_object() ? settings.value(name, Json()) : Json();
+  if (name == NetworkSetting && setting.is_object())
+  {
+    setting.erase("loss");
+  }
+  return setting;
+}
+
 /** Whether a run has the same bits with the one and the other. */
 bool
 IsSame(const std::string & setting, const Json & before, const Json & now)
@@ -144,7 +156,7 @@ IsSame(const std::string & setting, const Json & before, const Json & now)
   {
     return before.is_array() && std::equal(before.begin(), before.end(), now.begin(), now.end(), IsSameSample);
   }
-  return before == now;
+  return before == now || setting == FirstWeightsSetting; // see KeepFirstWeights()
 }
 
 /** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
@@ -171,13 +183,52 @@ ParseSettings(const std::string & kept)
   return settings;
 }
 
+bool
+AreObjects(const Json & value)
+{
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_object(); });
+}
+
+std::string
+Show(const Json & value)
+{
+  return value.is_null() ? "none" : AreObjects(value) ? std::to_string(value.size()) : value.dump().substr(0, 200);
+}
+
+/** The first place that differs: "name \"unet\" then, \"remedios2023\" now". */
+std::string
+DescribeFirstChange(const Json & before, const Json & now)
+{
+  if (before.is_object() && now.is_object())
+  {
+    Json both = now;
+    both.update(before);
+    for (const auto & item : both.items())
+    {
+      const Json was = before.value(item.key(), Json()), is = now.value(item.key(), Json());
+      if (was != is)
+      {
+        return item.key() + ' ' + DescribeFirstChange(was, is);
+      }
+    }
+  }
+  if (AreObjects(before) && AreObjects(now) && before.size() == now.size())
+  {
+    const auto first = std::mismatch(before.begin(), before.end(), now.begin());
+    return "number " + std::to_string(first.first - before.begin() + 1) + ", " +
+           DescribeFirstChange(*first.first, *first.second);
+  }
+  return Show(before) + " then, " + Show(now) + " now";
+}
+
 /** "... then, ... now"; of samples the first that differ. */
 std::string
 DescribeChange(const std::string & setting, const Json & before, const Json & now)
 {
   if (!AreSamples(setting) || !before.is_array())
   {
-    return before.dump().substr(0, 200) + " then, " + now.dump().substr(0, 200) + " now";
+    return DescribeFirstChange(before, now);
   }
   if (before.size() != now.size())
   {
@@ -262,7 +313,7 @@ TrainingState::FromFile(const SafeTensors & file, const Optimizer & optimizer, c
   }
   catch (const Json::exception & error)
   {
-    RefuseDamage(path, GetPrintable(error.what()));
+    RefuseDamage(path, GetPrintableReason(error.what()));
   }
   return state;
 }
@@ -385,17 +436,42 @@ GetSegments(const SafeTensors & file, const std::string & path)
   }
 }
 
+std::string
+KeepFirstWeights(const std::string & kept,
+                 const std::string & now,
+                 const std::string & weights,
+                 const std::string & folder)
+{
+  const Json before = ParseSettings(kept);
+  Json       settings = Json::parse(now);
+  const auto found = before.find(FirstWeightsSetting);
+  const bool known = found != before.end();
+  if (!weights.empty() && (!known || *found != settings.at(FirstWeightsSetting)))
+  {
+    throw std::runtime_error("the run in \"" + folder +
+                             "\" cannot be resumed with other first weights: it began with " +
+                             (known ? "those of another file than \"" + weights + "\", or that has changed since"
+                                    : "weights by chance, and not with those of \"" + weights + '"') +
+                             "; resume it without them (--weights), or start a new run in another folder");
+  }
+  if (known)
+  {
+    settings[FirstWeightsSetting] = *found;
+  }
+  return settings.dump();
+}
+
 void
 CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
 {
   const Json before = ParseSettings(kept), after = Json::parse(now);
   for (const auto & item : after.items())
   {
-    if (!before.is_object() || !before.contains(item.key()) || !IsSame(item.key(), before.at(item.key()), item.value()))
+    const Json was = GetSetting(before, item.key()), is = GetSetting(after, item.key());
+    if (!IsSame(item.key(), was, is))
     {
-      const Json was = before.is_object() && before.contains(item.key()) ? before.at(item.key()) : Json("unknown");
       throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with another " + item.key() + " (" +
-                               DescribeChange(item.key(), was, item.value()) +
+                               DescribeChange(item.key(), was, is) +
                                "): resume it as it began, or start a new run in another folder");
     }
   }

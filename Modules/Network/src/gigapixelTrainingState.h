@@ -70,10 +70,24 @@ std::vector<SegmentPlan> ToSegments(const std::string & text);
 /** As the setting "tile size": WholeImage. */
 constexpr const char * WholeImageSetting = "image";
 
+/** The setting that has the network's description. */
+constexpr const char * NetworkSetting = "network";
+
 /** The setting of ToText(); left out where there are none. */
 constexpr const char * SegmentsSetting = "segments";
 
-/** \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
+/** The setting that identifies the file that a run took its first weights from; left out where they are by chance. */
+constexpr const char * FirstWeightsSetting = "first weights";
+
+/** Of the settings of now those that the run goes on with: they keep its first weights, which need not be given again.
+ * \param weights file that is given now; empty: none \throw std::runtime_error it is not what the run began with */
+std::string KeepFirstWeights(const std::string & kept,
+                             const std::string & now,
+                             const std::string & weights,
+                             const std::string & folder);
+
+/** Of all settings but the first weights. \param now may be a part of the settings
+ * \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
 void CheckSettings(const std::string & kept, const std::string & now, const std::string & folder);
 
 } // namespace gigapixel

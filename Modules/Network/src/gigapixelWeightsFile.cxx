@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
+#include "gigapixelFileKind.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelSafeTensors.h"
 #include "gigapixelStoredNumbers.h"
@@ -9,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -42,17 +42,33 @@ ToFloats(const SafeTensors::Tensor & tensor)
                                  : std::vector<float>();
 }
 
+constexpr std::uintmax_t GiB = std::uintmax_t{ 1 } << 30;
+
+/** Of files that are read for a network: checkpoints hold more than its weights, such as an optimizer's moments. */
+std::uintmax_t
+GetMostBytes(const NetworkDescription & network)
+{
+  return GiB + 4 * sizeof(double) * static_cast<std::uintmax_t>(network.GetNumberOfParameters());
+}
+
 SafeTensors
-LoadArrays(const std::string & path)
+LoadArrays(const std::string & path, const NetworkDescription & network)
 {
   // Before all of it is read: a slide that is given for weights has gigabytes.
-  std::error_code error;
-  std::string     head(4, '\0');
-  if (std::filesystem::is_regular_file(path, error))
+  const FileKind kind = FindFileKind(path);
+  if (kind == FileKind::ONNX || kind == FileKind::JSON || kind == FileKind::Text)
   {
-    std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+    throw std::runtime_error("weights file \"" + path + "\" " + DescribeFileKind(kind));
   }
-  if (!IsTorchFile(head))
+  std::error_code error;
+  const auto      bytes = std::filesystem::file_size(path, error);
+  if (const std::uintmax_t most = GetMostBytes(network); !error && bytes > most)
+  {
+    throw std::runtime_error("weights file \"" + path + "\" has " + std::to_string(bytes / GiB) +
+                             " GB, where at most " + std::to_string(most / GiB) + " GB are read for the network \"" +
+                             network.name + "\": save its weights alone");
+  }
+  if (kind != FileKind::PyTorch)
   {
     return SafeTensors::Load(path);
   }
@@ -72,7 +88,7 @@ TakenWeights
 TakeWeights(const std::string & nameOrFolder, const NetworkDescription & network, std::vector<double> & parameters)
 {
   const std::string   path = FindModelFile(nameOrFolder);
-  SafeTensors         file = LoadArrays(path);
+  SafeTensors         file = LoadArrays(path, network);
   TakenWeights        result;
   std::vector<double> values = parameters;
   std::size_t         next = 0;

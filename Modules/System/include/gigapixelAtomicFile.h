@@ -28,8 +28,10 @@ class GigapixelSystem_EXPORT AtomicFile
 {
 public:
   /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is written where the link
-   * leads. */
-  explicit AtomicFile(const std::string & target);
+   * leads. \param mayReplace else a file that came there before now is not replaced either: for those who looked
+   * earlier
+   */
+  explicit AtomicFile(const std::string & target, bool mayReplace = true);
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile & operator=(const AtomicFile &) = delete;

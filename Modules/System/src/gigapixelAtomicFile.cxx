@@ -49,7 +49,13 @@ AtomicFile::RequireWritable(const std::string & target)
   const fs::path  path = ResolveTarget(target);
   const fs::path  folder = path.parent_path();
   std::error_code error;
-  if (!fs::is_directory(folder, error))
+  const auto      status = fs::status(folder, error);
+  if (status.type() == fs::file_type::none)
+  {
+    throw std::runtime_error("cannot write " + target + ": the folder " + folder.string() +
+                             " cannot be entered: " + error.message());
+  }
+  if (!fs::is_directory(status))
   {
     throw std::runtime_error("cannot write " + target + ": there is no folder " + folder.string() +
                              "; make it or write elsewhere");
@@ -60,7 +66,8 @@ AtomicFile::RequireWritable(const std::string & target)
   }
   if (::access(folder.c_str(), W_OK) != 0)
   {
-    throw std::runtime_error("cannot write " + target + ": no permission to write into the folder " + folder.string());
+    throw std::runtime_error("cannot write " + target + ": the folder " + folder.string() +
+                             " cannot be written into: " + std::strerror(errno));
   }
 }
 
@@ -114,13 +121,13 @@ AtomicFile::CreateTemporary(const std::filesystem::path & target)
   }
 }
 
-AtomicFile::AtomicFile(const std::string & target)
+AtomicFile::AtomicFile(const std::string & target, bool mayReplace)
   : m_Target(target)
 {
   RequireWritable(target);
   const fs::path  path = ResolveTarget(target);
   std::error_code error;
-  m_Replaces = fs::exists(fs::symlink_status(path, error));
+  m_Replaces = mayReplace && fs::exists(fs::symlink_status(path, error));
   RemoveUnfinished(target);
   const int descriptor = CreateTemporary(path);
   if (descriptor < 0)

@@ -219,6 +219,7 @@ private:
   std::function<SizeValueType()>        m_DamageCount;
 
   /** While a file is being written. */
+  bool                                           m_MayReplace{ true };
   std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;
   std::unique_ptr<gigapixel::PyramidDescription> m_Description;
 };

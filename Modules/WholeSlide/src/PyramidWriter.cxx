@@ -136,10 +136,11 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
                              std::uint64_t            height,
                              const PyramidFormat &    format,
                              const PyramidMetadata &  metadata,
-                             std::vector<PyramidPage> copied)
+                             std::vector<PyramidPage> copied,
+                             bool                     mayReplace)
   : m_Format(format)
   , m_Metadata(metadata)
-  , m_File(fileName)
+  , m_File(fileName, mayReplace)
   , m_Levels(std::move(copied))
 {
   m_FirstCompressed = m_Levels.size();

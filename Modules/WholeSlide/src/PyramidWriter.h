@@ -27,13 +27,14 @@ class PyramidWriter
 {
 public:
   /** \param copied levels that are copied, finest first; without, level 0 is of \a width x \a height and comes in rows
-   */
+   * \param mayReplace see AtomicFile */
   PyramidWriter(const std::string &      fileName,
                 std::uint64_t            width,
                 std::uint64_t            height,
                 const PyramidFormat &    format,
                 const PyramidMetadata &  metadata,
-                std::vector<PyramidPage> copied = {});
+                std::vector<PyramidPage> copied = {},
+                bool                     mayReplace = true);
   ~PyramidWriter();
 
   /** The next tile of a copied level, row by row. */

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <utility>
 
 namespace itk
 {
@@ -273,6 +275,9 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
   try
   {
     gigapixel::AtomicFile::RequireWritable(m_FileName);
+    // The first band may take hours: a file that comes there meanwhile is not what was to be replaced.
+    std::error_code error;
+    m_MayReplace = std::filesystem::exists(std::filesystem::symlink_status(m_FileName, error));
   }
   catch (const std::exception & error)
   {
@@ -349,8 +354,8 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   {
     metadata.colorProfile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
   }
-  m_Writer =
-    std::make_unique<gigapixel::PyramidWriter>(m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied);
+  m_Writer = std::make_unique<gigapixel::PyramidWriter>(
+    m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied, std::exchange(m_MayReplace, true));
   m_Description = std::make_unique<gigapixel::PyramidDescription>(std::move(description));
 }
 

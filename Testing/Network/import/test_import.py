@@ -80,7 +80,11 @@ def test_what_is_kept(tmp_path):
     assert "2 channels" not in text
     assert "go together" in run(*arguments, "--mean", "0.5,0.4,0.3", code=2).stderr
     assert "numbers separated by commas" in run(*arguments, "--mean", "a", code=2).stderr
-    assert "number for each of the 3 channels" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
+    assert "network.onnx" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
+    assert "a mean for each of its 3 channels; 1 is given" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
+    assert "deviations have to be above 0" in refuse(*arguments, "--mean", "0,0,0", "--deviation", "1,1,0", "--overwrite")
+    both = run(*arguments, "--mean", "0.5,0.4,0.3", "--deviation", "1,1", code=2).stderr
+    assert "--mean has 3 and --deviation 2 numbers" in both
     assert 'no output "nowhere" (it has: logits)' in refuse(*arguments, "--logits", "nowhere", "--overwrite")
     slide = tmp_path / "slide.onnx"
     slide.write_bytes(b"II*\0" + bytes(100))

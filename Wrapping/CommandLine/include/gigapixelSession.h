@@ -160,10 +160,10 @@ private:
   Clock::time_point m_LastShown;
 };
 
-/** "41.3 MB", "2.0 GB"; powers of 1024, for people. */
+/** "1 byte", "41.3 MB", "2.0 GB"; powers of 1024, for people. */
 GigapixelCommandLine_EXPORT std::string FormatBytes(double bytes);
 
-/** "4.2 s", "3 min 20 s", "2 h 05 min". */
+/** "4.2 s", "3 min 20 s", "2 h 05 min", and from 48 hours on "3 days 07 h". */
 GigapixelCommandLine_EXPORT std::string FormatDuration(double seconds);
 
 /** A number for people, with this many digits behind the point. */

@@ -3,9 +3,12 @@
 
 #include "ModelDescription.h"
 #include "OutputCheck.h"
+#include "SlideFile.h"
 
 #include "gigapixelNetworkImport.h"
+#include "gigapixelNetworkPresets.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace gigapixel::commandline
@@ -22,9 +25,14 @@ GetOptions(const ArgumentValues & values)
   options.deviation = GetNumbers(values, "deviation");
   options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
   options.tileSize = values.GetInteger("tile-size");
-  if (options.mean.size() != options.deviation.size())
+  if (values.Has("mean") != values.Has("deviation"))
   {
     throw UsageError("--mean and --deviation go together, with a number for each channel.");
+  }
+  if (options.mean.size() != options.deviation.size())
+  {
+    throw UsageError("--mean has " + std::to_string(options.mean.size()) + " and --deviation " +
+                     std::to_string(options.deviation.size()) + " numbers: give both one for each channel.");
   }
   if (values.Has("logits") && values.Has("weights"))
   {
@@ -33,12 +41,37 @@ GetOptions(const ArgumentValues & values)
   return options;
 }
 
-Model
-ImportModel(const ArgumentValues & values, const ImportOptions & options)
+/** Names of networks and models are no files. */
+void
+RefuseName(const std::string & network)
 {
-  const std::string network = values.GetText("NETWORK");
-  return !values.Has("weights") ? ImportONNX(network, options)
-                                : ImportWeights(NetworkDescription::Load(network), values.GetText("weights"), options);
+  std::error_code ignored;
+  const auto      names = Model::GetNames();
+  if (std::filesystem::exists(network, ignored))
+  {
+    return;
+  }
+  if (NetworkPreset::Find(network))
+  {
+    throw std::runtime_error(network + " is a preset, without weights: give them (--weights FILE), or an ONNX file in "
+                                       "its place.");
+  }
+  if (std::find(names.begin(), names.end(), network) != names.end())
+  {
+    throw std::runtime_error(network + " is a ready model, which needs no import.");
+  }
+}
+
+Model
+ImportModel(const ArgumentValues & values, const ImportOptions & options, const Session & session)
+{
+  if (values.Has("weights"))
+  {
+    return ImportWeights(LoadNetwork(values, "NETWORK", session), values.GetText("weights"), options);
+  }
+  RefuseName(values.GetText("NETWORK"));
+  CheckInputFile(values.GetText("NETWORK"));
+  return ImportONNX(values.GetText("NETWORK"), options);
 }
 } // namespace
 
@@ -51,8 +84,8 @@ RunImport(const ArgumentValues & values, const Session & session)
   RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
-  const Model model = ImportModel(values, options);
-  model.Save(output);
+  const Model model = ImportModel(values, options, session);
+  model.Save(output, values.Has("overwrite"));
   if (const std::string warning = model.GetWarning(); !warning.empty())
   {
     session.Warn("gigapixel: " + warning + '.');

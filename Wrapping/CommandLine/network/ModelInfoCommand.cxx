@@ -39,7 +39,9 @@ Describe(const std::string & name)
     json.update(DescribeComposition(NetworkDescription::Load(name)));
     return json;
   }
-  const Model model = Model::Load(name);
+  // A file is meant where there is one, as of slides.
+  const bool  isFile = std::filesystem::exists(name);
+  const Model model = Model::Load(isFile ? (std::filesystem::path(".") / name).string() : name);
   JSON        json{ { "model", name } };
   json.update(DescribeComposition(model.network));
   json["mpp"] = model.micronsPerPixel > 0 ? JSON(model.micronsPerPixel) : JSON();
@@ -66,7 +68,7 @@ Format(const std::string & name, const JSON & json)
 int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
-  for (const char * option : { "associated", "check" })
+  for (const char * option : { "associated", "output", "check", "strict", "slide-mpp" })
   {
     if (values.Has(option))
     {

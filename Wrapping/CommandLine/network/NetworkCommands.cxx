@@ -6,12 +6,15 @@
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinRanks.h"
+#include "gigapixelNetworkPresets.h"
 #include "gigapixelTorchVersion.h"
+#include "gigapixelWritableFolder.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -60,6 +63,15 @@ BoundMemory(std::int64_t budget)
   ReturnFreedMemory();
 }
 
+void
+CheckScratch(const ArgumentValues & values)
+{
+  if (values.Has("scratch"))
+  {
+    CheckScratchFolder(values.GetText("scratch"), 0);
+  }
+}
+
 namespace
 {
 constexpr std::int64_t SlideTile = 256;     ///< of most slides, and of the pyramids that are written
@@ -104,8 +116,9 @@ GetStripBytes(const ArgumentValues &     values,
   const auto         asked = static_cast<unsigned>(values.GetInteger("threads"));
   const std::int64_t threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
   const std::int64_t writers = 4 * std::min(threads * SlideTile * SlideTile, image.width * image.height);
-  return pixels +
-         (probability ? 4 * (results + band + writers) + 2 * (band + 2 * row) : results + band + writers + 2 * row);
+  return pixels + (probability
+                     ? 4 * (network.GetNumberOfOutputChannels() * results + band + writers) + 2 * (band + 2 * row)
+                     : results + band + writers + 2 * row);
 }
 
 } // namespace
@@ -229,8 +242,10 @@ DescribeRefusal(const MemoryLimitError & refusal,
   const std::int64_t budget = GetBudget(values);
   return (budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
                      : "this machine has too little memory: at least ") +
-         format(refusal.least + slideBytes) + " are needed, " + format(refusal.least) + " for the network and " +
-         format(slideBytes) + " for the slide on its way" +
+         format(refusal.least + slideBytes) + " are needed" +
+         (slideBytes == 0 ? ""
+                          : ", " + format(refusal.least) + " for the network and " + format(slideBytes) +
+                              " for the slide on its way") +
          (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which need less"
           : refusal.kept > 0 ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) +
                                  " less is needed, and with a tile size (--tile-size) it takes longer and "
@@ -238,6 +253,27 @@ DescribeRefusal(const MemoryLimitError & refusal,
           : tiling.patches      ? "; smaller patches (--patch) need less"
           : tiling.sharedMemory ? "; without --shared-memory less is needed"
                                 : "");
+}
+
+void
+SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session)
+{
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored))
+  {
+    session.Say(name + " is taken for the " + kind + " of this name; the file or folder is meant by ./" + name);
+  }
+}
+
+NetworkDescription
+LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
+{
+  const std::string name = values.GetText(argument);
+  if (NetworkPreset::Find(name))
+  {
+    SayIfFileIsHidden(name, "preset", session);
+  }
+  return NetworkDescription::Load(name);
 }
 
 std::vector<double>

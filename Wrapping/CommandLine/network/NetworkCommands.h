@@ -34,6 +34,10 @@ std::int64_t GetBudget(const ArgumentValues & values);
 /** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. */
 void BoundMemory(std::int64_t budget);
 
+/** Refuses a folder for --scratch that cannot be written into, whether it will be needed or not.
+ * \throw std::runtime_error */
+void CheckScratch(const ArgumentValues & values);
+
 /** How slides are cut into tiles. */
 struct Tiling
 {
@@ -75,6 +79,14 @@ std::string DescribeRefusal(const MemoryLimitError & refusal,
                             std::int64_t             slideBytes,
                             const Tiling &           tiling,
                             const ArgumentValues &   values);
+
+/** The network that an argument names. A name of a preset means that, also where a file has the same one, which is
+ * said. \throw std::invalid_argument as NetworkDescription::Load() does */
+NetworkDescription LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session);
+
+/** Says that a name is taken for what comes with the program, where there is a file or folder of the same name.
+ * \param kind "preset" or "ready model" */
+void SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session);
 
 /** Numbers of an argument that are separated by commas; empty: it is not given. \throw UsageError they are none */
 std::vector<double> GetNumbers(const ArgumentValues & values, const std::string & argument);

@@ -90,7 +90,7 @@ RunNetworks(const ArgumentValues & values, const Session & session)
   JSON networks = JSON::array();
   if (values.Has("NETWORK"))
   {
-    networks.push_back(DescribeNetwork(NetworkDescription::Load(values.GetText("NETWORK"))));
+    networks.push_back(DescribeNetwork(LoadNetwork(values, "NETWORK", session)));
   }
   else
   {

@@ -131,6 +131,12 @@ Pad(const std::string & text, std::size_t width)
 }
 
 std::string
+FormatSeconds(double seconds)
+{
+  return seconds < 0.05 ? "less than 0.1 s" : "about " + FormatDuration(seconds);
+}
+
+std::string
 FormatSegments(const JSON & row)
 {
   std::string text;
@@ -160,7 +166,7 @@ Format(const JSON & json)
       continue;
     }
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
-    text += Pad("about " + FormatNumber(row["seconds"].get<double>(), 2) + " s", 14);
+    text += Pad(FormatSeconds(row["seconds"].get<double>()), 19);
     text += row["tiles"] == 1 ? "in one piece"
                               : row["tiles"].dump() + (row["semantics"] == "patch" ? " patches" : " tiles") +
                                   (row["segments"].empty() ? " of " + row["tileSize"].dump() + " px, " : ", ") +
@@ -174,6 +180,18 @@ Format(const JSON & json)
   }
   return text;
 }
+/** An image that is only a size has no levels. */
+void
+RefuseOptionsOfSlides(const ArgumentValues & values)
+{
+  for (const char * option : { "level", "mpp", "slide-mpp" })
+  {
+    if (values.Has(option))
+    {
+      throw UsageError(std::string("--") + option + " is for a SLIDE, not for --size.");
+    }
+  }
+}
 } // namespace
 
 int
@@ -183,6 +201,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   std::string name = "image";
   if (values.Has("size"))
   {
+    RefuseOptionsOfSlides(values);
     const auto size = values.GetExtent("size");
     image = { size[0], size[1] };
   }
@@ -198,8 +217,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("plan needs a SLIDE, or --size WxH.");
   }
-  const auto network = NetworkDescription::Load(values.GetText("network"));
+  const auto network = LoadNetwork(values, "network", session);
   const auto patches = GetPatches(values, network);
+  CheckScratch(values);
   BoundMemory(GetBudget(values));
   JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
   json["network"] = network.name;

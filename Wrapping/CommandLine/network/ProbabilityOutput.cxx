@@ -42,6 +42,11 @@ MakeWriter(const itk::Image<float, 2> &     image,
     writer->SetSpacing(axis, image.GetSpacing()[axis]);
     writer->SetOrigin(axis, first[axis]);
   }
+  // As a file writer asks first of all: what comes under the name while bands are computed is not replaced.
+  itk::ImageIORegion all(2);
+  all.SetSize(0, writer->GetDimensions(0));
+  all.SetSize(1, writer->GetDimensions(1));
+  writer->GetActualNumberOfSplitsForWriting(1, all, all);
   return writer;
 }
 

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <type_traits>
 
 namespace gigapixel::commandline
@@ -314,14 +315,23 @@ RunTask(const SlideTask &              task,
 }
 
 Model
-LoadModel(const ArgumentValues & values)
+LoadModel(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
-  Model             model = Model::Load(name);
+  if (const auto names = Model::GetNames(); std::find(names.begin(), names.end(), name) != names.end())
+  {
+    SayIfFileIsHidden(name, "ready model", session);
+  }
+  Model model = Model::Load(name);
   try
   {
     itk::CheckSlideSegmentation(
       model, values.Has("probability") ? Output::Probability : Output::Label, values.Has("fill-holes"));
+    if (const int channels = model.network.GetNumberOfOutputChannels(); values.IsGiven("threshold") && channels > 1)
+    {
+      throw std::runtime_error("it has an output for each of " + std::to_string(channels) +
+                               " classes, the greatest of which decides: leave --threshold out");
+    }
   }
   catch (const std::runtime_error & unsuitable)
   {
@@ -340,7 +350,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   const auto  names = values.GetTexts("SLIDE");
   const auto  slides = FindSlides(names);
-  const Model model = LoadModel(values);
+  const Model model = LoadModel(values, session);
   Tiling      tiling = GetTiling(values, session);
   tiling.patches = GetPatches(values, model.network);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");

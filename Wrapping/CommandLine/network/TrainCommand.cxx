@@ -107,6 +107,32 @@ GetFreeze(const ArgumentValues & values)
   return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
 }
 
+/** An option that changes nothing was meant to change something. */
+void
+CheckOptions(const ArgumentValues & values)
+{
+  if (values.IsGiven("momentum") && values.GetText("optimizer") != "sgd")
+  {
+    throw UsageError("--momentum is of --optimizer sgd, and --optimizer is " + values.GetText("optimizer") + '.');
+  }
+  if (values.IsGiven("plateau-patience") && values.GetText("learning-rate-schedule") != "plateau")
+  {
+    throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
+                     values.GetText("learning-rate-schedule") + '.');
+  }
+}
+
+void
+CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & network)
+{
+  if (values.Has("ignored-label") && values.GetInteger("ignored-label") == LabelSource::Ignored &&
+      network.GetNumberOfClasses() == 2)
+  {
+    throw UsageError("--ignored-label 255 cannot be: of two classes, which the network " + network.name +
+                     " tells apart, 255 is the object; give those pixels another value in the masks, such as 254.");
+  }
+}
+
 void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
@@ -287,7 +313,9 @@ Describe(const Outcome &        outcome,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
+  CheckOptions(values);
   const Tiling tiling = GetTiling(values, session);
+  CheckScratch(values);
   CheckInputFile(values.GetText("cohort"));
   const Cohort cohort = Cohort::Load(values.GetText("cohort"));
   for (const std::string & warning : cohort.warnings)
@@ -296,7 +324,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   const Workload workload = MeasureCohort(cohort, values);
   BoundMemory(GetBudget(values));
-  const auto         network = NetworkDescription::Load(values.GetText("network"));
+  const auto network = LoadNetwork(values, "network", session);
+  CheckIgnoredLabel(values, network);
   const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
   const auto         trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);

@@ -156,7 +156,8 @@ Network()
     Type::Text,
     "NAME|FILE.json",
     "The network: a preset, with options if it has some (remedios2023, unet:base=32,depth=3; see gigapixel "
-    "networks), or a JSON file of layers or operations.",
+    "networks), a JSON file of layers or operations, or a model (.safetensors, or a run's folder), whose network is "
+    "taken without its weights. A preset's name means the preset; a file of that name is meant by ./NAME.",
     "remedios2023"
   };
 }
@@ -205,7 +206,8 @@ Scratch()
     "DIR",
     "folder",
     "Folder on a fast disk for maps that a network keeps while it goes over a slide in segments; plan tells "
-    "what room they take. Its files have no name, and nothing is left of them. Without it the maps lie in "
+    "what room they take. It has to be there. Its files have no name, and nothing is left of them. Without it the maps "
+    "lie in "
     "memory. Changes no result.");
 }
 
@@ -242,6 +244,12 @@ Overwrite()
     "Replace outputs that exist. Without it, a whole output that was made of the same slide in the same way "
     "(it tells so itself) is kept and skipped, so that an interrupted batch goes on where it was; what was "
     "made otherwise is an error.");
+}
+
+Argument
+Replace()
+{
+  return Switch("overwrite", "Replace the output if it exists, which is an error without this.");
 }
 
 Argument

@@ -72,7 +72,11 @@ GigapixelCommandLine_EXPORT Argument TileSize(const std::string & otherwise);
 GigapixelCommandLine_EXPORT Argument Scratch();
 GigapixelCommandLine_EXPORT Argument SharedMemory(const std::string & what);
 
+/** Of commands that keep an output that was made in the same way. */
 GigapixelCommandLine_EXPORT Argument Overwrite();
+
+/** Of commands to which an output that exists is an error. */
+GigapixelCommandLine_EXPORT Argument Replace();
 
 /** Of all commands that read pixels of slides. */
 GigapixelCommandLine_EXPORT Argument Strict();

@@ -43,7 +43,7 @@ Info()
         "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot be decoded "
         "(or, with --strict, is damaged): all are counted, five named."),
       Strict(),
-      Overwrite() },
+      Replace() },
     { "gigapixel info slide.svs",
       "gigapixel info slides/ --json",
       "gigapixel info nuclei.safetensors",
@@ -152,8 +152,7 @@ Train()
               0,
               255,
               "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
-              "are more than two "
-              "classes (of two it is the object)."),
+              "are more than two classes. Of two, 255 is the object, and cannot be ignored."),
       Tissue("it takes no part in the loss."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Choice("optimizer",
@@ -167,7 +166,7 @@ Train()
              10,
              "Without it: the network's (gigapixel networks NETWORK), with --resume the run's. That of networks is for "
              "adam; sgd mostly needs a greater one."),
-      Number("momentum", "0.9", 0, 0.9999, "Of sgd."),
+      Number("momentum", "0.9", 0, 0.9999, "Of sgd alone."),
       Number("weight-decay",
              "",
              0,
@@ -190,7 +189,7 @@ Train()
               0,
               1000000,
               "Epochs without a better validation loss that plateau lets pass before the one after which it lowers the "
-              "learning rate."),
+              "learning rate. Of plateau alone."),
       Integer("warmup", "0", 0, 1000000000, "Steps in which the learning rate rises to its value in equal parts."),
       ComputingDevice(),
       NumberPrecision(),
@@ -214,7 +213,8 @@ Train()
       Strict(),
       Switch("resume",
              "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
-             "and by whatever paths: they are known by what is in the files.") },
+             "and by whatever paths: they are known by what is in the files. --weights need not be given again. Where "
+             "there is no run yet, one begins, which is said: a script may always give --resume.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
       "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
@@ -305,7 +305,12 @@ Segment()
                  "probability",
                  "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
       Tissue("it becomes 0."),
-      Number("threshold", "0.5", 0, 1, "Least probability that counts as object."),
+      Number("threshold",
+             "0.5",
+             0,
+             1,
+             "Least probability that counts as object. Of networks with one output; where there is one for each class, "
+             "the greatest decides."),
       Switch(
         "fill-holes",
         "Make holes in the object part of it, whatever their size, as label does; a network cannot see that a hole "
@@ -417,7 +422,7 @@ Outline()
              Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
              name,
              SlideResolution(),
-             Overwrite() },
+             Replace() },
            { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson" } };
 }
 
@@ -553,7 +558,7 @@ Networks()
     "NETWORK",
     Type::Text,
     "",
-    "A preset, with options if it has some (unet:base=32,depth=3), or a JSON file. Without it, all presets "
+    "A preset, with options if it has some (unet:base=32,depth=3), a JSON file or a model. Without it, all presets "
     "and their options."
   };
   return {
@@ -606,7 +611,7 @@ Import()
       Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
       Integer(
         "tile-size", "1024", 32, 65536, "Side of a tile's core in pixels; the next multiple of the stride is taken."),
-      Overwrite() },
+      Replace() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" },

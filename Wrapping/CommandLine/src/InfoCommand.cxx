@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -115,9 +116,32 @@ CheckTiles(itk::WholeSlideImageIO & slide, const Session & session, JSON & info)
   }
 }
 
+/** Of networks and weights other commands tell, or make models of them. */
+void
+RefuseNetworkFile(const std::string & file)
+{
+  static const std::string weights = "gigapixel import NETWORK --weights FILE makes a model of it";
+  static const std::map<std::string, std::string> advice{
+    { ".json", "gigapixel networks FILE tells of a network's description" },
+    { ".onnx", "gigapixel import FILE makes a model of it, of which info tells" },
+    { ".pth", weights },
+    { ".pt", weights },
+    { ".th", weights },
+  };
+  const auto found = advice.find(std::filesystem::path(file).extension().string());
+  if (found != advice.end())
+  {
+    CheckInputFile(file);
+    std::string sentence = found->second;
+    throw std::runtime_error(
+      file + " is neither a slide nor a model: " + sentence.replace(sentence.find("FILE"), 4, file) + '.');
+  }
+}
+
 JSON
 DescribeSlide(const std::string & file, const ArgumentValues & values, const Session & session)
 {
+  RefuseNetworkFile(file);
   const WarningCollector collector;
   const auto             slide = OpenSlide(file, values);
   const auto             size = slide->GetLevelSize(0);
@@ -293,7 +317,7 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
       picture.pixels.push_back(samples[i + (channels == 3 ? c : 0)]);
     }
   }
-  WritePNG(picture, target);
+  WritePNG(picture, target, {}, values.Has("overwrite"));
 }
 /** A model's file, the folder of a run, a ready model or a preset: the network module tells of it. */
 bool

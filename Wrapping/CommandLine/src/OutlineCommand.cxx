@@ -71,9 +71,9 @@ RunOutline(const ArgumentValues & values, const Session & session)
   {
     piece.className = values.GetText("class");
   }
-  WriteAnnotations(pieces, output);
+  WriteAnnotations(pieces, output, values.Has("overwrite"));
   const nlohmann::ordered_json json{ { "outlines", output }, { "mask", mask.GetName() }, { "pieces", pieces.size() } };
-  session.PrintResult(output + ": " + std::to_string(pieces.size()) + " outlines",
+  session.PrintResult(output + ": " + std::to_string(pieces.size()) + (pieces.size() == 1 ? " outline" : " outlines"),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -2,18 +2,18 @@
 #include "OutputCheck.h"
 
 #include "gigapixelArgumentValues.h"
+#include "gigapixelSession.h"
 
 #include "gigapixelSlidePixels.h"
+#include "gigapixelWritableFolder.h"
 #include "itkMetaDataObject.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace fs = std::filesystem;
 
@@ -37,6 +37,7 @@ GetFormat(const std::string & content)
     { "slide", pyramid },
     { "label", pyramid },
     { "probability", pyramid },
+    { "model", { "a model", { ".safetensors" } } },
     { "picture", { "a PNG picture", { ".png" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
@@ -59,20 +60,6 @@ GetFolder(const std::string & file)
   return folder.empty() ? fs::path(".") : folder;
 }
 
-/** access() tells root too much, and nothing of read-only mounts on some systems: a file is tried. */
-bool
-CanWriteInto(const fs::path & folder)
-{
-  std::string name = (folder / ".gigapixel-XXXXXX").string();
-  const int   descriptor = mkstemp(name.data());
-  if (descriptor < 0)
-  {
-    return false;
-  }
-  close(descriptor);
-  unlink(name.c_str());
-  return true;
-}
 } // namespace
 
 const std::vector<std::string> &
@@ -126,10 +113,10 @@ CheckOutput(const std::string & file, double rawBytes)
   {
     throw std::runtime_error("There is no folder " + folder.string() + " to write " + file + " into; make it first.");
   }
-  if (!CanWriteInto(folder))
+  if (const std::string obstacle = FindObstacleToWriting(folder.string()); !obstacle.empty())
   {
-    throw std::runtime_error("The folder " + folder.string() + " cannot be written to; choose another output than " +
-                             file + '.');
+    throw std::runtime_error("The folder " + folder.string() + " cannot be written to: " + obstacle +
+                             "; choose another output than " + file + '.');
   }
   std::error_code error;
   const auto      space = fs::space(folder, error);
@@ -137,8 +124,8 @@ CheckOutput(const std::string & file, double rawBytes)
   if (!error && static_cast<double>(space.available) < needed)
   {
     throw std::runtime_error("The disk of " + folder.string() + " has only " +
-                             std::to_string(space.available / 1048576) + " MB free; " + file + " needs at least " +
-                             std::to_string(static_cast<std::int64_t>(needed / 1048576) + 1) + " MB.");
+                             FormatBytes(static_cast<double>(space.available)) + " free; " + file + " needs at least " +
+                             FormatBytes(needed) + '.');
   }
 }
 

@@ -177,7 +177,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
                    " at this size: nothing is marked in " + output + '.');
     }
     DrawMask(marks, picture);
-    WritePNG(picture, output, madeBy);
+    WritePNG(picture, output, madeBy, values.Has("overwrite"));
   }
   nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetName() },
                                { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };

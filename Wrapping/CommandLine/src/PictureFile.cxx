@@ -83,11 +83,11 @@ CompressPixels(const Picture & picture)
 } // namespace
 
 void
-WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy)
+WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy, bool mayReplace)
 {
   constexpr std::size_t most = 1 << 30; // bytes of a chunk; the specification allows 2^31 - 1
   const std::string     pixels = CompressPixels(picture);
-  AtomicFile            output(file);
+  AtomicFile            output(file, mayReplace);
   output.Append("\x89PNG\r\n\x1A\n");
   output.Append(MakeHeader(picture));
   for (std::size_t at = 0; at < pixels.size(); at += most)

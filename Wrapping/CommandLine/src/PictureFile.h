@@ -19,10 +19,11 @@ struct Picture
 };
 
 /** Writes a PNG, which appears when it is complete. \param madeBy is kept in the picture (tEXt "made-by"),
- * unless empty */
+ * unless empty \param mayReplace see AtomicFile */
 GigapixelCommandLine_EXPORT void WritePNG(const Picture &     picture,
                                           const std::string & file,
-                                          const std::string & madeBy = {});
+                                          const std::string & madeBy = {},
+                                          bool                mayReplace = true);
 
 /** Whether the picture stands there, made in this way (WritePNG).
  * \throw std::runtime_error the file exists, but is something else: see HasValidPyramid() */

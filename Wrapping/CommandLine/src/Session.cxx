@@ -180,12 +180,12 @@ FormatBytes(double bytes)
 {
   static constexpr const char * units[] = { "bytes", "kB", "MB", "GB", "TB" };
   int                           unit = 0;
-  while (bytes >= 1024 && unit < 4)
+  while (bytes >= (unit == 0 ? 1024 : 1023.95) && unit < 4) // as it is rounded below
   {
     bytes /= 1024;
     ++unit;
   }
-  return FormatNumber(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
+  return bytes == 1 && unit == 0 ? "1 byte" : FormatNumber(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
 }
 
 std::string
@@ -202,9 +202,13 @@ FormatDuration(double seconds)
   {
     text << whole / 60 << " min " << std::setw(2) << whole % 60 << " s";
   }
-  else
+  else if (whole < 48 * 3600)
   {
     text << whole / 3600 << " h " << std::setw(2) << whole % 3600 / 60 << " min";
+  }
+  else
+  {
+    text << whole / 86400 << " days " << std::setw(2) << whole % 86400 / 3600 << " h";
   }
   return text.str();
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelKeptMaps.h"
+#include "gigapixelWritableFolder.h"
 #include "schedule/gigapixelSegment.h"
 
 #include <algorithm>
@@ -16,8 +17,6 @@ namespace gigapixel
 {
 namespace
 {
-
-constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 /** \param number what errno was */
 [[noreturn]] void
@@ -215,15 +214,7 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
 {
   if (!directory.empty())
   {
-    const std::int64_t bytes = GetKeptBytes(geometry, operations, valueBytes);
-    std::error_code    error;
-    const auto         space = std::filesystem::space(directory, error);
-    if (!error && space.available < static_cast<std::uintmax_t>(bytes))
-    {
-      throw std::runtime_error("the scratch folder \"" + directory + "\" has " + std::to_string(space.available / MiB) +
-                               " MB left, and maps of the network take " + std::to_string(bytes / MiB + 1) +
-                               " MB: make room there or choose another one");
-    }
+    CheckScratchFolder(directory, GetKeptBytes(geometry, operations, valueBytes));
   }
   const std::vector<int> channels = geometry.GetGraph().GetChannels();
   for (const int operation : operations)

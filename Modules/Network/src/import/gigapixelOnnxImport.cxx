@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelFileKind.h"
 #include "gigapixelHash.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelSafeTensors.h"
-#include "gigapixelTorchFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -41,22 +42,31 @@ MakeSizes(std::int64_t multiple)
   return { { make(384), make(520) }, { make(648), make(392) }, { make(904), make(776) } };
 }
 
+/** Of protobuf, in whose form ONNX files are. */
+constexpr std::uintmax_t MostBytes = std::uintmax_t{ 1 } << 31;
+
 /** A slide that is given for a network has gigabytes: its first byte says that it is none. Fields of an ONNX file have
  * the numbers 1 to 26, and the first one is a number, a text or a message. */
 std::string
 ReadOnnx(const std::string & path)
 {
-  std::string     head(4, '\0');
+  const FileKind kind = FindFileKind(path);
+  if (kind != FileKind::ONNX && kind != FileKind::Unknown)
+  {
+    throw std::invalid_argument("it " + DescribeFileKind(kind));
+  }
+  std::string     head(1, '\0');
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for ever
   {
     std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+    if (const auto bytes = std::filesystem::file_size(path, error); !error && bytes > MostBytes)
+    {
+      throw std::invalid_argument("it has " + std::to_string(bytes) + " bytes, and no ONNX file has more than " +
+                                  std::to_string(MostBytes));
+    }
   }
   const unsigned tag = static_cast<unsigned char>(head.front());
-  if (IsTorchFile(head))
-  {
-    throw std::invalid_argument("it holds weights alone: name their network, and give them by --weights");
-  }
   if (tag != 0 && (tag >> 3 < 1 || tag >> 3 > 26 || (tag & 7) % 2 != 0))
   {
     throw std::invalid_argument("it is no ONNX file");
@@ -76,6 +86,9 @@ public:
     , m_File(OnnxFile::Parse(m_Content))
     , m_Images(GetOnnxImages(m_File))
   {
+    m_Options.Check(std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {
+      return sum + static_cast<int>(image.channels);
+    }));
     if (m_File.opset < FirstOpset)
     {
       throw std::invalid_argument("it is of opset " + std::to_string(m_File.opset) +

@@ -6,8 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 namespace gigapixel
 {
@@ -32,15 +34,48 @@ RequireAll(const TakenWeights & taken, const std::string & path, const std::stri
     names += (names.empty() ? "" : ", ") + missing[i];
   }
   throw std::runtime_error("weights file \"" + path + "\" lacks " + std::to_string(missing.size()) +
-                           " arrays of the network \"" + network + "\", or has them in another shape: " + names +
-                           (missing.size() > MostNamed ? " ..." : ""));
+                           (missing.size() == 1 ? " array" : " arrays") + " of the network \"" + network +
+                           "\", or has them in another shape: " + names + (missing.size() > MostNamed ? " ..." : ""));
 }
 
 } // namespace
 
+void
+ImportOptions::Check(int channels) const
+{
+  for (const auto & [name, numbers] : { std::pair("mean", &mean), std::pair("deviation", &deviation) })
+  {
+    const auto given = numbers->size();
+    if (given != 0 && given != static_cast<std::size_t>(channels))
+    {
+      throw std::invalid_argument(
+        "it needs a " + std::string(name) +
+        (channels == 1 ? " for its channel; " : " for each of its " + std::to_string(channels) + " channels; ") +
+        std::to_string(given) + (given == 1 ? " is given" : " are given"));
+    }
+  }
+  if (std::any_of(deviation.begin(), deviation.end(), [](double value) { return !(value > 0); }))
+  {
+    throw std::invalid_argument("its deviations have to be above 0");
+  }
+}
+
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
 {
+  try
+  {
+    options.Check(network.channels);
+    if (network.graph.IsEmpty() && !options.mean.empty())
+    {
+      throw std::invalid_argument("it is a chain of layers, which takes pixels as its description says: means and "
+                                  "deviations are for networks of operations");
+    }
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::runtime_error("network \"" + network.name + "\": " + error.what());
+  }
   Model model;
   model.network = network;
   model.network.name = options.name.empty() ? network.name : options.name;

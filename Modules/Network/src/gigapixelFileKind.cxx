@@ -1,0 +1,98 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelFileKind.h"
+#include "import/gigapixelTorchFile.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::size_t HeadBytes = 64;
+
+std::string
+ReadHead(const std::string & path)
+{
+  std::string     head(HeadBytes, '\0');
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for ever
+  {
+    return {};
+  }
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head;
+}
+
+bool
+IsText(const std::string & head)
+{
+  return std::none_of(head.begin(), head.end(), [](unsigned char c) {
+    return (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+  });
+}
+
+/** A length of 8 bytes, the last of which are 0, and JSON behind it. */
+bool
+IsSafeTensors(const std::string & head)
+{
+  return head.size() > 8 && head[7] == '\0' && head[6] == '\0' && head[8] == '{';
+}
+
+/** Its first field is the version of the format, a small number. */
+bool
+IsOnnx(const std::string & head)
+{
+  return head.size() > 2 && head[0] == '\x08' && head[1] > 0 && head[1] < 64;
+}
+
+} // namespace
+
+FileKind
+FindFileKind(const std::string & path)
+{
+  const std::string head = ReadHead(path);
+  const std::string mark = "\xef\xbb\xbf"; // of UTF-8, which JSON may begin with
+  const std::size_t first = head.find_first_not_of(" \t\r\n", head.rfind(mark, 0) == 0 ? mark.size() : 0);
+  if (first == std::string::npos)
+  {
+    return FileKind::Unknown;
+  }
+  return IsSafeTensors(head)  ? FileKind::SafeTensors
+         : IsTorchFile(head)  ? FileKind::PyTorch
+         : IsOnnx(head)       ? FileKind::ONNX
+         : !IsText(head)      ? FileKind::Unknown
+         : head[first] == '{' ? FileKind::JSON
+                              : FileKind::Text;
+}
+
+std::string
+DescribeFileKind(FileKind kind)
+{
+  switch (kind)
+  {
+    case FileKind::SafeTensors:
+      return "is a model, which needs no import, or weights alone, which are given beside their network (NETWORK "
+             "--weights FILE)";
+    case FileKind::PyTorch:
+      return "holds weights of PyTorch without their network: make a model of both (gigapixel import NETWORK --weights "
+             "FILE), or train the network from them (gigapixel train --network NETWORK --weights FILE)";
+    case FileKind::ONNX:
+      return "is an ONNX file: make a model of it (gigapixel import FILE), and give that";
+    case FileKind::JSON:
+      return "describes a network without weights: train it (gigapixel train --network FILE), or make a model of it "
+             "and "
+             "its weights (gigapixel import FILE --weights WEIGHTS)";
+    case FileKind::Text:
+      return "is a text, and no network, no model and no weights";
+    case FileKind::Unknown:
+      break;
+  }
+  return {};
+}
+
+} // namespace gigapixel

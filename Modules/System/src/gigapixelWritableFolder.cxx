@@ -1,0 +1,57 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelWritableFolder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace gigapixel
+{
+
+std::string
+FindObstacleToWriting(const std::string & folder)
+{
+  std::string name = (std::filesystem::path(folder) / ".gigapixel-XXXXXX").string();
+  const int   descriptor = ::mkstemp(name.data());
+  if (descriptor < 0)
+  {
+    return std::strerror(errno);
+  }
+  ::close(descriptor);
+  ::unlink(name.c_str());
+  return {};
+}
+
+void
+CheckScratchFolder(const std::string & folder, std::int64_t bytes)
+{
+  const auto refuse = [&folder](const std::string & what) {
+    throw std::runtime_error("the scratch folder \"" + folder + "\" " + what);
+  };
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error))
+  {
+    refuse("is not there: make it first, or choose another one");
+  }
+  if (!std::filesystem::is_directory(folder, error))
+  {
+    refuse("is a file: choose a folder");
+  }
+  if (const std::string obstacle = FindObstacleToWriting(folder); !obstacle.empty())
+  {
+    refuse("cannot be written into: " + obstacle + "; choose another one");
+  }
+  constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+  const auto             space = std::filesystem::space(folder, error);
+  if (!error && space.available < static_cast<std::uintmax_t>(bytes))
+  {
+    refuse("has " + std::to_string(space.available / MiB) + " MB left, and maps of the network take " +
+           std::to_string(bytes / MiB + 1) + " MB: make room there or choose another one");
+  }
+}
+
+} // namespace gigapixel

@@ -1,0 +1,222 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What is given for networks, models and weights: files of other kinds, names that files have, too, and what import writes."""
+
+import json
+import os
+import pickle
+import shutil
+import struct
+import subprocess
+import zipfile
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import PROGRAM, fails, run, write_slide
+
+pytestmark = pytest.mark.usefixtures("network")
+
+CONVOLUTION = {"name": "y", "type": "conv2d", "inputs": ["x"], "kernel_size": 1}
+
+
+def describe(outputs, channels=3, name="mine"):
+    operations = [{"name": "x", "type": "input", "channels": channels}, {**CONVOLUTION, "out_channels": outputs}]
+    loss = "binary cross-entropy" if outputs == 1 else "softmax cross-entropy"
+    return {"name": name, "operations": operations, "output": "y", "loss": {"type": loss}}
+
+
+def write_arrays(path, arrays, metadata=None, zeros=0):
+    """A safetensors file of floats. \\param zeros so many more in an array behind the others, which take no room on the disk"""
+    header, end = {"__metadata__": metadata} if metadata else {}, 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [end, end + 4 * array.size]}
+        end += 4 * array.size
+    if zeros:
+        header["zeros"] = {"dtype": "F32", "shape": [zeros], "data_offsets": [end, end + 4 * zeros]}
+    text = json.dumps(header).encode()
+    data = b"".join(array.astype("<f4").tobytes() for array in arrays.values())
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    os.truncate(path, path.stat().st_size + 4 * zeros)
+    return path
+
+
+def make_weights(outputs, channels=3, seed=1):
+    random = numpy.random.default_rng(seed)
+    return {"y.bias": numpy.zeros(outputs), "y.weight": random.normal(0, 8, (outputs, channels, 1, 1))}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """One of each kind."""
+    (tmp_path / "net.json").write_text(json.dumps(describe(1)))
+    metadata = {"gigapixel": "2", "network": json.dumps(describe(1)), "tile_size": "64", "microns_per_pixel": "0.5"}
+    write_arrays(tmp_path / "model.safetensors", make_weights(1), metadata)
+    write_arrays(tmp_path / "weights.safetensors", make_weights(1))
+    with zipfile.ZipFile(tmp_path / "weights.pth", "w") as archive:
+        archive.writestr("weights/data.pkl", pickle.dumps({}, 2))
+    (tmp_path / "net.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" + bytes(50))
+    (tmp_path / "notes.txt").write_text("remember the milk")
+    (tmp_path / "slide.tif").write_bytes(b"II*\0" + bytes(100))
+    return tmp_path
+
+
+def test_files_of_other_kinds(files, cohort):
+    def check(words, name, *said):
+        message = fails(*words)
+        assert name in message and all(each in message for each in said), message
+        assert "json.exception" not in message
+        assert not (files / "run").exists() and not (files / "new.safetensors").exists()
+
+    train = ["train", "--cohort", cohort, "-o", files / "run", "--network"]
+    plan = ["plan", "--size", "500x500", "--network"]
+    for words in (train, plan, ["networks"]):
+        check([*words, files / "net.onnx"], "net.onnx", "gigapixel import")
+        check([*words, files / "weights.pth"], "weights.pth", "without their network", "--weights")
+        check([*words, files / "weights.safetensors"], "weights.safetensors", "beside their network", "--weights")
+        check([*words, files / "notes.txt"], "notes.txt", "is a text")
+        check([*words, files / "slide.tif"], "slide.tif", "neither a preset")
+    segment = ["segment", cohort.parent / "a.tif", "-o", files / "m.tif", "--model"]
+    check([*segment, files / "net.onnx"], "net.onnx", "gigapixel import")
+    check([*segment, files / "weights.pth"], "weights.pth", "gigapixel import NETWORK --weights")
+    check([*segment, files / "net.json"], "net.json", "without weights", "gigapixel train")
+    weights = ["train", "--cohort", cohort, "-o", files / "run", "--weights"]
+    check([*weights, files / "net.onnx"], "net.onnx", "gigapixel import")
+    check([*weights, files / "notes.txt"], "notes.txt", "is a text")
+    make = ["import", "-o", files / "new.safetensors"]
+    check([*make, "unet"], "unet", "is a preset, without weights", "--weights")
+    check([*make, "tissue"], "tissue", "ready model")
+    check([*make, files / "model.safetensors"], "model.safetensors", "needs no import")
+    check([*make, files / "weights.pth"], "weights.pth", "--weights")
+    check([*make, files / "net.json"], "net.json", "--weights")
+    check([*make, files / "notes.txt"], "notes.txt", "is a text")
+    check([*make, files / "slide.tif"], "slide.tif", "no ONNX file")
+    check(["info", files / "net.json"], "net.json", f"gigapixel networks {files / 'net.json'}")
+    check(["info", files / "net.onnx"], "net.onnx", f"gigapixel import {files / 'net.onnx'}")
+    check(["info", files / "weights.pth"], "weights.pth", f"--weights {files / 'weights.pth'}")
+    check([*make, files / "nowhere.onnx"], "There is no file", "nowhere.onnx")
+    (files / "net.json").write_bytes(b"\xef\xbb\xbf" + (files / "net.json").read_bytes())
+    run(*plan, files / "net.json")
+    (files / "net.json").write_text('{"name": "mine",\n}')
+    check([*plan, files / "net.json"], "net.json", "no JSON: parse error at line 2")
+
+
+def test_files_that_are_too_large(files):
+    """Sparse ones, whose beginning is right."""
+    with open(files / "net.onnx", "r+b") as file:
+        file.truncate((1 << 31) + 1)
+    assert "no ONNX file has more than 2147483648" in fails("import", files / "net.onnx", "-o", files / "new.safetensors")
+    with open(files / "weights.pth", "r+b") as file:
+        file.truncate(5 << 30)
+    message = fails("import", files / "net.json", "--weights", files / "weights.pth", "-o", files / "new.safetensors")
+    assert "has 5 GB, where at most 1 GB are read" in message
+    assert not (files / "new.safetensors").exists()
+
+
+def test_what_import_writes(files):
+    words = ["import", files / "net.json", "--weights", files / "weights.safetensors", "-o"]
+    for name in ("new.onnx", "new.pth", "new"):
+        assert "end it in .safetensors" in run(*words, files / name, code=2).err
+    run(*words, files / "new.safetensors")
+    before = (files / "new.safetensors").read_bytes()
+    assert "--overwrite replaces it" in fails(*words, files / "new.safetensors")
+    run(*words, files / "new.safetensors", "--overwrite", "--name", "other")
+    assert before != (files / "new.safetensors").read_bytes()
+    assert "interrupted batch" not in run("import", "--help").out
+    message = fails(*words, files / "x.safetensors", "--mean", "0.5,0.5", "--deviation", "1,1")
+    assert 'network "mine": it needs a mean for each of its 3 channels; 2 are given' in message
+    chain = ["import", "remedios2023", "--weights", files / "weights.safetensors", "-o", files / "x.safetensors"]
+    assert "a chain of layers" in fails(*chain, "--mean", 0.5, "--deviation", 1)
+    assert not (files / "x.safetensors").exists()
+
+
+def test_what_another_process_imported_meanwhile_stays(files):
+    """import has seen that there is no such file, and is reading weights when somebody writes it."""
+    target = files / "new.safetensors"
+    write_arrays(files / "large.safetensors", make_weights(1), zeros=100_000_000)  # takes a while to read
+    words = ["import", files / "net.json", "--weights", files / "large.safetensors", "-o", target, "--quiet"]
+    process = subprocess.Popen([PROGRAM, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    opened = False
+    while process.poll() is None and not opened:
+        try:
+            links = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd")]
+        except OSError:
+            continue
+        opened = any(link.endswith("large.safetensors") for link in links)
+    target.write_text("somebody's")
+    _, message = process.communicate()
+    assert opened and process.returncode == 1 and "written by another process meanwhile" in message
+    assert target.read_text() == "somebody's"
+
+
+def get_processor_time(process):
+    """In clock ticks, https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html."""
+    fields = open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_what_another_process_segmented_meanwhile_stays(tmp_path):
+    """With --fill-holes nothing is written before the whole mask is computed: not even then is a file replaced that came there."""
+    random = numpy.random.default_rng(3)
+    slide, target = write_slide(tmp_path / "slide.tif", random.integers(0, 256, (2000, 2000, 3), numpy.uint8)), tmp_path / "m.tif"
+    network = describe(1)  # one that takes a second
+    network["operations"][1:] = [
+        {"name": "wide", "type": "conv2d", "inputs": ["x"], "kernel_size": 7, "padding": 3, "out_channels": 64},
+        {**CONVOLUTION, "inputs": ["wide"], "out_channels": 1},
+    ]
+    arrays = {"wide.bias": numpy.zeros(64), "wide.weight": random.normal(0, 1, (64, 3, 7, 7)), **make_weights(1, 64)}
+    metadata = {"gigapixel": "2", "network": json.dumps(network), "tile_size": "512", "microns_per_pixel": "0.5"}
+    model = write_arrays(tmp_path / "model.safetensors", arrays, metadata)
+    words = [PROGRAM, "segment", str(slide), "--model", str(model), "-o", str(target), "--fill-holes"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert "level 0" in process.stderr.readline()  # what the output is was looked at
+    begin, ticks = get_processor_time(process), os.sysconf("SC_CLK_TCK")
+    while process.poll() is None and get_processor_time(process) < begin + ticks // 4:
+        pass
+    assert process.poll() is None and not list(tmp_path.glob(".*"))
+    target.write_text("somebody's")
+    _, message = process.communicate()
+    assert process.returncode == 1 and "written by another process meanwhile" in message
+    assert target.read_text() == "somebody's"
+
+
+def test_names_that_files_have_too(files, monkeypatch):
+    """A preset's name means the preset, and a ready model's name that."""
+    monkeypatch.chdir(files)
+    shutil.copy("net.json", "unet")
+    said = run("networks", "unet", "--json")
+    assert said.json["name"] == "unet" and said.json["parameters"] > 1000
+    assert "unet is taken for the preset of this name; the file or folder is meant by ./unet" in said.err
+    assert run("plan", "--size", "300x300", "--network", "./unet", "--json").json["network"] == "mine"
+    (files / "tissue").mkdir()
+    shutil.copy("model.safetensors", "tissue/best.safetensors")
+    run("synthesize", "s.tif", "--size", "300x300", "--truth", "t.tif")
+    said = run("segment", "s.tif", "--model", "tissue", "-o", "m.tif")
+    assert "tissue is taken for the ready model of this name" in said.err
+    assert run("info", "tissue", "--json").json["name"] == "mine"  # what lies there
+    (files / "named.json").write_text(json.dumps(describe(1, name="unet")))
+    assert run("networks", "named.json", "--json").json["parameters"] == 4
+
+
+def test_two_classes_with_an_output_each(files):
+    """0 and 255, as with one output for both: the object is where the second output is the greater one."""
+    pixels = numpy.random.default_rng(2).integers(0, 256, (300, 400, 3), numpy.uint8)
+    slide, weights = write_slide(files / "noise.tif", pixels), make_weights(2)
+    (files / "two.json").write_text(json.dumps(describe(2)))
+    write_arrays(files / "two.safetensors", weights)
+    model = files / "two.model.safetensors"
+    run("import", files / "two.json", "--weights", files / "two.safetensors", "-o", model, "--mpp", 0.5)
+    words = ["segment", slide, "--model", model, "-o"]
+    run(*words, files / "m.tif")
+    run(*words, files / "n.tif", "--probability", files / "p.tif")
+    logits = (255 - pixels.astype(float)) / 255 @ weights["y.weight"][:, :, 0, 0].T
+    difference = logits[..., 1] - logits[..., 0]
+    mask, probability = tifffile.imread(files / "m.tif"), tifffile.imread(files / "p.tif")
+    sure = abs(difference) > 1e-4
+    assert 0.01 < numpy.mean(difference > 0) < 0.99 and numpy.mean(sure) > 0.9
+    assert (mask == numpy.where(difference > 0, 255, 0))[sure].all()
+    assert set(numpy.unique(mask)) == {0, 255} and (tifffile.imread(files / "n.tif") == mask)[sure].all()
+    assert abs(probability - 255 / (1 + numpy.exp(-difference))).max() < 0.51
+    run(*words, files / "f.tif", "--fill-holes")
+    refused = fails(*words, files / "x.tif", "--threshold", 0.3)
+    assert str(model) in refused and "leave --threshold out" in refused and not (files / "x.tif").exists()

@@ -1,0 +1,145 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""train: runs that go on, options that cannot be, and folders that cannot be written."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, fails, run, settings, weights
+
+pytestmark = pytest.mark.usefixtures("network")
+
+NETWORKS = pathlib.Path(__file__).parents[2] / "Modules/Network/networks"
+
+
+@pytest.fixture(scope="module")
+def begun(cohort, tmp_path_factory):
+    """A run of an epoch, with weights by chance."""
+    folder = tmp_path_factory.mktemp("begun") / "run"
+    run("train", "--cohort", cohort, "-o", folder, "--epochs", 1)
+    return folder
+
+
+def test_run_knows_its_first_weights(begun, cohort, tmp_path):
+    other = tmp_path / "other"
+    words = ["train", "--cohort", cohort, "--learning-rate", 0.01, "-o"]
+    given = tmp_path / "given.safetensors"
+    shutil.copy(begun / "best.safetensors", given)
+    run(*words, tmp_path / "run", "--epochs", 1, "--weights", given)
+    kept = settings(tmp_path / "run")["first weights"]
+    run(*words, tmp_path / "run", "--epochs", 2, "--resume")
+    assert settings(tmp_path / "run")["first weights"] == kept
+    run(*words, tmp_path / "run", "--epochs", 3, "--resume", "--weights", begun)  # of the same content
+    run(*words, tmp_path / "straight", "--epochs", 3, "--weights", given)
+    assert settings(tmp_path / "run") == settings(tmp_path / "straight")
+    assert weights(tmp_path / "run") == weights(tmp_path / "straight")
+    run(*words, other, "--epochs", 1, "--seed", 5)
+    refused = fails(*words, tmp_path / "run", "--epochs", 4, "--resume", "--weights", other)
+    assert f'it began with those of another file than "{other}"' in refused and "without them (--weights)" in refused
+    refused = fails(*words, other, "--epochs", 2, "--seed", 5, "--resume", "--weights", given)
+    assert f'it began with weights by chance, and not with those of "{given}"' in refused
+    given.unlink()
+    assert str(given) in fails(*words, tmp_path / "run", "--epochs", 4, "--resume", "--weights", given)
+    run(*words, tmp_path / "run", "--epochs", 4, "--resume")
+
+
+def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
+    """So that a script may always give it; and a misspelt folder is seen."""
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume"]
+    sentence = f'there is no run in "{tmp_path / "run"}" that could be resumed: one begins'
+    assert sentence in run(*words).err
+    assert weights(tmp_path / "run") == weights(begun)
+    assert sentence not in run(*words).err
+
+
+def test_resume_with_another_network(begun, cohort, tmp_path):
+    words = ["train", "--cohort", cohort, "-o", begun, "--epochs", 2, "--resume"]
+    for more in ([], ["--freeze", "L1"], ["--loss", "dice"], ["--tile-size", 64]):
+        refused = fails(*words, "--network", "unet:base=2", *more)
+        assert 'with another network (name "remedios2023" then, "unet:base=2" now)' in refused
+    text = (NETWORKS / "remedios2023.json").read_text()
+    mine = tmp_path / "mine.json"
+    mine.write_text(text.replace('"channels": 1', '"channels": 3').replace('"in": 1,', '"in": 3,', 1))
+    assert "with another network (input channels 1 then, 3 now)" in fails(*words, "--network", mine)
+    mine.write_text(text.replace('"invert": true', '"invert": false'))
+    assert "with another network (input invert true then, false now)" in fails(*words, "--network", mine)
+    assert 'with another loss (type "binary cross-entropy" then, "dice" now)' in fails(*words, "--loss", "dice")
+    assert 'with another optimizer (type "adam" then, "sgd" now)' in fails(*words, "--optimizer", "sgd")
+
+
+def test_options_without_effect(cohort, tmp_path):
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2]
+    assert "--momentum is of --optimizer sgd" in run(*words, "--momentum", 0.9, code=2).err
+    assert "is of --learning-rate-schedule plateau" in run(*words, "--plateau-patience", 3, code=2).err
+    assert "of two classes" in run(*words, "--ignored-label", 255, code=2).err
+    for option in (["--level", 1], ["--mpp", 1], ["--slide-mpp", 1]):
+        assert f"{option[0]} is for a SLIDE" in run("plan", "--size", "100x100", *option, code=2).err
+    assert not (tmp_path / "run").exists()
+    said = run(*words, "--warmup", 3).err
+    assert "the warmup of 3 steps is longer than the run's 2" in said
+    shutil.rmtree(tmp_path / "run")
+    assert "warmup" not in run(*words, "--warmup", 2).err
+
+
+def test_folders_that_are_not_there(cohort, tmp_path):
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1]
+    file = tmp_path / "file"
+    file.write_text("")
+    for command in (words, ["plan", "--size", "100x100"]):
+        assert "is not there" in fails(*command, "--scratch", tmp_path / "scratch")
+        assert "is a file" in fails(*command, "--scratch", file)
+        assert "cannot be written into" in fails(*command, "--scratch", "/proc")
+    refused = fails(*words, "--tissue", tmp_path / "tissue")
+    assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
+    slide = cohort.parent / "a.tif"
+    refused = fails("segment", slide, "--model", "tissue", "-o", tmp_path / "m.tif", "--tissue", tmp_path / "tissue")
+    assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
+    assert sorted(os.listdir(tmp_path)) == ["file"]
+
+
+def obey_permissions():
+    """As everybody has to: root reads and writes what it likes by CAP_DAC_OVERRIDE, which is dropped."""
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def test_folders_that_are_read_only(cohort, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    slide = cohort.parent / "a.tif"
+    for words in (
+        ["train", "--cohort", cohort, "-o", closed / "run", "--epochs", 1],
+        ["train", "--cohort", cohort, "-o", closed, "--epochs", 1],
+        ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--scratch", closed],
+        ["segment", slide, "--model", "tissue", "-o", closed / "m.tif"],
+        ["segment", slide, "--model", "tissue", "-o", f"{closed}/masks/"],
+        ["label", slide, "-o", closed / "m.tif"],
+    ):
+        command = [PROGRAM, *[str(word) for word in words], "--quiet"]
+        finished = subprocess.run(command, capture_output=True, text=True, preexec_fn=obey_permissions)
+        assert finished.returncode == 1 and len(finished.stderr.splitlines()) == 1, finished.stderr
+        assert str(closed) in finished.stderr and "Permission denied" in finished.stderr, finished.stderr
+    assert os.listdir(closed) == [] and os.listdir(tmp_path) == ["closed"]
+
+
+def test_scratch_folder_without_room(tmp_path):
+    """Is said before the first slide is read."""
+    if os.geteuid() != 0:
+        pytest.skip("a small disk can only be mounted by root")
+    run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
+        pytest.skip("no disk can be mounted here")
+    try:
+        words = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "--epochs", 1]
+        refused = run(*words, "--memory", "440M", "--scratch", disk, "-o", tmp_path / "run", code=1).err
+        assert f'the scratch folder "{disk}" has 1 MB left, and maps of the network take' in refused
+        assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
+    finally:
+        subprocess.run(["umount", disk], check=True)
