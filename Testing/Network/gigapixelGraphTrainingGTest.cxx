@@ -295,6 +295,14 @@ TEST(GraphTraining, TakesTheNetworksLearningRateUnlessTheRunHasAnother)
   EXPECT_NE(train(own.path, 0, false, false).find("learning rate\\\":0.001,"), std::string::npos);
 }
 
+TEST(GraphTraining, DrawsTheSameWeightsOnAnyNumberOfThreads)
+{
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  const auto               one = MakeInitialWeights(network, 3, { 0.7, 0.3 });
+  ASSERT_TRUE(one == MakeInitialWeights(network, 3, { 0.7, 0.3 }, 3));
+  ASSERT_FALSE(one == MakeInitialWeights(network, 4, { 0.7, 0.3 }, 3));
+}
+
 TEST(GraphTraining, BeginsWithTheWeightsOfARun)
 {
   const TemporaryFolder folder("graph-weights");

@@ -2,6 +2,7 @@
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelRandom.h"
+#include "gigapixelWorkers.h"
 #include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
@@ -204,7 +205,10 @@ Begin(const NetworkGraph &         graph,
 }
 
 std::vector<double>
-MakeGraphWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
+MakeGraphWeights(const NetworkDescription &  network,
+                 std::uint64_t               seed,
+                 const std::vector<double> & shares,
+                 int                         threads)
 {
   const NetworkGraph &                               graph = network.graph;
   const Readers                                      readers = FindReaders(graph);
@@ -217,29 +221,38 @@ MakeGraphWeights(const NetworkDescription & network, std::uint64_t seed, const s
       owners[name] = { static_cast<int>(i), role };
     }
   }
-  const int           last = FindLastWeighted(graph);
-  std::vector<double> values(network.GetNumberOfParameters());
-  double *            next = values.data();
-  for (std::size_t i = 0; i < parameters.size(); ++i)
+  const int                last = FindLastWeighted(graph);
+  std::vector<double>      values(network.GetNumberOfParameters());
+  std::vector<std::size_t> places{ 0 };
+  for (const ParameterDescription & parameter : parameters)
   {
+    places.push_back(places.back() + static_cast<std::size_t>(parameter.GetNumberOfValues()));
+  }
+  // Each array has numbers of its own, whoever draws them.
+  const auto draw = [&](int, std::int64_t i) {
     const auto & [operation, role] = owners.at(parameters[i].name);
-    Random random(seed, Random::Purpose::Weights, i);
-    Begin(graph, readers, operation, role, parameters[i], random, next);
+    double * const first = values.data() + places[i];
+    Random         random(seed, Random::Purpose::Weights, static_cast<std::uint64_t>(i));
+    Begin(graph, readers, operation, role, parameters[i], random, first);
     if (operation == last && role == "bias")
     {
-      SetLastBiases(network, shares, next);
+      SetLastBiases(network, shares, first);
     }
-    next += parameters[i].GetNumberOfValues();
-  }
+  };
+  Workers(threads).Run(static_cast<std::int64_t>(parameters.size()), draw, [](std::int64_t) { return true; });
   return values;
 }
 
 } // namespace
 
 std::vector<double>
-MakeInitialWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
+MakeInitialWeights(const NetworkDescription &  network,
+                   std::uint64_t               seed,
+                   const std::vector<double> & shares,
+                   int                         threads)
 {
-  return network.graph.IsEmpty() ? MakeLayersWeights(network, seed, shares) : MakeGraphWeights(network, seed, shares);
+  return network.graph.IsEmpty() ? MakeLayersWeights(network, seed, shares)
+                                 : MakeGraphWeights(network, seed, shares, threads);
 }
 
 void

@@ -33,11 +33,13 @@ namespace gigapixel
  * that each block begins as its shortcut.
  * - Biases are 0, but the last ones, as above.
  * \param shares of the classes among the training pixels
+ * \param threads that draw the arrays of a graph, which changes no bit
  * \return in the order of NetworkDescription::GetParameters(), every value a float; each array depends on the seed and
  * its place alone */
 GigapixelNetwork_EXPORT std::vector<double> MakeInitialWeights(const NetworkDescription &  network,
                                                                std::uint64_t               seed,
-                                                               const std::vector<double> & shares);
+                                                               const std::vector<double> & shares,
+                                                               int                         threads = 1);
 
 /** Pixels of each class, counted in blocks on a grid over the labels: enough for the shares, at little cost.
  * \param report is called before each row of blocks */

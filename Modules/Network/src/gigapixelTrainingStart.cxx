@@ -7,6 +7,7 @@
 #include "gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"
 #include "gigapixelTrainingSettings.h"
+#include "gigapixelWorkers.h"
 
 #include <algorithm>
 #include <numeric>
@@ -234,7 +235,7 @@ Trainer::Implementation::Begin()
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
   WarnOfMissingClasses(counts, "the training masks (at 256 places of each)");
   state = TrainingState{};
-  state.parameters = MakeInitialWeights(network, options.seed, shares);
+  state.parameters = MakeInitialWeights(network, options.seed, shares, gigapixel::GetNumberOfThreads(options.threads));
   if (!options.weights.empty())
   {
     this->TakeFirstWeights();

@@ -146,12 +146,18 @@ FoldedParameters::Norm::GetDeviation(const std::vector<T> & parameters, std::siz
   return std::sqrt(parameters[variance + channel] + eps);
 }
 
-/** The channel of the map that a value of the convolution's weight belongs to. */
-std::size_t
-FoldedParameters::GetOutputChannel(const Norm & norm, std::size_t value) const
+/** Calls f(value, channel) for each value of the convolution's weight and the channel of the map that it belongs to. */
+template <typename F>
+void
+FoldedParameters::ForEachValue(const Norm & norm, const F & f) const
 {
   const Operation & convolution = m_Graph.operations[norm.convolution];
-  return GetSchema(convolution).weight->getOutputChannel(convolution, m_Arrays[norm.convolution].front().shape, value);
+  const Array &     weight = m_Arrays[norm.convolution].front();
+  const auto        getChannel = GetSchema(convolution).weight->getOutputChannel;
+  for (std::size_t i = 0; i < weight.size; ++i)
+  {
+    f(i, getChannel(convolution, weight.shape, i));
+  }
 }
 
 std::vector<double>
@@ -177,11 +183,13 @@ FoldedParameters::Fold(const std::vector<double> & parameters) const
       values[bias.first + c] = beta + (before - parameters[norm.mean + c]) * scales[c];
     }
     const Array & weight = arrays.front();
-    for (std::size_t i = 0; i < weight.size; ++i)
+    if (norm.convolution < 0)
     {
-      values[weight.first + i] =
-        norm.convolution < 0 ? scales[i] : parameters[norm.weight + i] * scales[GetOutputChannel(norm, i)];
+      std::copy(scales.begin(), scales.end(), values.begin() + weight.first);
+      continue;
     }
+    ForEachValue(
+      norm, [&](std::size_t i, std::size_t c) { values[weight.first + i] = parameters[norm.weight + i] * scales[c]; });
   }
   return values;
 }
@@ -222,17 +230,20 @@ FoldedParameters::Unfold(const std::vector<T> & parameters, const std::function<
         unfolded[norm.bias + c] += ofShift * scales[c];
       }
     }
-    for (std::size_t i = 0; i < weight.size; ++i)
+    if (norm.convolution < 0)
     {
-      const double ofWeight = gradient(weight.first + i);
-      if (norm.convolution < 0)
+      for (std::size_t c = 0; c < weight.size; ++c)
       {
-        ofScales[i] += ofWeight;
-        continue;
+        ofScales[c] += gradient(weight.first + c);
       }
-      const std::size_t c = GetOutputChannel(norm, i);
-      ofScales[c] += ofWeight * parameters[norm.weight + i];
-      unfolded[norm.weight + i] += ofWeight * scales[c];
+    }
+    else
+    {
+      ForEachValue(norm, [&](std::size_t i, std::size_t c) {
+        const double ofWeight = gradient(weight.first + i);
+        ofScales[c] += ofWeight * parameters[norm.weight + i];
+        unfolded[norm.weight + i] += ofWeight * scales[c];
+      });
     }
     for (std::size_t c = 0; norm.gamma != Norm::None && c < bias.size; ++c)
     {

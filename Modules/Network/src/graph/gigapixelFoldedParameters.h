@@ -76,7 +76,9 @@ private:
   std::size_t GetPlace(int operation, const char * role) const;
   Norm        MakeNorm(int operation) const;
   void        AddArray(int operation, const ParameterDescription & array, std::size_t first);
-  std::size_t GetOutputChannel(const Norm & norm, std::size_t value) const;
+
+  template <typename F>
+  void ForEachValue(const Norm & norm, const F & f) const;
 
   NetworkGraph                       m_Graph;
   std::map<std::string, std::size_t> m_Places; ///< of the parameters
