@@ -6,6 +6,7 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelSafeTensors.h"
 #include "gigapixelTorchFile.h"
+#include "graph/gigapixelOperationSchema.h"
 
 #include <nlohmann/json.hpp>
 
@@ -201,6 +202,11 @@ private:
   Model
   MakeModel(SizedGraph sized, std::int64_t multiple) const
   {
+    const std::string problem = GetRunProblem(sized.graph);
+    if (!problem.empty())
+    {
+      throw std::domain_error(problem); // at all sizes: no other multiple is to be tried
+    }
     Strip(sized);
     if (multiple > 1)
     {
