@@ -490,21 +490,61 @@ def change_weights(source, target, tensor, value):
     return target
 
 
-def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
-    """Images of more channels are for C++ (itk::VectorImage)."""
-    folder = tmp_path / "run"
-    message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
-    assert "a.tif has 3 channels where 4 are needed" in message and not folder.exists()
-    layer = {"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}
-    network = json.dumps({"name": "sum", "input": {"channels": 4}, "layers": [layer]})
-    header = {"__metadata__": {"gigapixel": "2", "network": network, "tile_size": "64", "microns_per_pixel": "0.5"}}
+FOUR = {"name": "sum", "input": {"channels": 4}, "layers": [{"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}]}
+
+
+def write_model_of_four_channels(path, bias, weights):
+    header = {"__metadata__": {"gigapixel": "2", "network": json.dumps(FOUR), "tile_size": "64", "microns_per_pixel": "0.5"}}
     header["S.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
     header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
     text = json.dumps(header).encode()
-    model = tmp_path / "four.safetensors"
-    model.write_bytes(len(text).to_bytes(8, "little") + text + numpy.ones(5, "<f4").tobytes())
+    path.write_bytes(len(text).to_bytes(8, "little") + text + numpy.array([bias, *weights], "<f4").tobytes())
+    return path
+
+
+def write_channels(path, planes):
+    """An OME-TIFF of a page for each channel, as microscopes of fluorescence write it."""
+    sizes = {f"PhysicalSize{axis}": 0.5 for axis in "XY"} | {f"PhysicalSize{axis}Unit": "µm" for axis in "XY"}
+    tifffile.imwrite(path, planes, ome=True, tile=(128, 128), compression="zlib", photometric="minisblack", metadata={"axes": "CYX", **sizes})
+    return path
+
+
+def test_slides_of_four_channels(tmp_path):
+    """A network of as many channels is trained on them and segments them; in which order they come counts."""
+    planes = numpy.random.default_rng(1).integers(0, 256, (4, 300, 421), numpy.uint8)
+    slide = write_channels(tmp_path / "four.ome.tif", planes)
+    weights = (1.0, -2.0, 0.5, 0.75)
+    model = write_model_of_four_channels(tmp_path / "four.safetensors", -0.1, weights)
+    logits = numpy.tensordot(weights, (255.0 - planes) / 255, 1) - 0.1
+    certain = abs(logits) > 1e-6
+    run("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+    assert (((tifffile.imread(tmp_path / "m.tif") > 0) == (logits > 0)) | ~certain).all() and 0.1 < (logits > 0).mean() < 0.9
+    mask = (logits > 0).astype(numpy.uint8) * 255
+    write_slide(tmp_path / "truth.tif", mask)
+    (tmp_path / "four.json").write_text(json.dumps(FOUR))
+    (tmp_path / "cohort.csv").write_text("slide,mask,split\nfour.ome.tif,truth.tif,train\n")
+    run("train", "--cohort", tmp_path / "cohort.csv", "--network", tmp_path / "four.json", "-o", tmp_path / "run", "--epochs", 60, "--learning-rate", 0.1,
+        "--mpp", 0.5, "--no-augmentation")
+    run("segment", slide, "--model", tmp_path / "run", "-o", tmp_path / "learned.tif")
+    assert ((tifffile.imread(tmp_path / "learned.tif") > 0) == (mask > 0)).mean() > 0.9
+    tissue = numpy.zeros_like(mask)
+    tissue[100:200, 50:400] = 255
+    write_slide(tmp_path / "tissue.tif", tissue)
+    run("segment", slide, "--model", model, "-o", tmp_path / "inside.tif", "--tissue", tmp_path / "tissue.tif")
+    assert ((tifffile.imread(tmp_path / "inside.tif") == numpy.where(tissue > 0, mask, 0)) | ~certain).all()
+
+
+def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
+    folder = tmp_path / "run"
+    message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
+    assert "a.tif has 3 channels where 4 are needed" in message and not folder.exists()
+    model = write_model_of_four_channels(tmp_path / "four.safetensors", 1, (1, 1, 1, 1))
     message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-    assert f"The model {model} cannot be used here: it wants 4 channels; slides have 1 (gray) or 3 (RGB)" in message
+    assert "a.tif has 3 channels where 4 are needed: convert it, or take a network of as many input channels" in message
+    for kind, count, words in ((numpy.uint8, 5, "has 5 channels where 4 are needed"), (numpy.uint16, 4, "has samples of unsigned_short, and networks take those of 8 bits")):
+        slide = write_channels(tmp_path / f"{count}.ome.tif", numpy.zeros((count, 200, 300), kind))
+        assert f"{slide} {words}" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+    assert "has 5 channels where 1 is needed" in fails("plan", tmp_path / "5.ome.tif", "--network", "remedios2023")
     assert not (tmp_path / "m.tif").exists()
 
 

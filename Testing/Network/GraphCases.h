@@ -17,8 +17,8 @@ struct OperationCase
   std::string             name;
   std::string             type;
   std::vector<Attributes> variants;
-  /** Further inputs by what they are: "same": a map of the same size and channels; "large", "small": twice, half of the
-   * size. */
+  /** Further inputs by what they are: "same": a map of the same size and channels; "one": of one channel; "large",
+   * "small": twice, half of the size. */
   std::string second{};
 };
 
@@ -30,6 +30,10 @@ AppendInputs(NetworkGraph & graph, const OperationCase & test, const std::string
   if (test.second == "same")
   {
     inputs.push_back(AppendConvolution(graph, first, 4, 3, 1));
+  }
+  else if (test.second == "one")
+  {
+    inputs.push_back(AppendConvolution(graph, first, 1, 3, 1));
   }
   else if (test.second == "first")
   {
@@ -68,9 +72,12 @@ MakeBareGraph(const OperationCase & test, const Attributes & attributes)
 {
   NetworkGraph             graph;
   const auto               input = Append(graph, "input", {}, { { "channels", std::int64_t(4) } });
-  std::vector<std::string> inputs = test.second == "same"
-                                      ? std::vector<std::string>{ input, Append(graph, "sigmoid", { input }) }
-                                      : AppendInputs(graph, test, input);
+  std::vector<std::string> inputs =
+    test.second == "same" ? std::vector<std::string>{ input, Append(graph, "sigmoid", { input }) }
+    : test.second == "one"
+      ? std::vector<std::string>{ input,
+                                  Append(graph, "slice_channels", { input }, { { "channels", std::int64_t(1) } }) }
+      : AppendInputs(graph, test, input);
   Append(graph, test.type, inputs, attributes);
   graph.Validate();
   return graph;
@@ -206,6 +213,7 @@ GetOperationCases()
     { "sub_number", "sub", { { { "other", 0.7 } } } },
     { "mul", "mul", { {} }, "same" },
     { "mul_twice", "mul", { {} }, "first" },
+    { "mul_by_one_channel", "mul", { {} }, "one" },
     { "mul_number", "mul", { { { "other", -1.3 } } } },
     { "pad",
       "pad",

@@ -119,6 +119,37 @@ TEST(NetworkDescription, RefusesWithTheReason)
   EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
 }
 
+TEST(NetworkDescription, SaysWhereGraphsSeeTheWholeImage)
+{
+  const auto make = [](const std::string & operations, const std::string & output) {
+    return R"({ "name": "gated", "operations": [
+      { "name": "image", "type": "input", "channels": 4 },
+      { "name": "norm", "type": "group_norm", "inputs": ["image"], "num_groups": 2 },)" +
+           operations + R"(], "output": ")" + output + R"(", "loss": { "type": "softmax cross-entropy" } })";
+  };
+  std::string pools;
+  for (int i = 0; i < 4; ++i)
+  {
+    const std::string number = std::to_string(i);
+    pools += R"({ "name": "pool)" + number +
+             R"(", "type": "adaptive_avg_pool2d", "inputs": ["norm"], "output_size": 1 },
+               { "name": "gate)" +
+             number + R"(", "type": "interpolate", "inputs": ["pool)" + number + R"(", "image"] },)";
+  }
+  const std::string gated = pools + R"({ "name": "logits", "type": "mul", "inputs": ["norm", "gate3"] })";
+  const std::string wanted = "it is a graph of 11 operations, but does not run yet: nothing computes what sees the "
+                             "whole image: adaptive_avg_pool2d (4 places: pool0, pool1, pool2 ...), "
+                             "group_norm (1 place: norm)";
+  EXPECT_NE(GetRefusal(make(gated, "logits")).find(wanted), std::string::npos) << GetRefusal(make(gated, "logits"));
+  const std::string classes =
+    R"({ "name": "one", "type": "adaptive_max_pool2d", "inputs": ["norm"], "output_size": 1 })";
+  EXPECT_NE(GetRefusal(make(classes, "one")).find("adaptive_max_pool2d (1 place: one), group_norm"), std::string::npos);
+  const std::string broken = R"({ "name": "one", "type": "instance_norm", "inputs": ["norm"], "affin": true })";
+  EXPECT_NE(GetRefusal(make(broken, "one")).find("it has no \"affin\""), std::string::npos);
+  const std::string third = R"({ "name": "one", "type": "group_norm", "inputs": ["norm"], "num_groups": 3 })";
+  EXPECT_NE(GetRefusal(make(third, "one")).find("4 channels are no multiple of its groups"), std::string::npos);
+}
+
 TEST(NetworkDescription, TakesGraphs)
 {
   const NetworkDescription network = NetworkDescription::FromJSON(GraphText);
@@ -148,7 +179,7 @@ TEST(NetworkDescription, RefusesGraphsWithTheReason)
   expect("\"operations\"", "\"layers\": [], \"operations\"", "either the list \"layers\", or");
   expect("\"output\": \"logits\"", "\"output\": \"down\"", "not of the input's size: for an image of");
   expect("\"output\": \"logits\"", "\"output\": \"nothing\"", "is no operation of the network");
-  expect("\"max_pool2d\"", "\"group_norm\"", "there is no type \"group_norm\"");
+  expect("\"max_pool2d\"", "\"local_response_norm\"", "there is no type \"local_response_norm\"");
   expect("\"channels\": 2, \"mean\"", "\"channels\": 3, \"mean\"", "the input has 3 channels");
   expect("[0.5, 0.25]", "[0.5]", "a number for each of the 2 channels");
   expect("[0.5, 1]", "[0.5, 0]", "deviations above 0");

@@ -259,7 +259,7 @@ TEST(SlideSegmentationImageSource, RefusesInASentence)
   const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
   EXPECT_MESSAGE(MakeSource(file, MakeModel(1, 0.1))->Update(), "no level at the model's resolution");
-  EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), "2 channels; slides have 1 (gray) or 3 (RGB)");
+  EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), file + " has 3 channels where 2 are needed");
   const auto three = MakeSource(file, MakeModel(1, 0.5, 3));
   three->FillHolesOn();
   EXPECT_MESSAGE(three->Update(), "3 classes apart; holes are filled in the masks of two only");

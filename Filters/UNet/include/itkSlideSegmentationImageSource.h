@@ -18,8 +18,8 @@ namespace itk
 class WholeSlideImageIO;
 
 /** Whether slides can be segmented with the model like this.
- * \throw std::runtime_error a sentence where the model wants other channels than slides have, or tells more than two
- * classes apart and probabilities or filled holes are asked for */
+ * \throw std::runtime_error a sentence where the model tells more than two classes apart and probabilities or filled
+ * holes are asked for */
 GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
                                                  GigapixelUNetOutput      content,
                                                  bool                     fillHoles);
@@ -30,7 +30,7 @@ GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
  * The pipeline from a slide through GigapixelUNetImageFilter, put together in one place for all who need it: the
  * program `gigapixel segment`, Python's `itkgigapixel.segment()` and other programs get the same pixels, to the bit,
  * from the same settings. It opens the slide with the channels and at the resolution that the model was trained on, and
- * refuses one that has no such level.
+ * refuses one that has no such channels or level.
  *
  * It streams as GigapixelUNetImageFilter does; a region has the same bits as in the whole slide.
  *

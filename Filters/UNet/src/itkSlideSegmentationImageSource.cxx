@@ -15,6 +15,7 @@
 #include "itkGlassValueImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkRGBPixel.h"
+#include "itkVectorImage.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -113,11 +114,6 @@ void
 CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles)
 {
   const int classes = model.network.GetNumberOfClasses();
-  if (model.network.channels != 1 && model.network.channels != 3)
-  {
-    throw std::runtime_error("it wants " + std::to_string(model.network.channels) +
-                             " channels; slides have 1 (gray) or 3 (RGB)");
-  }
   if (content == GigapixelUNetOutput::Probability && classes > 2)
   {
     throw std::runtime_error("it tells " + std::to_string(classes) +
@@ -180,30 +176,30 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
     return fill ? *fill : GetUnfilled();
   }
 
-  template <typename TPixel>
+  template <typename TImage>
   void Connect(const SlideSegmentationImageSource & source);
 };
 
 template <typename TOutputImage>
-template <typename TPixel>
+template <typename TImage>
 void
 SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentationImageSource & source)
 {
-  using ImageType = Image<TPixel, 2>;
-  const auto file = ImageFileReader<ImageType>::New();
+  const auto file = ImageFileReader<TImage>::New();
   file->SetImageIO(slide);
   file->SetFileName(slide->GetFileName());
   Measure(file, seconds.pixels);
   reader = file.GetPointer();
-  const auto unet = GigapixelUNetImageFilter<ImageType, TOutputImage>::New();
+  const auto unet = GigapixelUNetImageFilter<TImage, TOutputImage>::New();
   unet->SetInput(file->GetOutput());
   whiteGlass = nullptr;
   if (tissue)
   {
-    TPixel white;
-    NumericTraits<TPixel>::SetLength(white, NumericTraits<TPixel>::GetLength());
-    white = NumericTraits<TPixel>::max(white);
-    const auto painted = MakeGlassValue<ImageType>(file->GetOutput(), tissue, white, false);
+    using PixelType = typename TImage::PixelType;
+    PixelType white;
+    NumericTraits<PixelType>::SetLength(white, static_cast<unsigned>(model->network.channels));
+    white = NumericTraits<PixelType>::max(white);
+    const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, white, false);
     unet->SetInput(painted->GetOutput());
     whiteGlass = painted.GetPointer();
   }
@@ -317,7 +313,7 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   const double        wanted = m_Stages->model->micronsPerPixel;
   slide.SetGray(false);
   slide.ReadImageInformation();
-  gigapixel::RequirePicture(slide);
+  gigapixel::RequireChannels(slide, static_cast<unsigned>(m_Stages->model->network.channels));
   slide.SetGray(m_Stages->model->network.channels == 1);
   if (m_HasLevel)
   {
@@ -559,8 +555,10 @@ void
 SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
 {
   this->UpdateSlideInformation();
-  m_Stages->model->network.channels == 1 ? m_Stages->template Connect<unsigned char>(*this)
-                                         : m_Stages->template Connect<RGBPixel<unsigned char>>(*this);
+  const int channels = m_Stages->model->network.channels;
+  channels == 1   ? m_Stages->template Connect<Image<unsigned char, 2>>(*this)
+  : channels == 3 ? m_Stages->template Connect<Image<RGBPixel<unsigned char>, 2>>(*this)
+                  : m_Stages->template Connect<VectorImage<unsigned char, 2>>(*this);
   // Holes are filled when the whole mask is there: making it is nearly all of the work, and the filter tells of it.
   ProcessObject * const told = m_Stages->fill ? m_Stages->fill.GetPointer() : m_Stages->network.GetPointer();
   told->AddObserver(ProgressEvent(),

@@ -238,6 +238,11 @@ CheckGraph(const NetworkDescription & network)
       Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
     }
   }
+  const std::string problem = GetRunProblem(graph);
+  if (!problem.empty())
+  {
+    Refuse(problem);
+  }
   if (network.channels != graph.GetInputChannels())
   {
     Refuse("the input has " + std::to_string(network.channels) + " channels, the network's operation \"" +

@@ -19,6 +19,11 @@ namespace gigapixel
  * \throw std::runtime_error one sentence that names the file */
 GigapixelWholeSlide_EXPORT void RequirePicture(const itk::WholeSlideImageIO & slide);
 
+/** Refuses what has other channels than a network takes: gray and RGB are made of each other, all else has as many, of
+ * 8 bits.
+ * \throw std::runtime_error one sentence that names the file */
+GigapixelWholeSlide_EXPORT void RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels);
+
 /** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
 GigapixelWholeSlide_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
 

@@ -21,6 +21,26 @@ RequirePicture(const itk::WholeSlideImageIO & slide)
   }
 }
 
+void
+RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
+{
+  const auto     isPicture = [](unsigned count) { return count == 1 || count == 3; };
+  const unsigned given = slide.GetNumberOfComponents();
+  if (given != channels && !(isPicture(given) && isPicture(channels)))
+  {
+    throw std::runtime_error(std::string(slide.GetFileName()) + " has " + std::to_string(given) +
+                             (given == 1 ? " channel where " : " channels where ") + std::to_string(channels) +
+                             (channels == 1 ? " is" : " are") +
+                             " needed: convert it, or take a network of as many input channels.");
+  }
+  if (slide.GetComponentType() != itk::IOComponentEnum::UCHAR)
+  {
+    throw std::runtime_error(std::string(slide.GetFileName()) + " has samples of " +
+                             itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType()) +
+                             ", and networks take those of 8 bits; convert it first.");
+  }
+}
+
 double
 GetLevelZeroResolution(const itk::WholeSlideImageIO & slide)
 {

@@ -5,8 +5,8 @@
     pip install itk-gigapixel[torch] torchvision timm segmentation-models-pytorch monai
     Testing/Benchmark/import/import_networks.py [NAME...] > table.md
 
-NAME: only networks whose name holds one of these. A network that is taken over has computed a random image of odd size here, in
-tiles, and in PyTorch.
+NAME: only networks whose name holds one of these. A network is a graph if every operation of it is known by its name and shape, at
+images of any size. One that runs has computed a random image of odd size here, in tiles, and in PyTorch.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import warnings
 
 import itkgigapixel as gp
 import torch
+from itkgigapixel.torch_graph import SeesWholeImage
 
 
 def torchvision(name, **options):
@@ -71,7 +72,7 @@ NETWORKS = {
 
 
 def describe(make):
-    """A cell of the table for what is taken over, and one for what is missing."""
+    """Cells of the table: how many operations the graph has, what running it gave, and what is missing."""
     torch.manual_seed(1)
     module = make()
     example = (320, 384) if "ception" in type(module).__name__ or "Goog" in type(module).__name__ else (224, 224) if "Transformer" in type(module).__name__ else (256, 320)
@@ -79,11 +80,14 @@ def describe(make):
     try:
         with contextlib.redirect_stdout(said):
             gp.import_network(module, example=example)
+    except SeesWholeImage as error:
+        return error.operations, "", error.needs
     except NotImplementedError as error:
-        return "", str(error).removeprefix("The module needs operations that there are not here: ").rstrip(".")
+        return "", "", str(error).removeprefix("The module needs operations that there are not here: ").rstrip(".")
     except RuntimeError as error:
-        return "", str(error)
-    return said.getvalue().strip().partition(": ")[2], ""
+        return "", "", str(error)
+    operations, _, proof = said.getvalue().strip().partition(": ")[2].partition(". ")
+    return operations.split()[0], proof, ""
 
 
 def main():
@@ -91,13 +95,13 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     names = parser.parse_args().names
     warnings.filterwarnings("ignore")
-    print("| network | taken over | needs |\n| --- | --- | --- |")
+    print("| network | operations of its graph | runs | needs |\n| --- | --- | --- | --- |")
     for name, make in NETWORKS.items():
         if names and not any(each in name for each in names):
             continue
         begin = time.time()
-        taken, missing = describe(make)
-        print(f"| {name} | {taken} | {missing} |", flush=True)
+        operations, proof, missing = describe(make)
+        print(f"| {name} | {operations} | {proof} | {missing} |", flush=True)
         print(f"{name}: {time.time() - begin:.0f} s", file=__import__("sys").stderr)
 
 

@@ -278,6 +278,73 @@ def constants_of_nodes(g, x):
     return g.add("Mul", g.add("Conv", x, turned), g.add("Constant", value_float=0.5)), 4
 
 
+# Formulas that have an operation of their own.
+
+GELU = {
+    "gelu_of_pytorch": lambda g, x: g.add("Mul", g.add("Mul", x, g.add("Add", g.add("Erf", g.add("Div", x, g.array(2**0.5))), g.array(1.0))), g.array(0.5)),
+    "gelu_of_keras": lambda g, x: g.add("Mul", g.add("Mul", g.array(0.5), x), g.add("Add", g.array(1.0), g.add("Erf", g.add("Mul", x, g.array(0.5**0.5))))),
+    "gelu_halved": lambda g, x: g.add("Mul", x, g.add("Mul", g.array(0.5), g.add("Add", g.add("Erf", g.add("Div", x, g.add("Sqrt", g.array(2.0)))), g.array(1.0)))),
+    "gelu_by_tanh": lambda g, x: g.add("Mul", g.add("Mul", x, g.array(0.5)), g.add("Add", g.array(1.0), g.add("Tanh", g.add(
+        "Mul", g.add("Add", x, g.add("Mul", g.add("Pow", x, g.array(3.0)), g.array(0.044715))), g.array((2 / numpy.pi) ** 0.5))))),
+    "gelu_by_tanh_of_products": lambda g, x: g.add("Mul", g.add("Mul", x, g.add("Add", g.array(1.0), g.add("Tanh", g.add(
+        "Mul", g.add("Mul", x, g.array((2 / numpy.pi) ** 0.5)), g.add("Add", g.add("Mul", g.array(0.044715), g.add("Mul", x, x)), g.array(1.0)))))), g.array(0.5)),
+}
+for name, build in GELU.items():
+    each(name, lambda g, x, build=build: (build(g, g.add("Mul", x, g.array(3.0))), 8))
+each("tanh_that_is_no_gelu", lambda g, x: (g.add("Mul", g.add("Mul", x, g.array(0.5)), g.add("Add", g.array(1.0), g.add("Tanh", g.add("Mul", x, g.array(0.8))))), 8))
+
+
+def norm_channels(g, x, axis, root):
+    """Written out, as exporters of former opsets do."""
+    centered = g.add("Sub", x, g.add("ReduceMean", x, axes=[axis]))
+    again = g.add("Sub", x, g.add("ReduceMean", x, axes=[axis]))
+    squares = g.add("Pow", again, g.array(2.0)) if root == "Sqrt" else g.add("Mul", centered, centered)
+    variance = g.add("Add", g.add("ReduceMean", squares, axes=[axis]), g.array(1e-3))
+    if root == "Sqrt":
+        return g.add("Div", centered, g.add("Sqrt", variance))
+    return g.add("Mul", centered, g.add("Pow", variance, g.array(-0.5)) if root == "Pow" else g.add("Reciprocal", g.add("Sqrt", variance)))
+
+
+each("norm_of_channels", lambda g, x: (g.add("Add", g.add("Mul", norm_channels(g, x, 1, "Sqrt"), g.weight(8, 1, 1)), g.weight(8, 1, 1)), 8))
+each("norm_of_channels_by_power", lambda g, x: (norm_channels(g, x, 1, "Pow"), 8))
+each("norm_of_channels_by_reciprocal", lambda g, x: (norm_channels(g, x, -3, "Reciprocal"), 8))
+
+
+def behind(build):
+    """What is of channels that come last."""
+    return lambda g, x: (g.add("Transpose", build(g, g.add("Transpose", x, perm=[0, 2, 3, 1])), perm=[0, 3, 1, 2]), 8)
+
+
+each("norm_of_last_axis", behind(lambda g, x: norm_channels(g, x, -1, "Sqrt")))
+each("LayerNormalization", behind(lambda g, x: g.add("LayerNormalization", x, g.weight(8), g.weight(8), epsilon=1e-3)))
+each("LayerNormalization_without_bias", behind(lambda g, x: g.add("LayerNormalization", x, g.weight(8))))
+each("linear", behind(lambda g, x: g.add("Add", g.add("MatMul", g.add("Relu", g.add("MatMul", x, g.weight(8, 12))), g.weight(12, 8)), g.weight(8))))
+each("linear_turned", behind(lambda g, x: g.add("MatMul", x, g.add("Transpose", g.weight(8, 8), perm=[1, 0]))))
+each("mean_of_maps", lambda g, x: (g.add("Mean", x, g.conv(x, 8, 8), g.add("Relu", x)), 8))
+each("powers", lambda g, x: (g.add("Add", g.add("Pow", x, g.array(2.0)), g.add("Pow", x, g.array(3.0))), 8))
+each("one_channel_for_all", lambda g, x: (g.add("Mul", g.add("Sigmoid", g.conv(x, 8, 1)), x), 8))
+each("mean_of_channels", lambda g, x: (g.add("Mul", x, g.add("Sigmoid", g.add("ReduceMean", x, axes=[1]))), 8))
+each("mean_of_channels_of_opset_18", lambda g, x: (g.add("Mul", x, g.add("ReduceMean", x, g.whole(1))), 8), opset=18)
+
+
+@case(size=EVEN)
+def depth_to_space(g, x):
+    """The order of TensorFlow, behind a convolution: that of its filters."""
+    low = g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    return g.add("DepthToSpace", g.conv(low, 8, 12), blocksize=2), 3
+
+
+@case(size=EVEN)
+def depth_to_space_of_map(g, x):
+    low = g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    return g.add("DepthToSpace", low, blocksize=2), 2
+
+
+@case(size=EVEN)
+def space_to_depth(g, x):
+    return g.add("DepthToSpace", g.conv(g.add("SpaceToDepth", x, blocksize=4), 128, 32, 1), blocksize=4, mode="CRD"), 2
+
+
 def fixed(name, build, size=(64, 96)):
     graph = Graph(opset=13, size=size)
     CASES[name] = (graph.finish(*build(graph, graph.conv("image", 3, 8))), size)
@@ -343,6 +410,53 @@ class UNet(nn.Module):
         return self.logits(x)
 
 
+class ConvNeXtBlock(nn.Module):
+    """Linear layers and a norm of channels that come last."""
+
+    def __init__(self, channels, approximate):
+        super().__init__()
+        self.depthwise = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
+        self.norm = nn.LayerNorm(channels, eps=1e-6)
+        self.wide, self.narrow = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
+        self.scale = nn.Parameter(torch.rand(channels))
+        self.approximate = approximate
+
+    def forward(self, x):
+        y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
+        y = self.narrow(functional.gelu(self.wide(y), approximate=self.approximate))
+        return x + (self.scale * y).permute(0, 3, 1, 2)
+
+
+class ConvNeXt(nn.Module):
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 4, 4)
+        self.norm = nn.LayerNorm(8, eps=1e-6)
+        self.blocks = nn.Sequential(ConvNeXtBlock(8, approximate), ConvNeXtBlock(8, approximate))
+        self.logits = nn.Conv2d(8, 2, 1)
+
+    def forward(self, x):
+        y = self.norm(self.stem(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return functional.interpolate(self.logits(self.blocks(y)), size=x.shape[2:], mode="bilinear", align_corners=False)
+
+
+def export_small(network, opset=17, **options):
+    file = io.BytesIO()
+    if not options.get("dynamo"):
+        options = {"dynamo": False, "input_names": ["image"], "output_names": ["logits"], "dynamic_axes": {"image": {2: "h", 3: "w"}}}
+    torch.onnx.export(network.eval(), (torch.randn(1, 3, 64, 96),), file, opset_version=opset, **options)
+    return onnx.load_from_string(file.getvalue())
+
+
+torch.manual_seed(2)
+CASES["convnext"] = (export_small(ConvNeXt()), ODD)
+CASES["convnext_of_opset_14"] = (export_small(ConvNeXt(), 14), ODD)  # which has no LayerNormalization
+CASES["convnext_by_tanh"] = (export_small(ConvNeXt("tanh"), 14), ODD)
+EXPORTED = {"dynamo": True, "external_data": False, "dynamic_shapes": ({2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO},)}
+CASES["convnext_exported"] = (export_small(ConvNeXt(), 18, **EXPORTED), ODD)
+CASES["convnext_exported_of_opset_20"] = (export_small(ConvNeXt("tanh"), 20, **EXPORTED), ODD)
+
+
 def export(name, opset, **options):
     torch.manual_seed(1)
     network = UNet().eval()
@@ -362,7 +476,7 @@ export("unet_exported", 18, dynamo=True, external_data=False, dynamic_shapes=({2
 # What is refused, with words of the sentence.
 
 
-@refused("InstanceNormalization, LRN, ReduceMean, com.example.Own")
+@refused("there are not here: LRN, com.example.Own; and it sees the whole image: adaptive_avg_pool2d (1 place: ReduceMean.2.0), instance_norm (1 place: ")
 def all_that_is_missing(g, x):
     norm = g.add("InstanceNormalization", x, g.weight(8), g.weight(8))
     gate = g.add("ReduceMean", norm, axes=[2, 3])
@@ -371,11 +485,22 @@ def all_that_is_missing(g, x):
 
 
 for name, words, build in (
-    ("gate", "GlobalAveragePool", lambda g, x: g.add("Mul", x, g.add("GlobalAveragePool", x))),
+    ("gate", "does not run yet: nothing computes what sees the whole image: adaptive_avg_pool2d (1 place: GlobalAveragePool.1.0)",
+     lambda g, x: g.add("Mul", x, g.add("Sigmoid", g.conv(g.add("GlobalAveragePool", x), 8, 8, 1)))),
+    ("maxima", "adaptive_max_pool2d (1 place: ", lambda g, x: g.add("Add", x, g.add("GlobalMaxPool", x))),
+    ("statistics", "instance_norm (1 place: ", lambda g, x: g.add("InstanceNormalization", x, g.weight(8), g.weight(8))),
+    ("attention", "MatMul of two maps (attention, which sees the whole image)", lambda g, x: g.add("MatMul", g.add("Transpose", x, perm=[0, 2, 3, 1]), x)),
+    ("rows", "Softmax not over the channels", lambda g, x: g.add("Softmax", x)),
+    ("all_pixels", "Flatten of all pixels (a layer that sees the whole image)", lambda g, x: g.add("Flatten", x)),
+    ("all_values", "LayerNormalization over more than the channels (it sees the whole image)",
+     lambda g, x: g.add("LayerNormalization", x, g.weight(8, 37, 45), axis=1)),
+    ("error_function", "needs operations that there are not here: Erf", lambda g, x: g.add("Mul", x, g.add("Erf", x))),
+    ("sum_of_squares", "ReduceMean over neither all pixels nor the channels", lambda g, x: g.add("Sub", x, g.add("ReduceMean", x, axes=[1, 2, 3]))),
     ("cubic", "Resize (cubic, half_pixel)", lambda g, x: g.add("Resize", x, "", g.array([1, 1, 2, 2]), mode="cubic")),
     ("one_side", "Clip at one side", lambda g, x: g.add("Clip", x, g.array(-1.0))),
     ("field", "Add with an array that is no number for each channel", lambda g, x: g.add("Add", x, g.weight(1, 1, 5, 1))),
-    ("order", "DepthToSpace (DCR)", lambda g, x: g.add("DepthToSpace", x, blocksize=2)),
+    ("order", "DepthToSpace (DCR) of more than 64 channels of what is no convolution",
+     lambda g, x: g.add("DepthToSpace", g.add("Relu", g.conv(x, 8, 72)), blocksize=2)),
     ("mixed", "Reshape that changes more than the axes", lambda g, x: g.add("Reshape", x, g.whole(1, 8, 1, -1))),
     ("backwards", "Slice that steps backwards", lambda g, x: g.add("Slice", x, g.whole(-1), g.whole(-(2**40)), g.whole(2), g.whole(-1))),
     ("smaller", "no logits of each pixel", lambda g, x: g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])),
@@ -383,6 +508,29 @@ for name, words, build in (
     graph = Graph()
     REFUSED[name] = (graph.finish(build(graph, graph.conv("image", 3, 8)), 8), words)
 
+graph = Graph()
+graph.output_shape = [1, 5]
+vector = graph.add("Flatten", graph.add("GlobalAveragePool", graph.add("Relu", graph.conv("image", 3, 8))))
+REFUSED["classes_of_the_image"] = (graph.end(graph.add("Gemm", vector, graph.weight(5, 8), graph.weight(5), transB=1)), "is a graph of 5 operations, but does not run yet")
+
+
+class Gated(nn.Module):
+    """Squeeze and excitation, and norms of groups and of the image."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
+        self.groups, self.instance = nn.GroupNorm(4, 8), nn.InstanceNorm2d(8)
+        self.less, self.more = nn.Linear(8, 4), nn.Linear(4, 8)
+
+    def forward(self, x):
+        x = self.instance(self.groups(self.first(x)))
+        gate = torch.sigmoid(self.more(functional.relu(self.less(x.mean((2, 3))))))
+        return self.last(x * gate[:, :, None, None])
+
+
+REFUSED["gated"] = (export_small(Gated()), "does not run yet: nothing computes what sees the whole image: adaptive_avg_pool2d (1 place: ReduceMean")
+REFUSED["gated_exported"] = (export_small(Gated(), 18, **EXPORTED), "does not run yet: nothing computes what sees the whole image: adaptive_avg_pool2d (1 place: ")
 graph = Graph(size=(64, 96), opset=13)
 low = graph.add("MaxPool", graph.conv("image", 3, 8), kernel_shape=[2, 2], strides=[2, 2])
 low = graph.add("Slice", low, graph.whole(0, 0), graph.whole(30, 41), graph.whole(2, 3))

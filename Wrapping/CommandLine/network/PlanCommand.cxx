@@ -197,6 +197,11 @@ RefuseOptionsOfSlides(const ArgumentValues & values)
 int
 RunPlan(const ArgumentValues & values, const Session & session)
 {
+  if (!values.Has("size") && !values.Has("SLIDE"))
+  {
+    throw UsageError("plan needs a SLIDE, or --size WxH.");
+  }
+  const auto  network = LoadNetwork(values, "network", session);
   Size        image;
   std::string name = "image";
   if (values.Has("size"))
@@ -205,19 +210,15 @@ RunPlan(const ArgumentValues & values, const Session & session)
     const auto size = values.GetExtent("size");
     image = { size[0], size[1] };
   }
-  else if (values.Has("SLIDE"))
+  else
   {
     name = values.GetText("SLIDE");
-    const auto slide = OpenPicture(name, values);
+    const auto slide = OpenSlide(name, values);
+    RequireChannels(*slide, static_cast<unsigned>(network.channels));
     SelectLevel(*slide, values);
     const auto size = slide->GetLevelSize(slide->GetLevel());
     image = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
   }
-  else
-  {
-    throw UsageError("plan needs a SLIDE, or --size WxH.");
-  }
-  const auto network = LoadNetwork(values, "network", session);
   const auto patches = GetPatches(values, network);
   CheckScratch(values);
   BoundMemory(GetBudget(values));

@@ -308,7 +308,7 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto         slide = OpenPicture(task.slide, values);
+  const auto         slide = OpenSlide(task.slide, values);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
   return probability.empty() ? SegmentSlide<MaskType>(segmentation, text)
                              : SegmentSlide<ProbabilityType>(segmentation, text);

@@ -68,7 +68,7 @@ CountDamagedTiles(const Workload & workload)
 
 /** Opens every slide once, so that what cannot work is said before anything starts. */
 Workload
-MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
+MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const ArgumentValues & values)
 {
   Workload workload;
   for (const CohortEntry & entry : cohort.entries)
@@ -77,7 +77,8 @@ MeasureCohort(const Cohort & cohort, const ArgumentValues & values)
     {
       continue;
     }
-    const auto slide = OpenPicture(entry.slide, values);
+    const auto slide = OpenSlide(entry.slide, values);
+    RequireChannels(*slide, static_cast<unsigned>(network.channels));
     CheckInputFile(entry.mask);
     SelectLevel(*slide, values);
     workload.slides[entry.slide] = slide;
@@ -322,9 +323,9 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     session.Warn("gigapixel: " + warning);
   }
-  const Workload workload = MeasureCohort(cohort, values);
+  const auto     network = LoadNetwork(values, "network", session);
+  const Workload workload = MeasureCohort(cohort, network, values);
   BoundMemory(GetBudget(values));
-  const auto network = LoadNetwork(values, "network", session);
   CheckIgnoredLabel(values, network);
   const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
   const auto         trainer = itk::GigapixelUNetTrainer::New();

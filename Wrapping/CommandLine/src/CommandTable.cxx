@@ -281,7 +281,9 @@ Segment()
     "segment",
     "slides with a trained network",
     "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
-    "where the probability reaches the threshold, else 0 (class numbers for more than two classes).",
+    "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
+    "many "
+    "channels as the network takes, of 8 bits; color is made gray where it takes one.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(InputFile("model",
                          "NAME|RUN|FILE",
@@ -595,7 +597,7 @@ Import()
     "their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several inputs "
     "become one image with their channels behind each other. What cannot be taken over is refused with the complete "
     "list "
-    "of its operations that are missing.",
+    "of its operations that are missing, or see the whole image, which nothing computes yet.",
     { Required(InputFile(
         "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),

@@ -59,7 +59,8 @@ def import_network(
     :param mpp: micrometers per pixel that the module was trained at; 0: unknown
     :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
-    :raises NotImplementedError: with the complete list of operations that are missing, or what else cannot be taken over
+    :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image, which nothing
+        computes yet, or what else cannot be taken over
     :raises RuntimeError: the network gives other numbers here than in PyTorch
     """
     import torch

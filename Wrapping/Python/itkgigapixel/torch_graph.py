@@ -12,9 +12,12 @@ import operator
 
 import torch
 
-#: Axes of a batch of maps, and where they lie once channels were moved behind them.
-MAPS, CHANNELS_LAST = (0, 1, 2, 3), (0, 2, 3, 1)
+#: Axes of a batch of maps, where they lie once channels were moved behind them, and all but the batch behind each other.
+MAPS, CHANNELS_LAST, FLAT = (0, 1, 2, 3), (0, 2, 3, 1), (0, "all")
 
+#: Operations each value of which depends on all pixels of a map: they are read, and nothing computes them yet.
+WHOLE_IMAGE = ("adaptive_avg_pool2d", "adaptive_max_pool2d", "instance_norm", "group_norm")
+_NAMED_PLACES = 3  # of each of them: a sentence is no table
 
 #: What an operation gives that is refused: those behind it are not asked.
 UNKNOWN = ("", ())
@@ -24,6 +27,17 @@ class Unsupported(NotImplementedError):
     """A module that cannot be taken over: one sentence with all reasons."""
 
     of_second_size = False  # whether it can be exported at the first size
+
+
+class SeesWholeImage(Unsupported):
+    """A module that is a graph, all of whose operations are known, but for which nothing computes some of them yet."""
+
+    def __init__(self, graph):
+        self.operations = len(graph.operations)
+        self.needs = graph.list_whole_image()
+        super().__init__(
+            f"The module is a graph of {self.operations} operations, but does not run yet: nothing computes what sees the whole image: {self.needs}."
+        )
 
 
 class Graph:
@@ -57,6 +71,16 @@ class Graph:
         self.operations.insert(1, {"name": "padded", "type": "pad", "inputs": ["image"], "multiple": multiple, "mode": "replicate"})
         self.operations.append({"name": "cropped", "type": "crop", "inputs": [self.output, "image"]})
         self.output = "cropped"
+
+    def list_whole_image(self) -> str:
+        """What there is of operations that see the whole image, with their places."""
+        listed = []
+        for kind in WHOLE_IMAGE:
+            names = [each["name"] for each in self.operations if each["type"] == kind]
+            if names:
+                places = ", ".join(names[:_NAMED_PLACES]) + (" ..." if len(names) > _NAMED_PLACES else "")
+                listed.append(f"{kind} ({len(names)} place{'s' if len(names) > 1 else ''}: {places})")
+        return ", ".join(listed)
 
     def strip(self) -> bool:
         """Takes off what makes probabilities of logits. :returns: whether there is something"""
@@ -108,6 +132,9 @@ class _Walk:
         if self.missing:
             return
         shape = outputs[wanted].meta["val"].shape
+        if name and self.graph.list_whole_image():  # also classes of the image
+            self.graph.output = name
+            return
         if axes != MAPS or tuple(shape[2:]) != self.graph.sizes["image"]:
             raise Unsupported(f"The module returns {list(shape)} for an image of {list(self.graph.sizes['image'])} pixels: no logits of each pixel.")
         self.graph.output, self.graph.classes = name, shape[1]
@@ -129,6 +156,13 @@ class _Walk:
     def _array(self, argument, shape=None):
         name, tensor = self.parameters[argument]
         return self.graph.take(name, tensor, shape)
+
+    def _last(self, argument):
+        """A map whose channels come last, and its axes."""
+        name, axes = self.values[argument]
+        if axes[-1] != 1:
+            raise LookupError("not over the channels")
+        return name, axes
 
     def _arrays(self, **arguments):
         return {role: self._array(argument) for role, argument in arguments.items() if argument is not None}
@@ -202,21 +236,54 @@ class _Walk:
     def _on_layer_norm(self, node, a):
         if len(a["normalized_shape"]) != 1:
             raise LookupError("over more than the channels")
-        self._put(node, "layer_norm", [self._map(a["input"], CHANNELS_LAST)], self._arrays(weight=a["weight"], bias=a["bias"]),
-                  extent=node.meta["val"].shape[1:3], axes=CHANNELS_LAST, eps=a["eps"], affine=a["weight"] is not None)
+        name, axes = self._last(a["input"])
+        self._put(node, "layer_norm", [name], self._arrays(weight=a["weight"], bias=a["bias"]),
+                  extent=self.graph.sizes[name], axes=axes, eps=a["eps"], affine=a["weight"] is not None)
 
     def _on_linear(self, node, a):
         weight = self.parameters[a["weight"]][1]
-        parameters = {"weight": self._array(a["weight"], (*weight.shape, 1, 1)), **self._arrays(bias=a["bias"])}
-        self._put(node, "conv2d", [self._map(a["input"], CHANNELS_LAST)], parameters, extent=node.meta["val"].shape[1:3], axes=CHANNELS_LAST,
-                  out_channels=weight.shape[0], kernel_size=1, bias=a["bias"] is not None)
+        if self.values[a["input"]][1] == FLAT:  # a window that sees all of the map
+            name = self.values[a["input"]][0]
+            kernel, extent, axes = list(self.graph.sizes[name]), (1, 1), (0, 1)
+        else:
+            name, axes = self._last(a["input"])
+            kernel, extent = [1, 1], self.graph.sizes[name]
+        shape = (weight.shape[0], weight.shape[1] // (kernel[0] * kernel[1]), *kernel)
+        parameters = {"weight": self._array(a["weight"], shape), **self._arrays(bias=a["bias"])}
+        self._put(node, "conv2d", [name], parameters, extent=extent, axes=axes, out_channels=weight.shape[0], kernel_size=kernel,
+                  bias=a["bias"] is not None)
+
+    # What sees the whole image.
+
+    def _on_adaptive_avg_pool2d(self, node, a):
+        self._put(node, "adaptive_avg_pool2d", [self._map(a["self"])], output_size=_pair(a["output_size"]))
+
+    def _on_adaptive_max_pool2d(self, node, a):
+        size = _pair(a["output_size"])
+        self._put(node, "adaptive_max_pool2d", [self._map(a["self"])], extent=size, output_size=size)
+
+    def _on_mean(self, node, a):
+        name, axes = self.values[a["self"]]
+        reduced = {axes[each % len(axes)] for each in a.get("dim") or range(len(axes))}
+        if reduced != {2, 3}:
+            raise LookupError("over other axes than height and width")
+        left = axes if a["keepdim"] else tuple(each for each in axes if each not in reduced)
+        self._put(node, "adaptive_avg_pool2d", [name], extent=(1, 1), axes=left, output_size=[1, 1])
+
+    def _on_instance_norm(self, node, a):
+        if not a["use_input_stats"]:
+            return self._on_batch_norm(node, {**a, "training": False})
+        self._put(node, "instance_norm", [self._map(a["input"])], self._arrays(weight=a["weight"], bias=a["bias"]), eps=a["eps"], affine=a["weight"] is not None)
+
+    def _on_group_norm(self, node, a):
+        self._put(node, "group_norm", [self._map(a["input"])], self._arrays(weight=a["weight"], bias=a["bias"]), num_groups=a["num_groups"], eps=a["eps"],
+                  affine=a["weight"] is not None)
 
     # Values, each for itself, in any order of axes.
 
     def _pointwise(self, node, kind, argument, **attributes):
         name, axes = self.values[argument]
-        shape = node.meta["val"].shape
-        self._put(node, kind, [name], extent=(shape[axes.index(2)], shape[axes.index(3)]), axes=axes, **attributes)
+        self._put(node, kind, [name], extent=self.graph.sizes[name], axes=axes, **attributes)
 
     def _on_relu(self, node, a):
         self._pointwise(node, "relu", a["self"])
@@ -266,7 +333,7 @@ class _Walk:
 
     def _on_softmax(self, node, a):
         name, axes = self.values[a["self"]]
-        if axes[a["dim"] % 4] != 1:
+        if axes[a["dim"] % len(axes)] != 1:
             raise LookupError("not over the channels")
         self._pointwise(node, "softmax", a["self"])
 
@@ -282,10 +349,23 @@ class _Walk:
             return self._scale(node, first, second)
         (x, axes), (y, other) = self.values[first], self.values[second]
         shapes = [each.meta["val"].shape for each in (first, second)]
-        if axes != other or shapes[0] != shapes[1]:
+        if axes == other and shapes[0] != shapes[1]:
+            pair = [(name, shape[axes.index(1)]) for name, shape in zip((x, y), shapes)]
+            turned = kind != "sub" and math.prod(shapes[0]) < math.prod(shapes[1])
+            x, y = self._spread(node, kind, *(reversed(pair) if turned else pair))
+        elif axes != other:
             raise LookupError("of maps of different shapes")
-        extent = (shapes[0][axes.index(2)], shapes[0][axes.index(3)])
-        self._put(node, kind, [x, y], extent=extent, axes=axes)
+        self._put(node, kind, [x, y], extent=self.graph.sizes[x], axes=axes)
+
+    def _spread(self, node, kind, first, second):
+        """Two maps, one of which is of one pixel, or of one channel, that counts for all of the other."""
+        (x, channels), (y, other) = first, second
+        large, small = self.graph.sizes[x], self.graph.sizes[y]
+        if channels == other and small == (1, 1):
+            return x, self.graph.add(f"{node.name}_spread", "interpolate", [y, x], large)
+        if kind == "mul" and large == small and other == 1:
+            return x, y
+        raise LookupError("of maps of different shapes")
 
     def _scale(self, node, first, second):
         array, image = (first, second) if first in self.parameters else (second, first)
@@ -297,7 +377,7 @@ class _Walk:
         if tensor.numel() != channels or list(tensor.shape) != places[4 - tensor.dim() :]:
             raise LookupError("with an array that is no factor for each channel")
         parameters = {"weight": self._array(array, (channels,))}
-        self._put(node, "affine", [name], parameters, extent=(shape[axes.index(2)], shape[axes.index(3)]), axes=axes, bias=False)
+        self._put(node, "affine", [name], parameters, extent=self.graph.sizes[name], axes=axes, bias=False)
 
     def _on_add(self, node, a):
         self._pair_of(node, a, "add")
@@ -316,11 +396,10 @@ class _Walk:
     def _on_cat(self, node, a):
         orders = {self.values[each][1] for each in a["tensors"]}
         axes = orders.pop()
-        if orders or axes[a["dim"] % 4] != 1:
+        if orders or axes[a["dim"] % len(axes)] != 1:
             raise LookupError("not of channels")
-        shape = node.meta["val"].shape
         inputs = [self.values[each][0] for each in a["tensors"]]
-        self._put(node, "cat", inputs, extent=(shape[axes.index(2)], shape[axes.index(3)]), axes=axes)
+        self._put(node, "cat", inputs, extent=self.graph.sizes[inputs[0]], axes=axes)
 
     def _on_stack(self, node, a):
         if any(user.target is not torch.ops.aten.sum.dim_IntList or list(user.args[1]) != [a["dim"]] for user in node.users):
@@ -370,16 +449,18 @@ class _Walk:
         self._put(node, "crop", [self._map(source)], before=before, after=after)
 
     def _on_slice(self, node, a):
-        axis = a["dim"] % 4
-        name = self._map(a["self"])
-        size = a["self"].meta["val"].shape[axis]
+        shape = a["self"].meta["val"].shape
+        axis = a["dim"] % len(shape)
+        size = shape[axis]
         start, end = a["start"] or 0, size if a["end"] is None else a["end"]
         start, end = (min(max(each + size if each < 0 else each, 0), size) for each in (start, end))
+        if (start, end, a["step"]) == (0, size, 1):
+            self.values[node] = self.values[a["self"]]
+            return
+        name = self._map(a["self"])
         if axis < 2:
-            if (start, end, a["step"]) != (0, size, 1):
-                raise LookupError("of channels")
-            self.values[node] = (name, MAPS)
-        elif a["step"] == 1:
+            raise LookupError("of channels")
+        if a["step"] == 1:
             self._crop(node, a["self"], _along(axis, start, 0), _along(axis, size - end, 0))
         elif end == size:
             self._put(node, "slice", [name], start=_along(axis, start, 0), step=_along(axis, a["step"], 1))
@@ -390,16 +471,36 @@ class _Walk:
         self._put(node, "pixel_shuffle", [self._map(a["self"])], upscale_factor=a["upscale_factor"])
 
     def _on_reshape(self, node, a):
-        if a["self"] not in self.parameters:
-            raise LookupError("")
-        name, tensor = self.parameters[a["self"]]
-        self.parameters[node] = (name, tensor.reshape(node.meta["val"].shape))
+        shape = node.meta["val"].shape
+        if a["self"] in self.parameters:
+            name, tensor = self.parameters[a["self"]]
+            self.parameters[node] = (name, tensor.reshape(shape))
+            return
+        name, axes = self.values[a["self"]]
+        if axes == MAPS and list(shape) == [1, math.prod(a["self"].meta["val"].shape)] and self.graph.sizes[name] != (1, 1):
+            self.values[node] = (name, FLAT)
+            return
+        if self.graph.sizes[name] != (1, 1) or len(shape) > 4 or axes == FLAT:
+            raise LookupError("of pixels")
+        # Of one pixel: the channels, and axes of length 1.
+        channels = next((i for i, length in enumerate(shape) if length > 1), min(1, len(shape) - 1))
+        others = iter((0, 2, 3))
+        self.values[node] = (name, tuple(1 if i == channels else next(others) for i in range(len(shape))))
 
-    _on_view = _on_unsqueeze = _on_reshape
+    _on_view = _on_unsqueeze = _on_squeeze = _on_flatten = _on_reshape
+
+    def _on_expand(self, node, a):
+        shape, given = node.meta["val"].shape, a["self"].meta["val"].shape
+        name = self._map(a["self"])
+        if self.graph.sizes[name] != (1, 1) or shape[:2] != given[:2]:
+            raise LookupError("of what is no single pixel")
+        self._put(node, "interpolate", [name], mode="nearest", size=[int(side) for side in shape[2:]])
+
+    _on_expand_as = _on_expand
 
     def _on_permute(self, node, a):
         name, axes = self.values[a["self"]]
-        order = tuple(axes[d % 4] for d in a["dims"])
+        order = tuple(axes[d % len(axes)] for d in a["dims"])
         if order not in (MAPS, CHANNELS_LAST):
             raise LookupError(f"to {list(order)}")
         self.values[node] = (name, order)
@@ -420,7 +521,7 @@ class _Walk:
     def _drop(self, node, a, kind):
         """Identity but in training; of everything, or of nothing, it is none."""
         if 0 < a["p"] < 1:
-            self._pointwise(node, kind, a["input"], p=a["p"])
+            self._pointwise(node, kind, a.get("input", a.get("self")), p=a["p"])  # in place it is called "self"
         else:
             self._pass(node, a)
 
@@ -451,8 +552,8 @@ def _export(module, channels, size, output):
         raise Unsupported(f"torch.export cannot follow the module at {size[0]} x {size[1]} pixels: {first}") from error
     walk = _Walk(program, channels, output)
     if walk.missing:
-        listed = ", ".join(sorted(walk.missing))
-        raise Unsupported(f"The module needs operations that there are not here: {listed}.")
+        listed, whole = ", ".join(sorted(walk.missing)), walk.graph.list_whole_image()
+        raise Unsupported(f"The module needs operations that there are not here: {listed}{'; and it sees the whole image: ' + whole if whole else ''}.")
     return walk.graph
 
 
@@ -462,7 +563,15 @@ def make_graph(module, channels, example, second, output):
     :param example: (height, width) that it is exported at
     :param second: another size, of other parities, at which it has to be the same network
     :raises Unsupported: with the complete list of what is missing
+    :raises SeesWholeImage: with the complete list of what is known, but is not computed
     """
+    graph = _make_for_all_sizes(module, channels, example, second, output)
+    if graph.list_whole_image():
+        raise SeesWholeImage(graph)
+    return graph
+
+
+def _make_for_all_sizes(module, channels, example, second, output):
     one = _export(module, channels, example, output)
     try:
         two = _export(module, channels, second, output)

@@ -140,7 +140,7 @@ def test_dropout_is_kept_for_training(tmp_path):
         def __init__(self):
             super().__init__()
             self.first, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 1, 1)
-            self.drop, self.drop_channels = nn.Dropout(0.25), nn.Dropout2d(0.5)
+            self.drop, self.drop_channels = nn.Dropout(0.25), nn.Dropout2d(0.5, inplace=True)
 
         def forward(self, x):
             return self.last(self.drop_channels(self.drop(torch.relu(self.first(x)))))
@@ -179,8 +179,53 @@ def test_what_is_missing_is_said_at_once():
         def forward(self, x):
             return torch.cumsum(self.norm(x) * functional.adaptive_avg_pool2d(x, 2).mean(), 2)
 
-    with pytest.raises(NotImplementedError, match="adaptive_avg_pool2d, cumsum, instance_norm, mean"):
+    with pytest.raises(NotImplementedError) as refusal:
         gp.import_network(Strange(), example=EXAMPLE)
+    assert "operations that there are not here: cumsum, mean over other axes than height and width; and it sees the whole image: " in str(refusal.value)
+    assert "adaptive_avg_pool2d (1 place: adaptive_avg_pool2d), instance_norm (1 place: instance_norm)." in str(refusal.value)
+
+
+class Excited(nn.Module):
+    """Squeeze and excitation in both of its ways, a pyramid of pools, and norms of the image."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(16, 1, 1)
+        self.groups, self.instance = nn.GroupNorm(4, 8), nn.InstanceNorm2d(8, affine=True)
+        self.less, self.more = nn.Linear(8, 4), nn.Linear(4, 8)
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 8, 1), nn.Hardsigmoid())
+
+    def forward(self, x):
+        x = self.instance(self.groups(self.first(x)))
+        gate = torch.sigmoid(self.more(functional.relu(self.less(x.mean((2, 3))))))
+        x = self.gate(x) * x * gate[:, :, None, None] + x * gate.view(1, 8, 1, 1).expand_as(x)
+        pooled = functional.interpolate(functional.adaptive_max_pool2d(x, 2), size=x.shape[2:], mode="bilinear")
+        return self.last(torch.cat([x, pooled], 1))
+
+
+class Classifier(nn.Module):
+    def __init__(self, side):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.ReLU(), nn.AdaptiveAvgPool2d(side), nn.Dropout(0.2), nn.Flatten())
+        self.head = nn.Sequential(nn.Linear(6 * side * side, 10), nn.ReLU(), nn.Linear(10, 4))
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
+    with pytest.raises(NotImplementedError) as refusal:
+        gp.import_network(Excited(), example=EXAMPLE)
+    message = str(refusal.value)
+    assert "is a graph of" in message and "does not run yet" in message
+    assert "adaptive_avg_pool2d (2 places: mean, adaptive_avg_pool2d), adaptive_max_pool2d (1 place: " in message
+    assert "instance_norm (1 place: instance_norm), group_norm (1 place: group_norm)" in message
+
+
+@pytest.mark.parametrize("side", [1, 3])
+def test_a_classifier_of_images_is_a_graph(side):
+    with pytest.raises(NotImplementedError, match=r"is a graph of 8 operations, but does not run yet: .* adaptive_avg_pool2d \(1 place: adaptive_avg_pool2d\)"):
+        gp.import_network(Classifier(side), example=EXAMPLE)
 
 
 def test_what_is_no_segmentation_is_refused():

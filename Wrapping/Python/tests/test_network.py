@@ -470,8 +470,26 @@ def test_networks_of_other_channels_than_slides_have_are_refused(drawn, tmp_path
     header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
     text = json.dumps(header).encode()
     (tmp_path / "four.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + np.ones(5, "<f4").tobytes())
-    with pytest.raises(RuntimeError, match=r"it wants 4 channels; slides have 1 \(gray\) or 3 \(RGB\)"):
+    with pytest.raises(RuntimeError, match="has 3 channels where 4 are needed"):
         gp.segment(drawn[0], tmp_path / "four.safetensors")
+
+
+def test_a_slide_of_four_channels_is_segmented(tmp_path):
+    planes = np.random.default_rng(1).integers(0, 256, (4, 300, 421), np.uint8)
+    sizes = {f"PhysicalSize{axis}": 0.5 for axis in "XY"} | {f"PhysicalSize{axis}Unit": "µm" for axis in "XY"}
+    slide = tmp_path / "four.ome.tif"
+    tifffile.imwrite(slide, planes, ome=True, tile=(128, 128), compression="zlib", photometric="minisblack", metadata={"axes": "CYX", **sizes})
+    weights = (1.0, -2.0, 0.5, 0.75)
+    layer = {"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}
+    network = json.dumps({"name": "sum", "input": {"channels": 4}, "layers": [layer]})
+    header = {"__metadata__": {"gigapixel": "2", "network": network, "tile_size": "64", "microns_per_pixel": "0.5"}}
+    header["S.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
+    text = json.dumps(header).encode()
+    (tmp_path / "four.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + np.array([-0.1, *weights], "<f4").tobytes())
+    logits = np.tensordot(weights, (255.0 - planes) / 255, 1) - 0.1
+    given = itk.array_from_image(gp.segment(slide, tmp_path / "four.safetensors"))
+    assert (((given > 0) == (logits > 0)) | (abs(logits) < 1e-6)).all()
 
 
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):

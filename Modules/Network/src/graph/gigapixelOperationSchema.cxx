@@ -119,19 +119,69 @@ OperationSchema::GetAll()
   return all;
 }
 
+const std::vector<OperationSchema> &
+OperationSchema::GetWholeImage()
+{
+  static const std::vector<OperationSchema> all = schema::MakeWholeImage();
+  return all;
+}
+
 const OperationSchema *
 OperationSchema::Find(const std::string & type)
 {
   static const auto byType = [] {
     std::unordered_map<std::string, const OperationSchema *> schemas;
-    for (const OperationSchema & schema : GetAll())
+    for (const auto * entries : { &GetAll(), &GetWholeImage() })
     {
-      schemas.emplace(schema.type, &schema);
+      for (const OperationSchema & schema : *entries)
+      {
+        schemas.emplace(schema.type, &schema);
+      }
     }
     return schemas;
   }();
   const auto found = byType.find(type);
   return found == byType.end() ? nullptr : found->second;
+}
+
+std::string
+ListWholeImage(const NetworkGraph & graph)
+{
+  constexpr std::size_t MostNames = 3; // of a type: a sentence is no table
+  std::string           text;
+  for (const OperationSchema & schema : OperationSchema::GetWholeImage())
+  {
+    std::vector<std::string> names;
+    for (const Operation & operation : graph.operations)
+    {
+      if (operation.type == schema.type)
+      {
+        names.push_back(operation.name);
+      }
+    }
+    if (names.empty())
+    {
+      continue;
+    }
+    text += (text.empty() ? "" : ", ") + std::string(schema.type) + " (" + std::to_string(names.size()) +
+            (names.size() == 1 ? " place: " : " places: ");
+    for (std::size_t i = 0; i < std::min(names.size(), MostNames); ++i)
+    {
+      text += (i == 0 ? "" : ", ") + names[i];
+    }
+    text += names.size() > MostNames ? " ...)" : ")";
+  }
+  return text;
+}
+
+std::string
+GetRunProblem(const NetworkGraph & graph)
+{
+  const std::string wholeImage = ListWholeImage(graph);
+  return wholeImage.empty()
+           ? ""
+           : "it is a graph of " + std::to_string(graph.operations.size()) +
+               " operations, but does not run yet: nothing computes what sees the whole image: " + wholeImage;
 }
 
 int

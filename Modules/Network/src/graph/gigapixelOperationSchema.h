@@ -182,8 +182,20 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** \return null: there is none of this type */
   static const OperationSchema * Find(const std::string & type);
 
+  /** All that are computed. */
   static const std::vector<OperationSchema> & GetAll();
+
+  /** Those each value of which depends on all pixels of a map: they are read, so that what a network needs is known
+   * completely, and no executor computes them. */
+  static const std::vector<OperationSchema> & GetWholeImage();
 };
+
+/** What a graph has of operations that see the whole image: "adaptive_avg_pool2d (2 places: a, b), group_norm (...)".
+ * Empty: it has none. */
+GigapixelNetwork_EXPORT std::string ListWholeImage(const NetworkGraph & graph);
+
+/** Why a graph that is right cannot be computed; empty: it can. */
+GigapixelNetwork_EXPORT std::string GetRunProblem(const NetworkGraph & graph);
 
 /** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
 GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);

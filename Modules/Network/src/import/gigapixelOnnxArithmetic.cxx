@@ -84,6 +84,34 @@ FindGated(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & a, const
   return last.type == "sigmoid" ? "silu" : last.type == "hardsigmoid" ? "hardswish" : nullptr;
 }
 
+/** Of two maps where one pixel, or one channel, counts for all of the other one's. \return whether they are */
+bool
+CombineOneWithAll(OnnxWalk &            walk,
+                  const OnnxNode &      node,
+                  const char *          type,
+                  const OnnxWalkValue & all,
+                  const OnnxWalkValue & one)
+{
+  const Extent size = walk.GetSize(all.map), sizeOfOne = walk.GetSize(one.map);
+  const int    channels = walk.GetChannels(all.map), channelsOfOne = walk.GetChannels(one.map);
+  if (all.axes != one.axes)
+  {
+    return false;
+  }
+  if (channels == channelsOfOne && size != sizeOfOne && sizeOfOne == Extent{ 1, 1 })
+  {
+    const std::string spread = walk.Append(node, "interpolate", { one.map, all.map });
+    walk.Put(node, type, all, { all.map, spread });
+    return true;
+  }
+  if (std::string(type) == "mul" && size == sizeOfOne && channelsOfOne == 1)
+  {
+    walk.Put(node, type, all, { all.map, one.map });
+    return true;
+  }
+  return false;
+}
+
 void
 CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
 {
@@ -91,6 +119,11 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
   if (!type)
   {
     throw MissingOperation("by a map");
+  }
+  if (a.shape != b.shape &&
+      (CombineOneWithAll(walk, node, type, a, b) || (node.type != "Sub" && CombineOneWithAll(walk, node, type, b, a))))
+  {
+    return;
   }
   if (a.axes != b.axes || a.shape != b.shape)
   {
@@ -139,12 +172,21 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   }
   const std::int64_t channels = walk.GetChannels(map.map);
   numbers = change ? Change(numbers, change) : numbers;
-  const std::string array = walk.TakeArray(numbers, { channels });
+  const std::string       array = walk.TakeArray(numbers, { channels });
+  const Operation * const unbiased =
+    node.type == "Add" ? walk.FindLast(node, turned ? 1 : 0, "conv2d") : nullptr; // a linear layer in two nodes
+  if (unbiased && !unbiased->GetFlag("bias"))
+  {
+    Operation biased = *unbiased;
+    biased.attributes["bias"] = true;
+    biased.parameters["bias"] = array;
+    return walk.PutAgain(node, map, biased);
+  }
   if (std::string(pair.withNumbers) == "mul")
   {
     return walk.Put(node, "affine", map, { input }, { { "bias", false } }, { { "weight", array } });
   }
-  const std::string ones = walk.AddArray(array + ".weight", std::vector<float>(channels, 1));
+  const std::string ones = walk.AddArray(array + ".weight", std::vector<float>(channels, 1), { channels });
   walk.Put(node, "affine", map, { input }, { { "bias", true } }, { { "weight", ones }, { "bias", array } });
 }
 
@@ -163,8 +205,9 @@ ImportPair(OnnxWalk & walk, const OnnxNode & node)
   CombineWithNumbers(walk, node, pair);
 }
 
+/** Of several maps. */
 void
-ImportSum(OnnxWalk & walk, const OnnxNode & node)
+ImportSumOrMean(OnnxWalk & walk, const OnnxNode & node)
 {
   const OnnxWalkValue first = walk.GetInput(node, 0);
   std::string         sum = first.map;
@@ -176,6 +219,10 @@ ImportSum(OnnxWalk & walk, const OnnxNode & node)
       throw MissingOperation("of maps of different shapes");
     }
     sum = walk.Append(node, "add", { sum, next.map });
+  }
+  if (node.type == "Mean" && node.inputs.size() > 1)
+  {
+    sum = walk.Append(node, "mul", { sum }, { { "other", 1.0 / static_cast<double>(node.inputs.size()) } });
   }
   walk.Set(node, { sum, first.axes, first.shape, nullptr, {} });
 }
@@ -191,13 +238,32 @@ ImportNegation(OnnxWalk & walk, const OnnxNode & node)
   walk.Put(node, "mul", map, { map.map }, { { "other", -1.0 } });
 }
 
+/** The square or cube of a map. */
+void
+ImportPower(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxWalkValue       map = walk.GetInput(node, 0);
+  const OnnxConstantPointer exponent = walk.GetConstant(node, 1);
+  if (exponent->GetCount() != 1 || (exponent->Get(0) != 2 && exponent->Get(0) != 3))
+  {
+    throw MissingOperation("by another number than 2 or 3");
+  }
+  const std::string power = exponent->Get(0) == 3 ? walk.Append(node, "mul", { map.map, map.map }) : map.map;
+  walk.Put(node, "mul", map, { map.map, power });
+}
+
 } // namespace
 
 std::vector<OnnxOperator>
 GetOnnxArithmetic()
 {
-  return { { "Add", &ImportPair }, { "Sub", &ImportPair }, { "Mul", &ImportPair },
-           { "Div", &ImportPair }, { "Sum", &ImportSum },  { "Neg", &ImportNegation } };
+  return { { "Add", &ImportPair },     { "Sub", &ImportPair },      { "Mul", &ImportPair },
+           { "Div", &ImportPair },     { "Sum", &ImportSumOrMean }, { "Mean", &ImportSumOrMean },
+           { "Neg", &ImportNegation }, { "Pow", &ImportPower } };
 }
 
 } // namespace gigapixel

@@ -6,6 +6,7 @@
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelSafeTensors.h"
+#include "graph/gigapixelOperationSchema.h"
 
 #include <nlohmann/json.hpp>
 
@@ -214,6 +215,11 @@ private:
   Model
   MakeModel(SizedGraph sized, std::int64_t multiple) const
   {
+    const std::string problem = GetRunProblem(sized.graph);
+    if (!problem.empty())
+    {
+      throw std::domain_error(problem); // at all sizes: no other multiple is to be tried
+    }
     Strip(sized);
     if (multiple > 1)
     {

@@ -99,8 +99,8 @@ RenameAxes(const OnnxWalkValue & value, const Integers & shape)
   {
     throw MissingOperation("that changes more than the axes");
   }
-  // Of length 1 the batch comes first, and one channel is where there is room.
-  for (const char axis : { 'b', 'c' })
+  // Of length 1 the batch comes first, and one channel is where there is room; so are height and width of one pixel.
+  for (const char axis : std::string(shape.size() == 4 ? "bcyx" : "bc"))
   {
     const auto place = names.find('1');
     if (names.find(axis) == std::string::npos && place != std::string::npos)
@@ -116,6 +116,27 @@ Rename(OnnxWalk & walk, const OnnxNode & node, const Integers & shape)
 {
   const OnnxWalkValue value = walk.GetInput(node, 0);
   walk.Set(node, { value.map, RenameAxes(value, shape), shape, nullptr, {} });
+}
+
+/** Channels in groups, for a norm of each of them, or the channels of such groups: {batch, groups, all else}.
+ * \return whether it is one of both */
+bool
+ImportGroups(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & value, const Integers & shape)
+{
+  const std::int64_t channels = walk.GetChannels(value.map);
+  const Extent       size = walk.GetSize(value.map);
+  if (value.axes == "bcyx" && shape.size() == 3 && shape[0] == 1 && channels % shape[1] == 0 && shape[2] > 1 &&
+      shape[2] == channels / shape[1] * size[0] * size[1])
+  {
+    walk.Set(node, { value.map, "bgp", shape, nullptr, {} });
+    return true;
+  }
+  if (value.axes == "bgp" && shape == walk.GetShape(value.map, "bcyx"))
+  {
+    walk.Set(node, { value.map, "bcyx", shape, nullptr, {} });
+    return true;
+  }
+  return false;
 }
 
 void
@@ -143,7 +164,30 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
     known *= shape[i] > 0 && known <= count ? shape[i] : 1;
   }
   std::replace(shape.begin(), shape.end(), std::int64_t{ -1 }, count / known);
-  Rename(walk, node, shape);
+  if (std::count(shape.begin(), shape.end(), 0) > 0)
+  {
+    throw MissingOperation("that changes more than the axes");
+  }
+  if (!ImportGroups(walk, node, value, shape))
+  {
+    Rename(walk, node, shape);
+  }
+}
+
+/** To two axes. */
+void
+ImportFlatten(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  if (!value.IsMap() || value.axes != "bcyx" || node.GetInteger("axis", 1) != 1)
+  {
+    throw MissingOperation("of other axes than a map's behind the batch");
+  }
+  if (value.shape[2] * value.shape[3] != 1)
+  {
+    throw MissingOperation("of all pixels (a layer that sees the whole image)");
+  }
+  Rename(walk, node, { 1, value.shape[1] });
 }
 
 void
@@ -202,13 +246,10 @@ ImportUnsqueeze(OnnxWalk & walk, const OnnxNode & node)
 std::vector<OnnxOperator>
 GetOnnxLayout()
 {
-  return { { "Identity", &Pass },
-           { "Dropout", &ImportDropout },
-           { "Cast", &ImportCast },
-           { "Transpose", &ImportTranspose },
-           { "Reshape", &ImportReshape },
-           { "Squeeze", &ImportSqueeze },
-           { "Unsqueeze", &ImportUnsqueeze } };
+  return { { "Identity", &Pass },         { "Dropout", &ImportDropout },
+           { "Cast", &ImportCast },       { "Transpose", &ImportTranspose },
+           { "Reshape", &ImportReshape }, { "Flatten", &ImportFlatten },
+           { "Squeeze", &ImportSqueeze }, { "Unsqueeze", &ImportUnsqueeze } };
 }
 
 } // namespace gigapixel

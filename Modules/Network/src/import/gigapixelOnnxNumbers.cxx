@@ -106,6 +106,10 @@ Compute(const std::string & type, double a, double b, bool isFloat)
     }
     return type == "Mod" ? a - b * std::floor(a / b) : isFloat ? a / b : std::trunc(a / b);
   }
+  if (type == "Pow")
+  {
+    return std::pow(a, b);
+  }
   return type == "Add"              ? a + b
          : type == "Sub"            ? a - b
          : type == "Mul"            ? a * b
@@ -125,7 +129,7 @@ ComputePair(const OnnxNode & node, const OnnxConstant & a, const OnnxConstant & 
 {
   OnnxConstant result;
   const bool   compares = node.type != "Add" && node.type != "Sub" && node.type != "Mul" && node.type != "Div" &&
-                        node.type != "Mod" && node.type != "Max" && node.type != "Min";
+                        node.type != "Mod" && node.type != "Max" && node.type != "Min" && node.type != "Pow";
   const Integers     shape = Broadcast(a.shape, b.shape);
   const Integers     stepsA = GetSteps(a.shape, shape), stepsB = GetSteps(b.shape, shape);
   const std::int64_t count = Count(shape);
@@ -149,13 +153,14 @@ ComputeEach(const OnnxNode & node, const OnnxConstant & a)
   {
     const double x = a.Get(i);
     Push(result,
-         node.type == "Neg"     ? -x
-         : node.type == "Floor" ? std::floor(x)
-         : node.type == "Ceil"  ? std::ceil(x)
-         : node.type == "Round" ? std::nearbyint(x)
-         : node.type == "Sqrt"  ? std::sqrt(x)
-         : node.type == "Not"   ? double(x == 0)
-                                : std::abs(x));
+         node.type == "Neg"          ? -x
+         : node.type == "Floor"      ? std::floor(x)
+         : node.type == "Ceil"       ? std::ceil(x)
+         : node.type == "Round"      ? std::nearbyint(x)
+         : node.type == "Sqrt"       ? std::sqrt(x)
+         : node.type == "Not"        ? double(x == 0)
+         : node.type == "Reciprocal" ? 1 / x
+                                     : std::abs(x));
   }
   return result;
 }
@@ -573,25 +578,16 @@ std::vector<OnnxOperator>
 GetOnnxNumbers()
 {
   std::vector<OnnxOperator> all{ { "Shape", &ImportShape }, { "Constant", &ImportConstant } };
-  for (const char * type : { "Gather",
-                             "ConstantOfShape",
-                             "Where",
-                             "Range",
-                             "Floor",
-                             "Ceil",
-                             "Round",
-                             "Sqrt",
-                             "Not",
-                             "Abs",
-                             "Mod",
-                             "Max",
-                             "Min",
-                             "Equal",
-                             "Greater",
-                             "Less",
-                             "GreaterOrEqual",
-                             "LessOrEqual",
-                             "And",
+  for (const char * type : { "Gather",      "ConstantOfShape",
+                             "Where",       "Range",
+                             "Floor",       "Ceil",
+                             "Round",       "Sqrt",
+                             "Reciprocal",  "Not",
+                             "Abs",         "Mod",
+                             "Max",         "Min",
+                             "Equal",       "Greater",
+                             "Less",        "GreaterOrEqual",
+                             "LessOrEqual", "And",
                              "Or" })
   {
     all.push_back({ type, &ComputeNumbers });

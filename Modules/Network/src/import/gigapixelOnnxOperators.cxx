@@ -9,8 +9,14 @@ OnnxOperator::Find(const std::string & type)
 {
   static const std::map<std::string, Function> all = [] {
     std::map<std::string, Function> functions;
-    for (const auto getFamily :
-         { &GetOnnxWindows, &GetOnnxPointwise, &GetOnnxArithmetic, &GetOnnxPlacement, &GetOnnxLayout, &GetOnnxNumbers })
+    for (const auto getFamily : { &GetOnnxWindows,
+                                  &GetOnnxLinear,
+                                  &GetOnnxPointwise,
+                                  &GetOnnxArithmetic,
+                                  &GetOnnxPlacement,
+                                  &GetOnnxLayout,
+                                  &GetOnnxWholeImage,
+                                  &GetOnnxNumbers })
     {
       for (const OnnxOperator & each : getFamily())
       {

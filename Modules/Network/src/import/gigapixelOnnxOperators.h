@@ -24,11 +24,17 @@ struct OnnxOperator
 // The families, each in a file of its own.
 
 std::vector<OnnxOperator> GetOnnxWindows();    ///< convolutions, pooling and norms
+std::vector<OnnxOperator> GetOnnxLinear();     ///< matrices and norms of the channels of each pixel
 std::vector<OnnxOperator> GetOnnxPointwise();  ///< activations
 std::vector<OnnxOperator> GetOnnxArithmetic(); ///< of two maps, or of a map and numbers
 std::vector<OnnxOperator> GetOnnxPlacement();  ///< pixels and channels that move
 std::vector<OnnxOperator> GetOnnxLayout();     ///< axes that are named anew
+std::vector<OnnxOperator> GetOnnxWholeImage(); ///< what sees the whole image, and means of channels
 std::vector<OnnxOperator> GetOnnxNumbers();    ///< what is computed from sizes and constants
+
+/** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out.
+ * Then its output is set. */
+bool ImportFormula(OnnxWalk & walk, const OnnxNode & node);
 
 /** An operator of numbers alone; of a map another function. \throw MissingOperation it is of neither */
 void ComputeNumbers(OnnxWalk & walk, const OnnxNode & node);

@@ -412,18 +412,106 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
   }
 }
 
+/** Channels in another order. \param order which channel each of them was before */
+void
+OrderChannels(OnnxWalk & walk, const OnnxNode & node, const std::vector<std::size_t> & order)
+{
+  constexpr std::size_t MostParts = 64; // that are concatenated at once
+  const OnnxWalkValue   map = walk.GetMap(node);
+  // Those of a convolution are in the order of its filters.
+  const Operation * const convolution = walk.FindLast(node, 0, "conv2d");
+  if (convolution && convolution->GetInteger("groups") == 1)
+  {
+    Operation ordered = *convolution;
+    for (auto & [role, name] : ordered.parameters)
+    {
+      const OnnxConstant & given = walk.GetArray(name);
+      const std::size_t    length = given.floats.size() / order.size();
+      std::vector<float>   values(given.floats.size());
+      for (std::size_t i = 0; i < order.size(); ++i)
+      {
+        std::copy_n(given.floats.begin() + static_cast<std::ptrdiff_t>(order[i] * length),
+                    length,
+                    values.begin() + static_cast<std::ptrdiff_t>(i * length));
+      }
+      name = walk.AddArray(name, std::move(values), given.shape);
+    }
+    return walk.PutAgain(node, map, ordered);
+  }
+  if (order.size() > MostParts)
+  {
+    throw MissingOperation("(DCR) of more than " + std::to_string(MostParts) + " channels of what is no convolution");
+  }
+  std::vector<std::string> parts;
+  parts.reserve(order.size());
+  for (const std::size_t channel : order)
+  {
+    parts.push_back(walk.Append(node,
+                                "slice_channels",
+                                { map.map },
+                                { { "start", static_cast<std::int64_t>(channel) }, { "channels", std::int64_t(1) } }));
+  }
+  walk.Put(node, "cat", map, parts);
+}
+
+/** \throw std::invalid_argument it is none */
+std::int64_t
+GetBlockSize(const OnnxNode & node)
+{
+  const std::int64_t side = node.GetInteger("blocksize", 0);
+  if (side < 1 || side > 256)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible blocksize");
+  }
+  return side;
+}
+
 /** Ours takes channels as PyTorch does: those of one output channel are beside each other. */
 void
 ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
 {
   const OnnxWalkValue map = walk.GetMap(node);
-  const std::int64_t  side = node.GetInteger("blocksize", 0);
-  const bool          oneOutput = side > 0 && side < 256 && walk.GetChannels(map.map) == side * side;
-  if (node.GetText("mode", "DCR") != "CRD" && !oneOutput)
+  const std::int64_t  side = GetBlockSize(node);
+  const auto          places = static_cast<std::size_t>(side * side);
+  const auto          outputs = static_cast<std::size_t>(walk.GetChannels(map.map)) / places;
+  std::string         ordered = map.map;
+  if (node.GetText("mode", "DCR") != "CRD" && outputs > 1)
   {
-    throw MissingOperation("(DCR)");
+    std::vector<std::size_t> order(outputs * places);
+    for (std::size_t i = 0; i < order.size(); ++i)
+    {
+      order[i] = i % places * outputs + i / places;
+    }
+    OrderChannels(walk, node, order);
+    ordered = walk.GetLast().name;
   }
-  walk.Put(node, "pixel_shuffle", map, { map.map }, { { "upscale_factor", side } });
+  walk.Put(node, "pixel_shuffle", map, { ordered }, { { "upscale_factor", side } });
+}
+
+/** Its inverse: every so many pixels, from each place of a block on, become channels. */
+void
+ImportSpaceToDepth(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue      map = walk.GetMap(node);
+  const std::int64_t       side = GetBlockSize(node);
+  const Extent             size = walk.GetSize(map.map);
+  std::vector<std::string> parts;
+  if (side > 8)
+  {
+    throw MissingOperation("of more than 8 x 8 pixels");
+  }
+  if (size[0] % side != 0 || size[1] % side != 0)
+  {
+    throw std::invalid_argument("its node \"" + node.outputs.front() +
+                                "\" (SpaceToDepth) is of a map whose size is no " + "multiple of " +
+                                std::to_string(side));
+  }
+  for (std::int64_t i = 0; i < side * side; ++i)
+  {
+    parts.push_back(walk.Append(
+      node, "slice", { map.map }, { { "start", Integers{ i / side, i % side } }, { "step", Integers{ side, side } } }));
+  }
+  walk.Put(node, "cat", map, parts);
 }
 
 } // namespace
@@ -431,9 +519,14 @@ ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
 std::vector<OnnxOperator>
 GetOnnxPlacement()
 {
-  return { { "Concat", &ImportConcatenation },     { "Split", &ImportSplit }, { "Resize", &ImportResize },
-           { "Upsample", &ImportResize },          { "Pad", &ImportPad },     { "Slice", &ImportSlice },
-           { "DepthToSpace", &ImportDepthToSpace } };
+  return { { "Concat", &ImportConcatenation },
+           { "Split", &ImportSplit },
+           { "Resize", &ImportResize },
+           { "Upsample", &ImportResize },
+           { "Pad", &ImportPad },
+           { "Slice", &ImportSlice },
+           { "DepthToSpace", &ImportDepthToSpace },
+           { "SpaceToDepth", &ImportSpaceToDepth } };
 }
 
 } // namespace gigapixel

@@ -3,6 +3,7 @@
 #include "gigapixelOnnxOperators.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelPrintable.h"
+#include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
 
@@ -131,6 +132,34 @@ OnnxWalk::AppendImages(const std::vector<OnnxImage> & images)
   }
 }
 
+const OnnxWalkValue *
+OnnxWalk::Find(const std::string & value)
+{
+  const auto found = m_Values.find(value);
+  if (found != m_Values.end())
+  {
+    return &found->second;
+  }
+  const auto array = m_File.arrays.find(value);
+  if (array == m_File.arrays.end())
+  {
+    return nullptr;
+  }
+  auto & read = m_Arrays[value];
+  if (!read)
+  {
+    read = std::make_shared<OnnxConstant>(array->second.Read());
+  }
+  return &(m_Values[value] = { {}, {}, read->shape, read, value });
+}
+
+const OnnxNode *
+OnnxWalk::FindProducer(const std::string & value) const
+{
+  const auto found = m_Producers.find(value);
+  return found == m_Producers.end() ? nullptr : found->second;
+}
+
 const OnnxWalkValue &
 OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
 {
@@ -139,23 +168,16 @@ OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
     throw MissingOperation("without an input");
   }
   const std::string & name = node.inputs[index];
-  const auto          found = m_Values.find(name);
-  if (found != m_Values.end())
+  if (const OnnxWalkValue * value = this->Find(name))
   {
-    return found->second;
+    return *value;
   }
-  const auto array = m_File.arrays.find(name);
-  if (array == m_File.arrays.end())
+  if (m_Producers.count(name) > 0)
   {
-    throw std::invalid_argument("its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
-                                "\", which no earlier one gives");
+    return m_Values[name]; // of a node that was not visited, since what it reads is not known
   }
-  auto & read = m_Arrays[name];
-  if (!read)
-  {
-    read = std::make_shared<OnnxConstant>(array->second.Read());
-  }
-  return m_Values[name] = { {}, {}, read->shape, read, name };
+  throw std::invalid_argument("its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
+                              "\", which no earlier one gives");
 }
 
 const OnnxWalkValue &
@@ -246,11 +268,11 @@ OnnxWalk::TakeArray(const OnnxWalkValue & value, const std::vector<std::int64_t>
 }
 
 std::string
-OnnxWalk::AddArray(const std::string & name, std::vector<float> values)
+OnnxWalk::AddArray(const std::string & name, std::vector<float> values, std::vector<std::int64_t> shape)
 {
   OnnxConstant constant;
   constant.isFloat = true;
-  constant.shape = { static_cast<std::int64_t>(values.size()) };
+  constant.shape = std::move(shape);
   constant.floats = std::move(values);
   return TakeArray({ {}, {}, constant.shape, std::make_shared<OnnxConstant>(constant), name }, constant.shape);
 }
@@ -327,6 +349,23 @@ OnnxWalk::RemoveLast()
   m_Result.graph.operations.pop_back();
 }
 
+const Operation *
+OnnxWalk::FindLast(const OnnxNode & node, std::size_t index, const std::string & type)
+{
+  const Operation & last = this->GetLast();
+  return last.name == this->GetInput(node, index).map && last.type == type && IsReadOnce(node.inputs[index]) ? &last
+                                                                                                             : nullptr;
+}
+
+void
+OnnxWalk::PutAgain(const OnnxNode & node, const OnnxWalkValue & like, const Operation & changed)
+{
+  OnnxNode named = node;
+  named.name = changed.name;
+  this->RemoveLast();
+  this->Put(named, changed.type, like, changed.inputs, changed.attributes, changed.parameters);
+}
+
 std::vector<std::int64_t>
 OnnxWalk::GetShape(const std::string & operation, const std::string & axes) const
 {
@@ -347,18 +386,27 @@ OnnxWalk::Put(const OnnxNode &                              node,
               const std::map<std::string, AttributeValue> & attributes,
               const std::map<std::string, std::string> &    parameters)
 {
-  const std::string axes = like.axes;
-  const std::string map = Append(node, type, inputs, attributes, parameters);
-  Set(node, { map, axes, GetShape(map, axes), nullptr, {} });
+  const std::string               axes = like.axes;
+  const std::vector<std::int64_t> shape = like.shape;
+  const std::string               map = Append(node, type, inputs, attributes, parameters);
+  const bool                      grouped = axes.find('g') != std::string::npos;
+  Set(node, { map, axes, grouped ? shape : GetShape(map, axes), nullptr, {} });
 }
 
 void
 OnnxWalk::Visit(const OnnxNode & node)
 {
   const OnnxOperator::Function function = OnnxOperator::Find(node.type);
-  std::string                  missing;
+  for (const std::string & output : node.outputs)
+  {
+    m_Producers[output] = &node;
+  }
   try
   {
+    if (ImportFormula(*this, node))
+    {
+      return;
+    }
     if (!function)
     {
       throw MissingOperation("");
@@ -375,7 +423,7 @@ OnnxWalk::Visit(const OnnxNode & node)
   catch (const MissingOperation & error)
   {
     const std::string why = error.what();
-    m_Missing.insert(GetPrintable(node.type).substr(0, 100) + (why.empty() ? "" : " " + why));
+    m_Missing[node.outputs.front()] = GetPrintable(node.type).substr(0, 100) + (why.empty() ? "" : " " + why);
   }
   catch (const std::out_of_range &)
   {
@@ -388,17 +436,40 @@ OnnxWalk::Visit(const OnnxNode & node)
   }
 }
 
+/** Of the nodes that the output depends on, but for those that are parts of formulas. */
 void
-OnnxWalk::CheckMissing() const
+OnnxWalk::CheckMissing(const std::string & output) const
 {
+  std::set<std::string>    missing, seen;
+  std::vector<std::string> values{ output };
+  while (!values.empty())
+  {
+    const std::string value = values.back();
+    values.pop_back();
+    const OnnxNode * const node = seen.insert(value).second ? this->FindProducer(value) : nullptr;
+    if (!node)
+    {
+      continue;
+    }
+    const auto   skip = m_Skips.find(node->outputs.front());
+    const auto   why = m_Missing.find(node->outputs.front());
+    const auto & inputs = skip == m_Skips.end() ? node->inputs : skip->second;
+    values.insert(values.end(), inputs.begin(), inputs.end());
+    if (skip == m_Skips.end() && why != m_Missing.end())
+    {
+      missing.insert(why->second);
+    }
+  }
   std::string names;
-  for (const std::string & each : m_Missing)
+  for (const std::string & each : missing)
   {
     names += (names.empty() ? "" : ", ") + each;
   }
   if (!names.empty())
   {
-    throw MissingOperations("it needs operations that there are not here: " + names);
+    const std::string wholeImage = ListWholeImage(m_Result.graph);
+    throw MissingOperations("it needs operations that there are not here: " + names +
+                            (wholeImage.empty() ? "" : "; and it sees the whole image: " + wholeImage));
   }
   if (!m_Problem.empty())
   {
@@ -422,7 +493,9 @@ OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
     throw MissingOperations("it needs operations that there are not here: ArgMax not over the channels");
   }
   const bool isMap = value.IsMap() && (value.axes == Maps || value.axes == "byxc");
-  if (!isMap || GetSize(value.map) != m_Image)
+  // Classes of the image: of a network that is refused for what it needs.
+  const bool isOfImage = value.IsMap() && !ListWholeImage(m_Result.graph).empty();
+  if (!isOfImage && (!isMap || GetSize(value.map) != m_Image))
   {
     std::string shape;
     for (const std::int64_t length : value.shape)
@@ -434,6 +507,23 @@ OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
                                 " pixels: no logits of each pixel");
   }
   m_Result.graph.output = value.map;
+}
+
+/** Parts of formulas that became operations. */
+void
+OnnxWalk::RemoveUnread()
+{
+  auto &                operations = m_Result.graph.operations;
+  std::set<std::string> read{ m_Result.graph.output, m_ImageOperation };
+  for (auto each = operations.rbegin(); each != operations.rend(); ++each)
+  {
+    if (read.count(each->name) > 0)
+    {
+      read.insert(each->inputs.begin(), each->inputs.end());
+    }
+  }
+  const auto isUnread = [&](const Operation & operation) { return read.count(operation.name) == 0; };
+  operations.erase(std::remove_if(operations.begin(), operations.end(), isUnread), operations.end());
 }
 
 SizedGraph
@@ -483,8 +573,10 @@ OnnxWalk::Make(const OnnxFile &               file,
       walk.Visit(*node);
     }
   }
-  walk.CheckMissing();
+  const bool isLabel = !nodes.empty() && nodes.back()->type == "ArgMax";
+  walk.CheckMissing(isLabel && !nodes.back()->inputs.empty() ? nodes.back()->inputs.front() : wanted);
   walk.FindOutput(nodes.empty() ? OnnxNode() : *nodes.back(), wanted);
+  walk.RemoveUnread();
   return std::move(walk.m_Result);
 }
 

@@ -31,7 +31,8 @@ struct MissingOperations : std::invalid_argument
 struct OnnxWalkValue
 {
   std::string map;  ///< the operation that computes it; empty: no map
-  std::string axes; ///< of a map, in their order: 'b'atch, 'c'hannels, 'y', 'x', and '1' for those of length 1
+  std::string axes; ///< of a map, in their order: 'b'atch, 'c'hannels, 'y', 'x', '1' for those of length 1, and of
+                    ///< channels in 'g'roups, with 'p', all values of a group
   std::vector<std::int64_t> shape;
   OnnxConstantPointer       constant; ///< null: no numbers
   std::string               array;    ///< name of the numbers in the file, if they have one
@@ -102,6 +103,12 @@ public:
 
   const OnnxWalkValue & GetInput(const OnnxNode & node, std::size_t index);
 
+  /** \return null: it is not known */
+  const OnnxWalkValue * Find(const std::string & value);
+
+  /** The node that gives a value; null: it is none's. */
+  const OnnxNode * FindProducer(const std::string & value) const;
+
   /** An input that is a map of batch, channels, y and x. \throw MissingOperation */
   const OnnxWalkValue & GetMap(const OnnxNode & node, std::size_t index = 0);
 
@@ -118,7 +125,13 @@ public:
   std::string TakeArray(const OnnxWalkValue & value, const std::vector<std::int64_t> & shape);
 
   /** An array that the file does not have. */
-  std::string AddArray(const std::string & name, std::vector<float> values);
+  std::string AddArray(const std::string & name, std::vector<float> values, std::vector<std::int64_t> shape);
+
+  const OnnxConstant &
+  GetArray(const std::string & name) const
+  {
+    return *m_Result.arrays.at(name);
+  }
 
   /** Appends an operation. \return its name, which is the wanted one or, if there is one of it, like it */
   std::string Append(const OnnxNode &                              node,
@@ -157,6 +170,20 @@ public:
     return m_Result.graph.operations.back();
   }
 
+  /** The last operation, if it is of this type and this input of the node alone reads it; else null. */
+  const Operation * FindLast(const OnnxNode & node, std::size_t index, const std::string & type);
+
+  /** Puts the last operation anew, changed, as what the node gives. */
+  void PutAgain(const OnnxNode & node, const OnnxWalkValue & like, const Operation & changed);
+
+  /** The node's output is computed from these values alone: what lies between is a formula that has an operation of
+   * its own. */
+  void
+  Skip(const OnnxNode & node, const std::vector<std::string> & values)
+  {
+    m_Skips[node.outputs.front()] = values;
+  }
+
   /** Whether just one node reads a value, and its map has no other name. */
   bool IsReadOnce(const std::string & value) const;
 
@@ -174,20 +201,23 @@ private:
 
   void AppendImages(const std::vector<OnnxImage> & images);
   void Visit(const OnnxNode & node);
-  void CheckMissing() const;
+  void CheckMissing(const std::string & output) const;
   void FindOutput(const OnnxNode & last, const std::string & wanted);
+  void RemoveUnread();
 
-  const OnnxFile &                     m_File;
-  Arrays &                             m_Arrays;
-  Extent                               m_Image;
-  bool                                 m_Fixed;
-  SizedGraph                           m_Result;
-  std::map<std::string, OnnxWalkValue> m_Values;
-  std::map<std::string, int>           m_Readers;
-  std::map<std::string, int>           m_Channels; ///< of operations
-  std::set<std::string>                m_Missing;
-  std::string                          m_Problem; ///< the first one; empty: none
-  std::string                          m_ImageOperation;
+  const OnnxFile &                                m_File;
+  Arrays &                                        m_Arrays;
+  Extent                                          m_Image;
+  bool                                            m_Fixed;
+  SizedGraph                                      m_Result;
+  std::map<std::string, OnnxWalkValue>            m_Values;
+  std::map<std::string, int>                      m_Readers;
+  std::map<std::string, int>                      m_Channels;  ///< of operations
+  std::map<std::string, const OnnxNode *>         m_Producers; ///< of values
+  std::map<std::string, std::vector<std::string>> m_Skips;     ///< of values: what they are computed from
+  std::map<std::string, std::string>              m_Missing;   ///< of values: why they are not known
+  std::string                                     m_Problem;   ///< the first one; empty: none
+  std::string                                     m_ImageOperation;
 };
 
 } // namespace gigapixel

@@ -113,10 +113,18 @@ MakeAddition()
   return entry;
 }
 
+/** A map of one channel multiplies all channels of the first input: attention. */
+std::string
+CheckProduct(const Operation & operation, const Channels & channels)
+{
+  return channels.size() == 2 && channels[1] == 1 ? "" : CheckPair(operation, channels);
+}
+
 OperationSchema
 MakeProduct()
 {
   OperationSchema entry = MakePair("mul");
+  entry.check = &CheckProduct;
   entry.gradient = InputGradient::Computed;
   entry.getKeeps = &KeepInputsOfProduct;
   return entry;

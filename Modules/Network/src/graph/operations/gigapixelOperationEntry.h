@@ -102,6 +102,7 @@ std::vector<OperationSchema> MakeArithmetic();
 std::vector<OperationSchema> MakeActivations();
 std::vector<OperationSchema> MakeNorms();
 std::vector<OperationSchema> MakeDropout();
+std::vector<OperationSchema> MakeWholeImage();
 
 } // namespace schema
 } // namespace gigapixel

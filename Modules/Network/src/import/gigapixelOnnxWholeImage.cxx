@@ -1,0 +1,151 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOnnxOperators.h"
+
+#include <algorithm>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Integers = std::vector<std::int64_t>;
+
+/** To a map of one pixel. \param axes of what the node gives */
+void
+Pool(OnnxWalk & walk, const OnnxNode & node, const char * type, const OnnxWalkValue & map, const std::string & axes)
+{
+  const std::string pooled = walk.Append(node, type, { map.map }, { { "output_size", Integers{ 1, 1 } } });
+  walk.Set(node, { pooled, axes, walk.GetShape(pooled, axes), nullptr, {} });
+}
+
+void
+ImportGlobalMean(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetMap(node);
+  Pool(walk, node, "adaptive_avg_pool2d", map, map.axes);
+}
+
+void
+ImportGlobalMaximum(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetMap(node);
+  Pool(walk, node, "adaptive_max_pool2d", map, map.axes);
+}
+
+/** The mean over the channels of each pixel: a convolution of single pixels with equal weights. */
+void
+PutChannelMean(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
+{
+  const std::int64_t channels = walk.GetChannels(map.map);
+  const auto         share = static_cast<float>(1.0 / static_cast<double>(channels));
+  const std::string  weight =
+    walk.AddArray(node.outputs.front() + ".weight", std::vector<float>(channels, share), { 1, channels, 1, 1 });
+  walk.Put(node,
+           "conv2d",
+           map,
+           { map.map },
+           { { "out_channels", std::int64_t(1) }, { "kernel_size", Integers{ 1, 1 } }, { "bias", false } },
+           { { "weight", weight } });
+}
+
+/** Over all pixels, or over the channels of each. */
+void
+ImportReducedMean(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  if (!map.IsMap())
+  {
+    throw MissingOperation("of numbers");
+  }
+  const bool  keeps = node.GetInteger("keepdims", 1) != 0;
+  std::string reduced, left;
+  Integers    axes = walk.GetIntegers(node, 1, "axes");
+  std::transform(axes.begin(), axes.end(), axes.begin(), [&](std::int64_t axis) {
+    return static_cast<std::int64_t>(GetOnnxAxis(axis, map.axes.size()));
+  });
+  for (std::size_t i = 0; i < map.axes.size(); ++i)
+  {
+    const bool isReduced = std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;
+    (isReduced ? reduced : left) += map.axes[i];
+  }
+  std::sort(reduced.begin(), reduced.end());
+  if (reduced == "xy")
+  {
+    return Pool(walk, node, "adaptive_avg_pool2d", map, keeps ? map.axes : left);
+  }
+  if (reduced == "c" && keeps)
+  {
+    return PutChannelMean(walk, node, map);
+  }
+  throw MissingOperation("over neither all pixels nor the channels");
+}
+
+/** Whether all numbers of an input are this one. */
+bool
+IsAll(OnnxWalk & walk, const OnnxNode & node, std::size_t index, double number)
+{
+  const OnnxConstantPointer numbers = walk.GetConstant(node, index);
+  for (std::size_t i = 0; i < numbers->GetCount(); ++i)
+  {
+    if (numbers->Get(i) != number)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void
+ImportInstanceNorm(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const double        epsilon = node.GetNumber("epsilon", 1e-5);
+  if (map.axes == "bgp") // as exporters write the norm of groups of channels
+  {
+    if (!IsAll(walk, node, 1, 1) || !IsAll(walk, node, 2, 0))
+    {
+      throw MissingOperation("of groups, with a factor for each");
+    }
+    return walk.Put(node,
+                    "group_norm",
+                    map,
+                    { map.map },
+                    { { "num_groups", map.shape[1] }, { "eps", epsilon }, { "affine", false } });
+  }
+  const Integers shape{ walk.GetChannels(walk.GetMap(node).map) };
+  walk.Put(node,
+           "instance_norm",
+           map,
+           { map.map },
+           { { "eps", epsilon }, { "affine", true } },
+           { { "weight", walk.TakeArray(walk.GetInput(node, 1), shape) },
+             { "bias", walk.TakeArray(walk.GetInput(node, 2), shape) } });
+}
+
+void
+ImportGroupNorm(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = walk.GetMap(node);
+  const Integers      shape{ walk.GetChannels(map.map) };
+  walk.Put(node,
+           "group_norm",
+           map,
+           { map.map },
+           { { "num_groups", node.GetInteger("num_groups", 1) }, { "eps", node.GetNumber("epsilon", 1e-5) } },
+           { { "weight", walk.TakeArray(walk.GetInput(node, 1), shape) },
+             { "bias", walk.TakeArray(walk.GetInput(node, 2), shape) } });
+}
+
+} // namespace
+
+std::vector<OnnxOperator>
+GetOnnxWholeImage()
+{
+  return { { "GlobalAveragePool", &ImportGlobalMean },
+           { "GlobalMaxPool", &ImportGlobalMaximum },
+           { "ReduceMean", &ImportReducedMean },
+           { "InstanceNormalization", &ImportInstanceNorm },
+           { "GroupNormalization", &ImportGroupNorm } };
+}
+
+} // namespace gigapixel

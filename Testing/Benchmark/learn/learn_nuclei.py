@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Does a U-Net learn real nuclei from random weights, in tiles, as it does in PyTorch on whole images?
+
+    Testing/Benchmark/learn/learn_nuclei.py WORK-FOLDER [--seeds 1,2,3] [--epochs 15] [--skip-torch]
+
+The 30 H&E pictures of 320 x 256 of the test data ($GIGAPIXEL_TEST_DATA/histology, CC0) are split by picture: ten are held
+back. Of each half mosaics are laid, every place a picture by chance, turned and mirrored by chance. `gigapixel train`
+takes the mosaics whole, in tiles of 512; eager PyTorch takes the same mosaics in one piece, as many steps from the same
+first weights with the same optimizer, in its own order. Both are judged by the Dice of the held-back mosaics. WORK-FOLDER/learning.csv gets
+the Dice after each epoch, and overlay.png a held-back part with what was found.
+
+The program is $GIGAPIXEL_PROGRAM, else build/bin/gigapixel. Needs NumPy, Pillow, tifffile and PyTorch.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import struct
+import subprocess
+
+import numpy as np
+import tifffile
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
+DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", ROOT / "../shared/data")) / "histology"
+
+NETWORK = "unet:base=8,depth=3"
+BASE, DEPTH = 8, 3
+SIDE = 2048
+TILE = 512
+HELD_BACK = 10  # pictures
+MOSAICS = {"train": 4, "validation": 2}
+LEARNING_RATE = 3e-3
+
+
+def lay(pictures, random):
+    """A mosaic, every place of 256 x 256 a part of a picture."""
+    pixels = np.empty((SIDE, SIDE, 3), np.uint8)
+    mask = np.empty((SIDE, SIDE), np.uint8)
+    for y in range(0, SIDE, 256):
+        for x in range(0, SIDE, 256):
+            picture, labels = pictures[random.integers(len(pictures))]
+            left = random.integers(picture.shape[1] - 256 + 1)
+            part, truth = picture[:256, left : left + 256], labels[:256, left : left + 256] > 0
+            turns, mirrored = random.integers(4), random.integers(2)
+            part, truth = np.rot90(part, turns), np.rot90(truth, turns)
+            if mirrored:
+                part, truth = part[:, ::-1], truth[:, ::-1]
+            pixels[y : y + 256, x : x + 256] = part
+            mask[y : y + 256, x : x + 256] = truth * 255
+    return pixels, mask
+
+
+def make_cohort(work):
+    files = sorted(path for path in DATA.glob("*.png") if not path.stem.endswith("_labels"))
+    pictures = []
+    for path in files:
+        labels = np.array(Image.open(path.with_name(path.stem + "_labels.png")))
+        pictures.append((np.array(Image.open(path).convert("RGB")), labels))
+    random = np.random.default_rng(7)
+    order = random.permutation(len(pictures))
+    parts = {"train": [pictures[i] for i in order[HELD_BACK:]], "validation": [pictures[i] for i in order[:HELD_BACK]]}
+    rows, mosaics = ["slide,mask,split"], {"train": [], "validation": []}
+    for split, number in MOSAICS.items():
+        for i in range(number):
+            pixels, mask = lay(parts[split], random)
+            slide, truth = work / f"{split}-{i}.tif", work / f"{split}-{i}-mask.png"
+            tifffile.imwrite(slide, pixels, tile=(256, 256), photometric="rgb", compression="zlib", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+            Image.fromarray(mask).save(truth)
+            rows.append(f"{slide.name},{truth.name},{split}")
+            mosaics[split].append((pixels, mask > 0))
+    cohort = work / "cohort.csv"
+    cohort.write_text("\n".join(rows) + "\n")
+    return cohort, mosaics
+
+
+def train(cohort, folder, seed, epochs, *more, rate=LEARNING_RATE):
+    words = ["train", "--cohort", cohort, "-o", folder, "--network", NETWORK, "--tile-size", TILE, "--seed", seed]
+    words += ["--epochs", epochs, "--learning-rate", rate, "--no-augmentation", "--slide-mpp", 0.5, "--quiet", *more]
+    subprocess.run([str(word) for word in (PROGRAM, *words)], check=True)
+    with open(folder / "history.csv") as file:
+        return [(float(row["training_loss"]), float(row["validation_dice"])) for row in csv.DictReader(file)]
+
+
+def load(path):
+    """A safetensors file: its arrays of floats by name."""
+    import torch
+
+    data = pathlib.Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    arrays = {}
+    for name, entry in json.loads(data[8 : 8 + size]).items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            arrays[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32).reshape(entry["shape"])
+    return arrays
+
+
+def make_module():
+    """The preset's module, under its names."""
+    import torch
+    from torch import nn
+
+    def twice(inputs, channels):
+        layers = []
+        for _ in range(2):
+            layers += [nn.Conv2d(inputs, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
+            inputs = channels
+        return nn.Sequential(*layers)
+
+    class UNet(nn.Module):
+        def __init__(self):
+            super().__init__()
+            widths = [BASE << level for level in range(DEPTH + 1)]
+            self.enc = nn.ModuleList(twice(inputs, width) for inputs, width in zip([3, *widths], widths))
+            self.up = nn.ModuleList(nn.ConvTranspose2d(2 * width, width, 2, 2) for width in widths[:-1])
+            self.dec = nn.ModuleList(twice(2 * width, width) for width in widths[:-1])
+            self.last = nn.Conv2d(BASE, 1, 1)
+
+        def forward(self, x):
+            skips = []
+            for level, encode in enumerate(self.enc):
+                x = encode(nn.functional.max_pool2d(x, 2) if level else x)
+                skips.append(x)
+            for level in reversed(range(DEPTH)):
+                x = self.dec[level](torch.cat([skips[level], self.up[level](x)], 1))
+            return self.last(x)
+
+    return UNet().eval()  # norms keep their statistics, as the preset's do
+
+
+def train_eager(mosaics, weights, seed, epochs):
+    """The Dice of the held-back mosaics after each epoch of steps on whole ones."""
+    import torch
+
+    module = make_module()
+    module.load_state_dict(load(weights), strict=False)
+    adam = torch.optim.Adam(module.parameters(), LEARNING_RATE)
+    maps = {split: [torch.from_numpy(1 - p / np.float32(255)).permute(2, 0, 1)[None] for p, _ in of] for split, of in mosaics.items()}
+    dice, random = [], np.random.default_rng(seed)
+    for epoch in range(epochs):
+        for i in random.permutation(len(mosaics["train"])):
+            adam.zero_grad()
+            truth = torch.from_numpy(mosaics["train"][i][1].astype(np.float32))[None, None]
+            torch.nn.functional.binary_cross_entropy_with_logits(module(maps["train"][i]), truth).backward()
+            adam.step()
+        both = both_sums = 0
+        with torch.no_grad():
+            for x, (_, truth) in zip(maps["validation"], mosaics["validation"]):
+                found = (module(x)[0, 0] >= 0).numpy()
+                both += int((found & truth).sum())
+                both_sums += int(found.sum()) + int(truth.sum())
+        dice.append(2 * both / both_sums)
+        print(f"  eager, epoch {epoch + 1}: Dice {dice[-1]:.4f}", flush=True)
+    return dice
+
+
+def draw_overlay(work, mosaics, run):
+    mask = work / "found.tif"
+    words = ["segment", work / "validation-0.tif", "--model", run, "-o", mask, "--overwrite", "--quiet"]
+    subprocess.run([str(word) for word in (PROGRAM, *words)], check=True)
+    with tifffile.TiffFile(mask) as file:
+        found = file.pages[0].asarray() > 0
+    pixels, truth = (array[:512, :512] for array in mosaics["validation"][0])
+    picture = pixels.copy()
+    for array, color in ((truth, (0, 160, 0)), (found[:512, :512], (220, 30, 30))):
+        edge = np.zeros_like(array)
+        edge[:, 1:] |= array[:, 1:] != array[:, :-1]
+        edge[1:] |= array[1:] != array[:-1]
+        picture[edge] = color
+    Image.fromarray(np.concatenate([pixels, picture], 1)).save(work / "overlay.png", optimize=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--skip-torch", action="store_true")
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    cohort, mosaics = make_cohort(arguments.work)
+    share = np.mean([truth.mean() for _, truth in mosaics["validation"]])
+    print(f"nuclei take {share:.3f} of the held-back mosaics: calling everything nucleus has a Dice of {2 * share / (1 + share):.3f}")
+    rows, best = [], (0.0, None)
+    for seed in [int(word) for word in arguments.seeds.split(",")]:
+        run = arguments.work / f"run-{seed}"
+        history = train(cohort, run, seed, arguments.epochs, *(["--resume"] if run.exists() else []))
+        best = max(best, (max(dice for _, dice in history), run))
+        print(f"seed {seed}: best Dice {max(dice for _, dice in history):.4f}, last {history[-1][1]:.4f}", flush=True)
+        eager = [float("nan")] * len(history)
+        if not arguments.skip_torch:
+            start = arguments.work / f"start-{seed}"
+            train(cohort, start, seed, 1, *(["--resume"] if start.exists() else []), rate=1e-9)
+            eager = train_eager(mosaics, start / "last.safetensors", seed, arguments.epochs)
+        rows += [(seed, i + 1, f"{dice:.4f}", f"{other:.4f}") for i, ((_, dice), other) in enumerate(zip(history, eager))]
+        with open(arguments.work / "learning.csv", "w") as file:
+            csv.writer(file).writerows([("seed", "epoch", "gigapixel", "eager"), *rows])
+    draw_overlay(arguments.work, mosaics, best[1])
+
+
+if __name__ == "__main__":
+    main()
