@@ -95,7 +95,7 @@ def test_a_mask_that_is_not_there_is_named(slides, model, tmp_path):
     options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
     message = fails(*options, tmp_path / "empty")
     assert "a.pyramid.tif" in message and str(tmp_path / "empty") in message
-    assert "no such file" in fails(*options, tmp_path / "nosuch.tif")
+    assert f"neither a mask nor a folder of masks {tmp_path / 'nosuch.tif'}" in fails(*options, tmp_path / "nosuch.tif")
     assert not (tmp_path / "out.tif").exists() and not (tmp_path / "run").exists()
 
 

@@ -62,7 +62,7 @@ def test_what_cannot_be_taken(name, words, tmp_path):
     weights.write_bytes(STORED[f"refused/{name}/file"].tobytes())
     message = refuse("import", write_network(tmp_path), "--weights", weights, "-o", tmp_path / "model.safetensors")
     assert str(weights) in message and words in message
-    assert "give them by --weights" in refuse("import", weights, "-o", tmp_path / "model.safetensors")
+    assert "gigapixel import NETWORK --weights FILE" in refuse("import", weights, "-o", tmp_path / "model.safetensors")
     assert not (tmp_path / "model.safetensors").exists()
 
 

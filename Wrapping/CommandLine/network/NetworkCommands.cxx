@@ -268,7 +268,7 @@ SayIfFileIsHidden(const std::string & name, const std::string & kind, const Sess
 NetworkDescription
 LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
-  const std::string name = values.GetText(argument);
+  const std::string & name = values.GetText(argument);
   if (NetworkPreset::Find(name))
   {
     SayIfFileIsHidden(name, "preset", session);
