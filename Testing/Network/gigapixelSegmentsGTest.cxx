@@ -547,9 +547,7 @@ TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
   EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
   EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
   const std::string none = refuse({ 64, 64 }, scratch.path + "/none");
-  EXPECT_NE(none.find("cannot be written in the scratch folder \"" + scratch.path + "/none\": No such file"),
-            std::string::npos)
-    << none;
+  EXPECT_NE(none.find("the scratch folder \"" + scratch.path + "/none\" is not there"), std::string::npos) << none;
 }
 
 TEST(SegmentPlan, IsRefusedWhereItIsNotTheNetworks)
