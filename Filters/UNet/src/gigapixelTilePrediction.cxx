@@ -25,7 +25,7 @@ struct TileRange
 };
 
 int
-ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::int64_t memory, bool shared)
+ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::int64_t memory, const Device & device)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
@@ -33,7 +33,7 @@ ThreadsWithin(const Model & model, Size image, bool inPlace, int threads, std::i
     return wanted;
   }
   const MemoryPlan plan = MemoryPlan::Make(
-    model.network, image, Purpose::Inference, memory, wanted, model.tileSize, Precision::Float, inPlace, shared);
+    model.network, image, Purpose::Inference, memory, wanted, model.tileSize, device.precision, inPlace, device.shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -71,7 +71,7 @@ struct TilePrediction::Implementation
                             static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                             numberOfThreads,
                             memory,
-                            device.shared))
+                            device))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
     , predictor(model, threads, device)
     , channels(predictor.GetNumberOfOutputChannels())

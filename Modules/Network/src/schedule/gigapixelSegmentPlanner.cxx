@@ -12,10 +12,11 @@ namespace
 {
 
 constexpr std::size_t MostKept = 4;
-constexpr double      MostValues = 8.5;     ///< of a map that may be kept, for each pixel of the image
-constexpr double      LeastGain = 0.9;      ///< of the time without segments
-constexpr double      TrafficTimes = 2.5;   ///< maps are written once and read twice or thrice, and so are gradients
-constexpr double      BytesPerSecond = 1e9; ///< of a disk
+constexpr double      MostValues = 8.5;      ///< of a map that may be kept, for each pixel of the image
+constexpr double      LeastGain = 0.9;       ///< of the time without segments
+constexpr double      TrafficTimes = 2.5;    ///< maps are written once and read twice or thrice, and so are gradients
+constexpr double      BytesPerSecond = 1e9;  ///< of a disk
+constexpr double      TimesOfBFloat16 = 1.6; ///< a float's rate
 constexpr double      None = std::numeric_limits<double>::infinity();
 
 /** \class SegmentPlanner
@@ -23,10 +24,11 @@ constexpr double      None = std::numeric_limits<double>::infinity();
 class SegmentPlanner
 {
 public:
-  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes)
+  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
     : m_Network(network)
     , m_Stride(network.GetStride())
     , m_Bytes(bytes)
+    , m_Precision(precision)
     , m_Geometry(network.graph, { image.height, image.width })
   {}
 
@@ -181,11 +183,11 @@ private:
     }
     const NetworkGraph & graph = m_Geometry.GetGraph();
     const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, true);
-    if (program.GetPeakBytes(graph, true, sizeof(float)) > m_Bytes)
+    if (program.GetPeakBytes(graph, true, GetValueBytes(m_Precision)) > m_Bytes)
     {
       return false;
     }
-    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide());
+    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide(), m_Precision);
     if (seconds < best.seconds)
     {
       best = { seconds, segment.tileSize };
@@ -196,6 +198,7 @@ private:
   const NetworkDescription &       m_Network;
   const std::int64_t               m_Stride;
   const std::int64_t               m_Bytes;
+  const Precision                  m_Precision;
   const GraphGeometry              m_Geometry;
   std::map<std::vector<int>, Cost> m_Known; ///< by operation and the kept maps that it reads
 };
@@ -203,10 +206,11 @@ private:
 } // namespace
 
 double
-GetRate(std::int64_t side)
+GetRate(std::int64_t side, Precision precision)
 {
   // Of a U-Net whose first maps have 16 channels: tiles of 256 to 4096 pixels and their halo.
-  return side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+  const double ofFloats = side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+  return precision == Precision::BFloat16 ? TimesOfBFloat16 * ofFloats : ofFloats;
 }
 
 double
@@ -223,9 +227,9 @@ GetTrafficSeconds(std::int64_t keptBytes)
 }
 
 std::vector<SegmentPlan>
-ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes)
+ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
 {
-  return SegmentPlanner(network, image, bytes).Choose();
+  return SegmentPlanner(network, image, bytes, precision).Choose();
 }
 
 } // namespace gigapixel

@@ -35,7 +35,7 @@ public:
     for (std::size_t i = 0; i < m_Program.steps.size(); ++i)
     {
       const Step & step = m_Program.steps[i];
-      if (step.folded || step.inPlace)
+      if (step.folded || (step.inPlace && !IsConverted(step)))
       {
         m_Maps[i] = std::move(m_Maps[step.sources.front()]);
       }
@@ -45,10 +45,11 @@ public:
       }
       else
       {
-        const Block scratch = TakeScratch(step);
+        const std::vector<Block> floats = TakeFloats(step, false);
+        const Block              scratch = TakeScratch(step);
         m_Maps[i] = Take(GetValues(step) * m_ValueBytes);
         TakeIndices(i);
-        const Block weight = TakeWeight(step);
+        const Block weight = TakeWeight(step, m_ValueBytes);
       }
       for (const int read : step.lastReaderOf)
       {
@@ -58,6 +59,7 @@ public:
         }
       }
     }
+    m_Result = m_ValueBytes < FloatBytes ? Take(GetValues(m_Program.steps.back()) * FloatBytes) : nullptr;
   }
 
   void
@@ -65,7 +67,13 @@ public:
   {
     // The logits become their gradient; that of a map that is kept takes the map's place.
     const Step & target = m_Program.steps.back();
-    m_Gradients.back() = target.keptFor < 0 ? std::move(m_Maps.back()) : Take(GetValues(target) * m_ValueBytes);
+    Block        map = target.keptFor < 0 ? std::move(m_Maps.back()) : nullptr;
+    if (m_Result)
+    {
+      map.reset();
+    }
+    m_Gradients.back() = map ? std::move(map) : Take(GetValues(target) * m_ValueBytes);
+    m_Result.reset();
     for (std::size_t i = m_Program.steps.size(); i-- > 0;)
     {
       const Step & step = m_Program.steps[i];
@@ -123,10 +131,42 @@ private:
            GetNumberOfPixels(step.output) <= GetNumberOfPixels(step.inputs.front());
   }
 
+  /** Whether values are converted to floats for the step: for its operation, or those of a map that is kept. */
+  bool
+  IsConverted(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    const bool        given = step.sources.empty();
+    return m_ValueBytes < FloatBytes &&
+           (given ? !operation.inputs.empty() : OperationSchema::Find(operation.type)->needsFloat(operation));
+  }
+
+  /** What is converted, and what it is converted to: each input, or its gradient, and the output or its gradient. */
+  std::vector<Block>
+  TakeFloats(const Step & step, bool backward)
+  {
+    std::vector<Block> floats;
+    if (!IsConverted(step))
+    {
+      return floats;
+    }
+    floats.push_back(Take(GetValues(step) * FloatBytes * (backward && step.keeps == Keeps::Output ? 2 : 1)));
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      if (step.sources[j] >= 0)
+      {
+        const std::int64_t channels = m_Channels[m_Program.steps[step.sources[j]].operation];
+        const bool         both = backward && step.keeps == Keeps::Input;
+        floats.push_back(Take(channels * GetNumberOfPixels(step.inputs[j]) * FloatBytes * (both ? 2 : 1)));
+      }
+    }
+    return floats;
+  }
+
   /** A copy of the weight, or its gradient, in the order that the operator computes with. Small tensors are none of the
    * arena's. */
   Block
-  TakeWeight(const Step & step)
+  TakeWeight(const Step & step, std::int64_t valueBytes)
   {
     const Operation &       operation = m_Graph.operations[step.operation];
     const OperationSchema & schema = *OperationSchema::Find(operation.type);
@@ -136,7 +176,7 @@ private:
     }
     const int  channels = m_Channels[m_Program.steps[step.sources.front()].operation];
     const auto weight = schema.getParameters(operation, { channels }).front();
-    const auto bytes = weight.GetNumberOfValues() * m_ValueBytes;
+    const auto bytes = weight.GetNumberOfValues() * valueBytes;
     return bytes < SmallBytes ? nullptr : Take(bytes);
   }
 
@@ -177,6 +217,29 @@ private:
     return {};
   }
 
+  /** Of what the gradient of a convolution's weight is computed from, in the order that it is computed in: see
+   * GetBandRows(). */
+  Block
+  TakeBand(const Step & step)
+  {
+    const Operation &       operation = m_Graph.operations[step.operation];
+    const OperationSchema & schema = *OperationSchema::Find(operation.type);
+    if (!schema.weight || m_ValueBytes >= FloatBytes || IsConverted(step))
+    {
+      return {};
+    }
+    const bool       plain = schema.scratch == Scratch::Padded;
+    const Interval & rows = (plain ? step.output : step.inputs.front())[0];
+    const bool       padded = plain && PaddedWindow(operation, step.inputs.front(), step.output).padding[0] > 0;
+    const auto       getBytes = [&](int channels, std::int64_t pixels) {
+      return (channels + ChannelBlock - 1) / ChannelBlock * ChannelBlock * pixels * m_ValueBytes;
+    };
+    const std::int64_t bytes =
+      getBytes(m_Channels[m_Program.steps[step.sources.front()].operation], GetNumberOfPixels(GetSeen(step, 0))) +
+      getBytes(m_Channels[step.operation], GetNumberOfPixels(step.output));
+    return Take(padded ? bytes : bytes / rows.GetLength() * GetBandRows(rows.GetLength()));
+  }
+
   void
   TakeIndices(std::size_t i)
   {
@@ -194,8 +257,10 @@ private:
   {
     const Step & step = m_Program.steps[i];
     const Block  gradient = std::move(m_Gradients[i]);
+    const auto   floats = TakeFloats(step, true);
     const Block  scratch = TakeScratch(step);
-    const Block  weight = TakeWeight(step), ordered = TakeWeight(step);
+    const Block  band = TakeBand(step);
+    const Block weight = TakeWeight(step, m_ValueBytes), ordered = TakeWeight(step, std::max(m_ValueBytes, FloatBytes));
     // What sums and crops give is the gradient itself, or a part of it, which keeps all of it.
     const InputGradient kind = OperationSchema::Find(m_Graph.operations[step.operation].type)->gradient;
     for (std::size_t j = 0; j < step.sources.size(); ++j)
@@ -225,8 +290,10 @@ private:
     m_Indices[i].reset();
   }
 
+  static constexpr std::int64_t FloatBytes = 4;
   static constexpr std::int64_t IndexBytes = 8;
   static constexpr std::int64_t SmallBytes = 32768;
+  static constexpr std::int64_t ChannelBlock = 16; ///< of oneDNN's order
 
   const TileProgram &             m_Program;
   const NetworkGraph &            m_Graph;
@@ -236,6 +303,7 @@ private:
   std::vector<Block>              m_Maps;
   std::vector<Block>              m_Indices; ///< of pooling
   std::vector<Block>              m_Gradients;
+  Block                           m_Result; ///< what leaves the tile, where maps are narrower than floats
 };
 
 } // namespace
