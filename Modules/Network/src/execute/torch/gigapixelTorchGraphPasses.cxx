@@ -45,7 +45,7 @@ GetPart(const at::Tensor & map, const Box & covered, const Box & part)
 at::Tensor
 ToType(at::Tensor map, at::ScalarType type)
 {
-  return map.defined() ? map.to(type) : map;
+  return map.defined() ? map.to(type) : std::move(map);
 }
 
 /** \class TorchGraphPasses
