@@ -305,6 +305,30 @@ def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
 
 
+@pytest.mark.skipif("avx512bw" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="this CPU has no AVX-512")
+def test_graphs_are_computed_in_bf16(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--network", "unet:base=4,depth=3", "--epochs", 2, "--learning-rate", 0.01, "--json", "-o"]
+    results = {name: run(*options, tmp_path / name, "--precision", name).json for name in ("fp32", "bf16")}
+    exact, rounded = (result["validationLoss"] for result in results.values())
+    assert exact != rounded == pytest.approx(exact, rel=0.05)
+    assert rb'\"precision\":\"bf16\"' in (tmp_path / "bf16" / "last.safetensors").read_bytes()
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--resume")
+    assert "in fp32 or bf16 only" in fails(*options, tmp_path / "new", "--precision", "fp16")
+    masks = [tmp_path / "fp32.tif", tmp_path / "bf16.tif"]
+    for mask in masks:
+        run("segment", cohort.parent / "b.tif", "--model", tmp_path / "bf16", "-o", mask, "--precision", mask.stem)
+    labels = [tifffile.imread(mask) for mask in masks]
+    assert numpy.mean(labels[0] != labels[1]) < 0.01
+
+
+def test_plan_knows_the_precision_of_graphs():
+    arguments = ["plan", "--size", "4096x4096", "--network", "unet", "--tile-size", 512, "--threads", 1, "--json", "--precision"]
+    rows = [run(*arguments, precision).json["plans"][0] for precision in ("fp32", "bf16")]
+    assert rows[1]["peakBytes"] < rows[0]["peakBytes"] - 100e6
+    slow = "avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text()
+    assert [("no instructions for bf16" in row["remark"]) for row in rows] == [False, slow]
+
+
 def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     """What is told of a run is the plan that it has, not the one that it would have if it began now."""
     run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--seed", 1, "--truth", tmp_path / "m.tif")

@@ -447,10 +447,19 @@ MakeArrays(const NetworkGraph & graph, const std::vector<double> & parameters, a
   return arrays;
 }
 
+/** The nearest numbers of bf16, as a function of slope 1. */
+Tensor
+Round(const Tensor & values)
+{
+  const Tensor exact = values.detach();
+  return values + (exact.to(at::kBFloat16).to(at::kDouble) - exact);
+}
+
 Tensor
 Forward(const NetworkGraph &                  graph,
         const std::map<std::string, Tensor> & arrays,
         const Tensor &                        input,
+        bool                                  rounded = false,
         std::optional<std::uint64_t>          maskSeed = {})
 {
   std::map<std::string, Tensor> maps;
@@ -458,7 +467,7 @@ Forward(const NetworkGraph &                  graph,
   {
     if (operation.type == "input")
     {
-      maps[operation.name] = input;
+      maps[operation.name] = rounded ? Round(input) : input;
       continue;
     }
     Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name) };
@@ -468,9 +477,11 @@ Forward(const NetworkGraph &                  graph,
     }
     for (const auto & item : operation.parameters)
     {
-      given.arrays[item.first] = arrays.at(item.second);
+      const Tensor & array = arrays.at(item.second);
+      given.arrays[item.first] = rounded && array.dim() == 4 ? Round(array) : array;
     }
-    maps[operation.name] = GetOperations().at(operation.type)(given);
+    const Tensor map = GetOperations().at(operation.type)(given);
+    maps[operation.name] = rounded ? Round(map) : map;
   }
   return maps.at(graph.output);
 }
@@ -484,9 +495,11 @@ ComputeReference(const NetworkDescription &   network,
                  at::ScalarType               type,
                  std::optional<std::uint64_t> maskSeed)
 {
-  const auto   arrays = MakeArrays(network.graph, parameters, type);
-  const Tensor logits = Forward(network.graph, arrays, MakeInput(network, image, type), maskSeed);
-  const Tensor classes =
+  const bool           rounded = type == at::kBFloat16;
+  const at::ScalarType computed = rounded ? at::kDouble : type;
+  const auto           arrays = MakeArrays(network.graph, parameters, computed);
+  const Tensor         logits = Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed);
+  const Tensor         classes =
     at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, image.size.height, image.size.width });
   const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});

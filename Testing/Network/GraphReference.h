@@ -31,7 +31,9 @@ struct GraphResult
 };
 
 /** The whole image at once, operation by operation as PyTorch has them, and LibTorch's autograd: no tiles, nothing
- * folded or lowered. \param maskSeed of dropout, whose masks are those of DropoutMask; none: nothing is dropped */
+ * folded or lowered.
+ * \param type kBFloat16: in double, but maps and the weights of convolutions are rounded to that, which the gradient
+ * does not see \param maskSeed of dropout, whose masks are those of DropoutMask; none: nothing is dropped */
 GraphResult ComputeReference(const NetworkDescription &   network,
                              const std::vector<double> &  parameters,
                              const LabeledImage &         image,

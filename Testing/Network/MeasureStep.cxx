@@ -1,8 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK [SCRATCH [SEGMENTS]]]
-// SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE instead of the plan's.
-// One training step, or one inference, on a slide without a file, in a process of its own: its peak resident memory
-// beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...".
+// MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK [SCRATCH [SEGMENTS
+// [PRECISION]]]] SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE instead
+// of the plan's; - : the plan's. PRECISION: fp32, bf16. One training step, or one inference, on a slide without a file,
+// in a process of its own: its peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak
+// <bytes> plan <bytes> ...".
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
@@ -64,11 +65,13 @@ Train(const NetworkDescription & network,
       std::int64_t               budget,
       int                        threads,
       const std::string &        scratch,
-      const Segmentation &       segmentation)
+      const Segmentation &       segmentation,
+      Precision                  precision)
 {
   TrainingOptions options;
   options.scratch = scratch;
   options.segments = segmentation.segments;
+  options.device.precision = precision;
   options.epochs = 1;
   options.tileSize = tileSize;
   options.memory = budget;
@@ -97,13 +100,19 @@ struct Callers
  * \param inPlace else from a source that has to be read
  * \return what was not the engine's */
 Callers
-Predict(const NetworkDescription & network, Size size, std::int64_t tileSize, int threads, bool labels, bool inPlace)
+Predict(const NetworkDescription & network,
+        Size                       size,
+        std::int64_t               tileSize,
+        int                        threads,
+        Precision                  precision,
+        bool                       labels,
+        bool                       inPlace)
 {
   Model model;
   model.network = network;
   model.tileSize = tileSize;
   model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
-  Predictor                  predictor(model, threads);
+  Predictor                  predictor(model, threads, { -1, precision });
   Repeated<ProceduralPixels> slide(size);
   RowsInMemoryOf             strips(slide);
   PixelSource &              pixels = inPlace ? static_cast<PixelSource &>(strips) : slide;
@@ -153,10 +162,10 @@ ParseSegments(const std::string & text)
 int
 main(int argc, char ** argv)
 {
-  if (argc < 6 || argc > 9)
+  if (argc < 6 || argc > 10)
   {
     std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK "
-                 "[SCRATCH [SEGMENTS]]]\n";
+                 "[SCRATCH [SEGMENTS [PRECISION]]]]\n";
     return 2;
   }
   ReturnFreedMemory();
@@ -168,14 +177,16 @@ main(int argc, char ** argv)
   const bool               inference = inPlace || what == "label-copies";
   const NetworkDescription network = NetworkDescription::Load(argc > 6 ? argv[6] : "remedios2023");
   const std::string        scratch = argc > 7 && std::string(argv[7]) != "-" ? argv[7] : "";
-  const Segmentation segmentation{ argc > 8 ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
+  const bool               given = argc > 8 && std::string(argv[8]) != "-";
+  const Segmentation segmentation{ given ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
+  const Precision    precision = FindPrecision(argc > 9 ? argv[9] : "fp32");
   const MemoryPlan   plan = MemoryPlan::Make(network,
                                            size,
                                            inference ? Purpose::Inference : Purpose::Training,
                                            budget,
                                            threads,
                                            what == "whole" ? WholeImage : 0,
-                                           Precision::Float,
+                                           precision,
                                            inPlace,
                                            false,
                                            segmentation);
@@ -185,11 +196,12 @@ main(int argc, char ** argv)
   Callers            callers;
   if (inference)
   {
-    callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, what != "predict", inPlace);
+    callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, precision, what != "predict", inPlace);
   }
   else
   {
-    runningThreads = Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation);
+    runningThreads =
+      Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation, precision);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

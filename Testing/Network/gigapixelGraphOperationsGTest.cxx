@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Every operation in tiles, forward and backward, against autograd on the whole image.
+#include "BFloat16.h"
 #include "GraphCases.h"
 
 #include <gtest/gtest.h>
@@ -57,6 +58,29 @@ TEST_P(GraphOperations, InFloatTilesAreAsGoodAsEager)
       const Difference  difference = Compare(network.graph, result, reference);
       EXPECT_LE(difference.gradient, std::max(4 * eager.gradient, 1e-5)) << difference.array << ", tiles of " << side;
       EXPECT_LE(difference.probability, std::max(4 * eager.probability, 1e-5)) << "tiles of " << side;
+    }
+  });
+}
+
+// Maps, their gradients and the weights of convolutions are rounded by at most 2^-9 of themselves, once for each
+// operation in each pass.
+TEST_P(GraphOperations, InBFloat16ErrorsAreThoseOfRounding)
+{
+  if (GetGraphPrecisions().back() != Precision::BFloat16)
+  {
+    GTEST_SKIP() << "this CPU has no AVX-512";
+  }
+  ForEachVariant(GetParam(), [](const auto & network, const auto & parameters, const auto & image) {
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kBFloat16);
+    for (const std::int64_t side : { 40, 9 })
+    {
+      // Gradients of tiles cancel each other, and their errors do not.
+      const auto        tiles = static_cast<double>(MakeCores(image.size, side, side).size());
+      const double      tolerance = 0x1p-8 * static_cast<double>(network.graph.operations.size()) * std::sqrt(tiles);
+      const GraphResult result = ComputeInTiles(network, parameters, image, Precision::BFloat16, side, side);
+      const Difference  difference = Compare(network.graph, result, reference);
+      EXPECT_LE(difference.gradient, tolerance) << difference.array << ", tiles of " << side;
+      EXPECT_LE(difference.probability, tolerance) << "tiles of " << side;
     }
   });
 }

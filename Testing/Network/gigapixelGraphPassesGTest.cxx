@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What the executor promises beside exactness: bits, memory, and what it leaves alone.
+#include "BFloat16.h"
 #include "GraphFixture.h"
 
 #include <gtest/gtest.h>
@@ -96,11 +97,11 @@ MakeResNetUNet()
 /** A network, an image, and what a step of it takes. */
 struct Step
 {
-  explicit Step(const NetworkGraph & graph, std::int64_t side = 300)
+  explicit Step(const NetworkGraph & graph, std::int64_t side = 300, Precision precision = Precision::Float)
     : network(MakeNetwork(graph))
     , image(MakeImage({ side, side }, 3, 2, 1))
     , geometry(network.graph, { side, side })
-    , passes(MakeTorchGraphPasses(network, {}))
+    , passes(MakeTorchGraphPasses(network, { -1, precision }))
   {
     passes->SetParameters(MakeParameters(network.graph, 2));
     terms.weights = { 1, 1 };
@@ -134,7 +135,7 @@ HaveSameBits(const FixedPointSum & a, const FixedPointSum & b)
   return std::memcmp(a.GetData(), b.GetData(), a.GetBytes()) == 0;
 }
 
-class GraphMemory : public testing::TestWithParam<bool>
+class GraphMemory : public testing::TestWithParam<std::tuple<bool, Precision>>
 {
 };
 
@@ -142,6 +143,7 @@ class GraphMemory : public testing::TestWithParam<bool>
 
 TEST_P(GraphMemory, IsAsEstimated)
 {
+  const auto [training, precision] = GetParam();
   const std::pair<std::string, NetworkGraph> networks[] = { { "U-Net", MakeUNet() },
                                                             { "ResNet-U-Net", MakeResNetUNet() } };
   const Box inner{ Interval{ 200, 456 }, { 240, 496 } }, corner{ Interval{ 0, 256 }, { 0, 256 } };
@@ -150,10 +152,10 @@ TEST_P(GraphMemory, IsAsEstimated)
     for (const Box & core : { inner, corner })
     {
       SCOPED_TRACE(name + (core == inner ? ", inner tile" : ", corner"));
-      const Step    run(graph, 700);
-      const auto    program = run.MakeProgram(core, GetParam());
+      const Step    run(graph, 700, precision);
+      const auto    program = run.MakeProgram(core, training);
       FixedPointSum sums(run.passes->GetNumberOfSums());
-      if (GetParam())
+      if (training)
       {
         run.AddGradient(core, sums);
       }
@@ -165,19 +167,30 @@ TEST_P(GraphMemory, IsAsEstimated)
         run.passes->Predict(data, probabilities.data(), core[1].GetLength());
       }
       const double measured = static_cast<double>(run.passes->GetPeakBytes());
-      const double estimated = static_cast<double>(program->GetPeakBytes(run.network.graph, GetParam(), sizeof(float)));
-      EXPECT_NEAR(estimated / measured, 1, 0.05) << estimated << " estimated, " << measured << " taken";
+      const double estimated =
+        static_cast<double>(program->GetPeakBytes(run.network.graph, training, GetValueBytes(precision)));
+      // In bf16 oneDNN takes scratch memory of its own, most for maps of few channels as these.
+      EXPECT_NEAR(estimated / measured, 1, precision == Precision::Float ? 0.05 : 0.12)
+        << estimated << " estimated, " << measured << " taken";
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, GraphMemory, testing::Bool(), [](const auto & info) {
-  return info.param ? "training" : "inference";
-});
+INSTANTIATE_TEST_SUITE_P(Passes,
+                         GraphMemory,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(GetGraphPrecisions())),
+                         [](const auto & info) {
+                           return (std::get<0>(info.param) ? "training_" : "inference_") +
+                                  GetName(std::get<1>(info.param));
+                         });
 
-TEST(GraphPasses, BitsDependOnTheTileAlone)
+class GraphBits : public testing::TestWithParam<Precision>
 {
-  const Step    run(MakeUNet());
+};
+
+TEST_P(GraphBits, DependOnTheTileAlone)
+{
+  const Step    run(MakeUNet(), 300, GetParam());
   const auto    cores = MakeCores(run.image.size, 70, 90);
   FixedPointSum reference(run.passes->GetNumberOfSums());
   for (const Box & core : cores)
@@ -204,6 +217,10 @@ TEST(GraphPasses, BitsDependOnTheTileAlone)
   }
   EXPECT_TRUE(HaveSameBits(sums, reference));
 }
+
+INSTANTIATE_TEST_SUITE_P(Precisions, GraphBits, testing::ValuesIn(GetGraphPrecisions()), [](const auto & info) {
+  return GetName(info.param);
+});
 
 TEST(GraphPasses, TimesIsSoManyTiles)
 {

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that are graphs, over whole images: the same numbers for every way of dividing the work.
+#include "BFloat16.h"
 #include "HalfEmpty.h"
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
@@ -441,13 +442,18 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
   }
 }
 
-TEST(GraphTraining, Learns)
+class GraphLearning : public testing::TestWithParam<Precision>
+{
+};
+
+TEST_P(GraphLearning, SegmentsWhatItHasSeen)
 {
   TrainingOptions options;
+  options.device.precision = GetParam();
   options.epochs = 60;
   options.tileSize = 128;
   options.learningRate = 1e-2;
-  const TemporaryFolder folder("graph-learns");
+  const TemporaryFolder folder("graph-learns-" + GetName(GetParam()));
   Trainer               trainer(LoadUNet(), options, folder.path);
   trainer.AddTrainingSample(MakeSample("a", { 160, 160 }, 1));
   trainer.AddTrainingSample(MakeSample("b", { 160, 160 }, 2));
@@ -462,10 +468,14 @@ TEST(GraphTraining, Learns)
   EXPECT_EQ(predictor.GetTileSize(), 128);
 }
 
+INSTANTIATE_TEST_SUITE_P(Precisions, GraphLearning, testing::ValuesIn(GetGraphPrecisions()), [](const auto & info) {
+  return GetName(info.param);
+});
+
 TEST(GraphTraining, RefusesWhatItCannotCompute)
 {
   Device device;
-  device.precision = Precision::BFloat16;
+  device.precision = Precision::Float16;
   EXPECT_THROW(StreamedNetwork(LoadUNet(), 64, 1, device), std::invalid_argument);
   StreamedNetwork     streamed(LoadUNet(), 64, 1);
   std::vector<double> weights = MakeWeights(LoadUNet());

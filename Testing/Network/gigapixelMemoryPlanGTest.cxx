@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "BFloat16.h"
 #include "gigapixelMemoryPlan.h"
+#include "schedule/gigapixelGraphPlan.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include <stdexcept>
 
 using namespace gigapixel;
+using namespace gigapixel::test;
 
 namespace
 {
@@ -98,6 +101,21 @@ TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
   EXPECT_LE(poor.peakBytes, rich.peakBytes - 16 * MiB);
   EXPECT_NE(poor.remark.find("they are made of " + std::to_string(poor.tileSize)), std::string::npos) << poor.remark;
   EXPECT_EQ(make(poor.peakBytes + 16 * MiB, poor.tileSize).remark, "");
+}
+
+TEST(MemoryPlan, TilesOfAGraphTakeLessInBFloat16)
+{
+  for (const char * name : { "unet", "resnet18-unet" })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    const auto               getCost = [&](Precision precision) {
+      return GraphTileCost::Make(network, { 4096, 4096 }, Purpose::Training, 1024, precision);
+    };
+    const GraphTileCost ofFloat = getCost(Precision::Float), ofBFloat16 = getCost(Precision::BFloat16);
+    EXPECT_LT(static_cast<double>(ofBFloat16.bytes) / static_cast<double>(ofFloat.bytes), 0.65) << name;
+    EXPECT_EQ(ofBFloat16.operations, ofFloat.operations);
+    EXPECT_LT(ofBFloat16.seconds, ofFloat.seconds);
+  }
 }
 
 TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)
@@ -230,13 +248,17 @@ TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
 // With what LibTorch brings, and the primitives for tiles of many shapes.
 TEST(MemoryPlan, EstimateOfAGraphIsNear)
 {
-  for (const char * arguments : { "train 1500 1300 0 1 unet:base=8,channels=1",
-                                  "predict 1500 1300 0 1 unet:base=8,depth=3,channels=1",
-                                  "train 1500 1300 0 1 unet:base=8,channels=1 - pool.2=64,last=256" })
+  for (const Precision precision : GetGraphPrecisions())
   {
-    const Measurement m = Measure(arguments);
-    EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
-    EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
+    for (const std::string step : { "train 1500 1300 0 1 unet:base=8,channels=1 - -",
+                                    "predict 1500 1300 0 1 unet:base=8,depth=3,channels=1 - -",
+                                    "train 1500 1300 0 1 unet:base=8,channels=1 - pool.2=64,last=256" })
+    {
+      const std::string arguments = step + " " + GetName(precision);
+      const Measurement m = Measure(arguments);
+      EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
+      EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
+    }
   }
 }
 

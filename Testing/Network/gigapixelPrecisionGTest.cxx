@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "BFloat16.h"
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelLoss.h"
@@ -83,6 +84,12 @@ TEST(Precision, TensorFloat32RoundsToTheNearest)
   }
   EXPECT_EQ(static_cast<float>(TensorFloat32(std::numeric_limits<float>::max())), INFINITY);
   EXPECT_TRUE(std::isnan(static_cast<float>(TensorFloat32(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(Precision, IsAProblemWithoutInstructions)
+{
+  EXPECT_EQ(GetPrecisionProblem(Precision::BFloat16).empty(), HasInstructions("avx512_bf16"));
+  EXPECT_TRUE(GetPrecisionProblem(Precision::Float).empty());
 }
 
 TEST(Precision, HasAName)

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that go over an image in segments: the same gradient as in one, the same bits however it is computed.
+#include "BFloat16.h"
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
@@ -182,14 +183,31 @@ TEST_P(Segments, HaveTheSameBitsForAnyThreadsInMemoryAndInFiles)
   network.SetLoss(GetParam().loss);
   const std::vector<SegmentPlan> plan = MakePlan(network, GetParam().maps);
   const TemporaryFolder          scratch("segments");
-  const LossGradient             one = ComputeGradient(network, plan);
-  for (const How & how : { How{ 2 }, How{ 4 }, How{ 1, Precision::Float, scratch.path } })
+  for (const Precision precision : GetGraphPrecisions())
   {
-    const LossGradient other = ComputeGradient(network, plan, how);
-    EXPECT_EQ(other.loss, one.loss);
-    ASSERT_TRUE(other.gradient == one.gradient) << how.threads << " threads";
+    const LossGradient one = ComputeGradient(network, plan, { 1, precision });
+    for (const How & how : { How{ 2, precision }, How{ 4, precision }, How{ 1, precision, scratch.path } })
+    {
+      const LossGradient other = ComputeGradient(network, plan, how);
+      EXPECT_EQ(other.loss, one.loss);
+      ASSERT_TRUE(other.gradient == one.gradient) << how.threads << " threads, " << GetName(precision);
+    }
   }
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+// What is kept between segments holds all of a tile's values, in bf16, too: segments differ from the network at once by
+// gradients' rounding alone, where tiles of kept maps' gradients overlap.
+TEST_P(Segments, InBFloat16AreTheNetworkInOneButForRounding)
+{
+  const Precision    precision = GetGraphPrecisions().back();
+  NetworkDescription network = NetworkDescription::Load(GetParam().network);
+  network.SetLoss(GetParam().loss);
+  const std::vector<SegmentPlan> plan = MakePlan(network, GetParam().maps);
+  const LossGradient             whole = ComputeGradient(network, {}, { 1, precision });
+  const LossGradient             segments = ComputeGradient(network, plan, { 2, precision });
+  EXPECT_NEAR(segments.loss / whole.loss, 1, 0x1p-8);
+  EXPECT_LT(GetRelativeDifference(segments.gradient, whole.gradient), 0x1p-5);
 }
 
 TEST_P(Segments, TakeGlassOnce)
@@ -287,7 +305,7 @@ struct StepSchedule
   {
     const TileProgram & program = *tiles[item].program;
     const double        times = passes.GetPass(item).IsBackward() ? 3 : 1;
-    return times * program.GetOperations(network.graph) / GetRate(program.GetGreatestSide());
+    return times * program.GetOperations(network.graph) / GetRate(program.GetGreatestSide(), Precision::Float);
   }
 
   /** Until the last tile is finished. */

@@ -32,7 +32,7 @@ ThreadsWithin(const NetworkDescription &     network,
               bool                           inPlace,
               int                            threads,
               std::int64_t                   memory,
-              bool                           shared)
+              const Device &                 device)
 {
   const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
@@ -42,7 +42,7 @@ ThreadsWithin(const NetworkDescription &     network,
   const MemoryPlan plan =
     patches ? MemoryPlan::MakeOfPatches(network, image, *patches, memory, wanted)
             : MemoryPlan::Make(
-                network, image, Purpose::Inference, memory, wanted, tileSize, Precision::Float, inPlace, shared);
+                network, image, Purpose::Inference, memory, wanted, tileSize, device.precision, inPlace, device.shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 
@@ -86,7 +86,7 @@ struct TilePrediction::Implementation
                             static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                             numberOfThreads,
                             memory,
-                            device.shared))
+                            device))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
     , predictor(model, threads, device, patches, side)
     , channels(predictor.GetNumberOfOutputChannels())

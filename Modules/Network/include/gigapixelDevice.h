@@ -25,7 +25,8 @@ enum class Precision
 /** \class Device
  * \brief What computes tiles, the CPU or one of NVIDIA's GPUs, and with what numbers.
  *
- * The CPU rounds to any precision in float maps: it shows what a precision does to a network, not its speed. */
+ * The CPU computes a network that is a graph in fp32 or bf16. For a chain of layers it rounds to any precision in float
+ * maps: it shows what a precision does to such a network, not its speed. */
 struct GigapixelNetwork_EXPORT Device
 {
   int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
@@ -55,6 +56,12 @@ GigapixelNetwork_EXPORT Precision FindPrecision(const std::string & name);
 
 /** "fp32", ... */
 GigapixelNetwork_EXPORT std::string GetName(Precision precision);
+
+/** Of a value of a map. */
+GigapixelNetwork_EXPORT int GetValueBytes(Precision precision);
+
+/** A sentence on why the CPU gains nothing from this precision for a network that is a graph; empty: it does. */
+GigapixelNetwork_EXPORT std::string GetPrecisionProblem(Precision precision);
 
 } // namespace gigapixel
 

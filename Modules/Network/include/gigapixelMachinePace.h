@@ -11,7 +11,9 @@ namespace gigapixel
  * machine: measured with this network, whose weights are drawn, on a picture of noise in one tile. It takes a second
  * or two. Plans do not depend on it, and so no result.
  * \throw std::runtime_error the network cannot be computed here, for instance because LibTorch is missing */
-GigapixelNetwork_EXPORT double MeasureMachinePace(const NetworkDescription & network, Purpose purpose);
+GigapixelNetwork_EXPORT double MeasureMachinePace(const NetworkDescription & network,
+                                                  Purpose                    purpose,
+                                                  Precision                  precision);
 
 } // namespace gigapixel
 

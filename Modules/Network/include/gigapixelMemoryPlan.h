@@ -81,13 +81,14 @@ struct GigapixelNetwork_EXPORT MemoryPlan
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
   /** A sentence where the budget has made tiles smaller than they would be, so that the last bits of results depend on
-   * it. Empty: they do not. */
+   * it, and where this CPU is slow in the precision. Empty: neither. */
   std::string remark{};
 
   /** \param budget bytes; 0: no limit but the machine's.
    * \param tileSize 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where
    * the budget forces it, which the remark says; WholeImage: one tile
-   * \param precision how a GPU stores maps; the CPU takes the same for all of them
+   * \param precision how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU takes the
+   * same for all of them
    * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles
    * which reach beyond the image copy theirs
    * \param sharedMemory the same tiles, with the same bits, from memory which CPU and GPU share and which may be more

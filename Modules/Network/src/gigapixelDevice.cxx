@@ -54,6 +54,27 @@ GetName(Precision precision)
   return precision == Precision::Double ? "fp64" : PrecisionNames[static_cast<int>(precision)];
 }
 
+int
+GetValueBytes(Precision precision)
+{
+  return precision == Precision::Double                                        ? 8
+         : precision == Precision::BFloat16 || precision == Precision::Float16 ? 2
+                                                                               : 4;
+}
+
+std::string
+GetPrecisionProblem(Precision precision)
+{
+#ifdef __x86_64__
+  const bool quick = __builtin_cpu_supports("avx512bf16"); // whoever has AMX has it as well
+#else
+  const bool quick = false;
+#endif
+  return precision == Precision::BFloat16 && !quick
+           ? "this CPU has no instructions for bf16 (AVX512-BF16 or AMX), in which it takes longer than in fp32"
+           : "";
+}
+
 Device
 Device::Find(const std::string & name, const std::string & precisionName)
 {

@@ -75,28 +75,32 @@ private:
 };
 
 double
-GetPlannedSeconds(const NetworkDescription & network, Purpose purpose, std::int64_t side)
+GetPlannedSeconds(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
 {
-  return MemoryPlan::Make(network, { side, side }, purpose, 0, 1, side).coreSeconds;
+  return MemoryPlan::Make(network, { side, side }, purpose, 0, 1, side, precision).coreSeconds;
 }
 
 } // namespace
 
 double
-MeasureMachinePace(const NetworkDescription & network, Purpose purpose)
+MeasureMachinePace(const NetworkDescription & network, Purpose purpose, Precision precision)
 {
+  if (network.graph.IsEmpty())
+  {
+    precision = Precision::Float; // the others are a GPU's
+  }
   if (purpose == Purpose::Training && !network.graph.IsEmpty())
   {
     // Of the picture's tile, gradients of the weights would take a greater part than of larger tiles.
-    return TimesOfTraining * MeasureMachinePace(network, Purpose::Inference);
+    return TimesOfTraining * MeasureMachinePace(network, Purpose::Inference, precision);
   }
   std::int64_t side = RoundUp(LeastSide, network.GetStride());
-  while (2 * side <= GreatestSide && GetPlannedSeconds(network, purpose, side) < EnoughSeconds)
+  while (2 * side <= GreatestSide && GetPlannedSeconds(network, purpose, precision, side) < EnoughSeconds)
   {
     side *= 2;
   }
   const int       classes = network.GetNumberOfClasses();
-  StreamedNetwork streamed(network, side, 1);
+  StreamedNetwork streamed(network, side, 1, { -1, precision });
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
   NoisePixels               pixels(side, network.channels);
   NoLabels                  labels(side);
@@ -109,7 +113,7 @@ MeasureMachinePace(const NetworkDescription & network, Purpose purpose)
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   compute(); // compiles what it needs, and gets its memory
-  return compute() / GetPlannedSeconds(network, purpose, side);
+  return compute() / GetPlannedSeconds(network, purpose, precision, side);
 }
 
 } // namespace gigapixel

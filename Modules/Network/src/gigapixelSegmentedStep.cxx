@@ -35,7 +35,7 @@ public:
     , m_Segments(MakeSegments(*m_Geometry, streamed.m_Segments))
     , m_Maps(*m_Geometry,
              m_Segments.back().kept,
-             streamed.m_Device.precision == Precision::Double ? sizeof(double) : sizeof(float),
+             std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
              streamed.m_Scratch)
     , m_Gradient(m_Passes.GetNumberOfSums())
   {

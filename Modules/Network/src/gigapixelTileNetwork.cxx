@@ -53,12 +53,12 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   network.Validate();
   if (!network.graph.IsEmpty())
   {
-    const bool known = device.precision == Precision::Float || device.precision == Precision::Double;
-    if (device.cuda >= 0 || !known)
+    if (device.cuda >= 0 || device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16)
     {
-      throw std::invalid_argument("the network \"" + network.name +
-                                  "\" is made of operations, which are computed on the CPU in fp32 only: choose the "
-                                  "device cpu and the precision fp32");
+      throw std::invalid_argument(
+        "the network \"" + network.name +
+        "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
+        "the device cpu and one of these precisions");
     }
     m_Graph = MakeTorchGraphPasses(network, device);
     return;

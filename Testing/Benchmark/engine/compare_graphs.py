@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Compares a training step of a network that is a graph with eager PyTorch's: same pixels, same weights, one thread,
-interleaved.
+interleaved, in fp32 and bf16.
 
     ninja GraphStep
     compare_graphs.py --ours bin/GraphStep --python PYTHON [--network unet] [--side 2048] [--tiles 512 1024]
 
 CPU seconds are the least of all rounds; memory is the peak resident memory above that before the first step; gradients
-are compared with eager PyTorch's, ||g - ref|| / ||ref||. Batch norms have frozen statistics. --python has PyTorch and
-NumPy.
+and probabilities are compared with those of the first engine, ||g - ref|| / ||ref||: of all arrays and of each, the
+middle and the worst one. Batch norms have frozen statistics. --python has PyTorch and NumPy (for --picture, Pillow).
 """
 
 import argparse
@@ -27,23 +27,35 @@ def run(command):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def read_gradient(folder):
+def read(file):
     values = array("d")
-    values.frombytes((folder / "gradient.raw").read_bytes())
+    values.frombytes(file.read_bytes())
     return values
 
 
 def difference(a, b):
-    return (sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b)) ** 0.5
+    return (sum((x - y) ** 2 for x, y in zip(a, b)) / (sum(y * y for y in b) or 1)) ** 0.5
+
+
+def differences(folder, gradient, reference):
+    """Of each array that has a gradient, and its name."""
+    found, place = [], 0
+    for name, size in json.loads((folder / "arrays.json").read_text()):
+        of_array = slice(place, place + size)
+        found.append((difference(gradient[of_array], reference[of_array]), name))
+        place += size
+    return sorted(found)
 
 
 def compare(options, folder):
     script = Path(__file__).with_name("graph_step.py")
-    subprocess.run([options.python, script, "data", options.network, str(options.side), folder], check=True)
+    subprocess.run([options.python, script, "data", options.network, str(options.side), folder, *options.picture], check=True)
     commands = {kind: [options.python, script, kind, options.side, folder, options.repeats] for kind in options.eager}
     for tile in options.tiles:
-        commands[f"ours, {tile}"] = [options.ours, options.side, tile, folder, options.repeats]
-    results, gradients = {}, {}
+        for precision in options.precisions:
+            limits = [options.side, tile, folder, options.repeats, precision]
+            commands[f"ours, {tile}, {precision}"] = [options.ours, *limits]
+    results, gradients, probabilities = {}, {}, {}
     for _ in range(options.rounds):
         for name, command in commands.items():
             found = run(command)
@@ -51,10 +63,13 @@ def compare(options, folder):
             best = results.setdefault(name, found)
             best["cpu_seconds"] = min(best["cpu_seconds"], found["cpu_seconds"])
             best["bytes"] = max(best.get("bytes", 0), found["peak_bytes"] - found["bytes_before"])
-            gradients[name] = read_gradient(folder)
+            gradients[name] = read(folder / "gradient.raw")
+            probabilities[name] = read(folder / "probabilities.raw")
     first = next(iter(commands))
     for name in results:
         results[name]["difference"] = difference(gradients[name], gradients[first])
+        results[name]["arrays"] = differences(folder, gradients[name], gradients[first])
+        results[name]["probability"] = max(abs(a - b) for a, b in zip(probabilities[name], probabilities[first]))
     return first, results
 
 
@@ -65,19 +80,26 @@ def main():
     parser.add_argument("--network", default="unet", help="unet or resnet18-unet")
     parser.add_argument("--side", type=int, default=2048, help="of the image")
     parser.add_argument("--tiles", type=int, nargs="+", default=[512, 1024], help="sides")
-    parser.add_argument("--eager", nargs="*", default=["eager", "channels_last"])
+    parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], help="of ours")
+    kinds = ["eager", "channels_last"]
+    parser.add_argument("--eager", nargs="*", default=kinds, help=f"of {', '.join([*kinds, 'autocast', 'double'])}")
+    parser.add_argument("--picture", nargs=2, default=[], help="image and labels in place of drawn ones, at least as large")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="steps in each process of a round")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         first, results = compare(options, Path(name))
     print(f"{options.network}, {options.side} x {options.side}")
-    print("| engine | CPU s | of the first | MB above start | of the first | gradient |\n|" + " --- |" * 6)
+    titles = ["engine", "CPU s", "of the first", "MB above start", "of the first"]
+    titles += ["gradient", "its middle array", "its worst array", "probabilities at most"]
+    print(f"| {' | '.join(titles)} |\n|" + " --- |" * len(titles))
     for name, r in results.items():
+        arrays = [a for a in r["arrays"] if not a[1].endswith(("running_mean", "running_var"))]
         time, memory = r["cpu_seconds"] / results[first]["cpu_seconds"], r["bytes"] / results[first]["bytes"]
         print(
             f"| {name} | {r['cpu_seconds']:.2f} | {time:.2f} | {r['bytes'] / 1e6:.0f} | {memory:.2f} | "
-            f"{r['difference']:.1e} |"
+            f"{r['difference']:.1e} | {arrays[len(arrays) // 2][0]:.1e} | {arrays[-1][0]:.1e} ({arrays[-1][1]}) | "
+            f"{r['probability']:.1e} |"
         )
 
 

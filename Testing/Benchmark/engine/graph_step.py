@@ -1,14 +1,16 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Networks as graphs, and a training step of one in eager PyTorch, in a process of its own, for compare_graphs.py.
 
-graph_step.py data NETWORK SIDE FOLDER            graph.json, pixels.raw, labels.raw and parameters.raw
-graph_step.py eager|channels_last|double SIDE FOLDER REPEATS
+graph_step.py data NETWORK SIDE FOLDER [IMAGE LABELS]   graph.json, arrays.json, pixels.raw, labels.raw, parameters.raw
+graph_step.py eager|channels_last|autocast|double SIDE FOLDER REPEATS
+autocast: bf16, channels last.
 """
 
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch_step import measure, status
@@ -95,14 +97,29 @@ def draw(name, shape):
     return torch.rand(shape) * 0.2 + (0.9 if "batch_norm" in name and name.endswith("weight") else 0)
 
 
-def write_data(network, side, folder):
-    operations = NETWORKS[network]()
-    (folder / "graph.json").write_text(json.dumps(operations))
+def draw_picture(side):
     y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
     smooth = 120 + 60 * torch.sin(x / 37.0) * torch.cos(y / 53.0)
     pixels = (smooth[:, :, None] + torch.randint(0, 60, (side, side, 3))).to(torch.uint8)
-    pixels.numpy().tofile(folder / "pixels.raw")
-    (smooth > 130).to(torch.uint8).numpy().tofile(folder / "labels.raw")
+    return pixels.numpy(), (smooth > 130).to(torch.uint8).numpy()
+
+
+def read_picture(side, image, labels):
+    from PIL import Image
+
+    box = (0, 0, side, side)
+    pixels = np.asarray(Image.open(image).convert("RGB").crop(box), np.uint8)
+    return pixels, (np.asarray(Image.open(labels).crop(box)) > 0).astype(np.uint8)
+
+
+def write_data(network, side, folder, *files):
+    operations = NETWORKS[network]()
+    (folder / "graph.json").write_text(json.dumps(operations))
+    sizes = [(name, torch.Size(shape).numel()) for name, shape, _ in shapes(operations)]
+    (folder / "arrays.json").write_text(json.dumps(sizes))
+    pixels, labels = read_picture(side, *files) if files else draw_picture(side)
+    pixels.tofile(folder / "pixels.raw")
+    labels.tofile(folder / "labels.raw")
     values = [draw(name, shape).flatten() for name, shape, _ in shapes(operations)]
     torch.cat(values).double().numpy().tofile(folder / "parameters.raw")
 
@@ -148,7 +165,7 @@ def forward(operations, arrays, x):
 
 def step(kind, side, folder, repeats):
     precision = torch.float64 if kind == "double" else torch.float32
-    layout = torch.channels_last if kind == "channels_last" else torch.contiguous_format
+    layout = torch.channels_last if kind in ("channels_last", "autocast") else torch.contiguous_format
     operations = json.loads((folder / "graph.json").read_text())
     arrays = load(operations, folder, precision, layout)
     read = lambda name, size: torch.from_file(str(folder / name), size=size, dtype=torch.uint8).clone()
@@ -156,24 +173,30 @@ def step(kind, side, folder, repeats):
     labels = read("labels.raw", side * side).view(1, 1, side, side)
     before = status("VmRSS")
 
+    def compute():
+        x = (pixels.to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
+            return forward(operations, arrays, x).to(precision)
+
     def once():
         for array in arrays.values():
             array.grad = None
-        x = (pixels.to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
-        logits = forward(operations, arrays, x)
-        F.binary_cross_entropy_with_logits(logits, labels.to(precision)).backward()
+        F.binary_cross_entropy_with_logits(compute(), labels.to(precision)).backward()
 
     cpu, _ = measure(once, repeats)
+    peak = status("VmHWM")
+    with torch.no_grad():
+        torch.sigmoid(compute().double()).numpy().tofile(folder / "probabilities.raw")
     parts = [a.grad if a.requires_grad else torch.zeros_like(a) for a in arrays.values()]
     torch.cat([part.double().flatten() for part in parts]).numpy(force=True).tofile(folder / "gradient.raw")
-    return {"cpu_seconds": cpu, "peak_bytes": status("VmHWM"), "bytes_before": before}
+    return {"cpu_seconds": cpu, "peak_bytes": peak, "bytes_before": before}
 
 
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     if sys.argv[1] == "data":
-        write_data(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+        write_data(sys.argv[2], int(sys.argv[3]), *map(Path, sys.argv[4:]))
     else:
         kind, side, folder, repeats = sys.argv[1:]
         print(json.dumps({**step(kind, int(side), Path(folder), int(repeats)), "torch": torch.__version__}))

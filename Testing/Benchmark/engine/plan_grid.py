@@ -38,7 +38,7 @@ def make_networks(folder):
     return {"remedios2023": "remedios2023", "wide": folder / "wide.json"}
 
 
-def measure_training(program, scratch, slide, mask, network, memory, threads):
+def measure_training(program, scratch, slide, mask, network, precision, memory, threads):
     """Yields (what, result): in tiles, from shared memory, and in one piece for small images."""
     cohort = make_cohort(scratch / "cohort.csv", slide, mask)
     width, height = map(int, slide.stem.split("x"))
@@ -51,27 +51,27 @@ def measure_training(program, scratch, slide, mask, network, memory, threads):
         # Each epoch turns the slide another way, and has other tiles of it cut by the edges of the network's.
         epochs = (2 if network in GRAPHS else 4) if what == "train" else 1
         arguments = ["--cohort", cohort, "-o", scratch / "run", "--network", network]
-        arguments += ["--epochs", epochs]
+        arguments += ["--epochs", epochs, "--precision", precision]
         limits = [*options, "--memory", memory, "--threads", threads]
         yield what, run(program, "train", *arguments, *limits, "--quiet", "--json")
 
 
-def measure_inference(program, scratch, slide, memory, threads):
+def measure_inference(program, scratch, slide, precision, memory, threads):
     for what, arguments in [("segment", []), ("segment, probability", ["--probability", scratch / "p.pyramid.tif"])]:
-        limits = ["--memory", memory, "--threads", threads]
+        limits = ["--precision", precision, "--memory", memory, "--threads", threads]
         outputs = ["-o", scratch / "o.pyramid.tif", *arguments, "--overwrite"]
         model = scratch / "run" / "best.safetensors"
         yield what, run(program, "segment", slide, "--model", model, *outputs, *limits, "--quiet", "--json")
 
 
-def measure(program, slide, mask, name, network):
+def measure(program, slide, mask, name, network, precision):
     rows = []
     for memory, threads in GRAPH_BUDGETS if network in GRAPHS else BUDGETS:
         with tempfile.TemporaryDirectory(dir=slide.parent) as folder:
             scratch = Path(folder)
-            results = list(measure_training(program, scratch, slide, mask, network, memory, threads))
+            results = list(measure_training(program, scratch, slide, mask, network, precision, memory, threads))
             if (scratch / "run" / "best.safetensors").exists():
-                results += measure_inference(program, scratch, slide, memory, threads)
+                results += measure_inference(program, scratch, slide, precision, memory, threads)
         for what, result in results:
             row = {"what": what, "size": slide.stem, "network": name, "budget": memory, "threads": threads}
             if result is not None:
@@ -102,6 +102,7 @@ def main():
     sizes = ["1024x1536", "4096x8192", "16000x8192"]
     parser.add_argument("--sizes", nargs="+", default=sizes, help="of the slides, WIDTHxHEIGHT")
     parser.add_argument("--graphs", nargs="*", choices=GRAPHS, default=[], help="these networks, in place of the others")
+    parser.add_argument("--precision", default="fp32", help="of training and segmentation")
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--json", type=Path, help="write everything there")
     options = parser.parse_args()
@@ -113,7 +114,7 @@ def main():
         slide, mask = make_slide(options.program, options.folder, size)
         networks = {name: name for name in options.graphs} or make_networks(options.folder)
         for name, network in networks.items():
-            rows += measure(options.program, slide, mask, name, network)
+            rows += measure(options.program, slide, mask, name, network, options.precision)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     ratios = [row["estimate"] / row["peak"] for row in rows if "peak" in row]

@@ -99,13 +99,13 @@ DescribePlan(const NetworkDescription & network,
 
 /** After all plans are made, which count what the process has in memory. */
 void
-AddNetworkSeconds(const NetworkDescription & network, JSON & plans, const Session & session)
+AddNetworkSeconds(const NetworkDescription & network, Precision precision, JSON & plans, const Session & session)
 {
   double ofTraining = 1, ofInference = 1;
   try
   {
-    ofTraining = MeasureMachinePace(network, Purpose::Training);
-    ofInference = MeasureMachinePace(network, Purpose::Inference);
+    ofTraining = MeasureMachinePace(network, Purpose::Training, precision);
+    ofInference = MeasureMachinePace(network, Purpose::Inference, precision);
   }
   catch (const std::exception & error)
   {
@@ -238,7 +238,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
       json["plans"].push_back(DescribePlan(network, image, purpose, tiling, values, session));
     }
   }
-  AddNetworkSeconds(network, json["plans"], session);
+  AddNetworkSeconds(network, FindPrecision(values.GetText("precision")), json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

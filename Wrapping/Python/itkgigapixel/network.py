@@ -105,7 +105,8 @@ def train(
     :param scratch: folder on a fast disk for maps that a network with wide halos keeps while it goes over a slide in
         segments; "": they lie in memory; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
+    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
+        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
@@ -265,7 +266,8 @@ def segment(
         the model's training; changes last bits only
     :param shared_memory: bring pixels into memory that CPU and GPU share; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
+    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
+        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
     :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; a *level* below 0, or a *region* that is not inside the slide; an

@@ -74,7 +74,8 @@ public:
   virtual std::int64_t GetPeakBytes() const = 0;
 };
 
-/** LibTorch's operations, in float or double. \throw std::runtime_error LibTorch does not load */
+/** LibTorch's operations, in float, bf16 or double. \throw std::runtime_error LibTorch does not load, or has no bf16
+ * for this CPU */
 GigapixelNetwork_EXPORT std::unique_ptr<GraphPasses> MakeTorchGraphPasses(const NetworkDescription & network,
                                                                           const Device &             device);
 

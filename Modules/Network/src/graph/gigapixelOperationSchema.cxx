@@ -88,6 +88,7 @@ OperationSchema::OperationSchema(const char * name, std::size_t fewest, std::siz
   , fewestInputs(fewest)
   , mostInputs(most)
   , getKeeps(&KeepNothing)
+  , needsFloat(&schema::NeverNeedFloat)
   , check(&AcceptAll)
   , getChannels(&KeepChannels)
   , getSize(&KeepSize)

@@ -141,6 +141,11 @@ struct GigapixelNetwork_EXPORT OperationSchema
   std::size_t                  mostInputs;
   std::vector<AttributeSchema> attributes{};
   Keeps (*getKeeps)(const Operation & operation);
+
+  /** Whether it is computed in float where maps are bf16, its inputs and output converted around it: because LibTorch
+   * has no kernel of it for bf16, or because a sum or a rare operation is better than fast. */
+  bool (*needsFloat)(const Operation & operation);
+
   InputGradient        gradient{ InputGradient::Computed };
   Scratch              scratch{ Scratch::Nothing };
   bool                 mayOverwrite{ false }; ///< its output may take the place of its first input
@@ -206,6 +211,10 @@ struct Padding
   std::int64_t before{ 0 };
   std::int64_t after{ 0 };
 };
+
+/** Of conv_transpose2d: whether its windows touch each other and do not overlap, so that each output is of one input.
+ */
+GigapixelNetwork_EXPORT bool HasTouchingWindows(const Operation & operation);
 
 /** Of conv2d (also "same"), max_pool2d, avg_pool2d and pad. */
 GigapixelNetwork_EXPORT Padding GetPadding(const Operation & operation, int axis);

@@ -4,6 +4,8 @@
 
 #include "gigapixelGraphGeometry.h"
 
+#include <algorithm>
+
 namespace gigapixel
 {
 
@@ -29,6 +31,17 @@ struct GigapixelNetwork_EXPORT PaddedWindow
   Box  seen;    ///< what is to be shown to the operator: the input, or one that may end beyond the real map
   bool mirrors; ///< whether there are pixels of the map beyond its end, instead of one value
 };
+
+/** The gradient of a convolution's weight is computed in bf16 from so many rows of its output at a time: oneDNN puts
+ * both maps into another order for that, which takes as much memory as they do. Rows of a map that the operator
+ * pads stay together. */
+constexpr std::int64_t
+GetBandRows(std::int64_t rows)
+{
+  constexpr std::int64_t MostBands = 8, LeastRows = 64;
+  const std::int64_t     bands = std::clamp<std::int64_t>(rows / LeastRows, 1, MostBands);
+  return (rows + bands - 1) / bands;
+}
 
 } // namespace gigapixel
 

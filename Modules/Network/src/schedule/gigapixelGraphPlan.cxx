@@ -85,8 +85,9 @@ GetPrimitiveBytes(const WindowShapes & shapes, bool training, bool turned)
 class CostSum
 {
 public:
-  explicit CostSum(const NetworkDescription & network)
+  CostSum(const NetworkDescription & network, Precision precision)
     : m_Network(network)
+    , m_Precision(precision)
   {
     m_Cost.bytes = WorkerBytes;
   }
@@ -106,7 +107,7 @@ public:
         const Tile         tile = grid.GetTile(row * grid.GetNumberOfColumns() + column);
         const std::int64_t pixels =
           GetNumberOfBytes(tile.program->window, m_Network.channels, 1) + GetNumberOfBytes(tile.program->core, 1, 1);
-        const std::int64_t maps = tile.program->GetPeakBytes(graph, training, static_cast<int>(sizeof(float)));
+        const std::int64_t maps = tile.program->GetPeakBytes(graph, training, GetValueBytes(m_Precision));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
         operations += static_cast<double>(likeRow * likeColumn) * passes * tile.program->GetOperations(graph);
         side = std::max(side, tile.program->GetGreatestSide());
@@ -114,7 +115,7 @@ public:
       }
     }
     m_Cost.operations += operations;
-    m_Cost.seconds += operations / GetRate(side);
+    m_Cost.seconds += operations / GetRate(side, m_Precision);
   }
 
   /** \param turned whether images are turned, as augmentation does, and are not square */
@@ -127,6 +128,7 @@ public:
 
 private:
   const NetworkDescription & m_Network;
+  const Precision            m_Precision;
   GraphTileCost              m_Cost;
   WindowShapes               m_Shapes;
 };
@@ -134,19 +136,26 @@ private:
 } // namespace
 
 GraphTileCost
-GraphTileCost::Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize)
+GraphTileCost::Make(const NetworkDescription & network,
+                    Size                       image,
+                    Purpose                    purpose,
+                    std::int64_t               tileSize,
+                    Precision                  precision)
 {
   const bool training = purpose == Purpose::Training;
-  CostSum    sum(network);
+  CostSum    sum(network, precision);
   sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1);
   return sum.Get(training, training && image.width != image.height);
 }
 
 GraphTileCost
-GraphTileCost::Make(const NetworkDescription & network, Size image, const std::vector<SegmentPlan> & segments)
+GraphTileCost::Make(const NetworkDescription &       network,
+                    Size                             image,
+                    const std::vector<SegmentPlan> & segments,
+                    Precision                        precision)
 {
   const auto       geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
-  CostSum          sum(network);
+  CostSum          sum(network, precision);
   std::vector<int> kept;
   for (const Segment & segment : MakeSegments(*geometry, segments))
   {
@@ -179,7 +188,7 @@ GetImageBytes(Size image, int bytesOfPixel)
 
 /** The fastest tile size within a class; the smallest one where none is. */
 std::int64_t
-ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes)
+ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes, Precision precision)
 {
   const std::int64_t stride = network.GetStride();
   std::int64_t       best = RoundUp(TileSizes[0], stride);
@@ -187,7 +196,7 @@ ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, 
   for (const std::int64_t side : TileSizes)
   {
     const std::int64_t  tileSize = RoundUp(side, stride);
-    const GraphTileCost cost = GraphTileCost::Make(network, image, purpose, tileSize);
+    const GraphTileCost cost = GraphTileCost::Make(network, image, purpose, tileSize, precision);
     if (cost.bytes > bytes)
     {
       break;
@@ -215,25 +224,30 @@ struct Choice
 
 /** \param given a tile size, or segments and the tile size of what takes the network at once; 0 and none: chosen */
 Choice
-Choose(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes, const Choice & given)
+Choose(const NetworkDescription & network,
+       Size                       image,
+       Purpose                    purpose,
+       std::int64_t               bytes,
+       Precision                  precision,
+       const Choice &             given)
 {
   Choice choice = given;
   if (given.tileSize == 0 && given.segments.empty() && purpose == Purpose::Training)
   {
-    choice.segments = ChooseSegments(network, image, bytes);
+    choice.segments = ChooseSegments(network, image, bytes, precision);
   }
   if (!choice.segments.empty())
   {
-    choice.cost = GraphTileCost::Make(network, image, choice.segments);
+    choice.cost = GraphTileCost::Make(network, image, choice.segments, precision);
   }
   // What validates and segments images later takes the network at once, and no more memory than training does.
   const bool    atOnce = choice.segments.empty();
   const Purpose purposeAtOnce = atOnce ? purpose : Purpose::Inference;
   if (given.tileSize == 0)
   {
-    choice.tileSize = ChooseTileSize(network, image, purposeAtOnce, atOnce ? bytes : choice.cost.bytes);
+    choice.tileSize = ChooseTileSize(network, image, purposeAtOnce, atOnce ? bytes : choice.cost.bytes, precision);
   }
-  const GraphTileCost costAtOnce = GraphTileCost::Make(network, image, purposeAtOnce, choice.tileSize);
+  const GraphTileCost costAtOnce = GraphTileCost::Make(network, image, purposeAtOnce, choice.tileSize, precision);
   if (atOnce)
   {
     choice.cost = costAtOnce;
@@ -274,6 +288,7 @@ MakeGraphPlan(const NetworkDescription & network,
               std::int64_t               budget,
               int                        threads,
               std::int64_t               tileSize,
+              Precision                  precision,
               bool                       sharedMemory,
               const Segmentation &       segmentation)
 {
@@ -281,7 +296,7 @@ MakeGraphPlan(const NetworkDescription & network,
   const std::int64_t base = GetBaseBytes(network, purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
                             (sharedMemory ? GetImageBytes(image, network.channels + 1) : 0);
   const Choice given{ tileSize == 0 ? 0 : GetTileSide(tileSize, image, network.GetStride()), segmentation.segments };
-  const Choice wanted = Choose(network, image, purpose, GreatestClass, given);
+  const Choice wanted = Choose(network, image, purpose, GreatestClass, precision, given);
   Choice       choice = wanted;
   const auto   getTogether = [&] { return base + choice.cost.primitiveBytes; }; // whatever is in flight
   // Maps that are kept have to find their place; tiles become smaller.
@@ -289,7 +304,7 @@ MakeGraphPlan(const NetworkDescription & network,
        tileSize == 0 && getTogether() + choice.cost.bytes > limit && memoryClass >= LeastClass;
        memoryClass /= 2)
   {
-    choice = Choose(network, image, purpose, memoryClass, given);
+    choice = Choose(network, image, purpose, memoryClass, precision, given);
   }
   const GraphTileCost & cost = choice.cost;
   const std::int64_t    inMemory = segmentation.inFiles ? 0 : cost.keptBytes;
@@ -305,6 +320,8 @@ MakeGraphPlan(const NetworkDescription & network,
   plan.tileBytes = cost.bytes;
   plan.remark = choice.segments == wanted.segments ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize, limit)
                                                    : DescribeOtherSegments(limit);
+  const std::string slow = GetPrecisionProblem(precision);
+  plan.remark += (plan.remark.empty() || slow.empty() ? "" : "; ") + slow;
   plan.coreSeconds = cost.seconds;
   if (plan.peakBytes > limit)
   {

@@ -18,10 +18,17 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   double       operations{ 0 };     ///< of the whole image: multiplications and additions, halos counted
   double       seconds{ 0 };        ///< of one core of the machine in Documentation/Performance.md
 
-  static GraphTileCost Make(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t tileSize);
+  static GraphTileCost Make(const NetworkDescription & network,
+                            Size                       image,
+                            Purpose                    purpose,
+                            std::int64_t               tileSize,
+                            Precision                  precision = Precision::Float);
 
   /** Of training in segments. */
-  static GraphTileCost Make(const NetworkDescription & network, Size image, const std::vector<SegmentPlan> & segments);
+  static GraphTileCost Make(const NetworkDescription &       network,
+                            Size                             image,
+                            const std::vector<SegmentPlan> & segments,
+                            Precision                        precision = Precision::Float);
 };
 
 /** Most primitives that are kept, so that tiles of many shapes, of images of many sizes, take no more than is planned
@@ -36,9 +43,9 @@ std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::i
 
 /** MemoryPlan::Make() for a network that is a graph.
  *
- * The tile size, and the segments of training, follow from network, image, purpose and a class of memory for one tile:
- * the fastest ones that stay within it. The class is 1 GiB, or as many times half of it as lets one tile fit the
- * budget, which the plan's remark says; beyond that the budget only decides how many tiles are computed at the same
+ * The tile size, and the segments of training, follow from network, image, purpose, precision and a class of memory for
+ * one tile: the fastest ones that stay within it. The class is 1 GiB, or as many times half of it as lets one tile fit
+ * the budget, which the plan's remark says; beyond that the budget only decides how many tiles are computed at the same
  * time, which changes no bit. \param tileSize 0: chosen as above; WholeImage: the image in one piece \throw
  * MemoryLimitError not one tile fits */
 MemoryPlan MakeGraphPlan(const NetworkDescription & network,
@@ -47,6 +54,7 @@ MemoryPlan MakeGraphPlan(const NetworkDescription & network,
                          std::int64_t               budget,
                          int                        threads,
                          std::int64_t               tileSize,
+                         Precision                  precision,
                          bool                       sharedMemory,
                          const Segmentation &       segmentation);
 

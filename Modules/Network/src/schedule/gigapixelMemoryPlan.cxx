@@ -101,7 +101,6 @@ GetDeviceMapBytes(const NetworkDescription & network, Purpose purpose, Precision
 {
   const std::vector<MapScale> scales = GetMapScales(network.layers);
   const std::size_t           end = scales.size() - (HasFusedLast(network) ? 1 : 0);
-  const bool                  half = precision == Precision::BFloat16 || precision == Precision::Float16;
   double                      values = 0;
   for (std::size_t i = 0; i < end; ++i)
   {
@@ -109,7 +108,7 @@ GetDeviceMapBytes(const NetworkDescription & network, Purpose purpose, Precision
     const int    maps = 1 + (network.layers[i].add.empty() ? 0 : 1) + (purpose == Purpose::Training ? 1 : 0);
     values += maps * network.layers[i].outputChannels * side * side;
   }
-  return (half ? 2 : 4) * values;
+  return GetValueBytes(precision) * values;
 }
 
 /** Of the sums and partial sums of a GPU's threads for one tile, as DevicePasses takes them. */
@@ -339,7 +338,8 @@ MemoryPlan::Make(const NetworkDescription & network,
 {
   if (!network.graph.IsEmpty())
   {
-    MemoryPlan plan = MakeGraphPlan(network, image, purpose, budget, threads, tileSize, sharedMemory, segmentation);
+    MemoryPlan plan =
+      MakeGraphPlan(network, image, purpose, budget, threads, tileSize, precision, sharedMemory, segmentation);
     if (tileSize != 0) // what is chosen is far smaller
     {
       const TileGrid grid(network, image, plan.tileSize, purpose == Purpose::Training);

@@ -12,10 +12,11 @@ namespace
 {
 
 constexpr std::size_t MostKept = 4;
-constexpr double      MostValues = 8.5;     ///< of a map that may be kept, for each pixel of the image
-constexpr double      LeastGain = 0.9;      ///< of the time without segments
-constexpr double      TrafficTimes = 2.5;   ///< maps are written once and read twice or thrice, and so are gradients
-constexpr double      BytesPerSecond = 1e9; ///< of a disk
+constexpr double      MostValues = 8.5;      ///< of a map that may be kept, for each pixel of the image
+constexpr double      LeastGain = 0.9;       ///< of the time without segments
+constexpr double      TrafficTimes = 2.5;    ///< maps are written once and read twice or thrice, and so are gradients
+constexpr double      BytesPerSecond = 1e9;  ///< of a disk
+constexpr double      TimesOfBFloat16 = 1.6; ///< a float's rate
 constexpr double      None = std::numeric_limits<double>::infinity();
 
 /** \class SegmentPlanner
@@ -23,10 +24,11 @@ constexpr double      None = std::numeric_limits<double>::infinity();
 class SegmentPlanner
 {
 public:
-  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes)
+  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
     : m_Network(network)
     , m_Stride(network.GetStride())
     , m_Bytes(bytes)
+    , m_Precision(precision)
     , m_Geometry(network.graph, { image.height, image.width })
     , m_Sources(m_Geometry.GetInputs().size())
   {
@@ -42,7 +44,7 @@ public:
         }
       }
       const TileProgram alone = TileProgram::Make(m_Geometry, static_cast<int>(i), inputs, whole, true);
-      m_Least.push_back(alone.GetOperations(network.graph) / GetRate(1));
+      m_Least.push_back(alone.GetOperations(network.graph) / GetRate(1, precision));
     }
   }
 
@@ -239,11 +241,11 @@ private:
     }
     const NetworkGraph & graph = m_Geometry.GetGraph();
     const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, true);
-    const double         seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide());
-    const double         withRest = seconds * (1 + 1 / tiles);
+    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide(), m_Precision);
+    const double withRest = seconds * (1 + 1 / tiles);
     if (withRest < best.withRest)
     {
-      if (program.GetPeakBytes(graph, true, sizeof(float)) > m_Bytes)
+      if (program.GetPeakBytes(graph, true, GetValueBytes(m_Precision)) > m_Bytes)
       {
         return false;
       }
@@ -255,6 +257,7 @@ private:
   const NetworkDescription &    m_Network;
   const std::int64_t            m_Stride;
   const std::int64_t            m_Bytes;
+  const Precision               m_Precision;
   const GraphGeometry           m_Geometry;
   std::vector<std::vector<int>> m_Sources; ///< of each operation, those whose values it is computed from
   std::vector<double>           m_Least;   ///< seconds of a forward pass over each operation's map
@@ -264,10 +267,11 @@ private:
 } // namespace
 
 double
-GetRate(std::int64_t side)
+GetRate(std::int64_t side, Precision precision)
 {
   // Of a U-Net whose first maps have 16 channels: tiles of 256 to 4096 pixels and their halo.
-  return side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+  const double ofFloats = side <= 800 ? 66e9 : side <= 1000 ? 59e9 : side <= 1280 ? 53e9 : side <= 2304 ? 51e9 : 50e9;
+  return precision == Precision::BFloat16 ? TimesOfBFloat16 * ofFloats : ofFloats;
 }
 
 double
@@ -284,9 +288,9 @@ GetTrafficSeconds(std::int64_t keptBytes)
 }
 
 std::vector<SegmentPlan>
-ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes)
+ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
 {
-  return SegmentPlanner(network, image, bytes).Choose();
+  return SegmentPlanner(network, image, bytes, precision).Choose();
 }
 
 } // namespace gigapixel

@@ -17,18 +17,19 @@ constexpr std::int64_t TileSizes[] = { 256, 384, 512, 768, 1024, 1536, 2048, 307
 double GetPasses(const NetworkDescription & network, bool ofOutput);
 
 /** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
-GigapixelNetwork_EXPORT double GetRate(std::int64_t side);
+GigapixelNetwork_EXPORT double GetRate(std::int64_t side, Precision precision);
 
 /** Of writing and reading maps that are kept, whose bytes GetKeptBytes() tells. */
 double GetTrafficSeconds(std::int64_t keptBytes);
 
 /** Segments for a training step that are the fastest whose tiles take no more than so many bytes each: a function of
- * the network, the size of the image and the bytes alone. The least seconds are sought over sets of up to four maps
- * with few values, and tile sizes; they have to be worth a tenth of what the network at once takes.
+ * the network, the size of the image, the bytes and the precision alone. The least seconds are sought over sets of up
+ * to four maps with few values, and tile sizes; they have to be worth a tenth of what the network at once takes.
  * \return empty: the network at once */
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDescription & network,
                                                                 Size                       image,
-                                                                std::int64_t               bytes);
+                                                                std::int64_t               bytes,
+                                                                Precision precision = Precision::Float);
 
 } // namespace gigapixel
 

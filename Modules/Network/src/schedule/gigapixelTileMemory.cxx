@@ -35,7 +35,7 @@ public:
     for (std::size_t i = 0; i < m_Program.steps.size(); ++i)
     {
       const Step & step = m_Program.steps[i];
-      if (step.folded || step.inPlace)
+      if (step.folded || (step.inPlace && !IsConverted(step)))
       {
         m_Maps[i] = std::move(m_Maps[step.sources.front()]);
       }
@@ -45,10 +45,11 @@ public:
       }
       else
       {
-        const Block scratch = TakeScratch(step);
+        const std::vector<Block> floats = TakeFloats(step, false);
+        const Block              scratch = TakeScratch(step);
         m_Maps[i] = Take(GetBytes(step));
         TakeIndices(i);
-        const Block weight = TakeWeight(step);
+        const Block weight = TakeWeight(step, m_ValueBytes);
       }
       for (const int read : step.lastReaderOf)
       {
@@ -58,6 +59,7 @@ public:
         }
       }
     }
+    m_Result = m_ValueBytes < FloatBytes ? Take(GetBytes(m_Program.steps.back(), FloatBytes)) : nullptr;
   }
 
   void
@@ -65,7 +67,13 @@ public:
   {
     // The logits become their gradient; that of a map that is kept takes the map's place.
     const Step & target = m_Program.steps.back();
-    m_Gradients.back() = target.keptFor < 0 ? std::move(m_Maps.back()) : Take(GetBytes(target));
+    Block        map = target.keptFor < 0 ? std::move(m_Maps.back()) : nullptr;
+    if (m_Result)
+    {
+      map.reset();
+    }
+    m_Gradients.back() = map ? std::move(map) : Take(GetBytes(target));
+    m_Result.reset();
     for (std::size_t i = m_Program.steps.size(); i-- > 0;)
     {
       const Step & step = m_Program.steps[i];
@@ -113,7 +121,13 @@ private:
   std::int64_t
   GetBytes(const Step & step) const
   {
-    return GetNumberOfBytes(step.output, step.channels, m_ValueBytes);
+    return GetBytes(step, m_ValueBytes);
+  }
+
+  static std::int64_t
+  GetBytes(const Step & step, std::int64_t valueBytes)
+  {
+    return GetNumberOfBytes(step.output, step.channels, valueBytes);
   }
 
   bool
@@ -123,10 +137,42 @@ private:
            GetNumberOfPixels(step.output) <= GetNumberOfPixels(step.inputs.front());
   }
 
+  /** Whether values are converted to floats for the step: for its operation, or those of a map that is kept. */
+  bool
+  IsConverted(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    const bool        given = step.sources.empty();
+    return m_ValueBytes < FloatBytes &&
+           (given ? !operation.inputs.empty() : OperationSchema::Find(operation.type)->needsFloat(operation));
+  }
+
+  /** What is converted, and what it is converted to: each input, or its gradient, and the output or its gradient. */
+  std::vector<Block>
+  TakeFloats(const Step & step, bool backward)
+  {
+    std::vector<Block> floats;
+    if (!IsConverted(step))
+    {
+      return floats;
+    }
+    floats.push_back(Take(GetBytes(step, FloatBytes * (backward && step.keeps == Keeps::Output ? 2 : 1))));
+    for (std::size_t j = 0; j < step.sources.size(); ++j)
+    {
+      if (step.sources[j] >= 0)
+      {
+        const int  channels = m_Program.steps[step.sources[j]].channels;
+        const bool both = backward && step.keeps == Keeps::Input;
+        floats.push_back(Take(GetNumberOfBytes(step.inputs[j], channels, FloatBytes * (both ? 2 : 1))));
+      }
+    }
+    return floats;
+  }
+
   /** A copy of the weight, or its gradient, in the order that the operator computes with. Small tensors are none of the
    * arena's. */
   Block
-  TakeWeight(const Step & step)
+  TakeWeight(const Step & step, std::int64_t valueBytes)
   {
     const Operation &       operation = m_Graph.operations[step.operation];
     const OperationSchema & schema = *OperationSchema::Find(operation.type);
@@ -136,7 +182,7 @@ private:
     }
     const int  channels = m_Program.steps[step.sources.front()].channels;
     const auto weight = schema.getParameters(operation, { channels }).front();
-    const auto bytes = weight.GetNumberOfValues() * m_ValueBytes;
+    const auto bytes = weight.GetNumberOfValues() * valueBytes;
     return bytes < SmallBytes ? nullptr : Take(bytes);
   }
 
@@ -196,6 +242,28 @@ private:
     return {};
   }
 
+  /** Of what the gradient of a convolution's weight is computed from, in the order that it is computed in: see
+   * GetBandRows(). */
+  Block
+  TakeBand(const Step & step)
+  {
+    const Operation &       operation = m_Graph.operations[step.operation];
+    const OperationSchema & schema = *OperationSchema::Find(operation.type);
+    if (!schema.weight || m_ValueBytes >= FloatBytes || IsConverted(step))
+    {
+      return {};
+    }
+    const bool       plain = schema.scratch == Scratch::Padded;
+    const Interval & rows = (plain ? step.output : step.inputs.front())[0];
+    const bool       padded = plain && PaddedWindow(operation, step.inputs.front(), step.output).padding[0] > 0;
+    const auto       getBytes = [&](int channels, const Box & box) {
+      return GetNumberOfBytes(box, (channels + ChannelBlock - 1) / ChannelBlock * ChannelBlock, m_ValueBytes);
+    };
+    const std::int64_t bytes =
+      getBytes(m_Program.steps[step.sources.front()].channels, GetSeen(step, 0)) + getBytes(step.channels, step.output);
+    return Take(padded ? bytes : bytes / rows.GetLength() * GetBandRows(rows.GetLength()));
+  }
+
   void
   TakeIndices(std::size_t i)
   {
@@ -228,8 +296,10 @@ private:
     const InputGradient kind = GetKind(step);
     const bool          same =
       kind == InputGradient::InPlace ? gradient.use_count() == 1 && !hasGaps : kind != InputGradient::Computed;
+    const auto  floats = TakeFloats(step, true);
     Block       scratch = step.keeps == Keeps::InputAndIndices ? nullptr : TakeScratch(step);
-    const Block ordered = TakeWeight(step);
+    const Block band = TakeBand(step);
+    const Block ordered = TakeWeight(step, std::max(m_ValueBytes, FloatBytes));
     const Block ofTaken = TakesEach(step) ? TakeScratch(step) : nullptr; // before it gets its gaps
     if (ofTaken)
     {
@@ -252,7 +322,7 @@ private:
   {
     const Step &       step = m_Program.steps[i];
     const Block        gradient = std::move(m_Gradients[i]);
-    const Block        ofWeight = TakeWeight(step);
+    const Block        ofWeight = TakeWeight(step, m_ValueBytes);
     std::vector<Block> parts = ComputeGradients(step, gradient, m_HasGaps[i]);
     const bool         shared = GetKind(step) == InputGradient::Shared;
     for (std::size_t j = 0; j < parts.size(); ++j)
@@ -279,8 +349,10 @@ private:
     m_Indices[i].reset();
   }
 
+  static constexpr std::int64_t FloatBytes = 4;
   static constexpr std::int64_t IndexBytes = 8;
   static constexpr std::int64_t SmallBytes = 32768;
+  static constexpr std::int64_t ChannelBlock = 16; ///< of oneDNN's order
 
   const TileProgram &             m_Program;
   const NetworkGraph &            m_Graph;
@@ -290,6 +362,7 @@ private:
   std::vector<Block>              m_Indices; ///< of pooling
   std::vector<Block>              m_Gradients;
   std::vector<bool>               m_HasGaps; ///< of gradients that are a part of a larger map's
+  Block                           m_Result;  ///< what leaves the tile, where maps are narrower than floats
 };
 
 } // namespace

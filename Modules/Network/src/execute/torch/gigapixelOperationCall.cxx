@@ -1,12 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
+#include "graph/gigapixelPaddedWindow.h"
 
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/mkldnn_convolution.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+
+#include <array>
 
 namespace gigapixel::torchmodule
 {
@@ -140,6 +146,73 @@ GetPointDilation(const at::TensorOptions & options)
 {
   // oneDNN computes no double.
   return std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, options.dtype() == at::kFloat ? 2 : 1);
+}
+
+at::Tensor
+Convolve(const at::Tensor & input,
+         const at::Tensor & weight,
+         const at::Tensor & bias,
+         at::IntArrayRef    stride,
+         at::IntArrayRef    padding,
+         at::IntArrayRef    dilation,
+         std::int64_t       groups)
+{
+  // oneDNN adds the bias to its sums before it rounds them, so that the bias may be a float; at::convolution, which
+  // would call the same function, wants it to be of the maps' type.
+  return input.scalar_type() == at::kBFloat16
+           ? at::mkldnn_convolution(input, weight, bias, padding, stride, dilation, groups)
+           : at::convolution(input, weight, bias, stride, padding, dilation, false, { 0, 0 }, groups);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor>
+DifferentiateConvolution(const at::Tensor & gradient,
+                         const at::Tensor & input,
+                         const at::Tensor & weight,
+                         at::IntArrayRef    stride,
+                         at::IntArrayRef    padding,
+                         at::IntArrayRef    dilation,
+                         std::int64_t       groups,
+                         bool               wanted,
+                         bool               bias)
+{
+  const std::vector<std::int64_t> biasShape{ gradient.size(1) };
+  const auto differentiate = [&](const at::Tensor & ofOutput, const at::Tensor & seen, bool ofInput, bool ofWeight) {
+    return at::convolution_backward(ofOutput,
+                                    seen,
+                                    weight,
+                                    at::OptionalIntArrayRef(biasShape),
+                                    stride,
+                                    padding,
+                                    dilation,
+                                    false,
+                                    { 0, 0 },
+                                    groups,
+                                    std::array<bool, 3>{ ofInput, ofWeight, ofWeight && bias });
+  };
+  if (gradient.scalar_type() != at::kBFloat16 || padding[0] > 0)
+  {
+    return differentiate(gradient, input, wanted, true);
+  }
+  // Parts of rows are as dense as the maps. What each band's sums are rounded to is added in float.
+  at::Tensor         ofInput = wanted ? std::get<0>(differentiate(gradient, input, true, false)) : at::Tensor();
+  at::Tensor         ofWeight = at::zeros(weight.sizes(), at::kFloat);
+  at::Tensor         ofBias = at::zeros(biasShape, at::kFloat);
+  const std::int64_t rows = gradient.size(2), reach = (weight.size(2) - 1) * dilation[0] + 1;
+  for (std::int64_t begin = 0; begin < rows; begin += GetBandRows(rows))
+  {
+    const std::int64_t number = std::min(GetBandRows(rows), rows - begin);
+    const auto [none, ofBand, shift] =
+      differentiate(gradient.narrow(2, begin, number),
+                    input.narrow(2, begin * stride[0], (number - 1) * stride[0] + reach),
+                    false,
+                    true);
+    ofWeight.add_(ofBand);
+    if (bias)
+    {
+      ofBias.add_(shift);
+    }
+  }
+  return { ofInput, ofWeight, ofBias };
 }
 
 at::Tensor

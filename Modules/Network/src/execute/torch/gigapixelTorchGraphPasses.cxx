@@ -9,6 +9,7 @@
 #include "execute/gigapixelKeptMaps.h"
 #include "graph/gigapixelFoldedParameters.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
@@ -40,6 +41,16 @@ GetPart(const at::Tensor & map, const Box & covered, const Box & part)
   return part == covered ? map : Show(map, covered, part);
 }
 
+/** Itself if it is of the type. */
+at::Tensor
+ToType(at::Tensor map, at::ScalarType type)
+{
+  return map.defined() ? map.to(type) : std::move(map);
+}
+
+/** \class TorchGraphPasses
+ * \brief Maps, their gradients and the weights of convolutions are of type T; what enters and leaves a tile but the
+ * pixels, other parameters, and what OperationSchema says of are at least floats. */
 template <typename T>
 class TorchGraphPasses : public GraphPasses
 {
@@ -52,6 +63,7 @@ public:
     for (const Operation & operation : network.graph.operations)
     {
       m_Operations.push_back(operation.inputs.empty() ? nullptr : &TorchOperation::Find(operation.type));
+      m_Types.push_back(OperationSchema::Find(operation.type)->needsFloat(operation) ? ValueType : MapType);
     }
     for (int c = 0; c < network.channels; ++c)
     {
@@ -74,9 +86,9 @@ public:
     {
       for (const FoldedParameters::Array & array : m_Parameters.GetArrays(static_cast<int>(i)))
       {
-        at::Tensor tensor = at::empty(array.shape, m_Options);
-        std::copy_n(folded.begin() + array.first, array.size, tensor.data_ptr<T>());
-        m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor) : tensor;
+        const at::Tensor tensor = at::empty(array.shape, ValueType);
+        std::copy_n(folded.begin() + array.first, array.size, tensor.data_ptr<Value>());
+        m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
       }
     }
   }
@@ -100,8 +112,8 @@ public:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     const TileProgram &      program = *data.tile.program;
-    const at::Tensor         map = MakeDense(Forward(data).maps.back());
-    data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<T>());
+    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
+    data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
   }
 
   void
@@ -121,9 +133,7 @@ public:
     {
       tape.maps.back().reset();
     }
-    at::Tensor ofMap = MakeMap(target.channels, program.core, m_Options);
-    data.kept->GetGradient(target.operation).Read(program.core, ofMap.data_ptr<T>());
-    Backward(data, tape, std::move(ofMap), 1, gradient);
+    Backward(data, tape, ReadKept(data.kept->GetGradient(target.operation), target), 1, gradient);
   }
 
   void
@@ -134,19 +144,18 @@ public:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     Tape                     tape = Forward(data);
-    at::Tensor               logits = std::move(tape.maps.back()).contiguous();
+    at::Tensor               logits = tape.maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
-    if (data.tile.program->steps.back().keptFor >= 0)
+    if (data.tile.program->steps.back().keptFor < 0)
     {
-      tape.maps.back() = MakeDense(logits);
-      logits = logits.clone();
+      tape.maps.back().reset();
     }
-    else if (!IsAlone(logits)) // a part of a map that the backward pass still reads
+    if (!IsAlone(logits)) // a map that the backward pass still reads, or a part of one
     {
       logits = logits.clone();
     }
     GetLogitMap(logits, data).TakeLoss(terms, loss);
-    logits = MakeDense(logits);
+    logits = MakeDense(logits.to(MapType));
     Backward(data, tape, std::move(logits), times, gradient);
   }
 
@@ -160,25 +169,25 @@ public:
   AddScore(TileData & data, const LossTerms & terms, Score & sum) const override
   {
     sum.SetNumberOfClasses(m_Network.GetNumberOfClasses());
-    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.TakeScore(terms, sum); });
+    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.TakeScore(terms, sum); });
   }
 
   void
   Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
   {
-    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.Predict(probabilities, pitch); });
+    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.Predict(probabilities, pitch); });
   }
 
   void
   PredictLogits(TileData & data, float * values, std::ptrdiff_t pitch) const override
   {
-    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.PredictLogits(values, pitch); });
+    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.PredictLogits(values, pitch); });
   }
 
   void
   PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const override
   {
-    TakeLogits(data, [&](const LogitMap<T> & logits) { logits.PredictLabels(threshold, labels, pitch); });
+    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.PredictLabels(threshold, labels, pitch); });
   }
 
   std::int64_t
@@ -188,10 +197,15 @@ public:
   }
 
 private:
-  static LogitMap<T>
+  using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+  static constexpr at::ScalarType MapType = c10::CppTypeToScalarType<T>::value;
+  static constexpr at::ScalarType ValueType = c10::CppTypeToScalarType<Value>::value;
+
+  static LogitMap<Value>
   GetLogitMap(at::Tensor & logits, const TileData & data)
   {
-    return { logits.data_ptr<T>(), static_cast<int>(logits.size(1)), data, data.tile.core };
+    return { logits.data_ptr<Value>(), static_cast<int>(logits.size(1)), data, data.tile.core };
   }
 
   template <typename F>
@@ -201,7 +215,7 @@ private:
     ComputeAlone();
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
-    at::Tensor               logits = std::move(Forward(data).maps.back()).contiguous();
+    at::Tensor               logits = Forward(data).maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
     f(GetLogitMap(logits, data));
   }
@@ -209,8 +223,8 @@ private:
   void
   CheckLogits(const at::Tensor & logits) const
   {
-    const T * const values = logits.data_ptr<T>();
-    if (!std::all_of(values, values + logits.numel(), [](T value) { return std::isfinite(value); }))
+    const Value * const values = logits.data_ptr<Value>();
+    if (!std::all_of(values, values + logits.numel(), [](Value value) { return std::isfinite(value); }))
     {
       throw NotFiniteError("the network \"" + m_Network.name +
                            "\" comes to numbers beyond what a float holds: its weights are of no use");
@@ -222,7 +236,7 @@ private:
   {
     const Box & window = data.tile.program->window;
     const int   channels = m_Network.channels;
-    at::Tensor  input = MakeMap(channels, window, m_Options);
+    at::Tensor  input = MakeMap(channels, window, MapType);
     T *         value = input.data_ptr<T>();
     const auto  samples = channels * window[1].GetLength();
     for (std::int64_t y = 0; y < window[0].GetLength(); ++y)
@@ -240,11 +254,11 @@ private:
   }
 
   at::Tensor
-  ReadKept(const TileData & data, const Step & step) const
+  ReadKept(const KeptMap & kept, const Step & step) const
   {
-    at::Tensor map = MakeMap(step.channels, step.output, m_Options);
-    data.kept->GetMap(step.operation).Read(step.output, map.data_ptr<T>());
-    return map;
+    const at::Tensor map = MakeMap(step.channels, step.output, ValueType);
+    kept.Read(step.output, map.data_ptr<Value>());
+    return map.to(MapType);
   }
 
   OperationCall
@@ -254,7 +268,7 @@ private:
                         step,
                         m_Weights[step.operation],
                         {},
-                        m_Options,
+                        m_Types[step.operation],
                         false,
                         {},
                         {},
@@ -285,7 +299,8 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] = m_Operations[step.operation] ? ReadKept(data, step) : MakeInput(data);
+        tape.maps[i] =
+          m_Operations[step.operation] ? ReadKept(data.kept->GetMap(step.operation), step) : MakeInput(data);
         continue;
       }
       if (step.folded)
@@ -314,13 +329,14 @@ private:
       at::Tensor &              output,
       std::vector<at::Tensor> & kept) const
   {
-    OperationCall call = MakeCall(program, step);
+    OperationCall        call = MakeCall(program, step);
+    const at::ScalarType type = m_Types[step.operation];
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       const int source = step.sources[j];
       if (source >= 0)
       {
-        call.inputs[j] = GetPart(maps[source], program.steps[source].output, step.inputs[j]);
+        call.inputs[j] = ToType(GetPart(maps[source], program.steps[source].output, step.inputs[j]), type);
       }
     }
     if (step.inPlace)
@@ -328,7 +344,7 @@ private:
       maps[step.sources.front()].reset();
       call.inPlace = IsAlone(call.inputs.front());
     }
-    output = m_Operations[step.operation]->forward(call);
+    output = ToType(m_Operations[step.operation]->forward(call), MapType);
     kept = std::move(call.kept);
   }
 
@@ -383,8 +399,8 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
       {
-        const at::Tensor gradient = MakeDense(tape.gradients[i]);
-        data.kept->GetGradient(step.operation).Add(step.output, gradient.data_ptr<T>());
+        const at::Tensor gradient = MakeDense(tape.gradients[i].to(ValueType));
+        data.kept->GetGradient(step.operation).Add(step.output, gradient.data_ptr<Value>());
       }
     }
   }
@@ -392,26 +408,27 @@ private:
   void
   RunBackward(const TileProgram & program, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
   {
-    const Step &  step = program.steps[i];
-    OperationCall call = MakeCall(program, step);
+    const Step &         step = program.steps[i];
+    const at::ScalarType type = m_Types[step.operation];
+    OperationCall        call = MakeCall(program, step);
     call.kept = std::move(tape.kept[i]);
-    call.output = tape.maps[i];
+    call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();
     for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
     {
       const int source = step.sources[j];
       if (source >= 0)
       {
-        call.inputs[j] = GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]);
+        call.inputs[j] = ToType(GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]), type);
       }
     }
-    const at::Tensor        gradient = std::move(tape.gradients[i]);
+    const at::Tensor        gradient = ToType(std::move(tape.gradients[i]), type);
     std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, gradient);
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (call.wanted[j])
       {
         const int  source = step.sources[j];
-        at::Tensor part = std::move(gradients[j]);
+        at::Tensor part = ToType(std::move(gradients[j]), MapType);
         AddPart(tape.gradients[source],
                 program.steps[source].output,
                 std::move(part),
@@ -421,8 +438,8 @@ private:
     }
     for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))
     {
-      const at::Tensor values = call.weightGradients.at(array.role).contiguous();
-      sums.Add(array.first, values.data_ptr<T>(), array.size, times);
+      const at::Tensor values = call.weightGradients.at(array.role).to(ValueType).contiguous();
+      sums.Add(array.first, values.data_ptr<Value>(), array.size, times);
     }
   }
 
@@ -446,24 +463,46 @@ private:
   mutable TileArenas                  m_Arenas;
   const NetworkDescription            m_Network;
   const FoldedParameters              m_Parameters;
-  const at::TensorOptions             m_Options{ std::is_same_v<T, float> ? at::kFloat : at::kDouble };
   std::vector<const TorchOperation *> m_Operations;
+  std::vector<at::ScalarType>         m_Types;        ///< that each operation is computed in
   std::vector<T>                      m_SampleValues; ///< 256 for each channel
-  std::vector<T>                      m_Values;       ///< the parameters
+  std::vector<Value>                  m_Values;       ///< the parameters
   std::optional<std::uint64_t>        m_MaskSeed;
   std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
 };
+
+template <typename T>
+GraphPasses *
+MakePasses(const NetworkDescription & network)
+{
+  return new TorchGraphPasses<T>(network);
+}
+
+/** LibTorch asks the same of the CPU before it lets oneDNN compute in bf16. */
+bool
+ConvolvesInBFloat16()
+{
+#ifdef __x86_64__
+  return at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+#else
+  return false;
+#endif
+}
 
 } // namespace
 
 GraphPasses *
 MakeGraphPasses(const NetworkDescription & network, const Device & device)
 {
-  if (device.precision == Precision::Double)
+  if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
   {
-    return new TorchGraphPasses<double>(network);
+    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which lacks AVX-512: choose the "
+                             "precision fp32");
   }
-  return new TorchGraphPasses<float>(network);
+  return device.precision == Precision::Double     ? MakePasses<double>(network)
+         : device.precision == Precision::BFloat16 ? MakePasses<at::BFloat16>(network)
+                                                   : MakePasses<float>(network);
 }
 
 } // namespace gigapixel::torchmodule

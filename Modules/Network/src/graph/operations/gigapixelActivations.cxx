@@ -57,6 +57,7 @@ MakePReLU()
 {
   OperationSchema entry = MakeEntry("prelu", &KeepInput, Role::Rectifier);
   entry.attributes = { Integer("num_parameters", 1, 1) };
+  entry.needsFloat = &AlwaysNeedFloat; // for its slopes' gradient, a sum
   entry.mayOverwrite = false;
   entry.check = &CheckSlopes;
   entry.getParameters = &GetSlopes;
@@ -91,6 +92,7 @@ MakeHardTanh()
 {
   OperationSchema entry = MakeEntry("hardtanh", &KeepInput, Role::Rectifier | Role::NoLogits);
   entry.attributes = { Number("min_val", -1), Number("max_val", 1) };
+  entry.needsFloat = &AlwaysNeedFloat; // LibTorch 1.13 has no gradient of it in bf16
   entry.check = &CheckRange;
   return entry;
 }
@@ -100,6 +102,7 @@ OperationSchema
 MakeSoftmax()
 {
   OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::NoLogits);
+  entry.needsFloat = &AlwaysNeedFloat; // for its gradient, which has a sum
   entry.mayOverwrite = false;
   return entry;
 }

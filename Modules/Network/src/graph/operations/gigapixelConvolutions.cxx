@@ -149,6 +149,13 @@ CheckTransposed(const Operation & operation, const Channels & channels)
   return CheckGroups(operation, channels);
 }
 
+/** Of overlapping windows LibTorch 1.13 has no kernel in bf16; those that touch are a 1x1 convolution. */
+bool
+NeedsFloat(const Operation & operation)
+{
+  return !HasTouchingWindows(operation);
+}
+
 std::int64_t
 GetTransposedSize(const Operation & operation, int axis, const Sizes & inputs)
 {
@@ -207,6 +214,7 @@ MakeTransposedConvolution()
                        AlongAxes("output_padding", 0, 0), AlongAxes("dilation", 1, 1),
                        Integer("groups", 1, 1),           Flag("bias", true) };
   entry.getKeeps = &KeepInput;
+  entry.needsFloat = &NeedsFloat;
   entry.scratch = Scratch::Places;
   entry.weight = &TransposedWeight;
   entry.check = &CheckTransposed;
@@ -228,4 +236,18 @@ MakeConvolutions()
 }
 
 } // namespace schema
+
+bool
+HasTouchingWindows(const Operation & operation)
+{
+  bool touch = operation.GetInteger("groups") == 1;
+  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  {
+    const std::int64_t kernel = operation.GetAlong("kernel_size", axis);
+    touch = touch && kernel == operation.GetAlong("stride", axis) && operation.GetAlong("padding", axis) == 0 &&
+            operation.GetAlong("output_padding", axis) == 0 && operation.GetAlong("dilation", axis) == 1;
+  }
+  return touch;
+}
+
 } // namespace gigapixel

@@ -69,6 +69,13 @@ RequireInterpolated(const Operation & operation,
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
+/** LibTorch 1.13 rounds each addition to a gradient of the bilinear one; values of the nearest one are but copied. */
+bool
+NeedsFloat(const Operation & operation)
+{
+  return operation.GetWord("mode") == "bilinear";
+}
+
 /** Sources repeat with a whole factor only, and their last bits only with one by which every number is divided exactly:
  * a power of two. */
 std::int64_t
@@ -91,6 +98,7 @@ MakeInterpolation()
                        Flag("align_corners", false),
                        { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() },
                        OptionalAlongAxes("size", 1) };
+  entry.needsFloat = &NeedsFloat;
   entry.roles = Role::Placement;
   entry.check = &CheckInterpolation;
   entry.getSize = &GetInterpolatedSize;

@@ -44,6 +44,7 @@ MakeEntry(const char * type, Parameters (*getParameters)(const Operation &, cons
 {
   OperationSchema entry(type);
   entry.getKeeps = &KeepInput;
+  entry.needsFloat = &AlwaysNeedFloat;
   entry.getParameters = getParameters;
   return entry;
 }

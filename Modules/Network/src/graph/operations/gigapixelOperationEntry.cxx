@@ -132,6 +132,18 @@ KeepOutput(const Operation &)
   return Keeps::Output;
 }
 
+bool
+AlwaysNeedFloat(const Operation &)
+{
+  return true;
+}
+
+bool
+NeverNeedFloat(const Operation &)
+{
+  return false;
+}
+
 std::int64_t
 KeepCommonSize(const Operation &, int, const Sizes & inputs)
 {

@@ -58,6 +58,10 @@ AttributeSchema Word(const char * name, const char * value, std::vector<std::str
 Keeps KeepInput(const Operation &);
 Keeps KeepOutput(const Operation &);
 
+// OperationSchema::needsFloat.
+bool AlwaysNeedFloat(const Operation &);
+bool NeverNeedFloat(const Operation &);
+
 /** All inputs are of the same size. */
 std::int64_t KeepCommonSize(const Operation &, int, const Sizes & inputs);
 

@@ -62,6 +62,7 @@ MakeMean()
   OperationSchema entry = MakePool("avg_pool2d");
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
+  entry.needsFloat = &AlwaysNeedFloat; // the sum is rounded, and then the mean
   return entry;
 }
 

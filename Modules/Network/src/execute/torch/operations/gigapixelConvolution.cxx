@@ -1,11 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWindowPadding.h"
 
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
-
-#include <array>
-
 namespace gigapixel::torchmodule
 {
 namespace
@@ -19,46 +14,41 @@ GetDilation(const OperationCall & call, const WindowPadding & window)
 }
 
 at::Tensor
-Convolve(OperationCall & call)
+ConvolvePlain(OperationCall & call)
 {
   const WindowPadding window(call);
-  return at::convolution(window.Pad(call.inputs[0]),
-                         call.GetWeight("weight"),
-                         call.GetWeight("bias"),
-                         window.stride,
-                         window.padding,
-                         GetDilation(call, window),
-                         false,
-                         { 0, 0 },
-                         call.operation.GetInteger("groups"));
+  return Convolve(window.Pad(call.inputs[0]),
+                  call.GetWeight("weight"),
+                  call.GetWeight("bias"),
+                  window.stride,
+                  window.padding,
+                  GetDilation(call, window),
+                  call.operation.GetInteger("groups"));
 }
 
 std::vector<at::Tensor>
-DifferentiateConvolution(OperationCall & call, const at::Tensor & gradient)
+DifferentiatePlain(OperationCall & call, const at::Tensor & gradient)
 {
-  const WindowPadding             window(call);
-  const at::Tensor                bias = call.GetWeight("bias");
-  const std::vector<std::int64_t> biasShape{ gradient.size(1) };
-  auto [input, weight, shift] = at::convolution_backward(MakeDense(gradient),
+  const WindowPadding window(call);
+  const bool          bias = call.GetWeight("bias").defined();
+  auto [input, weight, shift] = DifferentiateConvolution(MakeDense(gradient),
                                                          window.Pad(call.inputs[0]),
                                                          call.GetWeight("weight"),
-                                                         at::OptionalIntArrayRef(biasShape),
                                                          window.stride,
                                                          window.padding,
                                                          GetDilation(call, window),
-                                                         false,
-                                                         { 0, 0 },
                                                          call.operation.GetInteger("groups"),
-                                                         std::array<bool, 3>{ call.wanted[0], true, bias.defined() });
+                                                         call.wanted[0],
+                                                         bias);
   call.weightGradients["weight"] = weight;
-  if (bias.defined())
+  if (bias)
   {
     call.weightGradients["bias"] = shift;
   }
   return { call.wanted[0] ? window.Unpad(input) : at::Tensor() };
 }
 
-const TorchOperation Convolution("conv2d", &Convolve, &DifferentiateConvolution);
+const TorchOperation Convolution("conv2d", &ConvolvePlain, &DifferentiatePlain);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -2,6 +2,8 @@
 #include "execute/gigapixelDropoutMask.h"
 #include "gigapixelOperationCall.h"
 
+#include <ATen/OpMathType.h>
+
 namespace gigapixel::torchmodule
 {
 namespace
@@ -15,7 +17,7 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
 {
   const double       p = call.operation.GetNumber("p");
   const DropoutMask  mask(*call.maskSeed, call.step.operation, p);
-  const T            factor = static_cast<T>(1 / (1 - p));
+  const auto         factor = static_cast<at::opmath_type<T>>(1 / (1 - p));
   const Box &        box = call.step.output;
   const std::int64_t channels = from.size(1);
   for (std::int64_t y = box[0].begin; y < box[0].end; ++y)
@@ -28,7 +30,7 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
       for (std::int64_t c = 0; c < channels; ++c)
       {
         const bool keeps = whole ? mask.Keeps(0, 0, c) : mask.Keeps(y, x, c);
-        out[c * to.stride(1)] = keeps ? factor * in[c * from.stride(1)] : T(0);
+        out[c * to.stride(1)] = keeps ? static_cast<T>(factor * in[c * from.stride(1)]) : T(0);
       }
     }
   }
@@ -37,8 +39,11 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
 at::Tensor
 MultiplyByMask(const OperationCall & call, bool whole, const at::Tensor & map, bool inPlace)
 {
-  at::Tensor result = inPlace ? map : MakeMap(map.size(1), call.step.output, call.options);
-  (map.scalar_type() == at::kDouble ? Multiply<double> : Multiply<float>)(call, whole, map, result);
+  at::Tensor           result = inPlace ? map : MakeMap(map.size(1), call.step.output, call.options);
+  const at::ScalarType type = map.scalar_type();
+  (type == at::kDouble  ? Multiply<double>
+   : type == at::kFloat ? Multiply<float>
+                        : Multiply<at::BFloat16>)(call, whole, map, result);
   return result;
 }
 

@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
 
+#include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_bilinear2d_backward.h>
 #include <ATen/ops/upsample_nearest2d.h>
-#include <ATen/ops/upsample_nearest2d_backward.h>
 
 #include <cmath>
 
@@ -147,7 +147,8 @@ DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
   const auto            input = GetShape(call.channels.front(), call.step.inputs.front());
   const auto            shape = GetShape(call.channels.front(), doubled);
   const at::IntArrayRef size = at::IntArrayRef(shape).slice(2);
-  gradients[0] = IsNearest(call) ? at::upsample_nearest2d_backward(all, size, input, 2.0, 2.0)
+  // Of four copies of a value it is their sum: LibTorch 1.13's own function rounds each addition to it in bf16.
+  gradients[0] = IsNearest(call) ? at::avg_pool2d(all, { 2, 2 }, { 2, 2 }, { 0, 0 }, false, true, 1)
                                  : at::upsample_bilinear2d_backward(all, size, input, false, 2.0, 2.0);
   return gradients;
 }

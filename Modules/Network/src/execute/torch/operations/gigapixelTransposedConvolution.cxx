@@ -34,7 +34,7 @@ public:
   }
 
   at::Tensor
-  Convolve() const
+  ComputeOutput() const
   {
     // Outputs that no input reaches are the bias alone.
     const at::Tensor sums = at::convolution(MakeDense(m_Call.inputs[0]),
@@ -87,19 +87,6 @@ private:
 class Tiling
 {
 public:
-  static bool
-  Fits(const Operation & operation)
-  {
-    bool fits = operation.GetInteger("groups") == 1;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      const std::int64_t kernel = operation.GetAlong("kernel_size", axis);
-      fits = fits && kernel == operation.GetAlong("stride", axis) && operation.GetAlong("padding", axis) == 0 &&
-             operation.GetAlong("output_padding", axis) == 0 && operation.GetAlong("dilation", axis) == 1;
-    }
-    return fits;
-  }
-
   explicit Tiling(const OperationCall & call)
     : m_Call(call)
     , m_Height(call.operation.GetAlong("kernel_size", 0))
@@ -108,18 +95,16 @@ public:
   {}
 
   at::Tensor
-  Convolve() const
+  ComputeOutput() const
   {
     const at::Tensor bias = m_Call.GetWeight("bias");
-    const at::Tensor all = at::convolution(MakeDense(m_Call.inputs[0]),
-                                           GetPointWeight(),
-                                           bias.defined() ? bias.repeat({ m_Height * m_Width }) : at::Tensor(),
-                                           { 1, 1 },
-                                           { 0, 0 },
-                                           GetPointDilation(m_Call.options),
-                                           false,
-                                           { 0, 0 },
-                                           1);
+    const at::Tensor all = Convolve(MakeDense(m_Call.inputs[0]),
+                                    GetPointWeight(),
+                                    bias.defined() ? bias.repeat({ m_Height * m_Width }) : at::Tensor(),
+                                    { 1, 1 },
+                                    { 0, 0 },
+                                    GetPointDilation(m_Call.options),
+                                    1);
     at::Tensor       output = MakeMap(m_Channels, m_Call.step.output, m_Call.options);
     ForEachPlace(MakeDense(all), output, [](const at::Tensor & place, const at::Tensor & part) { part.copy_(place); });
     return output;
@@ -131,19 +116,16 @@ public:
     const Box &      box = m_Call.step.inputs.front();
     const at::Tensor all = MakeMap(m_Height * m_Width * m_Channels, box, m_Call.options).zero_();
     ForEachPlace(all, gradient, [](const at::Tensor & place, const at::Tensor & part) { place.copy_(part); });
-    const bool    bias = m_Call.GetWeight("bias").defined();
-    const Numbers biasShape{ all.size(1) };
-    auto [input, weight, shift] = at::convolution_backward(all,
+    const bool bias = m_Call.GetWeight("bias").defined();
+    auto [input, weight, shift] = DifferentiateConvolution(all,
                                                            MakeDense(m_Call.inputs[0]),
                                                            GetPointWeight(),
-                                                           at::OptionalIntArrayRef(biasShape),
                                                            { 1, 1 },
                                                            { 0, 0 },
                                                            GetPointDilation(m_Call.options),
-                                                           false,
-                                                           { 0, 0 },
                                                            1,
-                                                           std::array<bool, 3>{ call.wanted[0], true, bias });
+                                                           call.wanted[0],
+                                                           bias);
     const Numbers shape{ m_Height, m_Width, m_Channels, m_Call.channels.front() };
     call.weightGradients["weight"] = weight.reshape(shape).permute({ 3, 2, 0, 1 });
     if (bias)
@@ -202,14 +184,14 @@ private:
 at::Tensor
 ConvolveTransposed(OperationCall & call)
 {
-  return Tiling::Fits(call.operation) ? Tiling(call).Convolve() : Spread(call).Convolve();
+  return HasTouchingWindows(call.operation) ? Tiling(call).ComputeOutput() : Spread(call).ComputeOutput();
 }
 
 std::vector<at::Tensor>
 DifferentiateTransposed(OperationCall & call, const at::Tensor & gradient)
 {
-  return { Tiling::Fits(call.operation) ? Tiling(call).Differentiate(call, gradient)
-                                        : Spread(call).Differentiate(call, gradient) };
+  return { HasTouchingWindows(call.operation) ? Tiling(call).Differentiate(call, gradient)
+                                              : Spread(call).Differentiate(call, gradient) };
 }
 
 const TorchOperation TransposedConvolution("conv_transpose2d", &ConvolveTransposed, &DifferentiateTransposed);
