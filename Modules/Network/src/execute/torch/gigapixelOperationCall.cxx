@@ -164,6 +164,40 @@ Convolve(const at::Tensor & input,
            : at::convolution(input, weight, bias, stride, padding, dilation, false, { 0, 0 }, groups);
 }
 
+namespace
+{
+
+/** Gradient of the input for a kernel of one pixel in bf16, for which oneDNN 2.6 computes wrong numbers, of some sizes.
+ * Of one group it is a convolution as well, whose stride is 1, since the pixels that are read are copied before. */
+at::Tensor
+DifferentiatePoint(const at::Tensor & gradient,
+                   const at::Tensor & input,
+                   const at::Tensor & weight,
+                   at::IntArrayRef    stride,
+                   at::IntArrayRef    padding,
+                   at::IntArrayRef    dilation,
+                   std::int64_t       groups)
+{
+  if (groups == 1 && stride == at::IntArrayRef({ 1, 1 }) && padding == at::IntArrayRef({ 0, 0 }))
+  {
+    return Convolve(gradient, weight.transpose(0, 1).contiguous(), {}, stride, padding, dilation, groups);
+  }
+  const auto gradients = at::convolution_backward(gradient.to(at::kFloat),
+                                                  input.to(at::kFloat),
+                                                  weight.to(at::kFloat),
+                                                  at::OptionalIntArrayRef(),
+                                                  stride,
+                                                  padding,
+                                                  dilation,
+                                                  false,
+                                                  { 0, 0 },
+                                                  groups,
+                                                  std::array<bool, 3>{ true, false, false });
+  return std::get<0>(gradients).to(at::kBFloat16);
+}
+
+} // namespace
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor>
 DifferentiateConvolution(const at::Tensor & gradient,
                          const at::Tensor & input,
@@ -189,12 +223,23 @@ DifferentiateConvolution(const at::Tensor & gradient,
                                     groups,
                                     std::array<bool, 3>{ ofInput, ofWeight, ofWeight && bias });
   };
-  if (gradient.scalar_type() != at::kBFloat16 || padding[0] > 0)
+  if (gradient.scalar_type() != at::kBFloat16)
   {
     return differentiate(gradient, input, wanted, true);
   }
+  at::Tensor ofInput;
+  if (wanted)
+  {
+    const bool isPoint = weight.size(2) == 1 && weight.size(3) == 1;
+    ofInput = isPoint ? DifferentiatePoint(gradient, input, weight, stride, padding, dilation, groups)
+                      : std::get<0>(differentiate(gradient, input, true, false));
+  }
+  if (padding[0] > 0)
+  {
+    const auto [none, ofWeight, ofBias] = differentiate(gradient, input, false, true);
+    return { ofInput, ofWeight, ofBias };
+  }
   // Parts of rows are as dense as the maps. What each band's sums are rounded to is added in float.
-  at::Tensor         ofInput = wanted ? std::get<0>(differentiate(gradient, input, true, false)) : at::Tensor();
   at::Tensor         ofWeight = at::zeros(weight.sizes(), at::kFloat);
   at::Tensor         ofBias = at::zeros(biasShape, at::kFloat);
   const std::int64_t rows = gradient.size(2), reach = (weight.size(2) - 1) * dilation[0] + 1;
