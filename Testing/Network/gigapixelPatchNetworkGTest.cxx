@@ -479,13 +479,15 @@ TEST(PatchNetwork, PlanHoldsTheSumsOfARowOfPatches)
   constexpr std::int64_t MiB = 1 << 20;
   const auto             network = NetworkDescription::Load("remedios2023");
   const Patches          patches = MakePatches(512, 0.25);
-  const MemoryPlan       wide = MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 0, 2);
-  const MemoryPlan       half = MemoryPlan::MakeOfPatches(network, { 50000, 20000 }, patches, 0, 2);
+  const MemoryPlan       wide = MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 0, 2, Precision::Float);
+  const MemoryPlan       half = MemoryPlan::MakeOfPatches(network, { 50000, 20000 }, patches, 0, 2, Precision::Float);
   EXPECT_EQ(wide.tileSize, 512);
   EXPECT_EQ(wide.tilesInFlight, 2);
   EXPECT_EQ(wide.numberOfTiles, 261 * 52);
   EXPECT_NEAR(static_cast<double>(wide.peakBytes - half.peakBytes), 50000.0 * 512 * 2 * 4, 1.0 * MiB);
-  const MemoryPlan least = MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, wide.peakBytes - MiB, 2);
+  const MemoryPlan least =
+    MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, wide.peakBytes - MiB, 2, Precision::Float);
   EXPECT_EQ(least.tilesInFlight, 1);
-  EXPECT_THROW(MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 100 * MiB, 2), MemoryLimitError);
+  EXPECT_THROW(MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 100 * MiB, 2, Precision::Float),
+               MemoryLimitError);
 }

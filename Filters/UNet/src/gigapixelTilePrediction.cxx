@@ -40,7 +40,7 @@ ThreadsWithin(const NetworkDescription &     network,
     return wanted;
   }
   const MemoryPlan plan =
-    patches ? MemoryPlan::MakeOfPatches(network, image, *patches, memory, wanted)
+    patches ? MemoryPlan::MakeOfPatches(network, image, *patches, memory, wanted, device.precision)
             : MemoryPlan::Make(
                 network, image, Purpose::Inference, memory, wanted, tileSize, device.precision, inPlace, device.shared);
   return std::max(1, std::min(wanted, plan.tilesInFlight));

@@ -116,7 +116,7 @@ struct GigapixelNetwork_EXPORT MemoryPlan
                                   const Patches &            patches,
                                   std::int64_t               budget,
                                   int                        threads,
-                                  Precision                  precision = Precision::Float);
+                                  Precision                  precision);
 };
 
 } // namespace gigapixel

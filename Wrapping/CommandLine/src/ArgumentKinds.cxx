@@ -184,7 +184,7 @@ NumberPrecision()
                 "(unet, resnet18-unet, imported ones) are computed on the CPU in fp32, or in bf16 with less time and "
                 "memory where it has instructions for that (AVX512-BF16, AMX). Of chains of layers (remedios2023) bf16 "
                 "and fp16 (with loss scaling) halve a GPU's maps; the CPU rounds alike, which saves it nothing. "
-                "Example: --network unet --precision bf16.");
+                "As in --network unet --precision bf16.");
 }
 
 Argument

@@ -228,7 +228,7 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
     mean, deviation = (torch.tensor(v, dtype=torch.float32, device=kept.device).reshape(1, -1, 1, 1) for v in standard)
     if mean.shape[1] != 3 or deviation.shape[1] != 3:
         raise ValueError("mean and deviation are three numbers each, of red, green and blue")
-    was_training = module.training
+    modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     result, done = None, 0
     shown = bar("features", len(coordinates), "patch") if progress else None
@@ -251,7 +251,8 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
                 if shown is not None:
                     shown.update(len(rows))
     finally:
-        module.train(was_training)
+        for part, mode in modes.items():
+            part.training = mode
         if shown is not None:
             shown.close()
     return result

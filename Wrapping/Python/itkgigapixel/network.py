@@ -133,6 +133,8 @@ def train(
     trainer.SetMomentum(momentum)
     trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
     trainer.SetClipGradient(clip_gradient)
+    if learning_rate is not None and not learning_rate > 0:
+        raise ValueError(f"learning_rate has to be above 0, not {learning_rate}; None is the network's")
     trainer.SetLearningRate(learning_rate or 0.0)
     trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)

@@ -22,11 +22,12 @@ MemoryPlan::MakeOfPatches(const NetworkDescription & network,
   const Size         one{ patches.side, patches.side };
   const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
   const std::int64_t channels = network.GetNumberOfOutputChannels();
+  const std::int64_t weights = patches.side * patches.side * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t logits = patches.side * patches.side * channels * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t sums = patches.side * image.width * (channels + 1) * static_cast<std::int64_t>(sizeof(float));
   MemoryPlan         plan = Make(network, one, Purpose::Inference, limit, 1, patches.side, precision);
   const PatchGrid    grid(patches, image);
-  const std::int64_t together = plan.peakBytes - plan.tileBytes + sums + logits; // the weights, or those of one color
+  const std::int64_t together = plan.peakBytes - plan.tileBytes + sums + weights + logits; // those of one color
   plan.tileBytes += (WaitingResults + (patches.mirror ? 1 : 0)) * logits;
   plan.numberOfTiles = grid.columns.GetNumber() * grid.rows.GetNumber();
   const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / plan.tileBytes);
