@@ -64,9 +64,9 @@ def test_plan():
     assert "--size" in run("plan", code=2).err
 
 
-@pytest.mark.parametrize("network", ["remedios2023", "resnet18-unet"])
-def test_plan_of_images_that_nobody_has(network):
-    plan = run("plan", "--size", "1000000000x1000000000", "--network", network, "--memory", "8G", "--json").json
+@pytest.mark.parametrize("name", ["remedios2023", "resnet18-unet"])
+def test_plan_of_images_that_nobody_has(name):
+    plan = run("plan", "--size", "1000000000x1000000000", "--network", name, "--memory", "8G", "--json").json
     for row in plan["plans"]:
         assert row["peakBytes"] > 0 if row["fits"] else "is too small" in row["reason"] and "-" not in row["reason"].split("TB")[0]
 
