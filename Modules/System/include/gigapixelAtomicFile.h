@@ -28,9 +28,8 @@ class GigapixelSystem_EXPORT AtomicFile
 {
 public:
   /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is written where the link
-   * leads. \param mayReplace else a file that came there before now is not replaced either: for those who looked
-   * earlier
-   */
+   * leads. \param mayReplace false: the caller looked earlier and saw no file; one that has appeared since is
+   * kept, and the commit fails. */
   explicit AtomicFile(const std::string & target, bool mayReplace = true);
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;

@@ -26,7 +26,7 @@ struct GigapixelNetwork_EXPORT PaddedWindow
   std::vector<std::int64_t> dilation;
   std::vector<std::int64_t> padding;
 
-  std::vector<std::int64_t> taken; ///< each so manieth pixel along an axis is copied; empty: all are seen
+  std::vector<std::int64_t> taken; ///< strides, where only the pixels they lead to are copied; empty: all are seen
 
   Box  seen;    ///< what is to be shown to the operator: the input, or one that may end beyond the real map
   bool mirrors; ///< whether there are pixels of the map beyond its end, instead of one value

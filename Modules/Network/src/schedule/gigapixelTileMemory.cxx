@@ -204,7 +204,7 @@ private:
     return source < 0 || step.inputs.front()[1] == m_Program.steps[source].output[1];
   }
 
-  /** Whether the operator sees each so manieth pixel alone. */
+  /** Whether the operator sees a copy of the pixels that its stride leads to, and no others. */
   bool
   TakesEach(const Step & step) const
   {

@@ -144,7 +144,8 @@ MakeOwn(at::Tensor && tensor)
 std::vector<std::int64_t>
 GetPointDilation(const at::TensorOptions & options)
 {
-  // oneDNN computes no double.
+  // A dilation, which a kernel of one pixel does not use, makes at::convolution call oneDNN for floats. It has no
+  // double, and is called directly for bf16.
   return std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, options.dtype() == at::kFloat ? 2 : 1);
 }
 
