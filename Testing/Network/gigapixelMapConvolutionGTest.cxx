@@ -31,6 +31,9 @@ protected:
     const reference::MapProducts truth(input.GetConst(), channels, conv, output.GetConst());
     ExpectNear(output, truth.output, "output of " + name);
     ASSERT_EQ(output.CountGuards(), output.GetSizeOfGuards()) << name;
+    ExpectAdds(output, interleaved, conv, name, [&](const Convolution & adding, const auto & map) {
+      ConvolveMap({ input.GetConst(), channels }, adding, map);
+    });
 
     // Any values will do for the gradient: those of the output.
     std::vector<double> weightGradient(weight.size(), 100.0);
@@ -47,6 +50,34 @@ protected:
     ConvolveMapTransposed({ output.GetConst(), conv.outputChannels }, transposed, back.view);
     ExpectNear(back, truth.transposed, "transposed convolution of " + name);
     ASSERT_EQ(back.CountGuards(), back.GetSizeOfGuards()) << name;
+    ExpectAdds(back, interleaved, transposed, "transposed " + name, [&](const Convolution & adding, const auto & map) {
+      ConvolveMapTransposed({ output.GetConst(), conv.outputChannels }, adding, map);
+    });
+  }
+
+private:
+  /** The same layer, told to add, gives the sum of its output and what the map held, to the bit. */
+  template <typename F>
+  void
+  ExpectAdds(GuardedMap<> & output, bool interleaved, Convolution conv, const std::string & name, const F & convolve)
+  {
+    const int    height = static_cast<int>(output.view.height), width = static_cast<int>(output.view.width);
+    const auto   before = DrawFloats(conv.outputChannels * height * width, 1.0f);
+    GuardedMap<> sum(conv.outputChannels, height, width, interleaved);
+    Fill(sum, before);
+    GuardedMap<> held(conv.outputChannels, height, width, interleaved);
+    Fill(held, before);
+    conv.adds = true;
+    convolve(conv, sum.view);
+    ASSERT_EQ(sum.CountGuards(), sum.GetSizeOfGuards()) << name;
+    for (int c = 0; c < conv.outputChannels; ++c)
+    {
+      for (int i = 0; i < height * width; ++i)
+      {
+        const int y = i / width, x = i % width;
+        ASSERT_EQ(sum(c, y, x), held(c, y, x) + output(c, y, x)) << name << ", adding";
+      }
+    }
   }
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace gigapixel
 {
@@ -223,7 +224,8 @@ private:
              layer.padding,
              m_Values.data() + m_Layout[i].weight,
              m_Values.data() + m_Layout[i].bias,
-             layer.activation == Layer::Activation::ReLU };
+             layer.activation == Layer::Activation::ReLU,
+             false };
   }
 
   /** Its gradient for the input: the other kind, with the same weights. */
@@ -237,6 +239,7 @@ private:
              layer.padding,
              m_Values.data() + m_Layout[i].weight,
              nullptr,
+             false,
              false };
   }
 
@@ -252,20 +255,22 @@ private:
   }
 
   void
-  Convolve(std::size_t i, const TileData & data, const Map & input, const Map & output) const
+  Convolve(std::size_t i, const TileData & data, const Map & input, const Map & output, bool adds) const
   {
     const Layer & layer = m_Network.layers[i];
+    Convolution   convolution = GetConvolution(i);
+    convolution.adds = adds;
     if (i == 0 && m_FusedFirst)
     {
-      m_Kernels.convolvePixels(GetPixels(data), GetConvolution(0), output);
+      m_Kernels.convolvePixels(GetPixels(data), convolution, output);
     }
     else if (layer.kind == Layer::Kind::Convolution)
     {
-      m_Kernels.convolveMap({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+      m_Kernels.convolveMap({ ToConst(input), layer.inputChannels }, convolution, output);
     }
     else
     {
-      m_Kernels.convolveMapTransposed({ ToConst(input), layer.inputChannels }, GetConvolution(i), output);
+      m_Kernels.convolveMapTransposed({ ToConst(input), layer.inputChannels }, convolution, output);
     }
   }
 
@@ -275,7 +280,7 @@ private:
   Maps
   Forward(TileData & data, bool keep) const
   {
-    data.maps.Begin(data.tile.window.width * data.tile.window.height);
+    data.maps.Begin(data.tile.window.width * data.tile.window.height, data.tile.greatestWindow);
     Maps maps;
     maps.activated.resize(m_End);
     maps.outputs.resize(m_End);
@@ -285,8 +290,17 @@ private:
     }
     for (std::size_t i = 0; i < m_End; ++i)
     {
+      const Map & input = i == 0 ? maps.input : maps.outputs[i - 1];
+      if (!keep && TakesOverSkip(i))
+      {
+        Map & skip = maps.outputs[m_Skips[i]];
+        Convolve(i, data, input, skip, true);
+        maps.outputs[i] = std::exchange(skip, {});
+        ReleaseUnused(data, maps, i);
+        continue;
+      }
       const Map output = TakeOutput(data, i);
-      Convolve(i, data, i == 0 ? maps.input : maps.outputs[i - 1], output);
+      Convolve(i, data, input, output, false);
       Round(output, i);
       CheckRange(output, i);
       maps.activated[i] = output;
@@ -304,6 +318,15 @@ private:
       }
     }
     return maps;
+  }
+
+  /** Whether layer i can add its output to the map of its skip: the last to read that map, and no sum of rounded maps.
+   */
+  bool
+  TakesOverSkip(std::size_t i) const
+  {
+    return m_Skips[i] >= 0 && m_Round == nullptr &&
+           std::find(m_Skips.begin() + i + 1, m_Skips.end(), m_Skips[i]) == m_Skips.end();
   }
 
   /** Gives back what no layer after layer i reads. */

@@ -8,18 +8,27 @@ namespace gigapixel
 {
 
 void
-MapMemory::Begin(std::int64_t pixels)
+MapMemory::Begin(std::int64_t pixels, std::int64_t greatest)
 {
-  if (pixels > m_Pixels)
+  m_Pixels = pixels;
+  if (std::max(pixels, greatest) > m_Greatest)
   {
     // Blocks of a smaller window would lie idle beside the new ones.
     m_Blocks.clear();
-    m_Pixels = pixels;
+    m_Greatest = std::max(pixels, greatest);
   }
   for (Block & block : m_Blocks)
   {
     block.taken = false;
   }
+}
+
+/** A map grows as its window does. */
+std::size_t
+MapMemory::GetGreatest(std::size_t size) const
+{
+  const auto pixels = static_cast<std::size_t>(m_Pixels), greatest = static_cast<std::size_t>(m_Greatest);
+  return (size * greatest + pixels - 1) / pixels;
 }
 
 kernels::MapView<float>
@@ -37,7 +46,8 @@ MapMemory::Take(std::int64_t channels, std::int64_t height, std::int64_t width)
   }
   if (best == nullptr)
   {
-    const std::size_t bytes = (size * sizeof(float) + CacheLine - 1) / CacheLine * CacheLine;
+    const std::size_t greatest = GetGreatest(size);
+    const std::size_t bytes = (greatest * sizeof(float) + CacheLine - 1) / CacheLine * CacheLine;
     m_Blocks.emplace_back();
     best = &m_Blocks.back();
     best->values.reset(static_cast<float *>(std::aligned_alloc(CacheLine, bytes)));
@@ -46,7 +56,7 @@ MapMemory::Take(std::int64_t channels, std::int64_t height, std::int64_t width)
       m_Blocks.pop_back();
       throw std::bad_alloc();
     }
-    best->size = size;
+    best->size = greatest;
   }
   best->taken = true;
   return { best->values.get(), height, width, height * width, width, 1 };

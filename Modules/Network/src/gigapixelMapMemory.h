@@ -17,8 +17,11 @@ namespace gigapixel
 class MapMemory
 {
 public:
-  /** All maps are given back. \param pixels of the tile's window */
-  void Begin(std::int64_t pixels);
+  /** All maps are given back.
+   * \param pixels of the tile's window
+   * \param greatest of any tile's window: blocks are made for it at once, for those of a smaller one would be given
+   * back to the system when it comes, and what is not written to takes no memory */
+  void Begin(std::int64_t pixels, std::int64_t greatest);
 
   /** A compact planar map whose values are not set. */
   kernels::MapView<float> Take(std::int64_t channels, std::int64_t height, std::int64_t width);
@@ -43,8 +46,11 @@ private:
     bool                           taken{ false };
   };
 
+  std::size_t GetGreatest(std::size_t size) const;
+
   std::vector<Block> m_Blocks;
-  std::int64_t       m_Pixels{ 0 }; ///< of the greatest window so far
+  std::int64_t       m_Pixels{ 0 };   ///< of the window
+  std::int64_t       m_Greatest{ 0 }; ///< of the greatest window so far
 };
 
 } // namespace gigapixel

@@ -18,6 +18,7 @@ struct Convolution
   const float * weight{ nullptr }; ///< [outputChannels][inputChannels][kernel][kernel]
   const float * bias{ nullptr };   ///< [outputChannels]
   bool          relu{ true };      ///< output = max(0, convolution + bias)
+  bool          adds{ false };     ///< the output is added to what its map holds
 };
 
 } // namespace kernels

@@ -225,7 +225,8 @@ public:
       m_Output.Compute(m_Planes, m_Taps, row * m_Convolution.stride, columns);
       float * target = output.values + row * output.rowStride + column * output.columnStride;
       ForEachValue(output, m_Convolution.outputChannels, columns, [&](int o, int j, std::ptrdiff_t place) {
-        target[place] = m_Output.GetChannel(o)[j];
+        const float value = m_Output.GetChannel(o)[j];
+        target[place] = m_Convolution.adds ? target[place] + value : value;
       });
     }
   }

@@ -2,6 +2,9 @@
 #include "gigapixelKernelTargets.h"
 #include "gigapixelMapConvolution.h"
 
+#include <algorithm>
+#include <functional>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gigapixelMapConvolution.cxx"
 #include <hwy/foreach_target.h>
@@ -102,14 +105,22 @@ private:
     {
       const float * line = Interleave(o, columns);
       float *       target = output.values + o * output.channelStride + row * output.rowStride;
-      if (output.columnStride == 1)
+      if (output.columnStride == 1 && !m_Layer.adds)
       {
         std::copy(line + (begin - x), line + std::max(end, begin) - x, target + begin);
-        continue;
       }
-      for (std::int64_t i = begin; i < end; ++i)
+      else if (output.columnStride == 1)
       {
-        target[i * output.columnStride] = line[i - x];
+        std::transform(
+          line + (begin - x), line + std::max(end, begin) - x, target + begin, target + begin, std::plus<float>());
+      }
+      else
+      {
+        for (std::int64_t i = begin; i < end; ++i)
+        {
+          float & value = target[i * output.columnStride];
+          value = m_Layer.adds ? value + line[i - x] : line[i - x];
+        }
       }
     }
   }

@@ -104,7 +104,8 @@ TileGrid::GetTile(std::int64_t index) const
   const Region core = Intersect(whole, { 0, 0, m_Image.width, m_Image.height });
   if (!m_Graph)
   {
-    return { core, GetWindow(whole), nullptr };
+    const std::int64_t side = m_TileSize + 2 * m_Halo;
+    return { core, GetWindow(whole), nullptr, std::min(side, m_Canvas.width) * std::min(side, m_Canvas.height) };
   }
   const auto program =
     std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core), m_Training));

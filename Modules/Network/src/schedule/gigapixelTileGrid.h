@@ -17,6 +17,7 @@ struct Tile
   Region core;   ///< real pixels of the image; the cores cover the image once
   Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
   std::shared_ptr<const TileProgram> program{}; ///< of a network that is a graph: its window ends where the image does
+  std::int64_t greatestWindow{ 0 };             ///< pixels of the greatest one of a chain of layers' grid; 0: unknown
 };
 
 class GraphGeometry;
