@@ -6,6 +6,11 @@
 #include "gigapixelScore.h"
 #include "gigapixelTileData.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
 namespace gigapixel
 {
 
@@ -34,8 +39,8 @@ public:
   TakeLoss(const LossTerms & terms, LossSum & sum) const
   {
     ClearOutside();
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
-      const std::uint8_t truth = m_Data.classes[i];
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      const std::uint8_t truth = m_Data.classes[y * m_Data.tile.core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
         return z.Clear();
@@ -50,8 +55,8 @@ public:
   TakeScore(const LossTerms & terms, Score & sum) const
   {
     sum.SetNumberOfChannels(m_Channels);
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
-      const std::uint8_t truth = m_Data.classes[i];
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      const std::uint8_t truth = m_Data.classes[y * m_Data.tile.core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
         return;
@@ -74,12 +79,18 @@ public:
   void
   Predict(float * probabilities, std::ptrdiff_t pitch) const
   {
-    const std::int64_t width = m_Data.tile.core.width;
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
-      z.ReplaceByProbabilities(0);
+    if (m_Channels > 1)
+    {
+      ReplaceBySoftmax();
+    }
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      if (m_Channels == 1)
+      {
+        z.ReplaceByProbabilities();
+      }
       for (int c = 0; c < m_Channels; ++c)
       {
-        probabilities[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
+        probabilities[y * pitch + x * m_Channels + c] = static_cast<float>(z[c]);
       }
     });
   }
@@ -88,11 +99,10 @@ public:
   void
   PredictLogits(float * values, std::ptrdiff_t pitch) const
   {
-    const std::int64_t width = m_Data.tile.core.width;
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
       for (int c = 0; c < m_Channels; ++c)
       {
-        values[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
+        values[y * pitch + x * m_Channels + c] = static_cast<float>(z[c]);
       }
     });
   }
@@ -100,15 +110,14 @@ public:
   void
   PredictLabels(double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const
   {
-    const T            least = static_cast<T>(std::log(threshold / (1 - threshold)));
-    const std::int64_t width = m_Data.tile.core.width;
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
-      labels[i / width * pitch + i % width] = static_cast<std::uint8_t>(m_Channels == 1 ? z[0] >= least : z.GetLabel());
+    const T least = static_cast<T>(std::log(threshold / (1 - threshold)));
+    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      labels[y * pitch + x] = static_cast<std::uint8_t>(m_Channels == 1 ? z[0] >= least : z.GetLabel());
     });
   }
 
 private:
-  /** Calls f(logits, index in the core), row by row. */
+  /** Calls f(logits, x, y) for the pixels of the core, row by row. */
   template <typename F>
   void
   ForEachPixel(const F & f) const
@@ -120,7 +129,46 @@ private:
       T * row = m_Values + (core.y - window.y + y) * window.width + core.x - window.x;
       for (std::int64_t x = 0; x < core.width; ++x)
       {
-        f(LogitsOfPixel<T>(row + x, window.width * window.height, m_Channels), y * core.width + x);
+        f(LogitsOfPixel<T>(row + x, window.width * window.height, m_Channels), x, y);
+      }
+    }
+  }
+
+  /** Of the core, as LogitsOfPixel does it, but channel by channel of a row: the machine divides many pixels at once.
+   */
+  void
+  ReplaceBySoftmax() const
+  {
+    const Region &     window = m_Covered;
+    const Region &     core = m_Data.tile.core;
+    const std::int64_t plane = window.width * window.height;
+    std::vector<T>     greatest(core.width), sums(core.width);
+    for (std::int64_t y = 0; y < core.height; ++y)
+    {
+      T * const row = m_Values + (core.y - window.y + y) * window.width + core.x - window.x;
+      std::copy(row, row + core.width, greatest.begin());
+      std::fill(sums.begin(), sums.end(), T(0));
+      for (int c = 1; c < m_Channels; ++c)
+      {
+        const T * const z = row + c * plane;
+        for (std::int64_t x = 0; x < core.width; ++x)
+        {
+          greatest[x] = std::max(greatest[x], z[x]);
+        }
+      }
+      for (int c = 0; c < m_Channels; ++c)
+      {
+        T * const z = row + c * plane;
+        for (std::int64_t x = 0; x < core.width; ++x)
+        {
+          z[x] = std::exp(z[x] - greatest[x]);
+          sums[x] += z[x];
+        }
+      }
+      for (int c = 0; c < m_Channels; ++c)
+      {
+        T * const z = row + c * plane;
+        std::transform(z, z + core.width, sums.begin(), z, std::divides<T>());
       }
     }
   }

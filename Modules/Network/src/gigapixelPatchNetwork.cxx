@@ -325,7 +325,7 @@ PatchNetwork::Predict(PixelSource & pixels, const Region & region, float * proba
     float * const row = std::copy(logits.begin(), logits.end(), probabilities + y * pitch) - pitch;
     for (std::int64_t x = 0; x < region.width; ++x)
     {
-      LogitsOfPixel<float>(row + x * channels, 1, channels).ReplaceByProbabilities(0);
+      LogitsOfPixel<float>(row + x * channels, 1, channels).ReplaceByProbabilities();
     }
   });
 }

@@ -36,36 +36,24 @@ public:
     }
   }
 
-  /** Logits become probabilities: sigmoid, or softmax.
-   * \return -log of the probability of the class `truth` */
+  /** Logits become probabilities: sigmoid, or softmax. */
+  void
+  ReplaceByProbabilities() const
+  {
+    m_Channels == 1 ? ReplaceBySigmoid() : ReplaceBySoftmax(GetGreatest());
+  }
+
+  /** The same. \return -log of the probability of the class `truth` */
   T
   ReplaceByProbabilities(int truth) const
   {
-    T & first = (*this)[0];
     if (m_Channels == 1)
     {
-      const T z = first;
-      const T e = std::exp(-std::abs(z));
-      first = (z >= 0 ? T(1) : e) / (1 + e);
-      return std::max<T>(z, 0) - (truth == 1 ? z : T(0)) + std::log1p(e);
+      const T z = (*this)[0];
+      return std::max<T>(z, 0) - (truth == 1 ? z : T(0)) + std::log1p(ReplaceBySigmoid());
     }
-    T greatest = first;
-    for (int c = 1; c < m_Channels; ++c)
-    {
-      greatest = std::max(greatest, (*this)[c]);
-    }
-    const T difference = greatest - (*this)[truth];
-    T       sum = 0;
-    for (int c = 0; c < m_Channels; ++c)
-    {
-      (*this)[c] = std::exp((*this)[c] - greatest);
-      sum += (*this)[c];
-    }
-    for (int c = 0; c < m_Channels; ++c)
-    {
-      (*this)[c] /= sum;
-    }
-    return std::log(sum) + difference;
+    const T greatest = GetGreatest(), difference = greatest - (*this)[truth];
+    return std::log(ReplaceBySoftmax(greatest)) + difference;
   }
 
   /** Logits become the gradients of the pixel's loss. \return the loss; 0 with Dice, which has none of one pixel */
@@ -103,6 +91,44 @@ public:
   }
 
 private:
+  /** \return exp(-|logit|) */
+  T
+  ReplaceBySigmoid() const
+  {
+    T &     z = (*this)[0];
+    const T e = std::exp(-std::abs(z));
+    z = (z >= 0 ? T(1) : e) / (1 + e);
+    return e;
+  }
+
+  T
+  GetGreatest() const
+  {
+    T greatest = (*this)[0];
+    for (int c = 1; c < m_Channels; ++c)
+    {
+      greatest = std::max(greatest, (*this)[c]);
+    }
+    return greatest;
+  }
+
+  /** \return what the probabilities were divided by */
+  T
+  ReplaceBySoftmax(T greatest) const
+  {
+    T sum = 0;
+    for (int c = 0; c < m_Channels; ++c)
+    {
+      (*this)[c] = std::exp((*this)[c] - greatest);
+      sum += (*this)[c];
+    }
+    for (int c = 0; c < m_Channels; ++c)
+    {
+      (*this)[c] /= sum;
+    }
+    return sum;
+  }
+
   /** Of a probability: the gradient of cross-entropy for its logit. */
   T
   GetErrorOfProbability(int c, int truth) const
