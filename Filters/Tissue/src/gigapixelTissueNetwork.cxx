@@ -3,6 +3,7 @@
 
 #include "gigapixelPredictor.h"
 #include "gigapixelSource.h"
+#include "gigapixelWorkers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -199,14 +200,15 @@ struct TissueNetwork::Implementation
                  unsigned            blockSide,
                  const TissueRule &  rule,
                  const std::string & model,
-                 int                 threads)
+                 int                 threadsAsked)
     : width(labelWidth)
     , height(labelHeight)
     , channels(pixelChannels)
     , factor(blockSide)
+    , threads(GetNumberOfThreads(threadsAsked))
     , tables(MakeInputTables(rule))
     , input(GetNetworkSize(labelWidth, labelHeight, blockSide))
-    , predictor(LoadModel(model), threads)
+    , predictor(LoadModel(model), threadsAsked)
     , sums(static_cast<std::size_t>(input.GetSize().width) * InputChannels)
   {
     classes.Reset(width);
@@ -215,12 +217,14 @@ struct TissueNetwork::Implementation
   void AddToSums(const unsigned char * pixels, const unsigned char * mask);
   void FinishRow(std::size_t rows);
   void Predict();
-  void AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask);
+  void JudgeTiles(const Region & tiles);
+  void AppendClasses(const Verdict * verdict, const std::vector<std::uint8_t> & mask);
 
   std::size_t                width;
   std::size_t                height;
   unsigned                   channels;
   unsigned                   factor;
+  int                        threads;
   InputTables                tables;
   RowWindow                  input;
   Predictor                  predictor;
@@ -228,7 +232,10 @@ struct TissueNetwork::Implementation
   std::vector<std::uint8_t>  rule; ///< of the rows that they are of
   std::size_t                rowsAdded{ 0 };
   std::int64_t               predicted{ 0 }; ///< rows of the network's grid
-  std::vector<unsigned char> stained;        ///< the verdict for each column of the label grid
+  std::unique_ptr<float[]>   probabilities;  ///< not a vector, which would write zeros first
+  std::size_t                probabilitiesSize{ 0 };
+  std::vector<Verdict>       verdicts; ///< on a row of tiles
+  std::vector<unsigned char> stained;  ///< the verdict for each column of the label grid
   std::vector<unsigned char> unstained;
   std::vector<unsigned char> row;
   ClassMap                   classes;
@@ -279,31 +286,64 @@ TissueNetwork::Implementation::Predict()
     {
       return;
     }
-    // Not a vector, which would write zeros first.
-    const std::unique_ptr<float[]> probabilities(
-      new float[static_cast<std::size_t>(tiles.width * tiles.height) * ClassMap::Classes]);
-    predictor.Predict(input, tiles, probabilities.get());
+    this->JudgeTiles(tiles);
     for (std::int64_t y = 0; y < tiles.height; ++y)
     {
-      this->AppendClasses(probabilities.get() + y * tiles.width * ClassMap::Classes, input.GetRow(tiles.y + y).rule);
+      this->AppendClasses(verdicts.data() + y * tiles.width, input.GetRow(tiles.y + y).rule);
     }
     predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
   }
 }
 
+/** The verdicts on a row of tiles, from as many of them at a time as there are threads: the probabilities of all would
+ * take eight times the memory of the verdicts. */
+void
+TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
+{
+  const Size image = input.GetSize();
+  verdicts.resize(static_cast<std::size_t>(tiles.width * tiles.height));
+  for (std::int64_t x = 0; x < tiles.width;)
+  {
+    const std::int64_t side = predictor.GetTiles(Region{ x, tiles.y, 1, 1 }, image).width;
+    const Region some = predictor.GetTiles(Region{ x, tiles.y, std::min(side * threads, tiles.width - x), 1 }, image);
+    const auto   size = static_cast<std::size_t>(some.width * some.height) * ClassMap::Classes;
+    if (size > probabilitiesSize)
+    {
+      probabilities.reset(); // both at once would be twice as much
+      probabilities.reset(new float[size]);
+      probabilitiesSize = size;
+    }
+    predictor.Predict(input, some, probabilities.get());
+    const float * ofPixel = probabilities.get();
+    for (std::int64_t y = 0; y < some.height; ++y)
+    {
+      Verdict * const row = verdicts.data() + y * tiles.width + x;
+      for (std::int64_t i = 0; i < some.width; ++i, ofPixel += ClassMap::Classes)
+      {
+        row[i] = Judge(ofPixel, factor > 1);
+      }
+    }
+    x += some.width;
+  }
+}
+
 /** The rows of the label grid under a row of the network's. */
 void
-TissueNetwork::Implementation::AppendClasses(const float * probabilities, const std::vector<std::uint8_t> & mask)
+TissueNetwork::Implementation::AppendClasses(const Verdict * verdict, const std::vector<std::uint8_t> & mask)
 {
   stained.resize(width);
   unstained.resize(width);
-  for (std::size_t begin = 0; begin < width; begin += factor, probabilities += ClassMap::Classes)
+  unsigned column = 0; // of the block; filling blocks of a few bytes by a function would take longer than the bytes do
+  for (std::size_t x = 0; x < width; ++x)
   {
-    const Verdict     verdict = Judge(probabilities, factor > 1);
-    const std::size_t count = std::min<std::size_t>(factor, width - begin);
-    std::fill_n(stained.begin() + static_cast<std::ptrdiff_t>(begin), count, verdict.stained);
-    std::fill_n(unstained.begin() + static_cast<std::ptrdiff_t>(begin), count, verdict.unstained);
+    stained[x] = verdict->stained;
+    unstained[x] = verdict->unstained;
+    if (++column == factor)
+    {
+      column = 0;
+      ++verdict;
+    }
   }
   row.resize(width);
   for (const std::uint8_t * isTissue = mask.data(); isTissue != mask.data() + mask.size(); isTissue += width)
