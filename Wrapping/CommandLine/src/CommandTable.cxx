@@ -84,7 +84,10 @@ Train()
         "model",
         "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
         "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
-        "in it is run). Without it weights begin by chance."),
+        "in it is run). All arrays of the network have to be there. Without it weights begin by chance."),
+      Switch("partial-weights",
+             "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
+             "chance; how many are taken of which parts is said."),
       freeze,
       Level(),
       LevelResolution(),
@@ -159,14 +162,16 @@ Train()
       Memory(),
       Scratch(),
       Strict(),
-      Switch("resume",
-             "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
-             "and by whatever paths: they are known by what is in the files. --weights need not be given again. Where "
-             "there is no run yet, one begins, which is said: a script may always give --resume.") },
+      Switch(
+        "resume",
+        "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
+        "and by whatever paths: they are known by what is in the files. --network, --loss, --precision and --weights "
+        "need not be given again. Where there is no run yet, one begins, which is said: a script may always give "
+        "--resume.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
       "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
-      "gigapixel train --cohort cohort.csv -o run --learning-rate-schedule cosine --warmup 20" },
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
     true
   };
 }
