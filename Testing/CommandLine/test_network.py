@@ -151,7 +151,8 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     dice = run(*options, tmp_path / "dice", "--loss", "dice").json
     assert len({result["validationLoss"] for result in (entropy, weighted, dice)}) == 3
     assert 0 < dice["validationLoss"] < 1
-    assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--resume")
+    assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--loss", "cross-entropy", "--resume")
+    run(*options, tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
     assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
 
@@ -181,7 +182,7 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
         at = options.index(changed[0])
         others = [*options[:at], *changed, *options[at + 2 :]]
         assert f"cannot be resumed with another {name} (" in fails(*others, "--resume")
-    assert "cannot be resumed with another frozen" in fails(*options, "--freeze", "L3", "--resume")
+    assert "cannot be resumed with other frozen arrays" in fails(*options, "--freeze", "L3", "--resume")
 
 
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
@@ -218,7 +219,7 @@ def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
     assert len(losses) == 2
     assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
-    assert "another precision" in fails(*options, tmp_path / "bf16", "--resume")
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
     assert "without --tile-size image" in fails(*options, tmp_path / "new", "--tile-size", "image", "--memory", "20M")
     assert "fp8" in run(*options, tmp_path / "new", "--precision", "fp8", code=2).err
     assert not (tmp_path / "new").exists()
@@ -312,7 +313,7 @@ def test_graphs_are_computed_in_bf16(cohort, tmp_path):
     exact, rounded = (result["validationLoss"] for result in results.values())
     assert exact != rounded == pytest.approx(exact, rel=0.05)
     assert rb'\"precision\":\"bf16\"' in (tmp_path / "bf16" / "last.safetensors").read_bytes()
-    assert "another precision" in fails(*options, tmp_path / "bf16", "--resume")
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
     assert "in fp32 or bf16 only" in fails(*options, tmp_path / "new", "--precision", "fp16")
     masks = [tmp_path / "fp32.tif", tmp_path / "bf16.tif"]
     for mask in masks:
@@ -454,8 +455,27 @@ def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
     assert (result["tp"], result["fp"]) == (numpy.sum(predicted & true), numpy.sum(predicted & ~true))
     assert "not of the same slide" in fails("evaluate", tmp_path / "part.tif", truth)
     run("overlay", slide, tmp_path / "part.tif", "-o", tmp_path / "o.png", "--partial")
-    assert "outside" in fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
+    message = fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
+    assert f"The region 900,0,10,10 lies outside of {slide}, which has 800 x 700 pixels" in message
     assert not (tmp_path / "x.tif").exists()
+
+
+def test_region_beyond_the_slide(trained, cohort, tmp_path):
+    """A mask is smaller than what was asked for, which is said; a slide is learnt or converted as asked for, or not at all."""
+    slide = cohort.parent / "b.tif"
+    segment = ["segment", slide, "--model", trained[0], "-o"]
+    result = run(*segment, tmp_path / "cut.tif", "--region", "500,600,400,400", "--json")
+    said = f"the region 500,600,400,400 reaches beyond {slide}, which has 800 x 700 pixels: only 500,600,300,100 of it is segmented"
+    assert said in result.err and result.json["region"] == [500, 600, 300, 100]
+    run(*segment, tmp_path / "inside.tif", "--region", "500,600,300,100")
+    assert numpy.array_equal(tifffile.imread(tmp_path / "cut.tif"), tifffile.imread(tmp_path / "inside.tif"))
+    assert "reaches beyond" not in run(*segment, tmp_path / "edge.tif", "--region", "0,0,800,700").err
+    assert "which has 800 x 700 pixels" in fails("convert", slide, tmp_path / "c.tif", "--region", "500,600,400,400")
+    table = tmp_path / "c.csv"
+    table.write_text(f'slide,mask,split,region\n{slide},{cohort.parent / "b.truth.tif"},train,"500,600,400,400"\n')
+    for level in (0, 1):
+        assert "the region" in fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1, "--level", level)
+    assert not (tmp_path / "c.tif").exists() and not (tmp_path / "run").exists()
 
 
 def test_several_slides_resume(trained, cohort, tmp_path):
@@ -477,12 +497,15 @@ def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, 
     model = bytearray((trained[0] / "best.safetensors").read_bytes())
     model[-2] ^= 1
     (tmp_path / "other.safetensors").write_bytes(model)
-    for options in (
-        ["--model", trained[0], "--region", "0,0,64,64", "--threshold", 0.4],
-        ["--model", trained[0], "--region", "64,0,64,64"],
-        ["--model", tmp_path / "other.safetensors", "--region", "0,0,64,64"],
+    for options, difference in (
+        (["--model", trained[0], "--region", "0,0,64,64", "--threshold", 0.4], "--threshold 0.5 then, 0.4"),
+        (["--model", trained[0], "--region", "64,0,64,64"], "--region 0,0,64,64 then, 64,0,64,64 now"),
+        (["--model", trained[0], "--region", "0,0,64,32"], "--region 0,0,64,64 then, 0,0,64,32 now"),
+        (["--model", tmp_path / "other.safetensors", "--region", "0,0,64,64"], "another model, or one that has changed since"),
     ):
-        assert "--overwrite" in fails(*common, *options)
+        message = fails(*common, *options)
+        assert "made in another way" in message and difference in message and "--overwrite" in message, message
+        assert "hash" not in message and message.count(" then, ") <= 1, message
     assert (tmp_path / "m.tif").read_bytes() == before
     run(*common, *options, "--overwrite")
     assert (tmp_path / "m.tif").read_bytes() != before
@@ -491,8 +514,10 @@ def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, 
 def test_resolution_has_to_be_the_models(trained, tmp_path):
     pixels = numpy.full((700, 900, 3), 200, numpy.uint8)
     coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)
-    message = fails("segment", coarse, "--model", trained[0], "-o", tmp_path / "m.tif")
-    assert "0.500 µm/px" in message and "1.000 µm/px" in message
+    for level in ([], ["--level", 0]):
+        message = fails("segment", coarse, "--model", trained[0], "-o", tmp_path / "m.tif", *level)
+        assert "0.500 µm/px" in message and "1.000 µm/px" in message and "()" not in message
+        assert ("leave the level out (--level)" in message) == bool(level)
     blind = write_slide(tmp_path / "blind.tif", pixels, None)
     assert "--slide-mpp" in fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
     run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)

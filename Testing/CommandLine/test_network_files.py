@@ -97,6 +97,13 @@ def test_files_of_other_kinds(files, cohort):
     check([*make, files / "nowhere.onnx"], "There is no file", "nowhere.onnx")
     (files / "net.json").write_bytes(b"\xef\xbb\xbf" + (files / "net.json").read_bytes())
     run(*plan, files / "net.json")
+    (files / "net.json").write_bytes(b" \n" * 100 + (files / "net.json").read_bytes().lstrip(b"\xef\xbb\xbf"))
+    run(*plan, files / "net.json")
+    check([*segment, files / "net.json"], "net.json", "without weights", "gigapixel train")
+    (files / "notes.txt").write_text(" " * 100 + "remember the milk")
+    check([*plan, files / "notes.txt"], "notes.txt", "is a text")
+    (files / "list.json").write_text("[]")
+    check([*plan, files / "list.json"], "list.json", "the network", "object")
     (files / "net.json").write_text('{"name": "mine",\n}')
     check([*plan, files / "net.json"], "net.json", "no JSON: parse error at line 2")
 
@@ -173,11 +180,26 @@ def test_what_another_process_segmented_meanwhile_stays(tmp_path):
     begin, ticks = get_processor_time(process), os.sysconf("SC_CLK_TCK")
     while process.poll() is None and get_processor_time(process) < begin + ticks // 4:
         pass
-    assert process.poll() is None and not list(tmp_path.glob(".*"))
+    assert process.poll() is None and all(part.stat().st_size == 0 for part in tmp_path.glob(".*"))
     target.write_text("somebody's")
     _, message = process.communicate()
     assert process.returncode == 1 and "written by another process meanwhile" in message
     assert target.read_text() == "somebody's"
+
+
+def test_images_that_are_too_small(files):
+    """Three convolutions of 5 x 5 without a border, laid over the image again: each takes 4 pixels of what is left."""
+    convolution = {"type": "conv2d", "kernel_size": 5, "out_channels": 1}
+    operations = [{"name": "x", "type": "input", "channels": 1}]
+    operations += [{**convolution, "name": f"c{i}", "inputs": [["x", "c0", "c1"][i]]} for i in range(3)]
+    operations += [{"name": "y", "type": "pad", "inputs": ["c2"], "before": [6, 6], "after": [6, 6]}]
+    (files / "small.json").write_text(json.dumps({"name": "small", "operations": operations, "output": "y"}))
+    for width, height in ((12, 40), (40, 12)):
+        slide = write_slide(files / "small.tif", numpy.zeros((height, width), numpy.uint8))
+        (files / "c.csv").write_text(f"slide,mask,split\n{slide},{slide},train\n")
+        message = fails("train", "--cohort", files / "c.csv", "--network", files / "small.json", "-o", files / "run", "--epochs", 1)
+        assert f'{slide}": its {width} x {height} pixels are too few for the network "small", which needs 13 x 13' in message, message
+        assert not (files / "run").exists()
 
 
 def test_names_that_files_have_too(files, monkeypatch):
@@ -219,4 +241,4 @@ def test_two_classes_with_an_output_each(files):
     assert abs(probability - 255 / (1 + numpy.exp(-difference))).max() < 0.51
     run(*words, files / "f.tif", "--fill-holes")
     refused = fails(*words, files / "x.tif", "--threshold", 0.3)
-    assert str(model) in refused and "leave --threshold out" in refused and not (files / "x.tif").exists()
+    assert str(model) in refused and "leave the threshold (--threshold) out" in refused and not (files / "x.tif").exists()

@@ -71,6 +71,34 @@ def test_resume_with_another_network(begun, cohort, tmp_path):
     assert 'with another optimizer (type "adam" then, "sgd" now)' in fails(*words, "--optimizer", "sgd")
 
 
+def test_resume_knows_its_network_and_precision(cohort, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text((NETWORKS / "remedios2023.json").read_text().replace('"remedios2023"', '"mine"', 1))
+    words = ["train", "--cohort", cohort, "--learning-rate", 0.01, "--epochs"]
+    begun = ["--network", mine, "--precision", "bf16", "--loss", "dice"]
+    run(*words, 2, "-o", tmp_path / "straight", *begun)
+    run(*words, 1, "-o", tmp_path / "run", *begun)
+    mine.unlink()
+    for other, named in ((["--network", "unet:base=2,depth=2,channels=1"], "another network"), (["--precision", "fp32"], "another precision")):
+        assert named in fails(*words, 2, "-o", tmp_path / "run", "--resume", *other)
+    run(*words, 2, "-o", tmp_path / "run", "--resume")
+    assert weights(tmp_path / "run") == weights(tmp_path / "straight")
+    assert settings(tmp_path / "run") == settings(tmp_path / "straight")
+
+
+def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
+    """An encoder, say: silence would begin the rest by chance where the file is of another network."""
+    words = ["train", "--cohort", cohort, "--epochs", 1, "--network"]
+    run(*words, "unet:base=2,depth=2,channels=1", "-o", tmp_path / "one")
+    taken = [*words, "unet:base=2,depth=2,channels=1,classes=3", "--weights", tmp_path / "one", "-o", tmp_path / "other"]
+    message = run(*taken, code=1).err  # beside a warning of classes that no mask has
+    assert f'"{tmp_path / "one"}" lacks 2 arrays of the network' in message and "in another shape: last.weight, last.bias;" in message
+    assert "(--partial-weights)" in message and not (tmp_path / "other").exists()
+    said = run(*taken, "--partial-weights").err
+    assert f'of "{tmp_path / "one"}" are taken' in said and "last 0 of 2" in said and "the others begin by chance" in said
+    assert "begin by chance" not in run(*words, tmp_path / "one", "--weights", tmp_path / "one", "-o", tmp_path / "same", "--partial-weights").err
+
+
 def test_options_without_effect(cohort, tmp_path):
     words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2]
     assert "--momentum is of --optimizer sgd" in run(*words, "--momentum", 0.9, code=2).err
@@ -143,3 +171,17 @@ def test_scratch_folder_without_room(tmp_path):
         assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_examples_of_the_help_run(tmp_path):
+    """As they stand there, one after the other, in a folder with a cohort: the second goes on with the run of the first."""
+    for name, seed in (("a", 1), ("b", 2)):
+        run("synthesize", tmp_path / f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", tmp_path / f"{name}.m.tif")
+    (tmp_path / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
+    lines = [line.split() for line in run("train", "--help").out.splitlines() if line.startswith("  gigapixel train --")]
+    assert len(lines) == 4
+    for words in lines:
+        if "--resume" not in words:
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        run(*words[1:], "--quiet", cwd=tmp_path)
+        assert (tmp_path / "run" / "best.safetensors").exists()

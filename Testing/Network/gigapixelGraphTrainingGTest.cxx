@@ -307,15 +307,17 @@ TEST(GraphTraining, DrawsTheSameWeightsOnAnyNumberOfThreads)
 TEST(GraphTraining, BeginsWithTheWeightsOfARun)
 {
   const TemporaryFolder folder("graph-weights");
-  const auto            train = [&](const std::string & network, const std::string & weights, const std::string & run) {
-    TrainingOptions options;
-    options.epochs = 1;
-    options.tileSize = 64;
-    options.weights = weights;
-    auto trainer = std::make_unique<Trainer>(NetworkDescription::Load(network), options, run);
-    trainer->AddTrainingSample(MakeSample("a", { 90, 70 }, 1));
-    return trainer;
-  };
+  const auto            train =
+    [&](const std::string & network, const std::string & weights, const std::string & run, bool partial = false) {
+      TrainingOptions options;
+      options.epochs = 1;
+      options.tileSize = 64;
+      options.weights = weights;
+      options.partialWeights = partial;
+      auto trainer = std::make_unique<Trainer>(NetworkDescription::Load(network), options, run);
+      trainer->AddTrainingSample(MakeSample("a", { 90, 70 }, 1));
+      return trainer;
+    };
   const std::string run = folder.File("run");
   EXPECT_TRUE(train("unet:base=2,depth=2,channels=1", "", run)->Run());
   const Model given = Model::Load(run);
@@ -331,11 +333,14 @@ TEST(GraphTraining, BeginsWithTheWeightsOfARun)
     EXPECT_TRUE(parameter.values == given.parameters.at(name).values) << name;
   }
 
-  // Another head: what it has in common is taken.
-  const auto other = train("unet:base=2,depth=2,channels=1,classes=3", run, "");
+  // Another head: what it has in common is taken, where that is asked for.
+  const std::string wider = "unet:base=2,depth=2,channels=1,classes=3";
+  EXPECT_NE(GetRefusal(*train(wider, run, "")).find("lacks 2 arrays of the network"), std::string::npos);
+  const auto other = train(wider, run, "", true);
   other->SetWarning([&](const std::string & sentence) { warnings += sentence; });
   EXPECT_FALSE(other->Run(stopAtOnce));
-  EXPECT_NE(warnings.find("begin by chance"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("enc 30 of 30, last 0 of 2, up 4 of 4); the others begin by chance"), std::string::npos)
+    << warnings;
   const Model & last = other->GetLastModel();
   EXPECT_TRUE(last.parameters.at("enc.0.0.weight").values == given.parameters.at("enc.0.0.weight").values);
   EXPECT_EQ(last.parameters.at("last.bias").values.size(), 3u);
@@ -429,7 +434,8 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
         trainer.AddTrainingSample(MakeSample("a", size, 1));
         if (size.width == 1 && name[0] == 'u') // as PyTorch: nothing is left of a pixel that is pooled
         {
-          EXPECT_NE(GetRefusal(trainer).find("for an image of 1 x 1 pixels the operation \"pool.1\""),
+          EXPECT_NE(GetRefusal(trainer).find("sample \"a\": its 1 x 1 pixels are too few for the network \"" +
+                                             std::string(name) + "\", which needs 8 x 8"),
                     std::string::npos);
           continue;
         }

@@ -335,6 +335,28 @@ TEST(WholeSlideImageIOPixels, AlphaIsCompositedOntoWhite)
   }
 }
 
+/** The codec knows no other fourth sample. */
+TEST(WholeSlideImageIOPixels, TheFourthSampleOfWebPIsAlphaWithoutATag)
+{
+  PyramidOptions options;
+  options.samples = 4;
+  options.levels = 1;
+  options.compression = COMPRESSION_WEBP;
+  options.extraSample = EXTRASAMPLE_UNSPECIFIED;
+  const std::string path = TemporaryFile("webp-alpha.tif");
+  WritePyramid(path, options);
+  const auto    io = OpenSlideFile(path);
+  const Picture stored = ReadWithLibTIFF(path, 0);
+  const Picture read = ReadLevel(*io, 0, 3);
+  ASSERT_EQ(io->GetNumberOfComponents(), 3u);
+  for (std::size_t i = 0; i < read.pixels.size(); ++i)
+  {
+    const double alpha = stored.pixels[4 * (i / 3) + 3] / 255.0;
+    const double color = stored.pixels[4 * (i / 3) + i % 3] * alpha;
+    ASSERT_NEAR(read.pixels[i], color + (1.0 - alpha) * 255.0, 0.5 + 1e-9);
+  }
+}
+
 TEST(WholeSlideImageIOPixels, AlphaZeroIsNotScanned)
 {
   PyramidOptions options;

@@ -4,6 +4,7 @@
 
 #include "itkMetaDataObject.h"
 
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -184,7 +185,8 @@ TEST_P(Samples, ComeAsTheyAreStored)
     }
   }
   std::vector<unsigned char> pixels(3 * 16);
-  EXPECT_NE(GetFailure([&] { io->ReadRegion(0, 0, 0, 4, 4, 3, pixels.data()); }).find("are not made gray or RGB"),
+  const unsigned             others = kind.samples == 3 ? 1 : 3;
+  EXPECT_NE(GetFailure([&] { io->ReadRegion(0, 0, 0, 4, 4, others, pixels.data()); }).find("are not made gray or RGB"),
             std::string::npos);
 }
 
@@ -195,6 +197,11 @@ INSTANTIATE_TEST_SUITE_P(
                   Kind{ "Gray16BigEndian", 16, 1, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, true },
                   Kind{ "FourOf16", 16, 4, COMPRESSION_ZSTD, 2, PLANARCONFIG_CONTIG, false },
                   Kind{ "FourOf16Separate", 16, 4, COMPRESSION_NONE, 1, PLANARCONFIG_SEPARATE, true },
+                  Kind{ "TwoOf8", 8, 2, COMPRESSION_LZW, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "TwoOf16", 16, 2, COMPRESSION_NONE, 1, PLANARCONFIG_CONTIG, true },
+                  Kind{ "ThreeOf8", 8, 3, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "FourOf8", 8, 4, COMPRESSION_LZW, 2, PLANARCONFIG_CONTIG, false },
+                  Kind{ "FourOf8Separate", 8, 4, COMPRESSION_LZW, 2, PLANARCONFIG_SEPARATE, false },
                   Kind{ "FiveOf8", 8, 5, COMPRESSION_ADOBE_DEFLATE, 2, PLANARCONFIG_CONTIG, false },
                   Kind{ "Float", 32, 1, COMPRESSION_ADOBE_DEFLATE, 1, PLANARCONFIG_CONTIG, false },
                   Kind{ "FloatBigEndian", 32, 2, COMPRESSION_LZW, 1, PLANARCONFIG_CONTIG, true }),
@@ -272,6 +279,175 @@ TEST(Samples, TilesMissingInOneChannelLeaveTheOthers)
   EXPECT_EQ(samples[5], GetStored(kind, GetSample(1, 2, 1, 0, 0)));
   std::vector<unsigned char> scanned(75 * 55);
   EXPECT_TRUE(OpenSlideFile(path)->ReadScanned(1, 0, 0, 75, 55, scanned.data()));
+}
+
+/** Whether all samples of level 0 are those that libtiff reads. */
+bool
+AreLibTIFFs(const std::string & path, unsigned channels)
+{
+  unsigned      components = 0;
+  const auto    samples = ReadSamples(path, 0, components);
+  const Picture stored = ReadWithLibTIFF(path, 0);
+  return components == channels && samples == std::vector<double>(stored.pixels.begin(), stored.pixels.end());
+}
+
+/** What no tag calls alpha may be a fourth channel: it is neither dropped nor composited. */
+TEST(Samples, AFourthSampleBesideRGBIsAChannelWhereNoTagSaysWhatItIs)
+{
+  for (const std::uint16_t planes : { PLANARCONFIG_CONTIG, PLANARCONFIG_SEPARATE })
+  {
+    PyramidOptions options;
+    options.samples = 4;
+    options.planes = planes;
+    options.extraSample = EXTRASAMPLE_UNSPECIFIED;
+    const std::string path = TemporaryFile("unspecified-" + std::to_string(planes) + ".tif");
+    WritePyramid(path, options);
+    EXPECT_FALSE(itk::WholeSlideImageIO::New()->CanReadFile(path.c_str()));
+    EXPECT_EQ(OpenSlideFile(path)->GetPixelType(), itk::IOPixelEnum::VECTOR);
+    EXPECT_TRUE(AreLibTIFFs(path, 4));
+  }
+}
+
+TEST(Samples, ChannelsOfACodecOfPicturesAreRefused)
+{
+  PyramidOptions options;
+  options.samples = 4;
+  options.levels = 1;
+  options.compression = COMPRESSION_JPEG;
+  options.photometric = PHOTOMETRIC_MINISBLACK;
+  const std::string path = TemporaryFile("jpeg-of-four.tif");
+  WritePyramid(path, options);
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(path);
+  EXPECT_NE(GetFailure([&] { io->ReadImageInformation(); })
+              .find("no tag says that its 4 samples per pixel are colors, and as "
+                    "JPEG they are not read; convert it to RGB"),
+            std::string::npos);
+}
+
+/** One or more pages of 150 x 110 pixels, without levels. \param pixels what stands in the Pixels element behind its
+ * size \param elements inside of it */
+std::string
+WriteOME(const std::string & name,
+         unsigned            pages,
+         unsigned            samples,
+         std::uint16_t       planes,
+         const std::string & pixels,
+         const std::string & elements)
+{
+  std::string       path = TemporaryFile(name + ".ome.tif");
+  TIFF * const      file = TIFFOpen(path.c_str(), "w");
+  const Kind        kind{ "", 8, samples, COMPRESSION_ADOBE_DEFLATE, 1, planes, false };
+  const std::string xml = "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\">"
+                          "<Pixels ID=\"Pixels:0\" Type=\"uint8\" SizeX=\"150\" SizeY=\"110\" PhysicalSizeX=\"0.25\" "
+                          "PhysicalSizeY=\"0.25\" " +
+                          pixels + '>' + elements + "</Pixels></Image></OME>";
+  TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, xml.c_str());
+  for (unsigned page = 0; page < pages; ++page)
+  {
+    WritePage(file, kind, 0, page, 150, 110);
+  }
+  TIFFClose(file);
+  return path;
+}
+
+TEST(Samples, StacksAndPagesThatOMEXMLContradictsAreRefused)
+{
+  const std::string channel = "<Channel ID=\"c\"/>";
+  const struct
+  {
+    unsigned    pages;
+    unsigned    samples;
+    std::string pixels;
+    std::string elements;
+    std::string said;
+  } cases[] = {
+    { 3, 1, R"(SizeC="1" SizeZ="1" SizeT="3")", channel, "a stack of 1 plane in depth (SizeZ) and 3 times (SizeT)" },
+    { 6, 1, R"(SizeC="2" SizeZ="3" SizeT="1")", channel, "a stack of 3 planes in depth (SizeZ) and 1 time (SizeT)" },
+    { 3,
+      1,
+      R"(SizeC="1" SizeZ="1" SizeT="1")",
+      channel,
+      "describes 1 channel (SizeC), but it has 3 pages of 1 sample" },
+    { 2, 3, R"(SizeC="3" SizeZ="1" SizeT="1")", channel, "3 channels (SizeC), but it has 2 pages of 3 samples" },
+    { 2, 1, R"(SizeC="3" SizeZ="1" SizeT="1")", "", "3 channels (SizeC) on a page each, but it has 2 pages" },
+    { 1, 3, R"(SizeC="4" SizeZ="1" SizeT="1")", channel, "4 channels (SizeC), but its page is of 3 samples" },
+    { 3,
+      1,
+      R"(SizeC="3" SizeZ="1" SizeT="1")",
+      R"(<Channel ID="c" SamplesPerPixel="3"/>)",
+      "3 channels (SizeC) and 1 Channel element of 3 samples in all (SamplesPerPixel), but its pages are of 1 sample" },
+    { 3,
+      1,
+      R"(SizeC="2" SizeZ="1" SizeT="1")",
+      channel + channel,
+      "describes 2 channels (SizeC), but it has 3 pages of 1 sample" },
+    { 2,
+      1,
+      R"(SizeC="2" SizeZ="1" SizeT="1")",
+      R"(<TiffData IFD="0" FirstC="0"/><TiffData IFD="0" FirstC="1"/>)",
+      "on pages (TiffData) that are not all different ones of this file" },
+  };
+  unsigned number = 0;
+  for (const auto & each : cases)
+  {
+    const std::string path = WriteOME(
+      "refused-" + std::to_string(number++), each.pages, each.samples, PLANARCONFIG_CONTIG, each.pixels, each.elements);
+    const auto io = itk::WholeSlideImageIO::New();
+    EXPECT_FALSE(io->CanReadFile(path.c_str())) << each.said;
+    io->SetFileName(path);
+    const std::string failure = GetFailure([&] { io->ReadImageInformation(); });
+    EXPECT_NE(failure.find(path + ": its OME-XML describes "), std::string::npos) << failure;
+    EXPECT_NE(failure.find(each.said), std::string::npos) << failure;
+    EXPECT_NE(failure.find("write what is wanted of it as an OME-TIFF of one plane"), std::string::npos) << failure;
+  }
+}
+
+TEST(Samples, ChannelsOfOMETIFFAreInTheOrderOfTheirPages)
+{
+  const std::string sizes = R"(SizeC="3" SizeZ="1" SizeT="1")";
+  const struct
+  {
+    std::string             elements;
+    std::array<unsigned, 3> pages;
+  } cases[] = { { "", { { 0, 1, 2 } } },
+                { "<TiffData/>", { { 0, 1, 2 } } },
+                { R"(<TiffData IFD="1" PlaneCount="2"/><TiffData IFD="0" FirstC="2"/>)", { { 1, 2, 0 } } } };
+  for (std::size_t number = 0; number < 3; ++number)
+  {
+    const auto &      each = cases[number];
+    const std::string path =
+      WriteOME("order-" + std::to_string(number), 3, 1, PLANARCONFIG_CONTIG, sizes, each.elements);
+    unsigned   components = 0;
+    const auto samples = ReadSamples(path, 0, components);
+    ASSERT_EQ(components, 3u);
+    EXPECT_DOUBLE_EQ(OpenSlideFile(path)->GetMicronsPerPixel(), 0.25);
+    for (unsigned channel = 0; channel < 3; ++channel)
+    {
+      const Picture page = ReadWithLibTIFF(path, each.pages[channel]);
+      bool          same = true;
+      for (std::size_t i = 0; i < page.pixels.size(); ++i)
+      {
+        same = same && samples[3 * i + channel] == page.pixels[i];
+      }
+      EXPECT_TRUE(same) << each.elements << channel;
+    }
+  }
+}
+
+/** Writers describe them as one channel of four samples, or as four. */
+TEST(Samples, FourChannelsMayShareAPageOfOMETIFF)
+{
+  const std::string sizes = R"(SizeC="4" SizeZ="1" SizeT="1")";
+  const std::string one = R"(<Channel ID="c"/>)";
+  for (const std::string & elements :
+       { std::string(R"(<Channel ID="c" SamplesPerPixel="4"/>)"), one + one + one + one })
+  {
+    for (const std::uint16_t planes : { PLANARCONFIG_CONTIG, PLANARCONFIG_SEPARATE })
+    {
+      EXPECT_TRUE(AreLibTIFFs(WriteOME("shared", 1, 4, planes, sizes, elements), 4));
+    }
+  }
 }
 
 } // namespace

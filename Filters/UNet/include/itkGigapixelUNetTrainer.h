@@ -3,6 +3,7 @@
 #define itkGigapixelUNetTrainer_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelBegunRun.h"
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
 #include "itkGigapixelImageSource.h"
@@ -73,16 +74,26 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
 
-  /** A preset ("remedios2023", the default), the path of a JSON file, or a model, whose network is taken. See
-   * gigapixel::NetworkDescription::Load(). */
+  /** A preset, the path of a JSON file, or a model, whose network is taken. See gigapixel::NetworkDescription::Load().
+   * Empty, the default: of a run that is resumed the run's, else "remedios2023". */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
+
+  /** The network that is trained, with the loss that was asked for. Where there are ranks, all of them call it.
+   * \throw std::exception it cannot be read */
+  gigapixel::NetworkDescription LoadNetwork() const;
 
   /** A file that training begins with the weights of, those whose names and shapes it shares with the network: a model,
    * the folder of a run (its best model), or the state_dict of a PyTorch module as a safetensors file. Empty, the
    * default: weights by chance. */
   itkSetStringMacro(Weights);
   itkGetStringMacro(Weights);
+
+  /** Whether the file may have only some of the network's arrays; the others begin by chance then. Default off: it is
+   * refused. */
+  itkSetMacro(PartialWeights, bool);
+  itkGetConstMacro(PartialWeights, bool);
+  itkBooleanMacro(PartialWeights);
 
   /** Arrays and modules of the network that training leaves as they are, by their names; none by default. See
    * gigapixel::TrainingOptions. */
@@ -285,7 +296,7 @@ private:
 
   void Add(Split split, Definition definition);
 
-  gigapixel::NetworkDescription LoadNetwork() const;
+  std::optional<gigapixel::BegunRun> FindBegunRun() const;
 
   gigapixel::TrainingOptions GetOptions() const;
 
@@ -296,8 +307,9 @@ private:
 
   bool Observe(const gigapixel::TrainingProgress & progress);
 
-  std::string              m_Network{ "remedios2023" };
+  std::string              m_Network;
   std::string              m_Weights;
+  bool                     m_PartialWeights{ false };
   std::vector<std::string> m_Freeze;
   std::string              m_Loss;
   std::vector<double>      m_ClassWeights;
@@ -318,7 +330,7 @@ private:
   int                      m_PlateauPatience{ 0 };
   std::int64_t             m_Warmup{ 0 };
   std::string              m_Device{ "cpu" };
-  std::string              m_Precision{ "fp32" };
+  std::string              m_Precision;
   int                      m_ImagesPerStep{ 1 };
   int                      m_EarlyStopping{ 0 };
   bool                     m_Augment{ true };

@@ -19,10 +19,11 @@ class WholeSlideImageIO;
 
 /** Whether slides can be segmented with the model like this.
  * \throw std::runtime_error a sentence where the model tells more than two classes apart and probabilities or filled
- * holes are asked for */
+ * holes are asked for, or has an output for each class and a threshold is given */
 GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
                                                  GigapixelUNetOutput      content,
-                                                 bool                     fillHoles);
+                                                 bool                     fillHoles,
+                                                 bool                     hasThreshold);
 
 /** \class SlideSegmentationImageSource
  * \brief A slide's file, segmented with a trained network.
@@ -83,9 +84,9 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** Of a network with one output channel: the object is where its probability is at least this. Default 0.5. Where
-   * there is an output for each class, the greatest decides. */
-  itkSetClampMacro(Threshold, double, 0.0, 1.0);
+  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1. Default 0.5.
+   * Where there is an output for each class, the greatest decides, and a threshold that was set is refused. */
+  void SetThreshold(double threshold);
   itkGetConstMacro(Threshold, double);
 
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
@@ -173,6 +174,7 @@ private:
   void                SelectRegion();
   void                OpenTissue();
   void                CheckTileSize() const;
+  void                CheckSize() const;
   /** None: the network over the whole slide. */
   std::optional<gigapixel::Patches> GetPatches() const;
   /** Hands progress on, and an abort back to the stages. */
@@ -186,6 +188,7 @@ private:
   unsigned int                      m_Level{ 0 };
   std::string                       m_Tissue;
   double                            m_Threshold{ 0.5 };
+  bool                              m_HasThreshold{ false };
   GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
   bool                              m_FillHoles{ false };
   std::string                       m_Device{ "cpu" };

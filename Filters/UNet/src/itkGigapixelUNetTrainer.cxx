@@ -13,6 +13,7 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -92,7 +93,8 @@ struct GigapixelUNetTrainer::Implementation
 namespace
 {
 
-/** Level-0 pixels to those of the level, outwards to whole ones. */
+/** Level-0 pixels to those of the level, outwards to whole ones; at its end a level may be cut by a part of a pixel,
+ * but not by more: what reaches beyond the slide is refused. */
 gigapixel::Region
 AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size size)
 {
@@ -100,13 +102,14 @@ AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size siz
     return static_cast<std::int64_t>(std::floor(static_cast<double>(pixel) / downsample));
   };
   const auto up = [&](std::int64_t pixel, std::int64_t most) {
-    return std::min(most, static_cast<std::int64_t>(std::ceil(static_cast<double>(pixel) / downsample)));
+    const auto end = static_cast<std::int64_t>(std::ceil(static_cast<double>(pixel) / downsample));
+    return downsample != 1 && end == most + 1 ? most : end;
   };
   gigapixel::Region result;
   result.x = down(region.x);
   result.y = down(region.y);
-  result.width = up(region.x + region.width, downsample == 1 ? region.x + region.width : size.width) - result.x;
-  result.height = up(region.y + region.height, downsample == 1 ? region.y + region.height : size.height) - result.y;
+  result.width = up(region.x + region.width, size.width) - result.x;
+  result.height = up(region.y + region.height, size.height) - result.y;
   return result;
 }
 
@@ -223,7 +226,8 @@ public:
     {
       std::ostringstream text;
       text << "all samples have to be of one resolution: " << m_Name << " has " << m_Mpp << " micrometers per pixel, "
-           << image.name << " has " << mpp << "; choose levels that agree, or SetMicronsPerPixel()";
+           << image.name << " has " << mpp
+           << "; choose slides that agree, or one resolution for all (--mpp, SetMicronsPerPixel())";
       throw std::runtime_error(text.str());
     }
   }
@@ -375,10 +379,19 @@ GigapixelUNetTrainer::ClearSamples()
   this->Modified();
 }
 
+/** What is not said of a run that goes on is as it began. */
+std::optional<gigapixel::BegunRun>
+GigapixelUNetTrainer::FindBegunRun() const
+{
+  return m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get()) : std::nullopt;
+}
+
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
 {
-  gigapixel::NetworkDescription network = gigapixel::NetworkDescription::Load(m_Network);
+  const auto                    begun = m_Network.empty() ? this->FindBegunRun() : std::nullopt;
+  gigapixel::NetworkDescription network =
+    begun ? begun->network : gigapixel::NetworkDescription::Load(m_Network.empty() ? "remedios2023" : m_Network);
   if (!m_Loss.empty())
   {
     network.SetLoss(m_Loss);
@@ -397,9 +410,12 @@ GigapixelUNetTrainer::LoadNetwork() const
 gigapixel::TrainingOptions
 GigapixelUNetTrainer::GetOptions() const
 {
+  const auto                 begun = m_Precision.empty() ? this->FindBegunRun() : std::nullopt;
+  const std::string          precision = begun ? begun->precision : m_Precision.empty() ? "fp32" : m_Precision;
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
+  options.partialWeights = m_PartialWeights;
   options.freeze = m_Freeze;
   options.optimizer = m_Optimizer;
   options.momentum = m_Momentum;
@@ -410,7 +426,7 @@ GigapixelUNetTrainer::GetOptions() const
   options.learningRateDecay = m_LearningRateDecay;
   options.plateauPatience = m_PlateauPatience;
   options.warmup = m_Warmup;
-  options.device = gigapixel::Device::Find(m_Device, m_Precision);
+  options.device = gigapixel::Device::Find(m_Device, precision);
   options.imagesPerStep = m_ImagesPerStep;
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
@@ -598,8 +614,9 @@ void
 GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-  os << indent << "Network: " << m_Network << '\n';
+  os << indent << "Network: " << (m_Network.empty() ? "(the run's, or remedios2023)" : m_Network) << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
+  os << indent << "PartialWeights: " << m_PartialWeights << '\n';
   os << indent << "Freeze:";
   for (const std::string & name : m_Freeze)
   {
@@ -629,7 +646,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "PlateauPatience: " << m_PlateauPatience << '\n';
   os << indent << "Warmup: " << m_Warmup << '\n';
   os << indent << "Device: " << m_Device << '\n';
-  os << indent << "Precision: " << m_Precision << '\n';
+  os << indent << "Precision: " << (m_Precision.empty() ? "(the run's, or fp32)" : m_Precision) << '\n';
   os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';

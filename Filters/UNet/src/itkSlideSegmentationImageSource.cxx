@@ -111,7 +111,7 @@ MakeHoleFill(TImage * image)
 } // namespace
 
 void
-CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles)
+CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles, bool hasThreshold)
 {
   const int classes = model.network.GetNumberOfClasses();
   if (content == GigapixelUNetOutput::Probability && classes > 2)
@@ -127,6 +127,11 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
   if (fillHoles && content == GigapixelUNetOutput::Probability)
   {
     throw std::runtime_error("a filled hole has no probability: ask for labels");
+  }
+  if (const int channels = model.network.GetNumberOfOutputChannels(); hasThreshold && channels > 1)
+  {
+    throw std::runtime_error("it has an output for each of " + std::to_string(channels) +
+                             " classes, the greatest of which decides: leave the threshold (--threshold) out");
   }
 }
 
@@ -279,6 +284,15 @@ SlideSegmentationImageSource<TOutputImage>::ClearLevel()
 
 template <typename TOutputImage>
 void
+SlideSegmentationImageSource<TOutputImage>::SetThreshold(double threshold)
+{
+  m_Threshold = std::clamp(threshold, 0.0, 1.0);
+  m_HasThreshold = true;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
 SlideSegmentationImageSource<TOutputImage>::SetRegion(const gigapixel::Region & region)
 {
   m_Region = region;
@@ -319,13 +333,23 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   {
     slide.SetLevel(m_Level);
   }
+  const std::string name = slide.GetFileName();
+  const std::string trained = "the model was trained at " + FormatResolution(wanted);
+  const auto        isWanted = [&slide, wanted] {
+    return std::abs(slide.GetMicronsPerPixel() / wanted - 1) <= gigapixel::ResolutionTolerance;
+  };
   if (m_HasLevel || wanted <= 0)
   {
     slide.ReadImageInformation();
+    if (wanted > 0 && slide.GetMicronsPerPixel() > 0 && !isWanted())
+    {
+      throw std::runtime_error(
+        "Level " + std::to_string(slide.GetLevel()) + " of " + name + " has " +
+        FormatResolution(slide.GetMicronsPerPixel()) + ", but " + trained +
+        ": leave the level out (--level), and one of that resolution is taken, if there is one.");
+    }
     return;
   }
-  const std::string name = slide.GetFileName();
-  const std::string trained = "the model was trained at " + FormatResolution(wanted);
   if (slide.GetMicronsPerPixel() <= 0)
   {
     throw std::runtime_error(name + " does not tell its resolution, but " + trained +
@@ -333,11 +357,12 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   }
   slide.SetMicronsPerPixel(wanted);
   slide.ReadImageInformation();
-  if (std::abs(slide.GetMicronsPerPixel() / wanted - 1) > gigapixel::ResolutionTolerance)
+  if (!isWanted())
   {
     throw std::runtime_error(name + " has no level at the model's resolution: " + trained + ", the nearest level (" +
                              std::to_string(slide.GetLevel()) + ") has " +
-                             FormatResolution(slide.GetMicronsPerPixel()) + '.');
+                             FormatResolution(slide.GetMicronsPerPixel()) +
+                             "; take a model of a resolution that the slide has.");
   }
 }
 
@@ -365,7 +390,8 @@ SlideSegmentationImageSource<TOutputImage>::SelectRegion()
     {
       std::ostringstream text;
       text << "The region " << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height
-           << " lies outside of " << slide.GetFileName() << '.';
+           << " lies outside of " << slide.GetFileName() << ", which has " << slide.GetLevelSize(0)[0] << " x "
+           << slide.GetLevelSize(0)[1] << " pixels; choose one that begins inside.";
       throw std::runtime_error(text.str());
     }
     m_SlideRegion.SetIndex(axis, first);
@@ -406,7 +432,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   try
   {
-    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles);
+    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles, m_HasThreshold);
   }
   catch (const std::runtime_error & unsuitable)
   {
@@ -418,6 +444,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
     this->SelectLevel();
     this->SelectRegion();
     this->CheckTileSize();
+    this->CheckSize();
     this->OpenTissue();
   }
   catch (const std::runtime_error & unsuitable)
@@ -450,6 +477,27 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
   {
     throw std::runtime_error("The tile size " + std::to_string(m_TileSize) +
                              " is no multiple of the network's stride " + std::to_string(stride) + '.');
+  }
+}
+
+/** Of the whole slide, also for a region: its surroundings are read. Patches are as large as they need to be. */
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::CheckSize() const
+{
+  if (this->GetPatches())
+  {
+    return;
+  }
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  const auto                size = slide.GetLevelSize(slide.GetLevel());
+  try
+  {
+    m_Stages->model->network.CheckImage({ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) });
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::runtime_error(std::string(slide.GetFileName()) + ": " + unsuitable.what() + '.');
   }
 }
 

@@ -130,6 +130,10 @@ public:
   /** Pixels around a tile that its outputs depend on, by interval arithmetic. Of layers rounded up to the stride (64
    * for remedios2023, whose exact halo is 60), of a graph exact, of the side that sees farther. */
   int GetHalo() const;
+
+  /** \throw std::invalid_argument a graph cannot compute an image of this size: names the size, and the least one of a
+   * square image that it can */
+  void CheckImage(const Size & image) const;
 };
 
 } // namespace gigapixel

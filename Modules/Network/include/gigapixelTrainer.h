@@ -38,6 +38,8 @@ struct TrainingOptions
   /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
   std::vector<std::string> freeze;
   std::string weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
+  /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
+  bool partialWeights{ false };
   /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
   double clipGradient{ 0 };
   /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are

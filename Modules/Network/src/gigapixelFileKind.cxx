@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileKind.h"
-#include "import/gigapixelTorchFile.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -28,12 +27,37 @@ ReadHead(const std::string & path)
   return head;
 }
 
+/** Behind blanks, however many, and the mark of UTF-8, which JSON may begin with; 0: nothing is there. */
+char
+FindFirstCharacter(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary);
+  std::string   mark(3, '\0');
+  if (!file.read(mark.data(), static_cast<std::streamsize>(mark.size())) || mark != "\xef\xbb\xbf")
+  {
+    file.clear();
+    file.seekg(0);
+  }
+  char first = '\0';
+  file >> std::ws >> first;
+  return first;
+}
+
 bool
-IsText(const std::string & head)
+HoldsText(const std::string & head)
 {
   return std::none_of(head.begin(), head.end(), [](unsigned char c) {
     return (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
   });
+}
+
+/** A zip archive, or before PyTorch 1.6 pickles one behind the other. A pickle of protocol 2 and later begins with the
+ * number of its protocol, and no safetensors file is so large. */
+bool
+IsTorch(const std::string & head)
+{
+  return head.rfind("PK\3\4", 0) == 0 ||
+         (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 && head[2] != '\0');
 }
 
 /** A length of 8 bytes, the last of which are 0, and JSON behind it. */
@@ -56,18 +80,12 @@ FileKind
 FindFileKind(const std::string & path)
 {
   const std::string head = ReadHead(path);
-  const std::string mark = "\xef\xbb\xbf"; // of UTF-8, which JSON may begin with
-  const std::size_t first = head.find_first_not_of(" \t\r\n", head.rfind(mark, 0) == 0 ? mark.size() : 0);
-  if (first == std::string::npos)
+  if (IsSafeTensors(head) || IsTorch(head) || IsOnnx(head))
   {
-    return FileKind::Unknown;
+    return IsSafeTensors(head) ? FileKind::SafeTensors : IsTorch(head) ? FileKind::PyTorch : FileKind::ONNX;
   }
-  return IsSafeTensors(head)  ? FileKind::SafeTensors
-         : IsTorchFile(head)  ? FileKind::PyTorch
-         : IsOnnx(head)       ? FileKind::ONNX
-         : !IsText(head)      ? FileKind::Unknown
-         : head[first] == '{' ? FileKind::JSON
-                              : FileKind::Text;
+  const char first = head.empty() || !HoldsText(head) ? '\0' : FindFirstCharacter(path);
+  return first == '\0' ? FileKind::Unknown : first == '{' || first == '[' ? FileKind::JSON : FileKind::Text;
 }
 
 std::string

@@ -490,4 +490,39 @@ NetworkDescription::GetHalo() const
   return static_cast<int>((GetExactHalo(layers) + stride - 1) / stride * stride);
 }
 
+void
+NetworkDescription::CheckImage(const Size & image) const
+{
+  constexpr std::int64_t Most = 4096; // no network that is too large for such an image is looked into further
+  const auto             find = [this](const Size & size) -> std::string {
+    try
+    {
+      const GraphGeometry geometry(graph, { { size.height, size.width } });
+      return {};
+    }
+    catch (const std::invalid_argument & problem)
+    {
+      return problem.what();
+    }
+  };
+  const std::string problem = graph.IsEmpty() ? std::string() : find(image);
+  if (problem.empty())
+  {
+    return;
+  }
+  std::int64_t least = 1;
+  while (least < Most && !find({ least, least }).empty())
+  {
+    ++least;
+  }
+  if (least == Most || std::min(image.width, image.height) >= least)
+  {
+    throw std::invalid_argument("the network \"" + this->name + "\" cannot compute it: " + problem);
+  }
+  throw std::invalid_argument("its " + std::to_string(image.width) + " x " + std::to_string(image.height) +
+                              " pixels are too few for the network \"" + this->name + "\", which needs " +
+                              std::to_string(least) + " x " + std::to_string(least) +
+                              ": take a finer level, or another image");
+}
+
 } // namespace gigapixel

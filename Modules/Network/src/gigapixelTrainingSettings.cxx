@@ -113,6 +113,14 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
                                 std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
                                 network.name + "\" takes " + std::to_string(network.channels));
   }
+  try
+  {
+    network.CheckImage(pixels);
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\": " + unsuitable.what());
+  }
 }
 
 /** What decides over the bits: not the momentum of an optimizer that has none. */

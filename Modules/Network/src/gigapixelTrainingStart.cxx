@@ -214,16 +214,17 @@ void
 Trainer::Implementation::TakeFirstWeights()
 {
   const TakenWeights result = TakeWeights(options.weights, network, state.parameters);
-  const std::size_t  others = result.ofOtherShape.size() + result.notInFile.size();
-  if (others > 0)
+  if (result.AreAll())
   {
-    const std::string & first = result.ofOtherShape.empty() ? result.notInFile.front() : result.ofOtherShape.front();
-    Warn("of the network's " + std::to_string(others + result.taken.size()) + " arrays " +
-         std::to_string(result.taken.size()) + " are taken from \"" + options.weights +
-         "\"; the others begin by chance, since the file has them in another shape (" +
-         std::to_string(result.ofOtherShape.size()) + ") or not at all (" + std::to_string(result.notInFile.size()) +
-         "), such as \"" + first + '"');
+    return;
   }
+  if (!options.partialWeights)
+  {
+    throw std::runtime_error("weights file \"" + options.weights + "\" lacks " + result.DescribeMissing(network.name) +
+                             "; give the weights of this network, or let what it lacks begin by chance "
+                             "(--partial-weights)");
+  }
+  Warn("of \"" + options.weights + "\" are taken " + result.DescribeTaken() + "; the others begin by chance");
 }
 
 void

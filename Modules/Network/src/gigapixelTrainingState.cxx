@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -194,6 +195,21 @@ std::string
 Show(const Json & value)
 {
   return value.is_null() ? "none" : AreObjects(value) ? std::to_string(value.size()) : value.dump().substr(0, 200);
+}
+
+/** "another seed", "other training samples". */
+std::string
+NameOther(const std::string & setting)
+{
+  static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
+                                                          { "validation samples", "other validation samples" },
+                                                          { SegmentsSetting, "other segments" },
+                                                          { "frozen", "other frozen arrays" },
+                                                          { "augmentation", "another choice of augmentation" },
+                                                          { "images per step", "another number of images per step" },
+                                                          { "microns per pixel", "another resolution" } };
+  const auto                                      found = others.find(setting);
+  return found == others.end() ? "another " + setting : found->second;
 }
 
 /** The first place that differs: "name \"unet\" then, \"remedios2023\" now". */
@@ -470,7 +486,7 @@ CheckSettings(const std::string & kept, const std::string & now, const std::stri
     const Json was = GetSetting(before, item.key()), is = GetSetting(after, item.key());
     if (!IsSame(item.key(), was, is))
     {
-      throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with another " + item.key() + " (" +
+      throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + NameOther(item.key()) + " (" +
                                DescribeChange(item.key(), was, is) +
                                "): resume it as it began, or start a new run in another folder");
     }

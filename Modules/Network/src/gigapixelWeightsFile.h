@@ -14,6 +14,18 @@ struct TakenWeights
   std::vector<std::string> ofOtherShape; ///< the network has an array of that name, but not of that shape
   std::vector<std::string> notInNetwork; ///< the file alone has them
   std::vector<std::string> notInFile;    ///< the network alone has them; they stay as they are
+
+  bool
+  AreAll() const
+  {
+    return ofOtherShape.empty() && notInFile.empty();
+  }
+
+  /** "3 arrays of the network "x", or has them in another shape: a, b, c": what a file of weights lacks. */
+  std::string DescribeMissing(const std::string & network) const;
+
+  /** "20 of the network's 24 arrays (enc 20 of 20, last 0 of 4)", by the parts that their names begin with. */
+  std::string DescribeTaken() const;
 };
 
 /** Sets those of a network's parameters whose names and shapes a file agrees on: a model, a run's folder (its best

@@ -13,6 +13,7 @@
 
 namespace gigapixel
 {
+class AtomicFile;
 class PyramidWriter;
 struct PyramidDescription;
 struct PyramidFormat;
@@ -219,7 +220,7 @@ private:
   std::function<SizeValueType()>        m_DamageCount;
 
   /** While a file is being written. */
-  bool                                           m_MayReplace{ true };
+  std::unique_ptr<gigapixel::AtomicFile>         m_File; // until the writer has it
   std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;
   std::unique_ptr<gigapixel::PyramidDescription> m_Description;
 };

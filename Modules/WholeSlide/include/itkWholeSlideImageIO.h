@@ -30,9 +30,9 @@ namespace itk
  *
  * What comes out:
  * - two dimensions; RGB or one component of unsigned char; what is stored otherwise comes as it is: 16 bit and float
- *   samples, and any number of channels (one page each in OME-TIFF) as vectors. Those are never made RGB or gray. Alpha
- * is composited onto the file's background color (white where it names none). SetGray() and SetConvertToSRGB() say what
- * else is made of colors.
+ *   samples, and any number of channels (one page each in OME-TIFF; of TIFF also three or four samples that no tag
+ * makes colors or alpha) as vectors. Those are never made RGB or gray. Alpha is composited onto the file's background
+ * color (white where it names none). SetGray() and SetConvertToSRGB() say what else is made of colors.
  * - spacing in mm, from the file's resolution. A resolution outside 0.05 to 20 micrometers per pixel at level 0 is
  *   taken for unknown with a warning (scanners and converters write such nonsense); unless
  *   SetLevelZeroMicronsPerPixel() says better, the spacing is then 1 at level 0 and the downsample at the others.

@@ -7,12 +7,23 @@
 
 namespace gigapixel
 {
+namespace
+{
+
+/** Gray or RGB, which each can be had as the other; three channels that are no colors are not. */
+bool
+IsPicture(const itk::WholeSlideImageIO & slide)
+{
+  return slide.GetPixelType() != itk::IOPixelEnum::VECTOR && slide.GetComponentType() == itk::IOComponentEnum::UCHAR;
+}
+
+} // namespace
 
 void
 RequirePicture(const itk::WholeSlideImageIO & slide)
 {
   const unsigned channels = slide.GetNumberOfComponents();
-  if (slide.GetComponentType() != itk::IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
+  if (!IsPicture(slide))
   {
     throw std::runtime_error(std::string(slide.GetFileName()) + " has " + std::to_string(channels) +
                              (channels == 1 ? " channel of " : " channels of ") +
@@ -24,9 +35,9 @@ RequirePicture(const itk::WholeSlideImageIO & slide)
 void
 RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
 {
-  const auto     isPicture = [](unsigned count) { return count == 1 || count == 3; };
   const unsigned given = slide.GetNumberOfComponents();
-  if (given != channels && !(isPicture(given) && isPicture(channels)))
+  const bool     isMade = IsPicture(slide) && (channels == 1 || channels == 3);
+  if (given != channels && !isMade)
   {
     throw std::runtime_error(std::string(slide.GetFileName()) + " has " + std::to_string(given) +
                              (given == 1 ? " channel where " : " channels where ") + std::to_string(channels) +

@@ -68,10 +68,15 @@ DetectTIFFVendor(const std::string & path, const TIFFLayout * layout)
   return OpenSlideLibrary::Find() != nullptr ? DetectOpenSlideVendor(path) : mark;
 }
 
-/** The first of what keeps the levels' pages, those of further channels among them, from being decoded. */
+/** The first of what keeps the file from being read as one slide, or the levels' pages, those of further channels among
+ * them, from being decoded. */
 TIFFObstacle
 FindObstacleOfLevels(const TIFFLayout & layout)
 {
+  if (!layout.GetObstacle().what.empty())
+  {
+    return layout.GetObstacle();
+  }
   for (std::size_t level = 0; level < layout.GetLevels().size(); ++level)
   {
     std::vector<std::size_t> pages = layout.GetFurtherChannels(level);
@@ -188,7 +193,8 @@ OpenUnshared(const std::string & path)
   }
   throw SlideError(path,
                    what + "OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
-                   "convert it to a tiled TIFF, or read it with another itk::ImageIO");
+                   "convert it to a tiled TIFF (vips tiffsave FILE FILE.tif --tile --pyramid), or read it with another "
+                   "itk::ImageIO");
 }
 
 } // namespace

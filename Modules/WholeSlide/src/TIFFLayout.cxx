@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFLayout.h"
 
+#include "OMEDescription.h"
+#include "XMLTag.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -47,14 +50,6 @@ GetUsualName(const TIFFPage & page)
     }
   }
   return {};
-}
-
-/** The start tag at `at`, up to where it ends or, in damaged XML, the next one begins: never all that follows, which
- * for each of many tags would take hours. */
-std::string
-GetXMLTag(const std::string & xml, std::size_t at)
-{
-  return xml.substr(at, xml.find_first_of("<>", at + 1) - at);
 }
 
 bool
@@ -109,15 +104,6 @@ HasTilesSideBySide(const TIFFPage & page)
 } // namespace
 
 std::string
-GetXMLAttribute(const std::string & xml, const std::string & name)
-{
-  const std::string start = ' ' + name + "=\"";
-  const std::size_t at = xml.find(start);
-  const std::size_t end = at == std::string::npos ? at : xml.find('"', at + start.size());
-  return end == std::string::npos ? std::string() : xml.substr(at + start.size(), end - at - start.size());
-}
-
-std::string
 GetCompressionName(const TIFFPage & page)
 {
   switch (static_cast<TIFFCompression>(page.compression))
@@ -152,10 +138,36 @@ IsImageCodec(const TIFFPage & page)
   return name == "JPEG" || name == "JPEG 2000" || name == "WebP";
 }
 
+TIFFAlpha
+GetAlpha(const TIFFPage & page)
+{
+  if (page.samples != 4 || page.bits != 8 || page.photometric != static_cast<unsigned>(TIFFPhotometric::RGB))
+  {
+    return TIFFAlpha::None;
+  }
+  switch (page.GetInteger(TIFFTag::ExtraSamples, 0))
+  {
+    case 1:
+      return TIFFAlpha::Premultiplied;
+    case 2:
+      return TIFFAlpha::Straight;
+    default:
+      return page.compression == static_cast<unsigned>(TIFFCompression::WebP) ? TIFFAlpha::Straight : TIFFAlpha::None;
+  }
+}
+
 bool
 IsStoredOnly(const TIFFPage & page)
 {
-  return page.bits > 8 || (page.bits == 8 && page.samples != 1 && page.samples != 3 && page.samples != 4);
+  if (page.bits != 8 || page.samples == 1)
+  {
+    return page.bits > 8;
+  }
+  const auto photometric = static_cast<TIFFPhotometric>(page.photometric);
+  const bool isGray = photometric == TIFFPhotometric::MinIsWhite || photometric == TIFFPhotometric::MinIsBlack ||
+                      photometric == TIFFPhotometric::Palette;
+  const bool isUnstated = photometric == TIFFPhotometric::RGB && page.samples == 4 && GetAlpha(page) == TIFFAlpha::None;
+  return isGray || isUnstated || (page.samples != 3 && page.samples != 4);
 }
 
 TIFFObstacle
@@ -186,6 +198,12 @@ FindObstacle(const TIFFPage & page)
     return { "it has " + std::to_string(page.samples) + " samples per pixel, where slides have 1, 3 or 4", useITK };
   }
   const std::string name = GetCompressionName(page);
+  if (IsStoredOnly(page)) // OpenSlide, by libtiff, would make colors of them, or leave all but the first out
+  {
+    return { "no tag says that its " + std::to_string(page.samples) + " samples per pixel are colors, and as " +
+               (name.empty() ? "compression " + std::to_string(page.compression) : name) + " they are not read",
+             "convert it to RGB, or to channels in deflate" };
+  }
   if (name.empty())
   {
     return { "its compression (" + std::to_string(page.compression) + ") is not supported",
@@ -298,29 +316,42 @@ TIFFLayout::ReadChildren(std::size_t page)
   return numbers;
 }
 
-/** OME-TIFF: one page per channel, each with its reductions as children. Of stacks in depth or time nothing is made. */
+/** Pages that are as large as the first and no reductions of it. */
+std::size_t
+TIFFLayout::CountAlikePages() const
+{
+  const TIFFPage & base = *m_Pages.front();
+  const auto       end = m_Pages.begin() + static_cast<std::ptrdiff_t>(m_MainPages);
+  return static_cast<std::size_t>(std::count_if(m_Pages.begin(), end, [&base](const auto & page) {
+    return !page->IsReduced() && page->width == base.width && page->height == base.height;
+  }));
+}
+
+/** OME-TIFF: one page per channel, each with its reductions as children. Of stacks in depth or time nothing is made,
+ * nor of pages that are others than the XML says. */
 bool
 TIFFLayout::SortOutChannels()
 {
-  const std::string xml = m_Pages.front()->GetText(TIFFTag::ImageDescription);
-  const std::size_t pixels = xml.find("<Pixels ");
-  if (xml.find("<OME ") == std::string::npos || pixels == std::string::npos)
+  const TIFFPage & base = *m_Pages.front();
+  const auto       described = OMEDescription::Parse(base.GetText(TIFFTag::ImageDescription));
+  if (!described)
   {
     return false;
   }
-  const std::string image = xml.substr(pixels, xml.find("</Pixels>", pixels) - pixels);
-  for (std::size_t at = image.find("<Channel "); at != std::string::npos; at = image.find("<Channel ", at + 1))
+  m_ChannelNames = described->names;
+  m_Obstacle.what = described->FindContradiction(base.samples, m_MainPages, CountAlikePages());
+  if (!m_Obstacle.what.empty())
   {
-    m_ChannelNames.push_back(GetXMLAttribute(GetXMLTag(image, at), "Name"));
+    m_Obstacle.remedy = "write what is wanted of it as an OME-TIFF of one plane, e.g. with bfconvert of Bio-Formats";
+    m_Levels.push_back(0);
+    return true;
   }
-  const TIFFPage &  base = *m_Pages.front();
-  const std::size_t channels = m_ChannelNames.size();
-  if (channels < 2 || base.samples != 1 || GetXMLAttribute(image, "SizeZ") != "1" ||
-      GetXMLAttribute(image, "SizeT") != "1" || GetXMLAttribute(image, "SizeC") != std::to_string(channels) ||
-      m_MainPages < channels)
+  if (base.samples != 1 || described->channels < 2)
   {
     return false;
   }
+  const std::size_t channels = described->channels;
+  m_ChannelNames.resize(channels);
   const auto isAlike = [this](std::size_t a, std::size_t b) {
     const TIFFPage & one = *m_Pages[a];
     const TIFFPage & other = *m_Pages[b];
@@ -331,8 +362,8 @@ TIFFLayout::SortOutChannels()
   std::vector<std::vector<std::size_t>> pagesOfChannels;
   for (std::size_t channel = 0; channel < channels; ++channel)
   {
-    std::vector<std::size_t> pages{ channel };
-    const auto               children = ReadChildren(channel);
+    std::vector<std::size_t> pages{ described->pages[channel] };
+    const auto               children = ReadChildren(pages.front());
     pages.insert(pages.end(), children.begin(), children.end());
     pagesOfChannels.push_back(std::move(pages));
     if (pagesOfChannels.back().size() != pagesOfChannels.front().size())
@@ -346,7 +377,7 @@ TIFFLayout::SortOutChannels()
     m_FurtherChannels.emplace_back();
     for (std::size_t channel = 1; channel < channels; ++channel)
     {
-      if (!isAlike(m_Levels.back(), pagesOfChannels[channel][level]))
+      if (m_Pages[m_Levels.back()]->samples != 1 || !isAlike(m_Levels.back(), pagesOfChannels[channel][level]))
       {
         throw std::runtime_error("its channels are of different sizes or kinds");
       }
@@ -359,9 +390,12 @@ TIFFLayout::SortOutChannels()
   {
     throw std::runtime_error("its levels are not in the order of their sizes");
   }
-  for (std::size_t page = channels; page < m_MainPages; ++page)
+  for (std::size_t page = 0; page < m_MainPages; ++page)
   {
-    AddAssociated(GetUsualName(*m_Pages[page]), page);
+    if (std::find(described->pages.begin(), described->pages.end(), page) == described->pages.end())
+    {
+      AddAssociated(GetUsualName(*m_Pages[page]), page);
+    }
   }
   return true;
 }
@@ -481,8 +515,8 @@ bool
 TIFFLayout::IsLevelOf(const TIFFPage & base, const TIFFPage & page) const
 {
   if (!page.IsReduced() || (page.subfileType & 4) != 0 || page.tiled != base.tiled || page.samples != base.samples ||
-      page.bits != base.bits || page.width == 0 || page.height == 0 || page.width >= base.width ||
-      page.height > base.height)
+      page.bits != base.bits || IsStoredOnly(page) != IsStoredOnly(base) || page.width == 0 || page.height == 0 ||
+      page.width >= base.width || page.height > base.height)
   {
     return false;
   }
@@ -519,6 +553,10 @@ TIFFLayout::IsTiledPyramid() const
   // What libtiff may decode and we do not stays with who uses libtiff.
   constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
   const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
+  if (!m_Obstacle.what.empty())
+  {
+    return false;
+  }
   if (!m_ChannelNames.empty() && !m_HasOtherPages && base.tiled && m_Levels.size() > 1 &&
       FindObstacle(base).what.empty())
   {
@@ -526,7 +564,8 @@ TIFFLayout::IsTiledPyramid() const
   }
   const bool isBilevel = base.bits == 1 && base.samples == 1;
   return base.tiled && (base.bits == 8 || isBilevel) && base.uniformBits && base.sampleFormat != 2 &&
-         base.sampleFormat != 3 && (base.samples == 1 || base.samples == 3) && !isLibtiffs && !m_HasOtherPages;
+         base.sampleFormat != 3 && (base.samples == 1 || base.samples == 3) && !IsStoredOnly(base) && !isLibtiffs &&
+         !m_HasOtherPages;
 }
 
 } // namespace gigapixel

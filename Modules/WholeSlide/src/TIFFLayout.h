@@ -37,9 +37,6 @@ enum class TIFFPhotometric : unsigned
   YCbCr = 6
 };
 
-/** Value of the first attribute of this name; empty where there is none. */
-std::string GetXMLAttribute(const std::string & xml, const std::string & name);
-
 /** Name of the page's compression, e.g. "JPEG"; empty where this library does not decode it. */
 std::string GetCompressionName(const TIFFPage & page);
 
@@ -56,8 +53,19 @@ struct TIFFObstacle
 
 TIFFObstacle FindObstacle(const TIFFPage & page);
 
-/** Whether the pixels of a page only come as they are stored: of 16 bit, of floats, or of other numbers of channels
- * than gray, RGB and RGBA. */
+/** What a fourth sample is to the first three. */
+enum class TIFFAlpha
+{
+  None,
+  Premultiplied,
+  Straight
+};
+
+/** As the tag ExtraSamples states it of RGB of 8 bit; WebP's fourth sample is alpha without it. */
+TIFFAlpha GetAlpha(const TIFFPage & page);
+
+/** Whether the pixels of a page only come as they are stored: of 16 bit, of floats, or of samples that no tag makes
+ * gray, RGB or RGBA. */
 bool IsStoredOnly(const TIFFPage & page);
 
 /** The vendor whose mark the first page bears, without which OpenSlide takes no TIFF for that vendor's (its pages on
@@ -84,6 +92,13 @@ public:
   GetVendor() const
   {
     return m_Vendor;
+  }
+
+  /** Why the pages are not the levels of one slide, whatever each of them is. */
+  const TIFFObstacle &
+  GetObstacle() const
+  {
+    return m_Obstacle;
   }
 
   /** Whether itk::WholeSlideImageIO takes the file unasked, if it is no vendor's slide. */
@@ -130,6 +145,7 @@ private:
   bool                     SortOutVentana();
   void                     SortOutPages();
   bool                     SortOutChannels();
+  std::size_t              CountAlikePages() const;
   std::vector<std::size_t> ReadChildren(std::size_t page);
   bool                     IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
   void                     AddAssociated(std::string name, std::size_t page);
@@ -141,6 +157,7 @@ private:
   std::vector<std::vector<std::size_t>>  m_FurtherChannels; // one list per level
   std::vector<std::string>               m_ChannelNames;
   std::vector<Associated>                m_Associated;
+  TIFFObstacle                           m_Obstacle;
   std::size_t                            m_MainPages{ 0 }; // the others are children of these
   bool                                   m_HasOtherPages{ false };
 };

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidDescription.h"
 #include "TIFFSlide.h"
+#include "XMLTag.h"
 
 #include <cstdlib>
 #include <locale>
@@ -118,7 +119,7 @@ TIFFSlide::FillProperties()
     x = ToNumber(m_Properties["openslide.mpp-x"]);
     y = ToNumber(m_Properties["openslide.mpp-y"]);
   }
-  const std::string xml = base.GetText(TIFFTag::ImageDescription);
+  const std::string xml = m_Layout->GetPage(0).GetText(TIFFTag::ImageDescription); // of OME-TIFF
   if (!m_Layout->GetChannelNames().empty() && !GetXMLAttribute(xml, "PhysicalSizeX").empty())
   {
     // In micrometers, where no other unit is named.
@@ -143,7 +144,7 @@ TIFFSlide::FillProperties()
     m_Properties.emplace("openslide.mpp-y", ToText(y));
   }
   PyramidDescription own;
-  const bool         isOwn = PyramidDescription::Parse(xml, own);
+  const bool         isOwn = PyramidDescription::Parse(base.GetText(TIFFTag::ImageDescription), own);
   SetMicronsPerPixel(x, y, isOwn);
   if (isOwn)
   {

@@ -136,12 +136,7 @@ TIFFSlide::MakeSource(std::size_t number) const
   source.page = &page;
   source.compression = static_cast<TIFFCompression>(page.compression);
   source.model = GetColorModel(page);
-  source.alpha = Alpha::None;
-  if (page.samples == 4 && page.bits == 8)
-  {
-    const std::uint64_t extra = page.GetInteger(TIFFTag::ExtraSamples, 0);
-    source.alpha = extra == 1 ? Alpha::Premultiplied : extra == 2 ? Alpha::Straight : Alpha::None;
-  }
+  source.alpha = GetAlpha(page);
   source.tables = page.GetBytes(TIFFTag::JPEGTables);
   // Labels that we wrote are their numbers; the palette shows them in other viewers.
   const bool hasPalette = page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !m_HoldsLabels;
@@ -173,9 +168,10 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
   if (IsStoredOnly(page))
   {
     plane.channels = page.samples;
+    plane.hasDyes = page.samples > 1;
     plane.sample = page.bits == 8 ? SampleType::UInt8 : page.bits == 16 ? SampleType::UInt16 : SampleType::Float32;
   }
-  plane.hasAlpha = source.alpha != Alpha::None;
+  plane.hasAlpha = source.alpha != TIFFAlpha::None;
   plane.name = std::move(name);
   m_Planes.push_back(std::move(plane));
   m_Sources.push_back(std::move(source));
@@ -487,7 +483,7 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
   std::string           damage = DecodePieces(source, tile, of, stored, raw);
-  if (source.alpha != Alpha::None && scanned != nullptr)
+  if (source.alpha != TIFFAlpha::None && scanned != nullptr)
   {
     scanned->reset(new unsigned char[area]);
   }
@@ -505,7 +501,7 @@ TIFFSlide::Convert(const Source &        source,
                    unsigned char *       scanned) const
 {
   const unsigned samples = source.page->samples;
-  if (source.alpha != Alpha::None)
+  if (source.alpha != TIFFAlpha::None)
   {
     ConvertAlpha(source, raw, out, scanned);
     return;
@@ -549,7 +545,7 @@ TIFFSlide::ConvertAlpha(const Source &        source,
                         const PixelSpan &     out,
                         unsigned char *       scanned) const
 {
-  const bool straight = source.alpha == Alpha::Straight;
+  const bool straight = source.alpha == TIFFAlpha::Straight;
   for (std::uint32_t y = 0; y < out.height; ++y)
   {
     const unsigned char * from = raw + std::size_t{ y } * out.width * 4;

@@ -32,20 +32,13 @@ protected:
   void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
-  enum class Alpha
-  {
-    None,
-    Premultiplied,
-    Straight
-  };
-
   /** What decoding a plane's tiles needs of its page. */
   struct Source
   {
     const TIFFPage *           page;
     TIFFCompression            compression;
     ColorModel                 model;
-    Alpha                      alpha;
+    TIFFAlpha                  alpha;
     std::string                tables;  // of JPEG
     std::vector<unsigned char> palette; // 256 RGB
     TIFFPage::Pieces           pieces;

@@ -405,7 +405,7 @@ WholeSlideImageIO::SelectLevel() const
     if (!(base > 0.0))
     {
       Throw(m_FileName + ": its resolution is unknown, so no level can be chosen by micrometers per pixel; state it " +
-            "with SetLevelZeroMicronsPerPixel(), or choose by SetLevel().");
+            "(--slide-mpp, SetLevelZeroMicronsPerPixel()), or choose by number (--level, SetLevel()).");
     }
     downsample = m_SelectionValue / base;
   }

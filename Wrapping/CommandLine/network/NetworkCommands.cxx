@@ -265,15 +265,20 @@ SayIfFileIsHidden(const std::string & name, const std::string & kind, const Sess
   }
 }
 
-NetworkDescription
-LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
+void
+SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
-  const std::string & name = values.GetText(argument);
-  if (NetworkPreset::Find(name))
+  if (const std::string & name = values.GetText(argument); NetworkPreset::Find(name))
   {
     SayIfFileIsHidden(name, "preset", session);
   }
-  return NetworkDescription::Load(name);
+}
+
+NetworkDescription
+LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
+{
+  SayIfPresetIsFile(values, argument, session);
+  return NetworkDescription::Load(values.GetText(argument));
 }
 
 std::vector<double>

@@ -84,6 +84,9 @@ std::string DescribeRefusal(const MemoryLimitError & refusal,
  * said. \throw std::invalid_argument as NetworkDescription::Load() does */
 NetworkDescription LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session);
 
+/** Says so where the network that an argument names is a preset, and a file has the same name. */
+void SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session);
+
 /** Says that a name is taken for what comes with the program, where there is a file or folder of the same name.
  * \param kind "preset" or "ready model" */
 void SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session);

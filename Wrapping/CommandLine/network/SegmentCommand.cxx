@@ -53,6 +53,26 @@ GetRegion(const ArgumentValues & values)
   return { wanted[0], wanted[1], wanted[2], wanted[3] };
 }
 
+/** A region that reaches beyond the slide has a smaller mask than was asked for. */
+void
+WarnOfCutRegion(const Segmentation & segmentation)
+{
+  const Region region = GetRegion(segmentation.values);
+  const auto   size = segmentation.slide->GetLevelSize(0);
+  const auto   width = std::min(region.width, static_cast<std::int64_t>(size[0]) - region.x);
+  const auto   height = std::min(region.height, static_cast<std::int64_t>(size[1]) - region.y);
+  if (width == region.width && height == region.height)
+  {
+    return;
+  }
+  const std::string corner = std::to_string(region.x) + ',' + std::to_string(region.y) + ',';
+  segmentation.session.Warn("gigapixel: the region " + corner + std::to_string(region.width) + ',' +
+                            std::to_string(region.height) + " reaches beyond " + segmentation.task.slide +
+                            ", which has " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+                            " pixels: only " + corner + std::to_string(width) + ',' + std::to_string(height) +
+                            " of it is segmented.");
+}
+
 Size
 GetSize(const itk::ImageRegion<2> & region)
 {
@@ -91,7 +111,10 @@ MakeSource(const Segmentation & segmentation)
   }
   source->SetRegion(GetRegion(values));
   source->SetTissue(values.Has("tissue") ? values.GetText("tissue") : "");
-  source->SetThreshold(values.GetNumber("threshold"));
+  if (values.IsGiven("threshold"))
+  {
+    source->SetThreshold(values.GetNumber("threshold"));
+  }
   source->SetFillHoles(values.Has("fill-holes"));
   source->SetDevice(values.GetText("device"));
   source->SetPrecision(values.GetText("precision"));
@@ -248,6 +271,10 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   const Size             size = GetSize(source->GetSlideRegion());
   Ranks &                ranks = *segmentation.ranks;
   ranks.CheckSame(source->GetMadeBy(Output::Label) + (probability.empty() ? "" : " probability"));
+  if (ranks.GetRank() == 0)
+  {
+    WarnOfCutRegion(segmentation);
+  }
   bool wasThere = ranks.GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation, *source);
   ranks.Broadcast(0, &wasThere, sizeof(wasThere));
   const MemoryPlan plan = MakePlan(segmentation.model.network,
@@ -325,13 +352,10 @@ LoadModel(const ArgumentValues & values, const Session & session)
   Model model = Model::Load(name);
   try
   {
-    itk::CheckSlideSegmentation(
-      model, values.Has("probability") ? Output::Probability : Output::Label, values.Has("fill-holes"));
-    if (const int channels = model.network.GetNumberOfOutputChannels(); values.IsGiven("threshold") && channels > 1)
-    {
-      throw std::runtime_error("it has an output for each of " + std::to_string(channels) +
-                               " classes, the greatest of which decides: leave --threshold out");
-    }
+    itk::CheckSlideSegmentation(model,
+                                values.Has("probability") ? Output::Probability : Output::Label,
+                                values.Has("fill-holes"),
+                                values.IsGiven("threshold"));
   }
   catch (const std::runtime_error & unsuitable)
   {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -137,8 +138,9 @@ CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & netw
 void
 Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
 {
-  trainer.SetNetwork(values.GetText("network"));
+  trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
+  trainer.SetPartialWeights(values.Has("partial-weights"));
   trainer.SetFreeze(GetFreeze(values));
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(GetNumbers(values, "class-weights"));
@@ -160,7 +162,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetWarmup(values.GetInteger("warmup"));
   trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
   trainer.SetDevice(values.GetText("device"));
-  trainer.SetPrecision(values.GetText("precision"));
+  trainer.SetPrecision(values.IsGiven("precision") ? values.GetText("precision") : "");
   trainer.SetImagesPerStep(static_cast<int>(values.GetInteger("images-per-step")));
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
@@ -266,8 +268,11 @@ Train(itk::GigapixelUNetTrainer & trainer,
   }
   catch (const itk::ProcessAborted &)
   {
-    throw Interrupted("Everything up to the last full step is in " + values.GetText("output") +
-                      "; the same command with --resume goes on from there.");
+    const std::string run = values.GetText("output");
+    throw Interrupted(std::filesystem::exists(run + "/last.safetensors")
+                        ? "Everything up to the last full step is in " + run +
+                            "; the same command with --resume goes on from there."
+                        : "No step was done yet, so that nothing is kept.");
   }
   catch (const std::nested_exception & refused)
   {
@@ -323,18 +328,19 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     session.Warn("gigapixel: " + warning);
   }
-  const auto     network = LoadNetwork(values, "network", session);
+  const auto trainer = itk::GigapixelUNetTrainer::New();
+  trainer->SetRanks(ranks);
+  Configure(*trainer, values);
+  SayIfPresetIsFile(values, "network", session);
+  const auto     network = trainer->LoadNetwork();
   const Workload workload = MeasureCohort(cohort, network, values);
   BoundMemory(GetBudget(values));
   CheckIgnoredLabel(values, network);
   const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
-  const auto         trainer = itk::GigapixelUNetTrainer::New();
-  Configure(*trainer, values);
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(
     static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training, tiling)));
-  trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
   const MemoryPlan   plan = Train(*trainer, workload, slideBytes, tiling, values, session);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);

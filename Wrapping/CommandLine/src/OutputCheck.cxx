@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OutputCheck.h"
 
+#include "MadeBy.h"
+
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
 
@@ -168,21 +170,26 @@ HasValidPyramid(const std::string &                 file,
     const auto io = itk::WholeSlideImageIO::New();
     io->SetFileName(file);
     io->ReadImageInformation();
+    std::string description;
+    itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
+    const std::string foundMadeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+    if (!foundMadeBy.empty() && foundMadeBy != madeBy) // which says more than another size does
+    {
+      throw std::runtime_error(file + " exists, but was made in another way than is asked for (" +
+                               DescribeOtherMaking(foundMadeBy, madeBy) +
+                               "); --overwrite replaces it, another output name keeps it.");
+    }
     const auto found = io->GetLevelSize(0);
     if (static_cast<std::int64_t>(found[0]) != size[0] || static_cast<std::int64_t>(found[1]) != size[1] ||
         io->GetNumberOfComponents() != channels)
     {
       throw std::runtime_error(refusal);
     }
-    std::string description;
-    itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
-    const std::string foundMadeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
-    if (foundMadeBy != madeBy)
+    if (foundMadeBy.empty())
     {
-      throw std::runtime_error(file + " exists, but was made in another way" +
-                               (foundMadeBy.empty() ? ", which it does not tell" : " (" + foundMadeBy + ')') +
-                               " than is asked for (" + madeBy +
-                               "); --overwrite replaces it, another output name keeps it.");
+      throw std::runtime_error(file +
+                               " exists, but was made in another way, which it does not tell, than is asked for; "
+                               "--overwrite replaces it, another output name keeps it.");
     }
     std::string damaged;
     if (io->GetStrict() && itk::ExposeMetaData(io->GetMetaDataDictionary(), RecordedDamageKey, damaged))

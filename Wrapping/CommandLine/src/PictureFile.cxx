@@ -1,8 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PictureFile.h"
 
+#include "MadeBy.h"
+
 #include "gigapixelAtomicFile.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -41,6 +44,31 @@ MakeEnd(const std::string & madeBy)
 {
   return (madeBy.empty() ? std::string() : MakeChunk("tEXt", std::string("made-by") + '\0' + madeBy)) +
          MakeChunk("IEND", {});
+}
+
+/** What a file ends with: more than the text that says how it was made takes. */
+std::string
+ReadEnd(const std::string & file)
+{
+  constexpr std::streamoff most = 4096;
+  std::ifstream            stream(file, std::ios::binary | std::ios::ate);
+  const std::streamoff     size = std::min<std::streamoff>(most, stream.tellg());
+  std::string              end(static_cast<std::size_t>(std::max<std::streamoff>(0, size)), 0);
+  stream.seekg(-size, std::ios::end);
+  stream.read(end.data(), size);
+  return stream ? end : std::string();
+}
+
+/** The text that MakeEnd() was given; empty: the file ends otherwise. */
+std::string
+FindMadeBy(const std::string & end)
+{
+  const std::string key = std::string("tEXtmade-by") + '\0';
+  const std::size_t checksum = 4;
+  const std::size_t behind = end.size() - std::min(end.size(), MakeEnd({}).size() + checksum);
+  const std::size_t at = end.rfind(key);
+  return at == std::string::npos || at + key.size() > behind ? std::string()
+                                                             : end.substr(at + key.size(), behind - at - key.size());
 }
 
 std::string
@@ -106,13 +134,15 @@ HasValidPNG(const std::string & file, const std::string & madeBy)
     return false;
   }
   const std::string wanted = MakeEnd(madeBy);
-  std::ifstream     stream(file, std::ios::binary);
-  std::string       found(wanted.size(), 0);
-  stream.seekg(-static_cast<std::streamoff>(wanted.size()), std::ios::end);
-  if (!stream.read(found.data(), static_cast<std::streamsize>(found.size())) || found != wanted)
+  const std::string end = ReadEnd(file);
+  if (end.size() < wanted.size() || end.compare(end.size() - wanted.size(), wanted.size(), wanted) != 0)
   {
-    throw std::runtime_error(file + " exists, but is no picture made as is asked for (" + madeBy +
-                             "); --overwrite replaces it, another output name keeps it.");
+    const std::string found = FindMadeBy(end);
+    throw std::runtime_error(
+      file + " exists, but " +
+      (found.empty() ? "is no whole picture of this program"
+                     : "was made in another way than is asked for (" + DescribeOtherMaking(found, madeBy) + ')') +
+      "; --overwrite replaces it, another output name keeps it.");
   }
   return true;
 }

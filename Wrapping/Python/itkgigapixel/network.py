@@ -25,8 +25,9 @@ def train(
     folder: Path = "",
     *,
     validation: Sequence[tuple] = (),
-    network: Path = "remedios2023",
+    network: Optional[Path] = None,
     weights: Path = "",
+    partial_weights: bool = False,
     freeze: Sequence[str] = (),
     tissue: Path = "",
     level: int = 0,
@@ -55,7 +56,7 @@ def train(
     shared_memory: bool = False,
     scratch: Path = "",
     device: str = "cpu",
-    precision: str = "fp32",
+    precision: Optional[str] = None,
     resume: bool = False,
     progress: bool = False,
 ):
@@ -67,9 +68,11 @@ def train(
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
-        taken
+        taken; None: with *resume* the run's, else "remedios2023"
     :param weights: a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
+    :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
+        begin by chance, instead of refusing them
     :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
@@ -106,7 +109,8 @@ def train(
         segments; "": they lie in memory; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
-        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that
+        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that;
+        None: with *resume* the run's, else "fp32"
     :param resume: go on with the run in *folder*, bit for bit
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
@@ -120,8 +124,9 @@ def train(
     if mpp is not None and not 0 < mpp < math.inf:
         raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
     trainer = itk.GigapixelUNetTrainer.New()
-    trainer.SetNetwork(file_name(network))
+    trainer.SetNetwork(file_name(network or ""))
     trainer.SetWeights(file_name(weights))
+    trainer.SetPartialWeights(partial_weights)
     trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
@@ -154,7 +159,7 @@ def train(
     trainer.SetSharedMemory(shared_memory)
     trainer.SetScratchFolder(file_name(scratch))
     trainer.SetDevice(device)
-    trainer.SetPrecision(precision)
+    trainer.SetPrecision(precision or "")
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides))
@@ -220,7 +225,7 @@ def segment(
     output: Optional[Path] = None,
     *,
     probability: bool = False,
-    threshold: float = 0.5,
+    threshold: Optional[float] = None,
     fill_holes: bool = False,
     tissue: Path = "",
     level: Optional[int] = None,
@@ -248,7 +253,8 @@ def segment(
         open
     :param probability: give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes
         gives their numbers, and no probabilities here
-    :param threshold: the object is where its probability is at least this, 0 to 1
+    :param threshold: the object is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output;
+        where there is one for each class, the greatest decides
     :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
     :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
         <slide's name>.pyramid.tif; what is no tissue is white to the network and becomes 0; "": everything counts
@@ -278,7 +284,7 @@ def segment(
     :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
         resolution where the model's is known; what the model cannot give; a device that is not there
     """
-    if not 0 <= threshold <= 1:
+    if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
@@ -291,8 +297,10 @@ def segment(
     slide, io = open_source(slide, mpp)
     if output is not None:
         check_output(output, slide.path)
-    source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, Threshold=threshold, FillHoles=bool(fill_holes))
+    source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, FillHoles=bool(fill_holes))
     source.SetModel(model)
+    if threshold is not None:
+        source.SetThreshold(threshold)
     source.SetTissue(file_name(tissue))
     if level is not None:
         source.SetLevel(operator.index(level))

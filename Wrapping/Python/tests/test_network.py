@@ -377,7 +377,7 @@ def test_resume_by_any_path(drawn, tmp_path, monkeypatch):
     gp.train("./cohort.csv", tmp_path / "run", epochs=3, resume=True)
     straight, parts = (load(tmp_path / name / "last.safetensors")[1] for name in ("straight", "run"))
     assert all(torch.equal(straight[k], parts[k]) for k in straight)
-    with pytest.raises(RuntimeError, match="another training samples"):
+    with pytest.raises(RuntimeError, match="other training samples"):
         gp.train([(slide, mask, (0, 0, 512, 384))], tmp_path / "run", epochs=4, resume=True)
 
 
@@ -422,6 +422,20 @@ def test_what_is_no_model(drawn, model):
 def test_threshold_is_a_probability(drawn):
     with pytest.raises(ValueError, match="from 0 to 1"):
         gp.segment(drawn[0], "tissue", threshold=50)
+
+
+def test_threshold_is_of_models_with_one_output(drawn, tmp_path):
+    """Of others the greatest output decides, so that a threshold would change nothing."""
+    layer = {"name": "S", "type": "convolution", "in": 1, "out": 2, "kernel": 1, "activation": "none"}
+    network = json.dumps({"name": "two", "input": {"channels": 1}, "layers": [layer], "loss": {"type": "softmax cross-entropy"}})
+    header = {"__metadata__": {"gigapixel": "2", "network": network, "tile_size": "64", "microns_per_pixel": "0.5"}}
+    header["S.bias"] = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+    header["S.weight"] = {"dtype": "F32", "shape": [2, 1, 1, 1], "data_offsets": [8, 16]}
+    text = json.dumps(header).encode()
+    (tmp_path / "two.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + np.ones(4, "<f4").tobytes())
+    gp.segment(drawn[0], tmp_path / "two.safetensors")
+    with pytest.raises(RuntimeError, match="greatest of which decides"):
+        gp.segment(drawn[0], tmp_path / "two.safetensors", threshold=0.3)
 
 
 @pytest.mark.parametrize(

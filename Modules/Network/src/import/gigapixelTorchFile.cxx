@@ -383,14 +383,6 @@ IsArchive(std::string_view content)
 
 } // namespace
 
-bool
-IsTorchFile(std::string_view content)
-{
-  // A pickle of protocol 2 and later begins with the number of its protocol, and no safetensors file is so large.
-  return IsArchive(content) ||
-         (content.size() > 2 && content[0] == '\x80' && content[1] >= 2 && content[1] <= 5 && content[2] != '\0');
-}
-
 SafeTensors
 ReadTorchFile(std::string_view content)
 {

@@ -7,10 +7,8 @@
 namespace gigapixel
 {
 
-/** Whether the bytes are what torch.save writes: a zip archive, or before PyTorch 1.6 pickles one behind the other. */
-bool IsTorchFile(std::string_view content);
-
-/** The arrays of a state_dict that torch.save has written, by their names. Where it is a part of a checkpoint, the
+/** The arrays of a state_dict that torch.save has written (a zip archive, or before PyTorch 1.6 pickles one behind the
+ * other), by their names. Where it is a part of a checkpoint, the
  * dictionary that has most arrays is taken; "module." before all names (DataParallel) is taken off. All that is no
  * array is left out, and nothing in the file is run. \throw std::invalid_argument says what is wrong: it is damaged, or
  * holds no arrays */

@@ -16,26 +16,14 @@ namespace gigapixel
 namespace
 {
 
-constexpr std::size_t MostNamed = 5;
-
 /** A model without some of its weights would be one by chance. */
 void
 RequireAll(const TakenWeights & taken, const std::string & path, const std::string & network)
 {
-  std::vector<std::string> missing = taken.notInFile;
-  missing.insert(missing.end(), taken.ofOtherShape.begin(), taken.ofOtherShape.end());
-  if (missing.empty())
+  if (!taken.AreAll())
   {
-    return;
+    throw std::runtime_error("weights file \"" + path + "\" lacks " + taken.DescribeMissing(network));
   }
-  std::string names;
-  for (std::size_t i = 0; i < missing.size() && i < MostNamed; ++i)
-  {
-    names += (names.empty() ? "" : ", ") + missing[i];
-  }
-  throw std::runtime_error("weights file \"" + path + "\" lacks " + std::to_string(missing.size()) +
-                           (missing.size() == 1 ? " array" : " arrays") + " of the network \"" + network +
-                           "\", or has them in another shape: " + names + (missing.size() > MostNamed ? " ..." : ""));
 }
 
 } // namespace

@@ -1,0 +1,27 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelBegunRun_h
+#define gigapixelBegunRun_h
+
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelRanks.h"
+
+#include <optional>
+#include <string>
+
+namespace gigapixel
+{
+
+/** What a run began with, and need not be told again when it goes on. */
+struct GigapixelNetwork_EXPORT BegunRun
+{
+  NetworkDescription network;
+  std::string        precision; ///< see Device::Find()
+
+  /** None: the folder holds no run that could go on. \param ranks of which the first one looks, and tells all others;
+   * null: this process alone \throw std::runtime_error its checkpoint cannot be read */
+  static std::optional<BegunRun> Find(const std::string & folder, Ranks * ranks = nullptr);
+};
+
+} // namespace gigapixel
+
+#endif

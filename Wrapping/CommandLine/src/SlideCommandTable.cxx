@@ -1,0 +1,251 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideCommandTable.h"
+
+#include "ArgumentKinds.h"
+
+#include "gigapixelTissuePresets.h"
+
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Type = ArgumentType;
+
+Argument
+TissuePreset()
+{
+  Argument argument{ "preset", Type::Choice, "NAME", "Chain of filters:" };
+  for (const gigapixel::TissuePresetChoice & choice : gigapixel::GetTissuePresetChoices())
+  {
+    argument.choices.push_back(choice.name);
+    argument.description += ' ' + choice.name + ": " + choice.purpose + (choice.purpose.back() == '.' ? "" : ".");
+  }
+  argument.defaultValue = argument.choices.front();
+  return argument;
+}
+
+Argument
+LikeSlide()
+{
+  return Required(InputFile("like", "SLIDE", "slide", "The slide: its size and resolution count."));
+}
+
+} // namespace
+
+Command
+Label()
+{
+  Argument downsample = Integer(
+    "downsample", "8", 1, 256, "Label grid: this many level-0 pixels along each axis make one pixel of the mask.");
+  return {
+    "label",
+    "a tissue mask, without any training",
+    "Finds the tissue of slides by thresholds and morphology, or by a ready network, and writes it as a mask pyramid: "
+    "255 tissue, 0 background. With --json the shares of pen and artifacts are told where the preset knows them. "
+    "Slides are to have 8 bit, gray or RGB. Sizes are rounded up; a block at the border averages its real "
+    "pixels.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+      Required(Output("OUT",
+                      "label",
+                      "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "SLIDE-NAME.pyramid.tif for each.")),
+      TissuePreset(),
+      InputFile("model",
+                "FILE",
+                "model",
+                "Another model for the preset model than the one that comes with the program; see "
+                "Utilities/train-tissue-model."),
+      Switch("classes",
+             "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
+             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors."),
+      OneOf("grid", downsample),
+      OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
+      SlideResolution(),
+      Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
+      Strict(),
+      Overwrite() },
+    { "gigapixel label slide.svs -o slide.tissue.tif",
+      "gigapixel label slides/ -o masks/ --mpp 4",
+      "gigapixel label slide.svs -o slide.classes.tif --preset auto --classes --json" }
+  };
+}
+
+Command
+Evaluate()
+{
+  return {
+    "evaluate",
+    "a mask against the truth",
+    "Compares two masks pixel by pixel; every value above 0 is object. They are laid over each other in mm (by their "
+    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the "
+    "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
+    "is 1. "
+    "No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object.",
+    { Required(InputFile(
+        "PREDICTION", "", "label", "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd).")),
+      Required(InputFile("TRUTH", "", "label", "The mask to judge it by.")),
+      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared.") },
+    { "gigapixel evaluate slide.mask.tif slide.truth.tif", "gigapixel evaluate slide.mask.tif slide.truth.tif --json" }
+  };
+}
+
+Command
+Overlay()
+{
+  Argument size = Integer("size", "1024", 16, 16384, "Longer side of the picture.");
+  size.unit = "px";
+  return { "overlay",
+           "a picture of a slide with its mask",
+           "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined.",
+           { Slide("Slide file."),
+             Required(InputFile(
+               "MASK", "", "label", "A mask of this slide, at any resolution, in any format that evaluate takes.")),
+             Required(Output("PNG", "picture", "The picture.")),
+             size,
+             Switch("partial", "MASK covers a part of the slide (segment --region)."),
+             SlideResolution(),
+             Strict(),
+             Overwrite() },
+           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000" } };
+}
+
+Command
+Rasterize()
+{
+  Argument classes{ "class", Type::Text, "NAME", "" };
+  classes.description =
+    "Only outlines of this class; may be given several times. One class becomes 255; of several, the "
+    "first becomes 1, the second 2 and so on, and outlines of the class Ignore* become 255, which "
+    "training leaves out. Where none of these classes is in the file, no mask is written.";
+  classes.repeated = true;
+  return {
+    "rasterize",
+    "outlines that somebody drew, as a mask",
+    "Fills the outlines of a GeoJSON file (QuPath's export; level-0 pixels) and writes them as a mask pyramid: "
+    "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
+    "outlines overlap, the later one counts. Outlines that all lie outside of the slide are an error; some that do, "
+    "and features without a geometry, are counted in a warning.",
+    { Required(InputFile("ANNOTATIONS", "", "annotations", "The outlines, a .geojson file.")),
+      LikeSlide(),
+      Required(Output("OUT", "label", "The mask, a .tif file.")),
+      classes,
+      Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
+      SlideResolution(),
+      Overwrite() },
+    { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
+      "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" }
+  };
+}
+
+Command
+Outline()
+{
+  Argument name{ "class", Type::Text, "NAME", "Class of the outlines.", "Tissue" };
+  return { "outline",
+           "a mask, as outlines to look at and to correct",
+           "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
+           "its holes for each piece, along the edges of the mask's pixels.",
+           { Required(InputFile(
+               "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
+             LikeSlide(),
+             Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
+             name,
+             SlideResolution(),
+             Replace() },
+           { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson" } };
+}
+
+Command
+Convert()
+{
+  Argument region{ "region",
+                   Type::Region,
+                   "X,Y,W,H",
+                   "Only this rectangle, in level-0 pixels. Tiles are copied if it begins and ends at tiles." };
+  region.unit = "px";
+  Argument out = OutputFile("OUT",
+                            "",
+                            "slide",
+                            "The pyramid: a .tif file for one slide; a folder (for several slides, or ending in /) "
+                            "that gets SLIDE-NAME.pyramid.tif for each.");
+  Argument tileSize =
+    Integer("tile-size", "256", 16, 4096, "Side of the tiles, where they are not copied: 16, 32, ...");
+  tileSize.unit = "px";
+  return {
+    "convert",
+    "any slide to a pyramid that everybody opens",
+    "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
+    "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; "
+    "levels that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it "
+    "is; with --strict copied tiles are decoded, too, and such a one is refused. "
+    "Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
+    "objective power, vendor, color profile and classes are kept; the label and macro pictures and what the file says "
+    "of patient, operator and date are left out.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+      Required(out),
+      Level(),
+      LevelResolution(),
+      region,
+      SlideResolution(),
+      Choice("compression",
+             { "copy", "jpeg", "webp", "deflate", "zstd" },
+             "copy",
+             "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
+             "others. Another: all tiles are decoded and compressed so; deflate and zstd lose nothing more. "
+             "OpenSlide opens no WebP."),
+      Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
+      Choice(
+        "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
+      Choice("content",
+             { "automatic", "picture", "labels" },
+             "automatic",
+             "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
+             "say of themselves; else color and JPEG are pictures, one channel is labels."),
+      Choice(
+        "colors",
+        { "stored", "srgb", "luma", "gray" },
+        "stored",
+        "Of slides in color. stored: as they are, with their color profile. srgb: converted by that profile, where "
+        "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
+        "colors (Rec. 601)."),
+      tileSize,
+      Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
+      Switch("keep-label",
+             "Keep label, macro and thumbnail pictures and the vendor's own properties. They may name the patient."),
+      Strict(),
+      Overwrite() },
+    { "gigapixel convert slide.svs slide.pyramid.tif",
+      "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",
+      "gigapixel convert slide.svs biopsy.tif --region 20480,10240,8192,8192 --mpp 0.5" }
+  };
+}
+
+Command
+Synthesize()
+{
+  Argument size{ "size", Type::Extent, "WxH", "Width and height of level 0." };
+  size.unit = "px";
+  return {
+    "synthesize",
+    "a slide with known truth",
+    "Draws an H&E-like slide (glass noise, tissue with holes, pale tissue, debris, pen) as a JPEG pyramid, and the "
+    "mask of its tissue. The same seed gives the same slide, to the bit of each pixel before JPEG.",
+    { Required(OutputFile("OUT", "", "slide", "The slide, a .tif file.")),
+      Required(size),
+      Integer("seed", "1", 0, 4294967295.0, "Which slide."),
+      OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
+      Resolution("mpp", "0.5", "Resolution of level 0."),
+      Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
+      Switch(
+        "artifacts",
+        "With what laboratories and scanners leave: pens of five colors, threads, debris, bubbles, the coverslip's "
+        "edge, seams, a black frame, an unscanned corner."),
+      Integer("quality", "80", 1, 100, "Of the JPEG compression."),
+      Overwrite() },
+    { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif" }
+  };
+}
+
+} // namespace gigapixel::commandline
