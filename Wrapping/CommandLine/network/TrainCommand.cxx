@@ -4,7 +4,6 @@
 #include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
-#include "gigapixelFrozenParameters.h"
 #include "RankBands.h"
 #include "SlideFile.h"
 
@@ -100,12 +99,6 @@ Describe(const Workload & workload)
   return std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
          " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
          std::to_string(workload.largest.height);
-}
-
-std::vector<std::string>
-GetFreeze(const ArgumentValues & values)
-{
-  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
 }
 
 /** An option that changes nothing was meant to change something. */
@@ -241,21 +234,17 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
 /** Trains with a line of what it takes, a line of progress and a line for each epoch.
  * \return the plan of the run, with what slides take beside it in its peak */
 MemoryPlan
-Train(itk::GigapixelUNetTrainer & trainer,
-      const Workload &            workload,
-      std::int64_t                slideBytes,
-      const Tiling &              tiling,
-      const ArgumentValues &      values,
-      const Session &             session)
+Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const ImageRun & run, const Session & session)
 {
-  MemoryPlan         plan;
-  const std::int64_t epochs = values.GetInteger("epochs");
-  Progress           progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
+  const ArgumentValues & values = run.values;
+  MemoryPlan             plan;
+  const std::int64_t     epochs = values.GetInteger("epochs");
+  Progress               progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
   Observe(&trainer, progress, 0, 1);
   trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
     plan = trainer.GetMemoryPlan();
-    plan.peakBytes += slideBytes;
-    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, tiling));
+    plan.peakBytes += GetSlideBytes(run, GetBudget(values));
+    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, run.tiling));
   });
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
@@ -277,7 +266,7 @@ Train(itk::GigapixelUNetTrainer & trainer,
     }
     catch (const MemoryLimitError & refusal)
     {
-      throw std::runtime_error(DescribeRefusal(refusal, slideBytes, tiling, values));
+      throw std::runtime_error(DescribeRefusal(refusal, run));
     }
   }
   progress.Finish();
@@ -285,13 +274,13 @@ Train(itk::GigapixelUNetTrainer & trainer,
 }
 
 nlohmann::ordered_json
-Describe(const Outcome &        outcome,
-         const Workload &       workload,
-         const MemoryPlan &     plan,
-         const StageSeconds &   seconds,
-         const ArgumentValues & values)
+Describe(const Outcome &      outcome,
+         const Workload &     workload,
+         const MemoryPlan &   plan,
+         const StageSeconds & seconds,
+         const ImageRun &     image)
 {
-  const std::string run = values.GetText("output");
+  const std::string run = image.values.GetText("output");
   const auto        known = [](double value) {
     return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
   };
@@ -305,6 +294,7 @@ Describe(const Outcome &        outcome,
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
   json["bestValidationDice"] = known(outcome.bestValidationDice);
+  json["plan"] = DescribePlan(plan, image.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
@@ -315,6 +305,7 @@ void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
   CheckOptions(values);
+  BoundMemory(GetBudget(values));
   const Tiling tiling = GetTiling(values, session);
   CheckScratch(values);
   CheckInputFile(values.GetText("cohort"));
@@ -323,20 +314,19 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     session.Warn("gigapixel: " + warning);
   }
-  const auto     network = LoadNetwork(values, "network", session);
+  auto           network = LoadNetwork(values, "network", session);
   const Workload workload = MeasureCohort(cohort, network, values);
-  BoundMemory(GetBudget(values));
   CheckIgnoredLabel(values, network);
-  const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
-  const auto         trainer = itk::GigapixelUNetTrainer::New();
+  TakeLoss(values, network);
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling };
+  const auto     trainer = itk::GigapixelUNetTrainer::New();
   Configure(*trainer, values);
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
-  trainer->SetMemoryLimit(
-    static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training, tiling)));
+  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
   trainer->SetRanks(ranks);
   trainer->AddCohort(cohort);
-  const MemoryPlan   plan = Train(*trainer, workload, slideBytes, tiling, values, session);
+  const MemoryPlan   plan = Train(*trainer, workload, run, session);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {
@@ -344,7 +334,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
-  auto          json = Describe(outcome, workload, plan, seconds, values);
+  auto          json = Describe(outcome, workload, plan, seconds, run);
   json["damagedTiles"] = damagedTiles;
   std::string text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)

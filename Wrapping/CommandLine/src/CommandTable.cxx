@@ -102,6 +102,29 @@ Tissue(const std::string & consequence)
                      consequence);
 }
 
+Argument
+TrainingLoss()
+{
+  return Choice("loss",
+                { "network", "cross-entropy", "dice", "dice+cross-entropy" },
+                "network",
+                "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
+                "slide, which takes two passes over it, or the sum of both.");
+}
+
+Argument
+Freeze()
+{
+  Argument freeze{ "freeze",
+                   ArgumentType::Text,
+                   "NAME",
+                   "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
+                   "--json); a module with all arrays whose names begin with its name and a dot. May be given several "
+                   "times." };
+  freeze.repeated = true;
+  return freeze;
+}
+
 Command
 Train()
 {
@@ -110,11 +133,6 @@ Train()
   };
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
-  Argument freeze{ "freeze", ArgumentType::Text, "NAME", "" };
-  freeze.description = "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
-                       "--json); a module with "
-                       "all arrays whose names begin with its name and a dot. May be given several times.";
-  freeze.repeated = true;
   return {
     "train",
     "a network on whole slides",
@@ -137,15 +155,11 @@ Train()
         "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
         "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
         "in it is run). Without it weights begin by chance."),
-      freeze,
+      Freeze(),
       Level(),
       LevelResolution(),
       SlideResolution(),
-      Choice("loss",
-             { "network", "cross-entropy", "dice", "dice+cross-entropy" },
-             "network",
-             "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
-             "slide, which takes two passes over it, or the sum of both."),
+      TrainingLoss(),
       classWeights,
       Integer("ignored-label",
               "",
@@ -540,6 +554,8 @@ Plan()
       Level(),
       LevelResolution(),
       SlideResolution(),
+      TrainingLoss(),
+      Freeze(),
       NumberPrecision(),
       Semantics(),
       PatchSize(),
