@@ -7,6 +7,7 @@
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelProcessMemory.h"
 #include "gigapixelPredictor.h"
 
 #include <chrono>
@@ -180,20 +181,18 @@ main(int argc, char ** argv)
   const bool               given = argc > 8 && std::string(argv[8]) != "-";
   const Segmentation segmentation{ given ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
   const Precision    precision = FindPrecision(argc > 9 ? argv[9] : "fp32");
-  const MemoryPlan   plan = MemoryPlan::Make(network,
-                                           size,
-                                           inference ? Purpose::Inference : Purpose::Training,
-                                           budget,
-                                           threads,
-                                           what == "whole" ? WholeImage : 0,
-                                           precision,
-                                           inPlace,
-                                           false,
-                                           segmentation);
-  const auto         begin = std::chrono::steady_clock::now();
-  const double       beginCPU = GetCPUSeconds();
-  int                runningThreads = 0;
-  Callers            callers;
+  PlannedRun         run(network, size, inference ? Purpose::Inference : Purpose::Training, { -1, precision });
+  run.budget = budget;
+  run.threads = threads;
+  run.tileSize = what == "whole" ? WholeImage : 0;
+  run.inPlace = inPlace;
+  run.segmentation = segmentation;
+  run.processBytes = GetResidentBytes(); // a program of little more than the step
+  const MemoryPlan plan = MemoryPlan::Make(run);
+  const auto       begin = std::chrono::steady_clock::now();
+  const double     beginCPU = GetCPUSeconds();
+  int              runningThreads = 0;
+  Callers          callers;
   if (inference)
   {
     callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, precision, what != "predict", inPlace);

@@ -431,8 +431,11 @@ TEST(DevicePasses, TakeWhatThePlanSays)
     {
       for (const std::int64_t tileSize : { 256, 1024 })
       {
-        const Size         size{ 3 * 256, 3 * 256 };
-        const auto         plan = MemoryPlan::Make(network, size, purpose, 0, 1, tileSize, Precision::BFloat16);
+        const Size size{ 3 * 256, 3 * 256 };
+        PlannedRun run(network, size, purpose, { -1, Precision::BFloat16 });
+        run.threads = 1;
+        run.tileSize = tileSize;
+        const auto         plan = MemoryPlan::Make(run);
         const std::int64_t bytes = MeasureDeviceBytes(network, size, tileSize, purpose);
         EXPECT_NEAR(bytes, plan.deviceBytes, 64) << name << ", tiles of " << tileSize;
       }

@@ -19,10 +19,24 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 MemoryPlan
+Make(const NetworkDescription & network,
+     Size                       image,
+     Purpose                    purpose,
+     std::int64_t               budget,
+     int                        threads,
+     std::int64_t               tileSize)
+{
+  PlannedRun run(network, image, purpose, {});
+  run.budget = budget;
+  run.threads = threads;
+  run.tileSize = tileSize;
+  return MemoryPlan::Make(run);
+}
+
+MemoryPlan
 Make(Size image, std::int64_t budget, int threads, std::int64_t tileSize = 0)
 {
-  return MemoryPlan::Make(
-    NetworkDescription::Load("remedios2023"), image, Purpose::Training, budget, threads, tileSize);
+  return Make(NetworkDescription::Load("remedios2023"), image, Purpose::Training, budget, threads, tileSize);
 }
 
 struct Measurement
@@ -90,7 +104,7 @@ TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
 {
   const NetworkDescription network = NetworkDescription::Load("unet:base=8");
   const auto               make = [&](std::int64_t budget, std::int64_t tileSize = 0) {
-    return MemoryPlan::Make(network, { 8000, 6000 }, Purpose::Training, budget, 1, tileSize);
+    return Make(network, { 8000, 6000 }, Purpose::Training, budget, 1, tileSize);
   };
   const MemoryPlan rich = make(0);
   EXPECT_EQ(rich.remark, "");
@@ -152,7 +166,7 @@ TEST(MemoryPlan, AnImageIsTakenInOnePieceOnlyWhereItIsAskedFor)
   {
     const NetworkDescription network = NetworkDescription::Load(name);
     const auto               make = [&](Size image, std::int64_t budget, std::int64_t tileSize) {
-      return MemoryPlan::Make(network, image, Purpose::Training, budget, 1, tileSize);
+      return Make(network, image, Purpose::Training, budget, 1, tileSize);
     };
     EXPECT_GT(make({ 5000, 3000 }, 0, 0).numberOfTiles, 1) << name;
     const MemoryPlan one = make({ 5000, 3000 }, 0, WholeImage);
@@ -178,7 +192,7 @@ TEST(MemoryPlan, TilesWhoseMapsHaveTooManyValuesAreRefused)
 {
   const NetworkDescription network = NetworkDescription::Load("unet");
   const auto               make = [&](Size image, Purpose purpose, std::int64_t tileSize) {
-    return MemoryPlan::Make(network, image, purpose, std::int64_t{ 1 } << 50, 1, tileSize).numberOfTiles;
+    return Make(network, image, purpose, std::int64_t{ 1 } << 50, 1, tileSize).numberOfTiles;
   };
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
@@ -205,16 +219,10 @@ TEST(MemoryPlan, SharedMemoryHoldsTheImage)
 {
   const Size image{ 5000, 3000 };
   const auto make = [&](bool shared) {
-    return MemoryPlan::Make(NetworkDescription::Load("remedios2023"),
-                            image,
-                            Purpose::Training,
-                            0,
-                            1,
-                            0,
-                            Precision::Float,
-                            false,
-                            shared)
-      .peakBytes;
+    PlannedRun run(NetworkDescription::Load("remedios2023"), image, Purpose::Training, {});
+    run.device.shared = shared;
+    run.threads = 1;
+    return MemoryPlan::Make(run).peakBytes;
   };
   EXPECT_NEAR(make(true) - make(false), 2 * image.width * image.height, MiB);
 }

@@ -479,15 +479,18 @@ TEST(PatchNetwork, PlanHoldsTheSumsOfARowOfPatches)
   constexpr std::int64_t MiB = 1 << 20;
   const auto             network = NetworkDescription::Load("remedios2023");
   const Patches          patches = MakePatches(512, 0.25);
-  const MemoryPlan       wide = MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 0, 2, Precision::Float);
-  const MemoryPlan       half = MemoryPlan::MakeOfPatches(network, { 50000, 20000 }, patches, 0, 2, Precision::Float);
+  const auto             make = [&](std::int64_t width, std::int64_t budget) {
+    PlannedRun run(network, { width, 20000 }, Purpose::Inference, {});
+    run.budget = budget;
+    run.threads = 2;
+    run.patches = patches;
+    return MemoryPlan::Make(run);
+  };
+  const MemoryPlan wide = make(100000, 0), half = make(50000, 0);
   EXPECT_EQ(wide.tileSize, 512);
   EXPECT_EQ(wide.tilesInFlight, 2);
   EXPECT_EQ(wide.numberOfTiles, 261 * 52);
   EXPECT_NEAR(static_cast<double>(wide.peakBytes - half.peakBytes), 50000.0 * 512 * 2 * 4, 1.0 * MiB);
-  const MemoryPlan least =
-    MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, wide.peakBytes - MiB, 2, Precision::Float);
-  EXPECT_EQ(least.tilesInFlight, 1);
-  EXPECT_THROW(MemoryPlan::MakeOfPatches(network, { 100000, 20000 }, patches, 100 * MiB, 2, Precision::Float),
-               MemoryLimitError);
+  EXPECT_EQ(make(100000, wide.peakBytes - MiB).tilesInFlight, 1);
+  EXPECT_THROW(make(100000, 100 * MiB), MemoryLimitError);
 }

@@ -39,10 +39,14 @@ ThreadsWithin(const NetworkDescription &     network,
   {
     return wanted;
   }
-  const MemoryPlan plan =
-    patches ? MemoryPlan::MakeOfPatches(network, image, *patches, memory, wanted, device.precision)
-            : MemoryPlan::Make(
-                network, image, Purpose::Inference, memory, wanted, tileSize, device.precision, inPlace, device.shared);
+  PlannedRun run(network, image, Purpose::Inference, device);
+  run.LeaveOutWeights();
+  run.budget = memory;
+  run.threads = wanted;
+  run.tileSize = patches ? 0 : tileSize;
+  run.inPlace = inPlace;
+  run.patches = patches;
+  const MemoryPlan plan = MemoryPlan::Make(run);
   return std::max(1, std::min(wanted, plan.tilesInFlight));
 }
 

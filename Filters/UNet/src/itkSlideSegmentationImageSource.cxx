@@ -261,7 +261,14 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetModel(const gigapixel::Model & model)
 {
-  m_Stages->model = std::make_shared<const gigapixel::Model>(model);
+  this->SetSharedModel(std::make_shared<const gigapixel::Model>(model));
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetSharedModel(std::shared_ptr<const gigapixel::Model> model)
+{
+  m_Stages->model = std::move(model);
   this->Modified();
 }
 

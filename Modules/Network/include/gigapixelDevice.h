@@ -10,6 +10,8 @@
 namespace gigapixel
 {
 
+class NetworkDescription;
+
 /** What is kept of the numbers that layers multiply: maps, the maps' gradients and weights, each rounded to the nearest
  * one (of two, the even one) when it is stored. Pixels are bytes, and biases, sums, logits that go into the loss at
  * once, gradients of the weights and Adam's moments are float or double in every precision. */
@@ -62,6 +64,10 @@ GigapixelNetwork_EXPORT int GetValueBytes(Precision precision);
 
 /** A sentence on why the CPU gains nothing from this precision for a network that is a graph; empty: it does. */
 GigapixelNetwork_EXPORT std::string GetPrecisionProblem(Precision precision);
+
+/** What plans and computes a network asks first. \throw std::invalid_argument a network that is a graph is not computed
+ * on this device in this precision; std::runtime_error it is not on this CPU */
+GigapixelNetwork_EXPORT void CheckDevice(const NetworkDescription & network, const Device & device);
 
 } // namespace gigapixel
 

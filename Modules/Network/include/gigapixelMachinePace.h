@@ -7,13 +7,20 @@
 namespace gigapixel
 {
 
-/** How many seconds a core of this machine takes for each second of MemoryPlan::coreSeconds, which are those of another
- * machine: measured with this network, whose weights are drawn, on a picture of noise in one tile. It takes a second
- * or two. Plans do not depend on it, and so no result.
- * \throw std::runtime_error the network cannot be computed here, for instance because LibTorch is missing */
-GigapixelNetwork_EXPORT double MeasureMachinePace(const NetworkDescription & network,
-                                                  Purpose                    purpose,
-                                                  Precision                  precision);
+/** \class MachinePace
+ * \brief How many seconds a core of this machine takes for each second of MemoryPlan::coreSeconds, which are those of
+ * another machine. Plans do not depend on it, and so no result. */
+struct GigapixelNetwork_EXPORT MachinePace
+{
+  double training{ 1 };
+  double inference{ 1 };
+
+  /** With this network, whose weights are drawn, on pictures of noise in one tile. It takes a second or two.
+   * \param budget bytes that the process may take meanwhile, which makes pictures smaller; 0: any
+   * \throw std::runtime_error not even a small picture fits, or the network cannot be computed here, for instance
+   * because LibTorch is missing */
+  static MachinePace Measure(const NetworkDescription & network, Precision precision, std::int64_t budget);
+};
 
 } // namespace gigapixel
 

@@ -5,6 +5,7 @@
 #include "gigapixelDevice.h"
 #include "gigapixelPatches.h"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,14 +31,14 @@ GigapixelNetwork_EXPORT void ReturnFreedMemory();
 /** A budget in which not even one tile fits. */
 struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
 {
-  MemoryLimitError(const std::string & message, std::int64_t leastBytes, std::int64_t keptBytes = 0)
+  MemoryLimitError(const std::string & message, std::int64_t leastBytes, std::int64_t scratchBytes = 0)
     : std::runtime_error(message)
     , least(leastBytes)
-    , kept(keptBytes)
+    , scratch(scratchBytes)
   {}
 
-  std::int64_t least; ///< bytes that would do
-  std::int64_t kept;  ///< of these, maps that could lie in a scratch folder
+  std::int64_t least;   ///< bytes that would do
+  std::int64_t scratch; ///< of room in a scratch folder, with which less would do; 0: none would help
 };
 
 /** A part of a network that goes over the image by itself in training, because the map that it computes is kept whole:
@@ -61,6 +62,42 @@ struct Segmentation
   bool                     inFiles{ false }; ///< whether maps between them lie in a scratch folder, not in memory
 };
 
+/** \class PlannedRun
+ * \brief All that a plan depends on: equal ones have equal plans, whoever makes them. */
+struct GigapixelNetwork_EXPORT PlannedRun
+{
+  PlannedRun(const NetworkDescription & network, Size image, Purpose purpose, const Device & device);
+
+  /** For a process that holds the network's weights already: a plan counts them with the network. */
+  void LeaveOutWeights();
+
+  NetworkDescription network; ///< with its loss and what is frozen in training
+  Size               image;
+  Purpose            purpose;
+  /** Its precision is how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU takes the
+   * same for all of them. If it shares memory, the same tiles, with the same bits, come from memory which CPU and GPU
+   * share and which may be more than the GPU has: pixels and classes of a whole image, read once, in training; in
+   * inference the pixels of those tiles that are computed next. On a CPU that is memory like any other. */
+  Device       device;
+  std::int64_t budget{ 0 };  ///< bytes; 0: no limit but the machine's
+  int          threads{ 0 }; ///< 0: as many as the machine has cores
+  /** 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where the budget
+   * forces it, which the remark says; WholeImage: one tile */
+  std::int64_t tileSize{ 0 };
+  /** In inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles which reach beyond
+   * the image copy theirs. */
+  bool inPlace{ false };
+  /** Of training. Where neither it nor a tile size is given, a network that is a graph takes the segments that are the
+   * fastest with up to 1 GiB for each tile. */
+  Segmentation segmentation{};
+  /** Inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
+   * them are kept. */
+  std::optional<Patches> patches{};
+  /** What the process holds beside the network: what is resident now, or what a program holds that has opened a few
+   * images, if that is more, so that it does not matter at which of its first steps a program makes a plan. */
+  std::int64_t processBytes;
+};
+
 /** \class MemoryPlan
  * \brief What an image will take, before it starts. Bytes are resident memory of the whole process: what it
  * holds when the plan is made, and what the network adds. */
@@ -80,43 +117,13 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
-  /** A sentence where the budget has made tiles smaller than they would be, so that the last bits of results depend on
-   * it, and where this CPU is slow in the precision. Empty: neither. */
+  /** A sentence where the budget has made tiles smaller than they would be, or divided the network in another way, so
+   * that the last bits of results depend on it, and where this CPU is slow in the precision. Empty: neither. */
   std::string remark{};
 
-  /** \param budget bytes; 0: no limit but the machine's.
-   * \param tileSize 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where
-   * the budget forces it, which the remark says; WholeImage: one tile
-   * \param precision how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU takes the
-   * same for all of them
-   * \param inPlace for inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles
-   * which reach beyond the image copy theirs
-   * \param sharedMemory the same tiles, with the same bits, from memory which CPU and GPU share and which may be more
-   * than the GPU has: pixels and classes of a whole image, read once, in training; in inference the pixels of those
-   * tiles that are computed next. On a CPU that is memory like any other.
-   * \param segmentation of training; where neither it nor a tile size is given, a network that is a graph takes the
-   * segments that are the fastest with up to 1 GiB for each tile
-   * \throw MemoryLimitError when even one tile does not fit; std::runtime_error a tile whose maps have more values than
-   * operators take */
-  static MemoryPlan Make(const NetworkDescription & network,
-                         Size                       image,
-                         Purpose                    purpose,
-                         std::int64_t               budget,
-                         int                        threads,
-                         std::int64_t               tileSize = 0,
-                         Precision                  precision = Precision::Float,
-                         bool                       inPlace = false,
-                         bool                       sharedMemory = false,
-                         const Segmentation &       segmentation = {});
-
-  /** Of inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
-   * them are kept. \throw MemoryLimitError when not even one patch fits */
-  static MemoryPlan MakeOfPatches(const NetworkDescription & network,
-                                  Size                       image,
-                                  const Patches &            patches,
-                                  std::int64_t               budget,
-                                  int                        threads,
-                                  Precision                  precision);
+  /** \throw MemoryLimitError when even one tile (or patch) does not fit; std::runtime_error a tile whose maps have more
+   * values than operators take; std::invalid_argument what CheckDevice() throws */
+  static MemoryPlan Make(const PlannedRun & run);
 };
 
 } // namespace gigapixel

@@ -87,6 +87,9 @@ public:
    * \throw std::invalid_argument names the preset or file and what is wrong. */
   static NetworkDescription Load(const std::string & nameOrFile);
 
+  /** Whether it is a model whose network Load() takes. */
+  static bool IsModel(const std::string & nameOrFile);
+
   static NetworkDescription FromJSON(const std::string & text);
 
   std::string ToJSON() const;
@@ -116,6 +119,9 @@ public:
 
   /** Numbers in all arrays, those that are not trained as well. */
   std::int64_t GetNumberOfParameters() const;
+
+  /** Of these, what training changes: neither statistics of norms, nor what is frozen. */
+  std::int64_t GetNumberOfTrainedParameters() const;
 
   int GetNumberOfOutputChannels() const;
 

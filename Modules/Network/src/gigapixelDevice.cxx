@@ -3,6 +3,7 @@
 #include "gigapixelDeviceModule.h"
 #include "gigapixelLaunch.h"
 #include "gigapixelModuleFile.h"
+#include "gigapixelNetworkDescription.h"
 
 #include <algorithm>
 #include <iterator>
@@ -33,6 +34,17 @@ CountDevices(std::string & problem)
     problem = error.what();
     return 0;
   }
+}
+
+/** LibTorch asks the same of the CPU before it lets oneDNN compute in bf16. */
+bool
+ConvolvesInBFloat16()
+{
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#else
+  return false;
+#endif
 }
 
 } // namespace
@@ -73,6 +85,26 @@ GetPrecisionProblem(Precision precision)
   return precision == Precision::BFloat16 && !quick
            ? "this CPU has no instructions for bf16 (AVX512-BF16 or AMX), in which it takes longer than in fp32"
            : "";
+}
+
+void
+CheckDevice(const NetworkDescription & network, const Device & device)
+{
+  if (network.graph.IsEmpty())
+  {
+    return;
+  }
+  if (device.cuda >= 0 || device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16)
+  {
+    throw std::invalid_argument("the network \"" + network.name +
+                                "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
+                                "the device cpu and one of these precisions");
+  }
+  if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
+  {
+    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which lacks AVX-512: choose the "
+                             "precision fp32");
+  }
 }
 
 Device

@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMachinePace.h"
 #include "gigapixelInitialWeights.h"
+#include "gigapixelProcessMemory.h"
 #include "gigapixelRandom.h"
 #include "gigapixelStreamedNetwork.h"
 
 #include <algorithm>
 #include <ctime>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -74,33 +76,53 @@ private:
   const std::int64_t m_Side;
 };
 
-double
-GetPlannedSeconds(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
+/** \class Picture
+ * \brief A square of noise in one tile, and what a plan says of it. */
+struct Picture
 {
-  return MemoryPlan::Make(network, { side, side }, purpose, 0, 1, side, precision).coreSeconds;
+  Picture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
+    : run(network, { side, side }, purpose, { -1, precision })
+  {
+    run.budget = std::int64_t{ 1 } << 60;
+    run.threads = 1;
+    run.tileSize = side;
+    plan = MemoryPlan::Make(run);
+  }
+
+  PlannedRun run;
+  MemoryPlan plan;
+};
+
+/** One that takes long enough, if it fits the budget. */
+Picture
+ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
+{
+  const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
+  Picture            picture(network, purpose, precision, RoundUp(LeastSide, network.GetStride()));
+  if (picture.plan.peakBytes > most)
+  {
+    throw std::runtime_error("even a small picture would take more than the memory limit");
+  }
+  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= GreatestSide)
+  {
+    Picture larger(network, purpose, precision, 2 * picture.run.tileSize);
+    if (larger.plan.peakBytes > most)
+    {
+      break;
+    }
+    picture = std::move(larger);
+  }
+  return picture;
 }
 
-} // namespace
-
+/** Seconds for each one that is planned. */
 double
-MeasureMachinePace(const NetworkDescription & network, Purpose purpose, Precision precision)
+MeasurePace(const Picture & picture)
 {
-  if (network.graph.IsEmpty())
-  {
-    precision = Precision::Float; // the others are a GPU's
-  }
-  if (purpose == Purpose::Training && !network.graph.IsEmpty())
-  {
-    // Of the picture's tile, gradients of the weights would take a greater part than of larger tiles.
-    return TimesOfTraining * MeasureMachinePace(network, Purpose::Inference, precision);
-  }
-  std::int64_t side = RoundUp(LeastSide, network.GetStride());
-  while (2 * side <= GreatestSide && GetPlannedSeconds(network, purpose, precision, side) < EnoughSeconds)
-  {
-    side *= 2;
-  }
-  const int       classes = network.GetNumberOfClasses();
-  StreamedNetwork streamed(network, side, 1, { -1, precision });
+  const NetworkDescription & network = picture.run.network;
+  const std::int64_t         side = picture.run.tileSize;
+  const int                  classes = network.GetNumberOfClasses();
+  StreamedNetwork            streamed(network, side, 1, picture.run.device);
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
   NoisePixels               pixels(side, network.channels);
   NoLabels                  labels(side);
@@ -108,12 +130,27 @@ MeasureMachinePace(const NetworkDescription & network, Purpose purpose, Precisio
   const auto                compute = [&] {
     const std::clock_t begin = std::clock();
     LossGradient       sum;
-    purpose == Purpose::Training ? streamed.ComputeGradient(pixels, labels, sum)
-                                                      : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
+    picture.run.purpose == Purpose::Training ? streamed.ComputeGradient(pixels, labels, sum)
+                                                                  : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   compute(); // compiles what it needs, and gets its memory
-  return compute() / GetPlannedSeconds(network, purpose, precision, side);
+  return compute() / picture.plan.coreSeconds;
+}
+
+} // namespace
+
+MachinePace
+MachinePace::Measure(const NetworkDescription & network, Precision precision, std::int64_t budget)
+{
+  const bool      isChain = network.graph.IsEmpty();
+  const Precision used = isChain ? Precision::Float : precision; // of a chain the others are a GPU's
+  MachinePace     pace;
+  pace.inference = MeasurePace(ChoosePicture(network, Purpose::Inference, used, budget));
+  // Of a graph's picture, gradients of the weights would take a greater part than of larger tiles.
+  pace.training =
+    isChain ? MeasurePace(ChoosePicture(network, Purpose::Training, used, budget)) : TimesOfTraining * pace.inference;
+  return pace;
 }
 
 } // namespace gigapixel

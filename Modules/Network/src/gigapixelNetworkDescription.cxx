@@ -375,6 +375,15 @@ LoadFromModel(const std::string & path)
 
 } // namespace
 
+bool
+NetworkDescription::IsModel(const std::string & nameOrFile)
+{
+  std::error_code ignored;
+  return NetworkPreset::Find(nameOrFile) == nullptr &&
+         (std::filesystem::is_directory(nameOrFile, ignored) || FindFileKind(nameOrFile) == FileKind::SafeTensors ||
+          std::filesystem::path(nameOrFile).extension() == ".safetensors");
+}
+
 NetworkDescription
 NetworkDescription::Load(const std::string & nameOrFile)
 {
@@ -386,8 +395,7 @@ NetworkDescription::Load(const std::string & nameOrFile)
   std::stringstream content;
   std::error_code   ignored;
   const FileKind    kind = FindFileKind(nameOrFile);
-  if (std::filesystem::is_directory(nameOrFile, ignored) || kind == FileKind::SafeTensors ||
-      std::filesystem::path(nameOrFile).extension() == ".safetensors")
+  if (IsModel(nameOrFile))
   {
     return LoadFromModel(nameOrFile);
   }
@@ -453,6 +461,17 @@ NetworkDescription::GetNumberOfParameters() const
   for (const ParameterDescription & parameter : GetParameters())
   {
     number += parameter.GetNumberOfValues();
+  }
+  return number;
+}
+
+std::int64_t
+NetworkDescription::GetNumberOfTrainedParameters() const
+{
+  std::int64_t number = 0;
+  for (const ParameterDescription & parameter : GetParameters())
+  {
+    number += parameter.trained ? parameter.GetNumberOfValues() : 0;
   }
   return number;
 }

@@ -71,10 +71,8 @@ NetworkSummary
 NetworkSummary::Make(const NetworkDescription & network)
 {
   NetworkSummary summary;
-  for (const ParameterDescription & parameter : network.GetParameters())
-  {
-    (parameter.trained ? summary.trainedParameters : summary.keptParameters) += parameter.GetNumberOfValues();
-  }
+  summary.trainedParameters = network.GetNumberOfTrainedParameters();
+  summary.keptParameters = network.GetNumberOfParameters() - summary.trainedParameters;
   if (network.graph.IsEmpty())
   {
     summary.multiplyAdds = CountOfLayers(network.layers);

@@ -51,15 +51,9 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   : m_Precision(device.precision)
 {
   network.Validate();
+  CheckDevice(network, device);
   if (!network.graph.IsEmpty())
   {
-    if (device.cuda >= 0 || device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16)
-    {
-      throw std::invalid_argument(
-        "the network \"" + network.name +
-        "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
-        "the device cpu and one of these precisions");
-    }
     m_Graph = MakeTorchGraphPasses(network, device);
     return;
   }

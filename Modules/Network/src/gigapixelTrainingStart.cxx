@@ -44,26 +44,26 @@ Trainer::Implementation::MakePlan()
   all.insert(all.end(), validation.begin(), validation.end());
   const auto largest = std::max_element(
     all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
-  plan = MemoryPlan::Make(network,
-                          largest->pixels->GetSize(),
-                          Purpose::Training,
-                          options.memory,
-                          options.threads,
-                          options.tileSize,
-                          options.device.precision,
-                          false,
-                          options.sharedMemory,
-                          { options.segments, !options.scratch.empty() });
+  PlannedRun run(network, largest->pixels->GetSize(), Purpose::Training, options.device);
+  run.device.shared = options.sharedMemory;
+  run.budget = options.memory;
+  run.threads = options.threads;
+  run.tileSize = options.tileSize;
+  run.segmentation = { options.segments, !options.scratch.empty() };
+  plan = MemoryPlan::Make(run);
   if (!plan.remark.empty())
   {
     Warn(plan.remark);
   }
-  // Whoever uses the model need not have the memory for images in one piece.
-  modelTileSize =
-    options.tileSize == WholeImage
-      ? MemoryPlan::Make(network, largest->pixels->GetSize(), Purpose::Inference, options.memory, options.threads)
-          .tileSize
-      : plan.tileSize;
+  modelTileSize = plan.tileSize;
+  if (options.tileSize == WholeImage)
+  {
+    // Whoever uses the model need not have the memory for images in one piece.
+    run.purpose = Purpose::Inference;
+    run.tileSize = 0;
+    run.segmentation = {};
+    modelTileSize = MemoryPlan::Make(run).tileSize;
+  }
 }
 
 void

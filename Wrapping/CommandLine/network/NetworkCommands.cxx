@@ -52,14 +52,21 @@ GetBudget(const ArgumentValues & values)
   return free == 0 ? 0 : free + resident * sysconf(_SC_PAGESIZE);
 }
 
+namespace
+{
+/** Of a budget, for decoded tiles; 0: not known. */
+std::int64_t
+GetCacheBytes(std::int64_t budget)
+{
+  static const auto most = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
+  return budget > 0 ? std::min(most, budget / 16) : most;
+}
+} // namespace
+
 void
 BoundMemory(std::int64_t budget)
 {
-  if (budget > 0)
-  {
-    const auto part = static_cast<std::size_t>(budget / 16);
-    itk::WholeSlideImageIO::SetTileCacheLimit(std::min(itk::WholeSlideImageIO::GetTileCacheLimit(), part));
-  }
+  itk::WholeSlideImageIO::SetTileCacheLimit(static_cast<std::size_t>(GetCacheBytes(budget)));
   ReturnFreedMemory();
 }
 
@@ -80,30 +87,23 @@ constexpr std::int64_t BandBytes = 8 << 20; ///< that a pyramid's writer asks fo
 /** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
  * of the mask, too, in training. */
 std::int64_t
-GetDecodedBytes(const NetworkDescription & network,
-                const Size &               image,
-                Purpose                    purpose,
-                bool                       sharedMemory,
-                std::int64_t               tileSize)
+GetDecodedBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t budget)
 {
+  const Size &       image = run.image;
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
-  const bool         training = purpose == Purpose::Training;
+  const bool         training = run.purpose == Purpose::Training;
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
-  const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * network.channels;
+  const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * run.network.channels;
   const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  return std::min(static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit()),
-                  (training && sharedMemory ? 0 : decoded) + mask);
+  return std::min(GetCacheBytes(budget), (training && run.tiling.sharedMemory ? 0 : decoded) + mask);
 }
 
 /** On the way from a slide to the masks: rows of pixels and of results.
  * \param around rows of pixels that a row of tiles reads beside its own */
 std::int64_t
-GetStripBytes(const ArgumentValues &     values,
-              const NetworkDescription & network,
-              const Size &               image,
-              std::int64_t               tileSize,
-              std::int64_t               around)
+GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
 {
+  const auto & [values, network, image, purpose, tiling] = run;
   const bool         probability = values.GetCommand().Find("probability") && values.Has("probability");
   const std::int64_t row = image.width * std::min(image.height, SlideTile);
   const std::int64_t band =
@@ -124,30 +124,23 @@ GetStripBytes(const ArgumentValues &     values,
 } // namespace
 
 std::int64_t
-GetSlideBytes(const ArgumentValues &     values,
-              const NetworkDescription & network,
-              const Size &               image,
-              Purpose                    purpose,
-              const Tiling &             tiling)
+GetSlideBytes(const ImageRun & run, std::int64_t budget)
 {
+  const Tiling &     tiling = run.tiling;
   const std::int64_t side = tiling.patches                  ? tiling.patches->GetTileSize()
-                            : tiling.tileSize == WholeImage ? std::max(image.width, image.height)
+                            : tiling.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
                             : tiling.tileSize > 0           ? tiling.tileSize
                                                             : 2048;
-  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * network.GetHalo();
-  return GetDecodedBytes(network, image, purpose, tiling.sharedMemory, side) +
-         (purpose == Purpose::Inference ? GetStripBytes(values, network, image, side, around) : 0);
+  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
+  return GetDecodedBytes(run, side, budget) +
+         (run.purpose == Purpose::Inference ? GetStripBytes(run, side, around) : 0);
 }
 
 std::int64_t
-GetEngineBudget(const ArgumentValues &     values,
-                const NetworkDescription & network,
-                const Size &               image,
-                Purpose                    purpose,
-                const Tiling &             tiling)
+GetEngineBudget(const ImageRun & run)
 {
-  const std::int64_t budget = GetBudget(values);
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(values, network, image, purpose, tiling));
+  const std::int64_t budget = GetBudget(run.values);
+  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(run, budget));
 }
 
 namespace
@@ -232,24 +225,60 @@ GetTiling(const ArgumentValues & values, const Session & session)
   return tiling;
 }
 
+namespace
+{
+/** As --memory takes it, rounded up: who gives it has what is said. */
 std::string
-DescribeRefusal(const MemoryLimitError & refusal,
-                std::int64_t             slideBytes,
-                const Tiling &           tiling,
-                const ArgumentValues &   values)
+FormatLeastMemory(std::int64_t bytes)
+{
+  constexpr std::int64_t MiB = std::int64_t{ 1 } << 20, GiB = std::int64_t{ 1 } << 30, Most = 100 * GiB;
+  return bytes < Most ? std::to_string((bytes + MiB - 1) / MiB) + 'M' : std::to_string((bytes + GiB - 1) / GiB) + 'G';
+}
+
+/** What of the machine or of --memory is too small. */
+std::string
+DescribeLimit(const ArgumentValues & values)
 {
   const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
   const std::int64_t budget = GetBudget(values);
-  return (budget > 0 ? "the memory limit of " + format(budget) + " is too small: at least "
-                     : "this machine has too little memory: at least ") +
-         format(refusal.least + slideBytes) + " are needed" +
-         (slideBytes == 0 ? ""
-                          : ", " + format(refusal.least) + " for the network and " + format(slideBytes) +
-                              " for the slide on its way") +
+  if (!values.Has("memory"))
+  {
+    return budget > 0 ? "the memory that is free on this machine (" + format(budget) + ") is too little"
+                      : "this machine has too little memory";
+  }
+  const std::string & given = values.GetText("memory");
+  const bool          hasUnit = given.find_first_not_of("0123456789.") != std::string::npos;
+  return "the memory limit of " + (hasUnit ? given : format(budget)) + " is too small";
+}
+
+/** With a larger budget the slide may take more of it. */
+std::int64_t
+FindLeastBudget(const ImageRun & run, std::int64_t engineBytes)
+{
+  std::int64_t least = 0;
+  for (std::int64_t next = engineBytes + GetSlideBytes(run, engineBytes); next > least;)
+  {
+    least = next;
+    next = engineBytes + GetSlideBytes(run, least);
+  }
+  return least;
+}
+} // namespace
+
+std::string
+DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
+{
+  const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
+  const std::int64_t least = FindLeastBudget(run, refusal.least);
+  const std::int64_t slide = least - refusal.least;
+  const Tiling &     tiling = run.tiling;
+  return DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
+         (slide == 0
+            ? ""
+            : ", " + format(refusal.least) + " for the network and " + format(slide) + " for the slide on its way") +
          (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which need less"
-          : refusal.kept > 0 ? "; with a scratch folder (--scratch) that has room for " + format(refusal.kept) +
-                                 " less is needed, and with a tile size (--tile-size) it takes longer and "
-                                 "keeps no maps"
+          : refusal.scratch > 0
+            ? "; with a scratch folder (--scratch) that has room for " + format(refusal.scratch) + " less is needed"
           : tiling.patches      ? "; smaller patches (--patch) need less"
           : tiling.sharedMemory ? "; without --shared-memory less is needed"
                                 : "");
@@ -281,6 +310,28 @@ LoadNetwork(const ArgumentValues & values, const std::string & argument, const S
   return NetworkDescription::Load(values.GetText(argument));
 }
 
+std::vector<std::string>
+GetFreeze(const ArgumentValues & values)
+{
+  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
+}
+
+void
+TakeLoss(const ArgumentValues & values, NetworkDescription & network)
+{
+  if (values.GetText("loss") != "network")
+  {
+    network.SetLoss(values.GetText("loss"));
+  }
+}
+
+std::string
+FormatParameters(std::int64_t trained, std::int64_t kept)
+{
+  return std::to_string(trained) + " parameters" +
+         (kept == 0 ? "" : " that are trained and " + std::to_string(kept) + " that are not (frozen)");
+}
+
 std::vector<double>
 GetNumbers(const ArgumentValues & values, const std::string & argument)
 {
@@ -303,41 +354,56 @@ GetNumbers(const ArgumentValues & values, const std::string & argument)
 }
 
 MemoryPlan
-MakePlan(const NetworkDescription & network,
-         const Size &               image,
-         Purpose                    purpose,
-         const Tiling &             tiling,
-         const ArgumentValues &     values,
-         int                        threads)
+MakePlan(const ImageRun & image, int threads, bool holdsWeights)
 {
-  const std::int64_t slide = GetSlideBytes(values, network, image, purpose, tiling);
+  const ArgumentValues & values = image.values;
+  Device                 device{ -1, FindPrecision(values.GetText("precision")), image.tiling.sharedMemory };
+  if (values.GetCommand().Find("device"))
+  {
+    device.cuda = FindDevice(values).cuda;
+  }
+  PlannedRun run(image.network, image.image, image.purpose, device);
+  if (holdsWeights)
+  {
+    run.LeaveOutWeights();
+  }
+  run.budget = GetEngineBudget(image);
+  run.threads = threads;
+  run.tileSize = image.tiling.tileSize;
+  run.inPlace = true; // slides are decoded to the network's channels
+  run.patches = image.tiling.patches;
+  run.segmentation.inFiles = values.GetCommand().Find("scratch") && values.Has("scratch");
   try
   {
-    const std::int64_t budget = GetEngineBudget(values, network, image, purpose, tiling);
-    const Precision    precision = FindPrecision(values.GetText("precision"));
-    if (tiling.patches)
-    {
-      MemoryPlan plan = MemoryPlan::MakeOfPatches(network, image, *tiling.patches, budget, threads, precision);
-      plan.peakBytes += slide;
-      return plan;
-    }
-    MemoryPlan plan = MemoryPlan::Make(network,
-                                       image,
-                                       purpose,
-                                       budget,
-                                       threads,
-                                       tiling.tileSize,
-                                       precision,
-                                       true, // slides are decoded to the network's channels
-                                       tiling.sharedMemory,
-                                       { {}, values.GetCommand().Find("scratch") && values.Has("scratch") });
-    plan.peakBytes += slide;
+    MemoryPlan plan = MemoryPlan::Make(run);
+    plan.peakBytes += GetSlideBytes(image, GetBudget(values));
     return plan;
   }
   catch (const MemoryLimitError & refusal)
   {
-    throw std::runtime_error(DescribeRefusal(refusal, slide, tiling, values));
+    throw std::runtime_error(DescribeRefusal(refusal, image));
   }
+}
+
+nlohmann::ordered_json
+DescribePlan(const MemoryPlan & plan, const NetworkDescription & network)
+{
+  nlohmann::ordered_json json;
+  json["tileSize"] = plan.tileSize;
+  json["tiles"] = plan.numberOfTiles;
+  json["tilesInFlight"] = plan.tilesInFlight;
+  json["peakBytes"] = plan.peakBytes;
+  json["deviceBytes"] = plan.deviceBytes;
+  json["remark"] = plan.remark;
+  json["segments"] = nlohmann::ordered_json::array();
+  for (const SegmentPlan & segment : plan.segments)
+  {
+    const int forward = segment.operation == network.graph.output && !network.TakesSumsFirst() ? 1 : 2;
+    json["segments"].push_back(
+      { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", forward + 1 } });
+  }
+  json["keptBytes"] = plan.keptBytes;
+  return json;
 }
 
 namespace

@@ -31,7 +31,8 @@ void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
 /** --memory in bytes; without it what this process holds and what is free. 0: not known. */
 std::int64_t GetBudget(const ArgumentValues & values);
 
-/** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. */
+/** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. Before
+ * anything large is loaded. */
 void BoundMemory(std::int64_t budget);
 
 /** Refuses a folder for --scratch that cannot be written into, whether it will be needed or not.
@@ -59,26 +60,25 @@ std::optional<Patches> GetPatches(const ArgumentValues & values, const NetworkDe
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);
 
-/** What a slide takes on its way beside the network: decoded tiles and, for inference, rows of tiles of pixels and of
- * results. Call BoundMemory() first. */
-std::int64_t GetSlideBytes(const ArgumentValues &     values,
-                           const NetworkDescription & network,
-                           const Size &               image,
-                           Purpose                    purpose,
-                           const Tiling &             tiling);
+/** An image that a command computes, or plans to: all that its plan depends on. */
+struct ImageRun
+{
+  const ArgumentValues &     values;
+  const NetworkDescription & network; ///< with its loss and what is frozen
+  Size                       image;
+  Purpose                    purpose;
+  Tiling                     tiling;
+};
 
-/** What of the budget is left for the engine: the slide takes the rest. 0: not known. */
-std::int64_t GetEngineBudget(const ArgumentValues &     values,
-                             const NetworkDescription & network,
-                             const Size &               image,
-                             Purpose                    purpose,
-                             const Tiling &             tiling);
+/** What a slide takes of a budget on its way beside the network: decoded tiles and, for inference, rows of tiles of
+ * pixels and of results. */
+std::int64_t GetSlideBytes(const ImageRun & run, std::int64_t budget);
 
-/** One sentence for a budget that is too small. \param slideBytes as GetSlideBytes() has them */
-std::string DescribeRefusal(const MemoryLimitError & refusal,
-                            std::int64_t             slideBytes,
-                            const Tiling &           tiling,
-                            const ArgumentValues &   values);
+/** What of --memory is left for the engine: the slide takes the rest. 0: not known. */
+std::int64_t GetEngineBudget(const ImageRun & run);
+
+/** One sentence for a budget that is too small, with what would do. */
+std::string DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run);
 
 /** The network that an argument names. A name of a preset means that, also where a file has the same one, which is
  * said. \throw std::invalid_argument as NetworkDescription::Load() does */
@@ -87,6 +87,15 @@ NetworkDescription LoadNetwork(const ArgumentValues & values, const std::string 
 /** Says so where the network that an argument names is a preset, and a file has the same name. */
 void SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session);
 
+/** Gives the network the --loss that is minimized. */
+void TakeLoss(const ArgumentValues & values, NetworkDescription & network);
+
+/** --freeze; none without it. */
+std::vector<std::string> GetFreeze(const ArgumentValues & values);
+
+/** "4492 parameters", and how many more are not trained. */
+std::string FormatParameters(std::int64_t trained, std::int64_t kept);
+
 /** Says that a name is taken for what comes with the program, where there is a file or folder of the same name.
  * \param kind "preset" or "ready model" */
 void SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session);
@@ -94,14 +103,13 @@ void SayIfFileIsHidden(const std::string & name, const std::string & kind, const
 /** Numbers of an argument that are separated by commas; empty: it is not given. \throw UsageError they are none */
 std::vector<double> GetNumbers(const ArgumentValues & values, const std::string & argument);
 
-/** What the engine would plan, with what the slide takes beside it in its peak. Training makes its plan itself.
+/** What the engine plans, with what the slide takes beside it in its peak. Training makes its plan itself, of the same.
+ * \param holdsWeights whether a model of the network is loaded
  * \throw std::runtime_error when it does not fit */
-MemoryPlan MakePlan(const NetworkDescription & network,
-                    const Size &               image,
-                    Purpose                    purpose,
-                    const Tiling &             tiling,
-                    const ArgumentValues &     values,
-                    int                        threads);
+MemoryPlan MakePlan(const ImageRun & run, int threads, bool holdsWeights);
+
+/** The numbers of a plan. */
+nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescription & network);
 
 /** "estimated peak memory 1.2 GB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);

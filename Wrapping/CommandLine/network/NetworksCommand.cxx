@@ -68,8 +68,7 @@ Format(const JSON & json)
               option["range"].get<std::string>() + "): " + option["description"].get<std::string>() + '\n';
     }
   }
-  text += "  " + json["parameters"].dump() + " parameters";
-  text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
+  text += "  " + FormatParameters(json["parameters"].get<std::int64_t>(), json["keptParameters"].get<std::int64_t>());
   text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a pixel\n";
   text += "  channels " + json["channels"].dump() + ", classes " + json["classes"].dump() + ", halo " +
           json["halo"].dump() + " px, stride " + json["stride"].dump() + " px, learning rate " +

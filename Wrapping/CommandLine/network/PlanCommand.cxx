@@ -4,7 +4,9 @@
 #include "SlideFile.h"
 
 #include "gigapixelFreeMemory.h"
+#include "gigapixelFrozenParameters.h"
 #include "gigapixelMachinePace.h"
+#include "gigapixelModel.h"
 
 #include <nlohmann/json.hpp>
 
@@ -51,42 +53,25 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const std::optional<Patches> 
 }
 
 /** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. Times are
- * without the network's, whose seconds are those of the plan's machine. */
+ * without the network's, whose seconds are those of the plan's machine.
+ * \param asked what users give for it */
 JSON
-DescribePlan(const NetworkDescription & network,
-             const Size &               image,
-             Purpose                    purpose,
-             const Tiling &             tiling,
-             const ArgumentValues &     values,
-             const Session &            session)
+DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
 {
-  JSON               row{ { "purpose", purpose == Purpose::Training ? "training" : "inference" },
-            { "options", FormatOptions(tiling) } };
-  const std::int64_t budget = GetBudget(values);
+  JSON               row{ { "purpose", run.purpose == Purpose::Training ? "training" : "inference" },
+            { "options", FormatOptions(asked) } };
+  const std::int64_t budget = GetBudget(run.values);
   try
   {
     const int        threads = std::max(1, session.GetThreads());
-    const MemoryPlan plan = MakePlan(network, image, purpose, tiling, values, threads);
+    const MemoryPlan plan = MakePlan(run, threads, false);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
-    row["semantics"] = tiling.patches ? "patch" : "whole";
-    row["tileSize"] = plan.tileSize;
-    row["tiles"] = plan.numberOfTiles;
-    row["tilesInFlight"] = plan.tilesInFlight;
-    row["peakBytes"] = plan.peakBytes;
-    row["deviceBytes"] = plan.deviceBytes;
-    row["remark"] = plan.remark;
-    row["segments"] = JSON::array();
-    for (const SegmentPlan & segment : plan.segments)
-    {
-      const int forward = segment.operation == network.graph.output && !network.TakesSumsFirst() ? 1 : 2;
-      row["segments"].push_back(
-        { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", forward + 1 } });
-    }
-    row["keptBytes"] = plan.keptBytes;
-    row["keptInFiles"] = plan.keptBytes > 0 && values.Has("scratch");
-    const double pixels = static_cast<double>(image.width) * static_cast<double>(image.height);
+    row["semantics"] = asked.patches ? "patch" : "whole";
+    row.update(DescribePlan(plan, run.network));
+    row["keptInFiles"] = plan.keptBytes > 0 && run.values.Has("scratch");
+    const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height);
     const int    together = std::clamp(plan.tilesInFlight, 1, threads);
-    row["seconds"] = DecodingSeconds * pixels * network.channels / together;
+    row["seconds"] = DecodingSeconds * pixels * run.network.channels / together;
     row["networkSeconds"] = plan.coreSeconds / together;
   }
   catch (const std::runtime_error & refusal)
@@ -97,15 +82,52 @@ DescribePlan(const NetworkDescription & network,
   return row;
 }
 
+/** Side of the tiles that segment takes if it is not given one: that of the model, or of the one that training makes.
+ * 0: not known. */
+std::int64_t
+FindModelTileSize(const ArgumentValues & values, const JSON & training)
+{
+  const std::string & name = values.GetText("network");
+  return NetworkDescription::IsModel(name) ? Model::Load(name).tileSize : training.value("tileSize", std::int64_t{ 0 });
+}
+
+JSON
+DescribeRuns(const ArgumentValues &         values,
+             const NetworkDescription &     network,
+             const Size &                   image,
+             const std::optional<Patches> & patches,
+             const Session &                session)
+{
+  JSON         rows = JSON::array();
+  std::int64_t modelTileSize = 0;
+  for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
+  {
+    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches))
+    {
+      Tiling tiling = asked;
+      tiling.tileSize = asked.tileSize != 0 || asked.patches ? asked.tileSize : modelTileSize;
+      rows.push_back(DescribeRun({ values, network, image, purpose, tiling }, asked, session));
+    }
+    modelTileSize = purpose == Purpose::Training ? FindModelTileSize(values, rows.front()) : 0;
+  }
+  return rows;
+}
+
 /** After all plans are made, which count what the process has in memory. */
 void
-AddNetworkSeconds(const NetworkDescription & network, Precision precision, JSON & plans, const Session & session)
+AddNetworkSeconds(const NetworkDescription & network,
+                  const ArgumentValues &     values,
+                  JSON &                     rows,
+                  const Session &            session)
 {
-  double ofTraining = 1, ofInference = 1;
+  MachinePace pace;
+  if (std::none_of(rows.begin(), rows.end(), [](const JSON & row) { return row.contains("networkSeconds"); }))
+  {
+    return;
+  }
   try
   {
-    ofTraining = MeasureMachinePace(network, Purpose::Training, precision);
-    ofInference = MeasureMachinePace(network, Purpose::Inference, precision);
+    pace = MachinePace::Measure(network, FindPrecision(values.GetText("precision")), GetBudget(values));
   }
   catch (const std::exception & error)
   {
@@ -113,12 +135,12 @@ AddNetworkSeconds(const NetworkDescription & network, Precision precision, JSON 
                  "cannot be computed on this one: " +
                  std::string(error.what()));
   }
-  for (JSON & row : plans)
+  for (JSON & row : rows)
   {
     if (row.contains("networkSeconds"))
     {
       row["networkSeconds"] =
-        (row["purpose"] == "training" ? ofTraining : ofInference) * row["networkSeconds"].get<double>();
+        (row["purpose"] == "training" ? pace.training : pace.inference) * row["networkSeconds"].get<double>();
       row["seconds"] = row["seconds"].get<double>() + row["networkSeconds"].get<double>();
     }
   }
@@ -153,9 +175,11 @@ FormatSegments(const JSON & row)
 std::string
 Format(const JSON & json)
 {
-  std::string text = json["image"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
-                     " pixels, network " + json["network"].get<std::string>() + " (" + json["parameters"].dump() +
-                     " parameters, stride " + json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
+  std::string text =
+    json["image"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
+    " pixels, network " + json["network"].get<std::string>() + " (" +
+    FormatParameters(json["parameters"].get<std::int64_t>(), json["keptParameters"].get<std::int64_t>()) + ", stride " +
+    json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
   for (const JSON & row : json["plans"])
   {
     const auto options = row["options"].get<std::string>();
@@ -201,7 +225,11 @@ RunPlan(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("plan needs a SLIDE, or --size WxH.");
   }
-  const auto  network = LoadNetwork(values, "network", session);
+  BoundMemory(GetBudget(values));
+  auto network = LoadNetwork(values, "network", session);
+  TakeLoss(values, network);
+  network.graph.frozen.clear(); // of a model: what its training left as it was
+  network.graph.frozen = FindFrozen(network, GetFreeze(values));
   Size        image;
   std::string name = "image";
   if (values.Has("size"))
@@ -221,24 +249,17 @@ RunPlan(const ArgumentValues & values, const Session & session)
   }
   const auto patches = GetPatches(values, network);
   CheckScratch(values);
-  BoundMemory(GetBudget(values));
   JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
   json["network"] = network.name;
-  json["parameters"] = network.GetNumberOfParameters();
+  json["parameters"] = network.GetNumberOfTrainedParameters();
+  json["keptParameters"] = network.GetNumberOfParameters() - network.GetNumberOfTrainedParameters();
   json["stride"] = network.GetStride();
   json["halo"] = network.GetHalo();
   json["budgetBytes"] = values.Has("memory") ? JSON(GetBudget(values)) : JSON();
   json["freeMemoryBytes"] = GetFreeMemory();
   json["threads"] = session.GetThreads();
-  json["plans"] = JSON::array();
-  for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
-  {
-    for (const Tiling & tiling : GetTilings(purpose, GetTileSize(values), patches))
-    {
-      json["plans"].push_back(DescribePlan(network, image, purpose, tiling, values, session));
-    }
-  }
-  AddNetworkSeconds(network, FindPrecision(values.GetText("precision")), json["plans"], session);
+  json["plans"] = DescribeRuns(values, network, image, patches, session);
+  AddNetworkSeconds(network, values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -25,12 +25,15 @@ using MaskType = itk::Image<unsigned char, 2>;
 using ProbabilityType = itk::Image<float, 2>;
 using Output = itk::GigapixelUNetOutput;
 
+/** One for all slides, and for what computes them: of large networks a copy would be a good part of all memory. */
+using SharedModel = std::shared_ptr<const Model>;
+
 /** One slide, the model, and what is made of them. */
 struct Segmentation
 {
   const SlideTask &        task;
   std::string              probability; ///< file; empty: none
-  const Model &            model;
+  const SharedModel &      model;
   itk::WholeSlideImageIO * slide;
   const ArgumentValues &   values;
   const Session &          session;
@@ -96,6 +99,17 @@ GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & so
            asked.patches };
 }
 
+template <typename TOutputImage>
+ImageRun
+GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
+{
+  return { segmentation.values,
+           segmentation.model->network,
+           GetSize(source.GetSlideRegion()),
+           Purpose::Inference,
+           GetTiling(segmentation, source) };
+}
+
 /** Slide -> network -> region, with all that the command was asked for. */
 template <typename TOutputImage>
 typename SourceType<TOutputImage>::Pointer
@@ -104,7 +118,7 @@ MakeSource(const Segmentation & segmentation)
   const ArgumentValues & values = segmentation.values;
   const auto             source = SourceType<TOutputImage>::New();
   source->SetSlide(segmentation.slide);
-  source->SetModel(segmentation.model);
+  source->SetSharedModel(segmentation.model);
   if (values.Has("level"))
   {
     source->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
@@ -131,11 +145,7 @@ MakeSource(const Segmentation & segmentation)
   }
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();
-  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(values,
-                                                                         segmentation.model.network,
-                                                                         GetSize(source->GetSlideRegion()),
-                                                                         Purpose::Inference,
-                                                                         GetTiling(segmentation, *source))));
+  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(GetRun(segmentation, *source))));
   return source;
 }
 
@@ -277,12 +287,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   }
   bool wasThere = ranks.GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation, *source);
   ranks.Broadcast(0, &wasThere, sizeof(wasThere));
-  const MemoryPlan plan = MakePlan(segmentation.model.network,
-                                   size,
-                                   Purpose::Inference,
-                                   GetTiling(segmentation, *source),
-                                   values,
-                                   session.GetThreads());
+  const MemoryPlan plan = MakePlan(GetRun(segmentation, *source), session.GetThreads(), true);
   const unsigned   level = source->GetLevel();
   const double     resolution = source->GetMicronsPerPixel();
   DamageOverRanks  damage(segmentation.slide, ranks);
@@ -316,6 +321,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   json["region"] = { first[0], first[1], size.width, size.height };
   json["width"] = size.width;
   json["height"] = size.height;
+  json["plan"] = DescribePlan(plan, segmentation.model->network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = DescribeSeconds(source->GetSeconds(), GetCPUSeconds() - begin);
@@ -328,7 +334,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
 nlohmann::ordered_json
 RunTask(const SlideTask &              task,
         const std::string &            probability,
-        const Model &                  model,
+        const SharedModel &            model,
         const ArgumentValues &         values,
         const Session &                session,
         const Tiling &                 tiling,
@@ -341,7 +347,7 @@ RunTask(const SlideTask &              task,
                              : SegmentSlide<ProbabilityType>(segmentation, text);
 }
 
-Model
+SharedModel
 LoadModel(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
@@ -349,10 +355,10 @@ LoadModel(const ArgumentValues & values, const Session & session)
   {
     SayIfFileIsHidden(name, "ready model", session);
   }
-  Model model = Model::Load(name);
+  auto model = std::make_shared<const Model>(Model::Load(name));
   try
   {
-    itk::CheckSlideSegmentation(model,
+    itk::CheckSlideSegmentation(*model,
                                 values.Has("probability") ? Output::Probability : Output::Label,
                                 values.Has("fill-holes"),
                                 values.IsGiven("threshold"));
@@ -372,11 +378,12 @@ RunSegment(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
   }
-  const auto  names = values.GetTexts("SLIDE");
-  const auto  slides = FindSlides(names);
-  const Model model = LoadModel(values, session);
-  Tiling      tiling = GetTiling(values, session);
-  tiling.patches = GetPatches(values, model.network);
+  BoundMemory(GetBudget(values));
+  const auto names = values.GetTexts("SLIDE");
+  const auto slides = FindSlides(names);
+  const auto model = LoadModel(values, session);
+  Tiling     tiling = GetTiling(values, session);
+  tiling.patches = GetPatches(values, model->network);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
@@ -390,7 +397,6 @@ RunSegment(const ArgumentValues & values, const Session & session)
       throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
     }
   }
-  BoundMemory(GetBudget(values));
   return RunSharedBatch(values,
                         session,
                         tasks,

@@ -4,7 +4,6 @@
 #include "ArgumentText.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
-#include "gigapixelFrozenParameters.h"
 #include "RankBands.h"
 #include "SlideFile.h"
 
@@ -101,12 +100,6 @@ Describe(const Workload & workload)
   return std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
          " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
          std::to_string(workload.largest.height);
-}
-
-std::vector<std::string>
-GetFreeze(const ArgumentValues & values)
-{
-  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
 }
 
 /** An option that changes nothing was meant to change something. */
@@ -243,21 +236,17 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
 /** Trains with a line of what it takes, a line of progress and a line for each epoch.
  * \return the plan of the run, with what slides take beside it in its peak */
 MemoryPlan
-Train(itk::GigapixelUNetTrainer & trainer,
-      const Workload &            workload,
-      std::int64_t                slideBytes,
-      const Tiling &              tiling,
-      const ArgumentValues &      values,
-      const Session &             session)
+Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const ImageRun & run, const Session & session)
 {
-  MemoryPlan         plan;
-  const std::int64_t epochs = values.GetInteger("epochs");
-  Progress           progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
+  const ArgumentValues & values = run.values;
+  MemoryPlan             plan;
+  const std::int64_t     epochs = values.GetInteger("epochs");
+  Progress               progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
   Observe(&trainer, progress, 0, 1);
   trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
     plan = trainer.GetMemoryPlan();
-    plan.peakBytes += slideBytes;
-    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, tiling));
+    plan.peakBytes += GetSlideBytes(run, GetBudget(values));
+    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, run.tiling));
   });
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
@@ -282,7 +271,7 @@ Train(itk::GigapixelUNetTrainer & trainer,
     }
     catch (const MemoryLimitError & refusal)
     {
-      throw std::runtime_error(DescribeRefusal(refusal, slideBytes, tiling, values));
+      throw std::runtime_error(DescribeRefusal(refusal, run));
     }
   }
   progress.Finish();
@@ -290,13 +279,13 @@ Train(itk::GigapixelUNetTrainer & trainer,
 }
 
 nlohmann::ordered_json
-Describe(const Outcome &        outcome,
-         const Workload &       workload,
-         const MemoryPlan &     plan,
-         const StageSeconds &   seconds,
-         const ArgumentValues & values)
+Describe(const Outcome &      outcome,
+         const Workload &     workload,
+         const MemoryPlan &   plan,
+         const StageSeconds & seconds,
+         const ImageRun &     image)
 {
-  const std::string run = values.GetText("output");
+  const std::string run = image.values.GetText("output");
   const auto        known = [](double value) {
     return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
   };
@@ -310,6 +299,7 @@ Describe(const Outcome &        outcome,
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
   json["bestValidationDice"] = known(outcome.bestValidationDice);
+  json["plan"] = DescribePlan(plan, image.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
@@ -320,6 +310,7 @@ void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
   CheckOptions(values);
+  BoundMemory(GetBudget(values));
   const Tiling tiling = GetTiling(values, session);
   CheckScratch(values);
   CheckInputFile(values.GetText("cohort"));
@@ -332,17 +323,16 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetRanks(ranks);
   Configure(*trainer, values);
   SayIfPresetIsFile(values, "network", session);
-  const auto     network = trainer->LoadNetwork();
+  auto           network = trainer->LoadNetwork();
   const Workload workload = MeasureCohort(cohort, network, values);
-  BoundMemory(GetBudget(values));
   CheckIgnoredLabel(values, network);
-  const std::int64_t slideBytes = GetSlideBytes(values, network, workload.largest, Purpose::Training, tiling);
+  TakeLoss(values, network);
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling };
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
-  trainer->SetMemoryLimit(
-    static_cast<itk::SizeValueType>(GetEngineBudget(values, network, workload.largest, Purpose::Training, tiling)));
+  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
   trainer->AddCohort(cohort);
-  const MemoryPlan   plan = Train(*trainer, workload, slideBytes, tiling, values, session);
+  const MemoryPlan   plan = Train(*trainer, workload, run, session);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {
@@ -350,7 +340,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
-  auto          json = Describe(outcome, workload, plan, seconds, values);
+  auto          json = Describe(outcome, workload, plan, seconds, run);
   json["damagedTiles"] = damagedTiles;
   std::string text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)

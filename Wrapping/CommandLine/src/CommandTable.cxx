@@ -50,6 +50,29 @@ Tissue(const std::string & consequence)
                      consequence);
 }
 
+Argument
+TrainingLoss()
+{
+  return Choice("loss",
+                { "network", "cross-entropy", "dice", "dice+cross-entropy" },
+                "network",
+                "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
+                "slide, which takes two passes over it, or the sum of both.");
+}
+
+Argument
+Freeze()
+{
+  Argument freeze{ "freeze",
+                   ArgumentType::Text,
+                   "NAME",
+                   "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
+                   "--json); a module with all arrays whose names begin with its name and a dot. May be given several "
+                   "times." };
+  freeze.repeated = true;
+  return freeze;
+}
+
 Command
 Train()
 {
@@ -58,11 +81,6 @@ Train()
   };
   Argument noAugmentation = Switch(
     "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
-  Argument freeze{ "freeze", ArgumentType::Text, "NAME", "" };
-  freeze.description = "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
-                       "--json); a module with "
-                       "all arrays whose names begin with its name and a dot. May be given several times.";
-  freeze.repeated = true;
   return {
     "train",
     "a network on whole slides",
@@ -88,15 +106,11 @@ Train()
       Switch("partial-weights",
              "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
              "chance; how many are taken of which parts is said."),
-      freeze,
+      Freeze(),
       Level(),
       LevelResolution(),
       SlideResolution(),
-      Choice("loss",
-             { "network", "cross-entropy", "dice", "dice+cross-entropy" },
-             "network",
-             "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
-             "slide, which takes two passes over it, or the sum of both."),
+      TrainingLoss(),
       classWeights,
       Integer("ignored-label",
               "",
@@ -311,6 +325,8 @@ Plan()
       Level(),
       LevelResolution(),
       SlideResolution(),
+      TrainingLoss(),
+      Freeze(),
       NumberPrecision(),
       Semantics(),
       PatchSize(),

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
+#include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelSegmentPlanner.h"
 #include "gigapixelTileGrid.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 namespace gigapixel
@@ -174,10 +176,10 @@ namespace
 
 /** With so many bytes for each parameter. */
 std::int64_t
-GetBaseBytes(const NetworkDescription & network, std::int64_t parameterBytes)
+GetBaseBytes(const PlannedRun & run, std::int64_t parameterBytes)
 {
   const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
-  return GetResidentBytes() + torch + network.GetNumberOfParameters() * parameterBytes;
+  return run.processBytes + torch + run.network.GetNumberOfParameters() * parameterBytes;
 }
 
 std::int64_t
@@ -186,17 +188,17 @@ GetImageBytes(Size image, int bytesOfPixel)
   return GetNumberOfBytes({ Interval{ 0, image.height }, { 0, image.width } }, bytesOfPixel, 1);
 }
 
-/** The fastest tile size within a class; the smallest one where none is. */
+/** The fastest tile size within so many bytes; the smallest one where none is. */
 std::int64_t
-ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, std::int64_t bytes, Precision precision)
+ChooseTileSize(const PlannedRun & run, Purpose purpose, std::int64_t bytes)
 {
-  const std::int64_t stride = network.GetStride();
+  const std::int64_t stride = run.network.GetStride();
   std::int64_t       best = RoundUp(TileSizes[0], stride);
   double             least = 0;
   for (const std::int64_t side : TileSizes)
   {
     const std::int64_t  tileSize = RoundUp(side, stride);
-    const GraphTileCost cost = GraphTileCost::Make(network, image, purpose, tileSize, precision);
+    const GraphTileCost cost = GraphTileCost::Make(run.network, run.image, purpose, tileSize, run.device.precision);
     if (cost.bytes > bytes)
     {
       break;
@@ -214,7 +216,7 @@ ChooseTileSize(const NetworkDescription & network, Size image, Purpose purpose, 
   return best;
 }
 
-/** What a class of memory leads to. */
+/** How an image is divided. */
 struct Choice
 {
   std::int64_t             tileSize{ 0 };
@@ -222,113 +224,177 @@ struct Choice
   GraphTileCost            cost{};
 };
 
-/** \param given a tile size, or segments and the tile size of what takes the network at once; 0 and none: chosen */
-Choice
-Choose(const NetworkDescription & network,
-       Size                       image,
-       Purpose                    purpose,
-       std::int64_t               bytes,
-       Precision                  precision,
-       const Choice &             given)
+/** \class Choices
+ * \brief What classes of memory for one tile lead to, each worked out once, and what of them fits a limit. */
+class Choices
 {
-  Choice choice = given;
-  if (given.tileSize == 0 && given.segments.empty() && purpose == Purpose::Training)
+public:
+  /** \param base,limit bytes of all but tiles and kept maps, and of all together */
+  Choices(const PlannedRun & run, std::int64_t base, std::int64_t limit)
+    : m_Run(run)
+    , m_Base(base)
+    , m_Limit(limit)
   {
-    choice.segments = ChooseSegments(network, image, bytes, precision);
+    m_Given.segments = run.segmentation.segments;
+    m_Given.tileSize = run.tileSize == 0 ? 0 : GetTileSide(run.tileSize, run.image, run.network.GetStride());
   }
-  if (!choice.segments.empty())
-  {
-    choice.cost = GraphTileCost::Make(network, image, choice.segments, precision);
-  }
-  // What validates and segments images later takes the network at once, and no more memory than training does.
-  const bool    atOnce = choice.segments.empty();
-  const Purpose purposeAtOnce = atOnce ? purpose : Purpose::Inference;
-  if (given.tileSize == 0)
-  {
-    choice.tileSize = ChooseTileSize(network, image, purposeAtOnce, atOnce ? bytes : choice.cost.bytes, precision);
-  }
-  const GraphTileCost costAtOnce = GraphTileCost::Make(network, image, purposeAtOnce, choice.tileSize, precision);
-  if (atOnce)
-  {
-    choice.cost = costAtOnce;
-  }
-  choice.cost.bytes = std::max(choice.cost.bytes, costAtOnce.bytes);
-  return choice;
-}
 
-std::string
-DescribeOtherSegments(std::int64_t budget)
-{
-  return "in " + std::to_string(budget / MiB) +
-         " MB of memory the network is divided into other segments than with more, which changes the last bits of the "
-         "result; a run that goes on keeps those that it began with";
-}
+  /** With one tile in flight. */
+  std::int64_t
+  GetNeed(const Choice & choice, bool inFiles) const
+  {
+    return m_Base + choice.cost.primitiveBytes + (inFiles ? 0 : choice.cost.keptBytes) + choice.cost.bytes;
+  }
 
-/** Why a plan does not fit. */
+  bool
+  Fits(const Choice & choice, bool inFiles) const
+  {
+    return GetNeed(choice, inFiles) <= m_Limit;
+  }
+
+  /** What is chosen where there is memory enough. */
+  const Choice &
+  GetWanted()
+  {
+    return Get(GreatestClass, false);
+  }
+
+  /** That of the greatest class with which it fits; where it fits with none, the one that needs least. */
+  const Choice &
+  FindGreatest(bool atOnce, bool inFiles)
+  {
+    const Choice * best = &Get(GreatestClass, atOnce);
+    for (std::int64_t memoryClass = GreatestClass / 2;
+         m_Given.tileSize == 0 && !Fits(*best, inFiles) && memoryClass >= LeastClass;
+         memoryClass /= 2)
+    {
+      const Choice & next = Get(memoryClass, atOnce);
+      best = GetNeed(next, inFiles) < GetNeed(*best, inFiles) ? &next : best;
+    }
+    return *best;
+  }
+
+  /** The same; where maps between segments do not fit the memory, the network at once may be faster than segments that
+   * keep fewer, or the only one that fits. */
+  const Choice &
+  FindBest(bool inFiles)
+  {
+    const Choice & best = FindGreatest(false, inFiles);
+    const bool     isFree = m_Given.tileSize == 0 && m_Given.segments.empty() && m_Run.purpose == Purpose::Training;
+    if (!isFree || Fits(GetWanted(), inFiles))
+    {
+      return best;
+    }
+    const Choice & atOnce = FindGreatest(true, inFiles);
+    const bool     both = Fits(atOnce, inFiles) && Fits(best, inFiles);
+    return both ? (atOnce.cost.seconds < best.cost.seconds ? atOnce : best)
+                : (GetNeed(atOnce, inFiles) < GetNeed(best, inFiles) ? atOnce : best);
+  }
+
+private:
+  const Choice &
+  Get(std::int64_t memoryClass, bool atOnce)
+  {
+    const auto [found, added] = m_Known.try_emplace({ memoryClass, atOnce });
+    if (added)
+    {
+      found->second = Choose(memoryClass, atOnce);
+    }
+    return found->second;
+  }
+
+  Choice
+  Choose(std::int64_t bytes, bool atOnce) const
+  {
+    const Precision precision = m_Run.device.precision;
+    Choice          choice = m_Given;
+    if (!atOnce && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training)
+    {
+      choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision);
+    }
+    const bool isAtOnce = choice.segments.empty();
+    if (!isAtOnce)
+    {
+      choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, precision);
+    }
+    // What validates and segments images later takes the network at once, and no more memory than training does.
+    const Purpose purpose = isAtOnce ? m_Run.purpose : Purpose::Inference;
+    if (choice.tileSize == 0)
+    {
+      choice.tileSize = ChooseTileSize(m_Run, purpose, isAtOnce ? bytes : choice.cost.bytes);
+    }
+    const GraphTileCost cost = GraphTileCost::Make(m_Run.network, m_Run.image, purpose, choice.tileSize, precision);
+    if (isAtOnce)
+    {
+      choice.cost = cost;
+    }
+    choice.cost.bytes = std::max(choice.cost.bytes, cost.bytes);
+    return choice;
+  }
+
+  const PlannedRun &                              m_Run;
+  const std::int64_t                              m_Base;
+  const std::int64_t                              m_Limit;
+  Choice                                          m_Given; ///< a tile size, or segments; 0 and none: chosen
+  std::map<std::pair<std::int64_t, bool>, Choice> m_Known;
+};
+
+/** What is to be said of it. */
 std::string
-DescribeLack(const Choice & choice, std::int64_t needed, std::int64_t limit, std::int64_t tileSize, bool sharedMemory)
+DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
 {
-  const std::string least = "the memory limit of " + std::to_string(limit / MiB) + " MB is too small: at least " +
-                            std::to_string(needed / MiB + 1) + " MB are needed";
-  return needed - choice.cost.keptBytes > limit || choice.cost.keptBytes == 0
-           ? least + DescribeNeed(tileSize == 0 ? choice.tileSize : tileSize, sharedMemory)
-           : least + ", most of them for maps that the network keeps: give a scratch folder (--scratch) with " +
-               std::to_string(choice.cost.keptBytes / MiB + 1) +
-               " MB of room, and they lie there, or a tile size (--tile-size), with which the network keeps none and "
-               "takes "
-               "longer";
+  constexpr double         MuchFaster = 0.8;
+  const Choice &           wanted = choices.GetWanted();
+  const Choice &           inFiles = choices.FindBest(true);
+  std::vector<std::string> sentences{ choice.segments == wanted.segments
+                                        ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize)
+                                        : DescribeOtherSegments(),
+                                      GetPrecisionProblem(run.device.precision) };
+  if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
+      inFiles.cost.seconds < MuchFaster * choice.cost.seconds)
+  {
+    sentences.push_back(DescribeScratchFolder(inFiles.cost.seconds / choice.cost.seconds, inFiles.cost.keptBytes));
+  }
+  std::string remark;
+  for (const std::string & sentence : sentences)
+  {
+    remark += (remark.empty() || sentence.empty() ? "" : "; ") + sentence;
+  }
+  return remark;
 }
 
 } // namespace
 
 MemoryPlan
-MakeGraphPlan(const NetworkDescription & network,
-              Size                       image,
-              Purpose                    purpose,
-              std::int64_t               budget,
-              int                        threads,
-              std::int64_t               tileSize,
-              Precision                  precision,
-              bool                       sharedMemory,
-              const Segmentation &       segmentation)
+MakeGraphPlan(const PlannedRun & run)
 {
-  const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  const std::int64_t base = GetBaseBytes(network, purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
-                            (sharedMemory ? GetImageBytes(image, network.channels + 1) : 0);
-  const Choice given{ tileSize == 0 ? 0 : GetTileSide(tileSize, image, network.GetStride()), segmentation.segments };
-  const Choice wanted = Choose(network, image, purpose, GreatestClass, precision, given);
-  Choice       choice = wanted;
-  const auto   getTogether = [&] { return base + choice.cost.primitiveBytes; }; // whatever is in flight
-  // Maps that are kept have to find their place; tiles become smaller.
-  for (std::int64_t memoryClass = GreatestClass / 2;
-       tileSize == 0 && getTogether() + choice.cost.bytes > limit && memoryClass >= LeastClass;
-       memoryClass /= 2)
-  {
-    choice = Choose(network, image, purpose, memoryClass, precision, given);
-  }
+  const bool         inFiles = run.segmentation.inFiles;
+  const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
+  const std::int64_t base = GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
+                            (run.device.shared ? GetImageBytes(run.image, run.network.channels + 1) : 0);
+  const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
+  Choices               choices(run, base, limit);
+  const Choice &        choice = choices.FindBest(inFiles);
   const GraphTileCost & cost = choice.cost;
-  const std::int64_t    inMemory = segmentation.inFiles ? 0 : cost.keptBytes;
-  const std::int64_t    together = getTogether() + inMemory;
-  MemoryPlan            plan;
+  const std::int64_t    least = std::max(choices.GetNeed(choice, inFiles), loading);
+  if (least > limit)
+  {
+    const Choice & elsewhere = choices.FindBest(true);
+    const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
+    throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.keptBytes : 0);
+  }
+  const std::int64_t together = choices.GetNeed(choice, inFiles) - cost.bytes;
+  MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
   plan.keptBytes = cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
-  const std::int64_t fitting = std::max<std::int64_t>(1, (limit - together) / cost.bytes);
-  plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(threads) }, cost.tiles, fitting }));
-  plan.peakBytes = std::max(together + plan.tilesInFlight * cost.bytes, GetBaseBytes(network, LoadingBytes));
+  plan.tilesInFlight = static_cast<int>(
+    std::min({ std::int64_t{ GetNumberOfThreads(run.threads) }, cost.tiles, (limit - together) / cost.bytes }));
+  plan.peakBytes = std::max(together + plan.tilesInFlight * cost.bytes, loading);
   plan.tileBytes = cost.bytes;
-  plan.remark = choice.segments == wanted.segments ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize, limit)
-                                                   : DescribeOtherSegments(limit);
-  const std::string slow = GetPrecisionProblem(precision);
-  plan.remark += (plan.remark.empty() || slow.empty() ? "" : "; ") + slow;
   plan.coreSeconds = cost.seconds;
-  if (plan.peakBytes > limit)
-  {
-    Choice lack = choice;
-    lack.cost.keptBytes = inMemory;
-    throw MemoryLimitError(DescribeLack(lack, plan.peakBytes, limit, tileSize, sharedMemory), plan.peakBytes, inMemory);
-  }
+  plan.remark = DescribeChoice(run, choices, choice);
   return plan;
 }
 

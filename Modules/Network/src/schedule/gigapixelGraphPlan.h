@@ -22,41 +22,28 @@ struct GigapixelNetwork_EXPORT GraphTileCost
                             Size                       image,
                             Purpose                    purpose,
                             std::int64_t               tileSize,
-                            Precision                  precision = Precision::Float);
+                            Precision                  precision);
 
   /** Of training in segments. */
   static GraphTileCost Make(const NetworkDescription &       network,
                             Size                             image,
                             const std::vector<SegmentPlan> & segments,
-                            Precision                        precision = Precision::Float);
+                            Precision                        precision);
 };
 
 /** Most primitives that are kept, so that tiles of many shapes, of images of many sizes, take no more than is planned
  * for them; a row of inner tiles has fewer, and to compile one anew takes a millisecond. */
 constexpr int MostPrimitives = 512;
 
-/** " for ...": what a budget has no room for, and what would need less. */
-std::string DescribeNeed(std::int64_t tileSize, bool sharedMemory);
-
-/** For MemoryPlan::remark; empty where no other tile size was taken. */
-std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::int64_t budget);
-
 /** MemoryPlan::Make() for a network that is a graph.
  *
  * The tile size, and the segments of training, follow from network, image, purpose, precision and a class of memory for
- * one tile: the fastest ones that stay within it. The class is 1 GiB, or as many times half of it as lets one tile fit
- * the budget, which the plan's remark says; beyond that the budget only decides how many tiles are computed at the same
- * time, which changes no bit. \param tileSize 0: chosen as above; WholeImage: the image in one piece \throw
- * MemoryLimitError not one tile fits */
-MemoryPlan MakeGraphPlan(const NetworkDescription & network,
-                         Size                       image,
-                         Purpose                    purpose,
-                         std::int64_t               budget,
-                         int                        threads,
-                         std::int64_t               tileSize,
-                         Precision                  precision,
-                         bool                       sharedMemory,
-                         const Segmentation &       segmentation);
+ * one tile: the fastest ones that stay within it. The class is 1 GiB, or as many times half of it as lets one tile, and
+ * the maps that are kept in memory, fit the budget; where maps do not fit, the network goes over the image at once if
+ * that is faster than what they are made small with. The plan's remark says both. Beyond that the budget only decides
+ * how many tiles are computed at the same time, which changes no bit. What fits a budget fits every greater one.
+ * \throw MemoryLimitError not one tile fits */
+MemoryPlan MakeGraphPlan(const PlannedRun & run);
 
 } // namespace gigapixel
 

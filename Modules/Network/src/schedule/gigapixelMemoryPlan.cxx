@@ -3,6 +3,8 @@
 #include "gigapixelGraphPlan.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelPatchGrid.h"
+#include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
@@ -26,10 +28,11 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64 (Testing/Network/MeasureStep).
-constexpr std::int64_t StartBytes = 2 * MiB;  ///< the process' first allocations
-constexpr std::int64_t WorkerBytes = MiB / 4; ///< stack and strips of the kernels of one worker
-constexpr std::int64_t BandRows = 256;        ///< that a picture is turned by at a time
-constexpr std::int64_t WeightBytes = 80;      ///< of training, for each weight: Adam's moments, models, their files
+constexpr std::int64_t ProgramBytes = 20 * MiB; ///< of the command line and what it links, with a slide that is open
+constexpr std::int64_t StartBytes = 2 * MiB;    ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = MiB / 4;   ///< stack and strips of the kernels of one worker
+constexpr std::int64_t BandRows = 256;          ///< that a picture is turned by at a time
+constexpr std::int64_t WeightBytes = 80;        ///< of training, for each weight: Adam's moments, models, their files
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
 constexpr double OperationsPerSecond = 47e9; // those of the halos counted
@@ -144,33 +147,29 @@ ToBytes(double bytes)
   return static_cast<std::int64_t>(std::min(bytes, Most));
 }
 
-std::string
-InMegabytes(std::int64_t bytes)
-{
-  return std::to_string((bytes + MiB - 1) / MiB) + " MB";
-}
-
 class Planner
 {
 public:
-  Planner(const NetworkDescription & network, Size image, Purpose purpose, Precision precision, bool inPlace)
-    : m_Network(network)
-    , m_Image(image)
-    , m_Purpose(purpose)
-    , m_Precision(precision)
-    , m_InPlace(inPlace)
-    , m_Base(GetResidentBytes() + StartBytes +
-             (purpose == Purpose::Training ? WeightBytes * network.GetNumberOfParameters() : 0))
+  explicit Planner(const PlannedRun & run)
+    : m_Network(run.network)
+    , m_Image(run.image)
+    , m_Purpose(run.purpose)
+    , m_Precision(run.device.precision)
+    , m_Threads(GetNumberOfThreads(run.threads))
+    , m_InPlace(run.inPlace)
+    , m_SharedMemory(run.device.shared)
+    , m_Base(run.processBytes + StartBytes +
+             (m_Purpose == Purpose::Training ? WeightBytes * m_Network.GetNumberOfParameters() : 0))
   {}
 
   MemoryPlan
-  MakePlan(bool sharedMemory, std::int64_t tileSize, int threads, std::int64_t budget) const
+  MakePlan(std::int64_t tileSize, std::int64_t budget) const
   {
     const TileGrid     grid(m_Network, m_Image, tileSize);
-    const std::int64_t image = sharedMemory ? GetSharedBytes(tileSize) : 0;
+    const std::int64_t image = m_SharedMemory ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
     const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid, tileSize));
-    const std::int64_t copies = GetMostCopies(grid, threads);
+    const std::int64_t copies = GetMostCopies(grid, m_Threads);
     const std::int64_t left = budget - m_Base - image;
     const std::int64_t fitting =
       std::max<std::int64_t>(1, copies > 1 ? left / (tile + copy) : (left - copies * copy) / tile);
@@ -180,7 +179,7 @@ public:
     // Inference goes row by row.
     const std::int64_t together =
       m_Purpose == Purpose::Training ? plan.numberOfTiles : (m_Image.width + tileSize - 1) / tileSize;
-    plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ threads }, together, fitting }));
+    plan.tilesInFlight = static_cast<int>(std::min({ std::int64_t{ m_Threads }, together, fitting }));
     plan.peakBytes =
       m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
     plan.tileBytes = tile + (copies > 0 ? copy : 0);
@@ -282,37 +281,59 @@ private:
   const Size                 m_Image;
   const Purpose              m_Purpose;
   const Precision            m_Precision;
+  const int                  m_Threads;
   const bool                 m_InPlace;
+  const bool                 m_SharedMemory;
   const std::int64_t         m_Base;
 };
 
-[[noreturn]] void
-Refuse(std::int64_t leastBytes, std::int64_t budget, const std::string & what)
+MemoryPlan
+MakeChainPlan(const PlannedRun & run)
 {
-  throw MemoryLimitError("the memory limit of " + InMegabytes(budget) + " is too small: at least " +
-                           InMegabytes(leastBytes) + " are needed" + what,
-                         leastBytes);
+  const Planner      planner(run);
+  const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
+  const std::int64_t stride = run.network.GetStride();
+  const std::int64_t wanted =
+    run.tileSize == 0 ? RoundUp(DefaultTileSize, stride) : GetTileSide(run.tileSize, run.image, stride);
+  std::int64_t size = wanted;
+  MemoryPlan   plan = planner.MakePlan(size, limit);
+  while (run.tileSize == 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
+  {
+    size = RoundUp(size / 2, stride);
+    plan = planner.MakePlan(size, limit);
+  }
+  plan.remark = DescribeSmallerTiles(wanted, size);
+  if (plan.peakBytes > limit)
+  {
+    throw MakeMemoryLimitError(run, plan.peakBytes, DescribeNeed(run));
+  }
+  return plan;
+}
+
+/** Of what is chosen tiles are far smaller. */
+void
+CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
+{
+  const TileGrid grid(run.network, run.image, plan.tileSize, run.purpose == Purpose::Training);
+  grid.GetTile(grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2)
+    .program->CheckMaps(run.network.graph);
 }
 
 } // namespace
 
-std::string
-DescribeNeed(std::int64_t tileSize, bool sharedMemory)
-{
-  return tileSize == WholeImage ? " for the image in one piece, whereas tiles need less"
-         : sharedMemory         ? " for the whole image in memory, whereas tiles without shared memory need less"
-         : tileSize > 0         ? " for tiles of " + std::to_string(tileSize) + " pixels"
-                                : "";
-}
+PlannedRun::PlannedRun(const NetworkDescription & whichNetwork, Size ofImage, Purpose forWhat, const Device & onDevice)
+  : network(whichNetwork)
+  , image(ofImage)
+  , purpose(forWhat)
+  , device(onDevice)
+  , processBytes(std::max(ProgramBytes, GetResidentBytes()))
+{}
 
-std::string
-DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken, std::int64_t budget)
+void
+PlannedRun::LeaveOutWeights()
 {
-  return wanted == taken ? std::string()
-                         : "in " + InMegabytes(budget) + " of memory there is no room for tiles of " +
-                             std::to_string(wanted) + " pixels: they are made of " + std::to_string(taken) +
-                             ", which changes the last bits of the result; a tile size that is given is the same "
-                             "with any memory";
+  constexpr std::int64_t BytesOfWeight = 4;
+  processBytes = std::max(ProgramBytes, GetResidentBytes() - BytesOfWeight * network.GetNumberOfParameters());
 }
 
 void
@@ -325,44 +346,21 @@ ReturnFreedMemory()
 }
 
 MemoryPlan
-MemoryPlan::Make(const NetworkDescription & network,
-                 Size                       image,
-                 Purpose                    purpose,
-                 std::int64_t               budget,
-                 int                        threads,
-                 std::int64_t               tileSize,
-                 Precision                  precision,
-                 bool                       inPlace,
-                 bool                       sharedMemory,
-                 const Segmentation &       segmentation)
+MemoryPlan::Make(const PlannedRun & run)
 {
-  if (!network.graph.IsEmpty())
+  CheckDevice(run.network, run.device);
+  if (run.patches)
   {
-    MemoryPlan plan =
-      MakeGraphPlan(network, image, purpose, budget, threads, tileSize, precision, sharedMemory, segmentation);
-    if (tileSize != 0) // what is chosen is far smaller
-    {
-      const TileGrid grid(network, image, plan.tileSize, purpose == Purpose::Training);
-      grid.GetTile(grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2)
-        .program->CheckMaps(network.graph);
-    }
-    return plan;
+    return MakePatchPlan(run);
   }
-  const Planner      planner(network, image, purpose, precision, inPlace);
-  const std::int64_t limit = budget > 0 ? budget : GetMachineBytes();
-  const std::int64_t stride = network.GetStride();
-  const std::int64_t wanted = tileSize == 0 ? RoundUp(DefaultTileSize, stride) : GetTileSide(tileSize, image, stride);
-  std::int64_t       size = wanted;
-  MemoryPlan         plan = planner.MakePlan(sharedMemory, size, GetNumberOfThreads(threads), limit);
-  while (tileSize == 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
+  if (run.network.graph.IsEmpty())
   {
-    size = RoundUp(size / 2, stride);
-    plan = planner.MakePlan(sharedMemory, size, GetNumberOfThreads(threads), limit);
+    return MakeChainPlan(run);
   }
-  plan.remark = DescribeSmallerTiles(wanted, size, limit);
-  if (plan.peakBytes > limit)
+  MemoryPlan plan = MakeGraphPlan(run);
+  if (run.tileSize != 0)
   {
-    Refuse(plan.peakBytes, limit, DescribeNeed(tileSize, sharedMemory));
+    CheckGivenTileSize(run, plan);
   }
   return plan;
 }

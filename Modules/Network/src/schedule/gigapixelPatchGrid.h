@@ -2,7 +2,7 @@
 #ifndef gigapixelPatchGrid_h
 #define gigapixelPatchGrid_h
 
-#include "gigapixelPatches.h"
+#include "gigapixelMemoryPlan.h"
 
 namespace gigapixel
 {
@@ -52,6 +52,9 @@ struct GigapixelNetwork_EXPORT PatchGrid
   PatchAxis columns;
   PatchAxis rows;
 };
+
+/** MemoryPlan::Make() of inference patch by patch. */
+MemoryPlan MakePatchPlan(const PlannedRun & run);
 
 } // namespace gigapixel
 

@@ -29,7 +29,7 @@ double GetTrafficSeconds(std::int64_t keptBytes);
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDescription & network,
                                                                 Size                       image,
                                                                 std::int64_t               bytes,
-                                                                Precision precision = Precision::Float);
+                                                                Precision                  precision);
 
 } // namespace gigapixel
 

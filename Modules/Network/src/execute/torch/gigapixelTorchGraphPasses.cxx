@@ -478,26 +478,14 @@ MakePasses(const NetworkDescription & network)
   return new TorchGraphPasses<T>(network);
 }
 
-/** LibTorch asks the same of the CPU before it lets oneDNN compute in bf16. */
-bool
-ConvolvesInBFloat16()
-{
-#ifdef __x86_64__
-  return at::globalContext().hasMKLDNN() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq");
-#else
-  return false;
-#endif
-}
-
 } // namespace
 
 GraphPasses *
 MakeGraphPasses(const NetworkDescription & network, const Device & device)
 {
-  if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
+  if (device.precision == Precision::BFloat16 && !at::globalContext().hasMKLDNN())
   {
-    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which lacks AVX-512: choose the "
+    throw std::runtime_error("this LibTorch has no convolutions in bf16, since it was built without oneDNN: choose the "
                              "precision fp32");
   }
   return device.precision == Precision::Double     ? MakePasses<double>(network)

@@ -1,0 +1,70 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelPlanSentences.h"
+#include "gigapixelProcessMemory.h"
+
+#include <cmath>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+
+/** So that who gives what is said has it. */
+std::string
+RoundUpToMegabytes(std::int64_t bytes)
+{
+  return std::to_string((bytes + MiB - 1) / MiB) + " MB";
+}
+
+} // namespace
+
+MemoryLimitError
+MakeMemoryLimitError(const PlannedRun &  run,
+                     std::int64_t        leastBytes,
+                     const std::string & what,
+                     std::int64_t        scratchBytes)
+{
+  // Rounded down: it is below what is needed in words, too.
+  const std::string limit =
+    run.budget > 0 ? "the memory limit of " + std::to_string(run.budget / MiB) + " MB is too small"
+                   : "the " + std::to_string(GetMachineBytes() / MiB) + " MB of memory of this machine are too little";
+  return { limit + ": at least " + RoundUpToMegabytes(leastBytes) + " are needed" + what, leastBytes, scratchBytes };
+}
+
+std::string
+DescribeNeed(const PlannedRun & run)
+{
+  return run.tileSize == WholeImage ? " for the image in one piece, whereas tiles need less"
+         : run.device.shared        ? " for the whole image in memory, whereas tiles without shared memory need less"
+         : run.tileSize > 0         ? " for tiles of " + std::to_string(run.tileSize) + " pixels"
+                                    : "";
+}
+
+std::string
+DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken)
+{
+  return wanted == taken ? std::string()
+                         : "in the memory that it may take there is no room for tiles of " + std::to_string(wanted) +
+                             " pixels: they are made of " + std::to_string(taken) +
+                             ", which changes the last bits of the result; a tile size that is given is the same "
+                             "with any memory";
+}
+
+std::string
+DescribeOtherSegments()
+{
+  return "in the memory that it may take the network is not divided into the segments that it would have with more, "
+         "which changes the last bits of the result; a run that goes on keeps those that it began with";
+}
+
+std::string
+DescribeScratchFolder(double part, std::int64_t bytes)
+{
+  const auto percent = static_cast<int>(std::lround(100 * part));
+  return "with a scratch folder that has " + RoundUpToMegabytes(bytes) + " of room it would take about " +
+         std::to_string(percent) + " % of the time";
+}
+
+} // namespace gigapixel

@@ -1,0 +1,144 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SegmentFixture.h"
+#include "TemporaryFolder.h"
+#include "execute/gigapixelKeptMaps.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** Files in the folder that this process holds, named or not: bytes of the disk that each has. */
+std::vector<std::int64_t>
+FindHeldFiles(const std::string & folder)
+{
+  std::vector<std::int64_t> bytes;
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/fd"))
+  {
+    std::error_code error;
+    struct stat     file;
+    if (std::filesystem::read_symlink(entry, error).string().rfind(folder + '/', 0) == 0 &&
+        stat(entry.path().c_str(), &file) == 0)
+    {
+      bytes.push_back(std::int64_t{ 512 } * file.st_blocks);
+    }
+  }
+  return bytes;
+}
+
+/** Files of this process may not become larger, as on a disk that is full. */
+class FileSizeLimit
+{
+public:
+  explicit FileSizeLimit(rlim_t bytes)
+    : m_Handler(std::signal(SIGXFSZ, SIG_IGN))
+  {
+    getrlimit(RLIMIT_FSIZE, &m_Before);
+    const rlimit limit{ bytes, m_Before.rlim_max };
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit()
+  {
+    setrlimit(RLIMIT_FSIZE, &m_Before);
+    std::signal(SIGXFSZ, m_Handler);
+  }
+  FileSizeLimit(const FileSizeLimit &) = delete;
+  FileSizeLimit & operator=(const FileSizeLimit &) = delete;
+
+private:
+  void (*m_Handler)(int);
+  rlimit m_Before{};
+};
+
+} // namespace
+
+TEST(KeptMap, ReadsWhatWasWrittenAndAdded)
+{
+  const TemporaryFolder scratch("kept-map");
+  for (const std::string & directory : { std::string(), scratch.path })
+  {
+    KeptMap            map({ 5, 7 }, 2, sizeof(float), directory);
+    const Box          part{ Interval{ 1, 4 }, { 2, 6 } }, all{ Interval{ 0, 5 }, { 0, 7 } };
+    std::vector<float> values(GetNumberOfPixels(part) * 2);
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      values[i] = static_cast<float>(i + 1);
+    }
+    EXPECT_TRUE(map.IsZero(all));
+    map.Write(part, values.data());
+    map.Add(part, values.data());
+    EXPECT_FALSE(map.IsZero(all));
+    EXPECT_TRUE(map.IsZero({ Interval{ 0, 1 }, { 0, 7 } }));
+    std::vector<float> found(5 * 7 * 2);
+    map.Read(all, found.data());
+    for (std::int64_t y = 0; y < 5; ++y)
+    {
+      for (std::int64_t x = 0; x < 14; ++x)
+      {
+        const bool inside = y >= 1 && y < 4 && x >= 4 && x < 12;
+        EXPECT_EQ(found[y * 14 + x], inside ? 2 * values[(y - 1) * 8 + x - 4] : 0);
+      }
+    }
+  }
+}
+
+TEST(KeptMap, TakesItsRoomWhenItIsMade)
+{
+  const TemporaryFolder scratch("room");
+  constexpr Extent      Map{ 300, 500 };
+  {
+    const KeptMap map(Map, 4, sizeof(float), scratch.path);
+    const auto    files = FindHeldFiles(scratch.path);
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_GE(files.front(), map.GetBytes());
+  }
+  std::string reason;
+  try
+  {
+    const FileSizeLimit limit(1 << 20);
+    const KeptMap       map(Map, 4, sizeof(float), scratch.path);
+  }
+  catch (const std::runtime_error & error)
+  {
+    reason = error.what();
+  }
+  EXPECT_EQ(reason,
+            "maps of the network cannot be written in the scratch folder \"" + scratch.path +
+              "\": File too large: choose another one");
+  EXPECT_TRUE(FindHeldFiles(scratch.path).empty());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
+{
+  const auto refuse = [](const Extent & image, const std::string & directory) -> std::string {
+    const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
+    const GraphGeometry      geometry(network.graph, image);
+    try
+    {
+      const KeptMaps maps(geometry, { network.graph.GetIndex(FindMap(network, 2, false)) }, 4, directory);
+    }
+    catch (const std::runtime_error & error)
+    {
+      return error.what();
+    }
+    return "";
+  };
+  const TemporaryFolder scratch("no-space");
+  const std::int64_t    side = std::int64_t{ 1 } << 24; // petabytes
+  const std::string     full = refuse({ side, side }, scratch.path);
+  EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
+  EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
+  const std::string none = refuse({ 64, 64 }, scratch.path + "/none");
+  EXPECT_NE(none.find("the scratch folder \"" + scratch.path + "/none\" is not there"), std::string::npos) << none;
+}
