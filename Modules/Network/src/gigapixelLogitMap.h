@@ -72,24 +72,14 @@ public:
 
   /** \param pitch floats from row to row */
   void
-  Predict(float * probabilities, std::ptrdiff_t pitch) const
+  Predict(PixelValue value, float * values, std::ptrdiff_t pitch) const
   {
     const std::int64_t width = m_Data.tile.core.width;
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
-      z.ReplaceByProbabilities(0);
-      for (int c = 0; c < m_Channels; ++c)
+      if (value == PixelValue::Probability)
       {
-        probabilities[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
+        z.ReplaceByProbabilities(0);
       }
-    });
-  }
-
-  /** \param pitch floats from row to row */
-  void
-  PredictLogits(float * values, std::ptrdiff_t pitch) const
-  {
-    const std::int64_t width = m_Data.tile.core.width;
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t i) {
       for (int c = 0; c < m_Channels; ++c)
       {
         values[i / width * pitch + i % width * m_Channels + c] = static_cast<float>(z[c]);
