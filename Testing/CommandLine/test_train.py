@@ -1,7 +1,6 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""plan, train, segment, doctor: the commands that need LibTorch, skipped where it was not built."""
+"""train: runs, their options, and how they go on; skipped where there is no network module."""
 
-import json
 import os
 import pathlib
 import re
@@ -18,120 +17,6 @@ from test_terminal import read_until, start_on_terminal
 pytestmark = pytest.mark.usefixtures("network")
 
 
-@pytest.fixture(scope="module")
-def trained(cohort, tmp_path_factory):
-    """A run of a few epochs: (folder, result)."""
-    folder = tmp_path_factory.mktemp("run") / "run"
-    result = run("train", "--cohort", cohort, "-o", folder, "--epochs", 3, "--learning-rate", 0.01, "--json")
-    return folder, result
-
-
-def test_doctor_finds_the_module():
-    report = run("doctor", "--json").json
-    assert report["healthy"] and report["network"]["loads"] and re.match(r"\d+\.\d+", report["network"]["torch"])
-    assert report["writeTest"]["passed"] and report["itk"] and report["openslide"] and "JPEG 2000" in report["codecs"]
-    assert "All is well" in run("doctor").out
-
-
-def test_plan():
-    plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
-    assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
-    rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
-    assert len(rows) == 6
-    streamed = rows["training", ""]
-    assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
-    assert 0 < rows["inference", ""]["seconds"] < streamed["seconds"]
-    side = streamed["tileSize"]
-    assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
-    whole = rows["training", "--tile-size image"]
-    assert not whole["fits"] and "without --tile-size image" in whole["reason"]
-    assert "training" in run("plan", "--size", "16000x64000").out
-    small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
-    rows = {(row["purpose"], row["options"]): row for row in small}
-    extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
-    assert extra == pytest.approx(2 * 2000 * 2000, abs=1e6)
-    assert 2 * 2000 * 2000 < rows["training", ""]["deviceBytes"] < streamed["deviceBytes"]
-    rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
-    assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
-    assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
-    assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
-    small = run("plan", "--size", "9x9", "--memory", "1").out
-    assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
-    assert "less than 0.1 s" in run("plan", "--size", "9x9").out
-    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
-    assert re.search(r"about \d+ days \d\d h ", slow)
-    assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
-    assert "--size" in run("plan", code=2).err
-
-
-@pytest.mark.parametrize("name", ["remedios2023", "resnet18-unet"])
-def test_plan_of_images_that_nobody_has(name):
-    plan = run("plan", "--size", "1000000000x1000000000", "--network", name, "--memory", "8G", "--json").json
-    for row in plan["plans"]:
-        assert row["peakBytes"] > 0 if row["fits"] else "is too small" in row["reason"] and "-" not in row["reason"].split("TB")[0]
-
-
-def test_plan_of_patches():
-    arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
-    inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
-    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.50"]
-    row = inference[0]
-    assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
-    sums = 16000 * 1024 * 2 * 4
-    assert sums < row["peakBytes"] < 2 * 1024**3
-    text = run(*arguments, "2G", "--mirror").out
-    assert "--semantics patch --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
-    refused = [row for row in run(*arguments, "1G", "--patch", 8192, "--json").json["plans"] if "reason" in row]
-    assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
-
-
-def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
-    arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
-    row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
-    assert row["fits"] and row["keptInFiles"] and row["keptBytes"] > 3 * 1024**3 > row["peakBytes"]
-    assert 2 <= len(row["segments"]) <= 5 and row["segments"][-1]["passes"] == 2
-    text = run(*arguments, "--scratch", tmp_path).out
-    assert f"segment up to {row['segments'][0]['map']}: 3 passes" in text and "in the scratch folder" in text
-    refused = run(*arguments, "--json").json["plans"][0]
-    assert not refused["fits"] and "with a scratch folder (--scratch) that has room for" in refused["reason"]
-
-
-def test_networks_lists_presets_and_describes_one(tmp_path):
-    presets = {network["name"]: network for network in run("networks", "--json").json}
-    assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets
-    assert {option["name"]: option["default"] for option in presets["unet"]["options"]}["base"] == "16"
-    assert (presets["remedios2023"]["parameters"], presets["remedios2023"]["halo"]) == (4492, 64)
-    text = run("networks").out
-    assert "base=16 (1 to 512)" in text and "halo 94 px" in text and "learning rate 0.0001\n" in text
-    assert [presets[name]["learningRate"] for name in ("remedios2023", "resnet18-unet")] == [0.003, 0.0001]
-    one = run("networks", "unet:base=32,classes=3", "--json").json
-    assert (one["name"], one["classes"], one["halo"]) == ("unet:base=32,classes=3", 3, 94)
-    assert [tile["side"] for tile in one["tiles"]] == [512, 1024, 2048]
-    # Twice the channels: four times the products of all convolutions but the first and the last.
-    assert 3.5 < one["multiplyAddsPerPixel"] / presets["unet"]["multiplyAddsPerPixel"] < 4
-    operations = [{"name": "x", "type": "input", "channels": 1}]
-    operations += [{"name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 3, "padding": 1}]
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
-    mine = run("networks", file, "--json").json
-    assert (mine["parameters"], mine["multiplyAddsPerPixel"], mine["halo"]) == (10, 9, 1)
-    assert mine["learningRate"] == 0.003  # it says what a chain of layers says
-    operations[1]["padding"] = 0
-    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
-    message = fails("networks", file)
-    assert str(file) in message and "not of the input's size" in message
-    gray = run("networks", "resnet18-unet:channels=1", "--json").json
-    assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
-    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
-    assert "it has: base" in fails("networks", "unet:levels=3")
-    assert "resnet18-unet" in fails("networks", "nosuch")
-
-
-def test_plan_of_a_slide(cohort):
-    plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
-    assert (plan["width"], plan["height"]) == (400, 350)
-
-
 def test_training_writes_a_run_and_says_how_it_went(trained):
     folder, result = trained
     assert {"best.safetensors", "last.safetensors", "history.csv"} <= {path.name for path in folder.iterdir()}
@@ -144,6 +29,7 @@ def test_training_writes_a_run_and_says_how_it_went(trained):
     assert seconds["pixels"] + seconds["labels"] + seconds["network"] <= seconds["all"]
 
 
+
 def test_loss_is_chosen(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
     entropy = run(*options, tmp_path / "entropy").json
@@ -154,6 +40,7 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--resume")
     assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
+
 
 
 def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
@@ -184,6 +71,7 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
     assert "cannot be resumed with another frozen" in fails(*options, "--freeze", "L3", "--resume")
 
 
+
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
     assert 'no array and no module "L8" to freeze; the nearest are "L1"' in fails(*options, "--freeze", "L8")
@@ -195,6 +83,7 @@ def test_options_of_training_that_cannot_be(cohort, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+
 def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
@@ -202,6 +91,7 @@ def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
     assert "cannot be resumed with other first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
     assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
+
 
 
 def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
@@ -224,6 +114,7 @@ def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+
 @pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
 def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
     for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
@@ -232,26 +123,12 @@ def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
         assert "--tile-size image" in sentence and "--shared-memory" in sentence
 
 
+
 def test_cache_is_refused_with_what_took_its_place(tmp_path):
     for option in (["--cache", "none"], ["--cache-limit", "2G"]):
         sentence = run("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2).err
         assert f"has no option {option[0]} any more" in sentence and "gigapixel convert" in sentence
 
-
-def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(trained, cohort, tmp_path):
-    slide = cohort.parent / "a.tif"
-    arguments = ["segment", slide, "--model", trained[0], "-o"]
-    run(*arguments, tmp_path / "tiles.tif", "--tile-size", 256)
-    said = run(*arguments, tmp_path / "shared.tif", "--tile-size", 256, "--shared-memory").err
-    assert "its memory is one anyway" in said and "12 tiles of 256 x 256" in said and "from shared memory)" in said
-    assert (tmp_path / "shared.tif").read_bytes() == (tmp_path / "tiles.tif").read_bytes()
-    assert "in one piece" in run(*arguments, tmp_path / "whole.tif", "--tile-size", "image").err
-    tiles, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
-    assert numpy.mean(tiles != whole) < 1e-4 and 0 < numpy.mean(whole == 255) < 1
-    refused = fails(*arguments, tmp_path / "new.tif", "--tile-size", "image", "--region", "0,0,64,64")
-    assert "as a whole" in refused
-    assert "no multiple of the network's stride 32" in fails(*arguments, tmp_path / "new.tif", "--tile-size", 100)
-    assert not (tmp_path / "new.tif").exists()
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):
@@ -267,11 +144,13 @@ def test_device_that_is_not_there(trained, cohort, tmp_path):
     assert not folder.exists() and not mask.exists()
 
 
+
 def test_run_is_not_trained_over(trained, cohort):
     folder, _ = trained
     before = (folder / "best.safetensors").read_bytes()
     assert str(folder) in fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
     assert (folder / "best.safetensors").read_bytes() == before
+
 
 
 def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
@@ -286,6 +165,7 @@ def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
     # Nothing was left to do: the best one is one from before.
     again = run("train", "--cohort", cohort, "-o", folder, "--epochs", 4, "--learning-rate", 0.01, "--resume", "--json").json
     assert again["bestEpoch"] == int(best[0]) and again["epochs"] == 4
+
 
 
 def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
@@ -305,6 +185,7 @@ def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
 
 
+
 @pytest.mark.skipif("avx512bw" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="this CPU has no AVX-512")
 def test_graphs_are_computed_in_bf16(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--network", "unet:base=4,depth=3", "--epochs", 2, "--learning-rate", 0.01, "--json", "-o"]
@@ -320,13 +201,6 @@ def test_graphs_are_computed_in_bf16(cohort, tmp_path):
     labels = [tifffile.imread(mask) for mask in masks]
     assert numpy.mean(labels[0] != labels[1]) < 0.01
 
-
-def test_plan_knows_the_precision_of_graphs():
-    arguments = ["plan", "--size", "4096x4096", "--network", "unet", "--tile-size", 512, "--threads", 1, "--json", "--precision"]
-    rows = [run(*arguments, precision).json["plans"][0] for precision in ("fp32", "bf16")]
-    assert rows[1]["peakBytes"] < rows[0]["peakBytes"] - 100e6
-    slow = "avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text()
-    assert [("no instructions for bf16" in row["remark"]) for row in rows] == [False, slow]
 
 
 def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
@@ -353,251 +227,6 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_segment_patch_by_patch(trained, cohort, tmp_path):
-    slide = cohort.parent / "a.tif"
-    common = ["segment", slide, "--model", trained[0], "--probability"]
-    patch = ["--semantics", "patch", "--patch", 256, "--overlap", 0.3]
-    read = lambda name: tifffile.imread(tmp_path / name).astype(int)
-    run(*common, tmp_path / "whole.p.tif", "-o", tmp_path / "whole.tif")
-    run(*common, tmp_path / "one.p.tif", "-o", tmp_path / "one.tif", *patch, "--threads", 1)
-    said = run(*common, tmp_path / "three.p.tif", "-o", tmp_path / "three.tif", *patch, "--threads", 3).err
-    assert "patches of 256 x 256" in said
-    for name in ("{}.tif", "{}.p.tif"):
-        assert numpy.array_equal(read(name.format("one")), read(name.format("three")))
-    # Farther from a patch's borders than the halo it is as in the whole slide, which shows at them.
-    run(*common, tmp_path / "alone.p.tif", "-o", tmp_path / "alone.tif", "--semantics", "patch", "--patch", 256, "--overlap", 0)
-    difference = numpy.abs(read("alone.p.tif") - read("whole.p.tif"))[:256, :256]
-    assert difference.max() > 1 >= difference[64:192, 64:192].max()
-    # A region has the bits of the whole slide; another patch is another mask.
-    run(*common, tmp_path / "part.p.tif", "-o", tmp_path / "part.tif", *patch, "--region", "101,50,300,401")
-    assert numpy.array_equal(read("part.p.tif"), read("one.p.tif")[50:451, 101:401])
-    assert run("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--json").json["skipped"]
-    assert "made in another way" in fails("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--mirror")
-    for wrong, words in (
-        (["--overlap", 0.5], "--overlap is of --semantics patch"),
-        ([*patch, "--tile-size", 256], "leave out --tile-size"),
-        ([*patch, "--shared-memory"], "leave out --tile-size"),
-        (["--semantics", "patch", "--patch", 100], "take 128"),
-        (["--semantics", "patch", "--overlap", 1], "0.95"),
-    ):
-        assert words in run("segment", slide, "--model", trained[0], "-o", tmp_path / "x.tif", *wrong, code=2).err
-    assert not (tmp_path / "x.tif").exists()
-
-
-def test_segmentation_with_probability(trained, cohort, tmp_path):
-    slide = cohort.parent / "b.tif"
-    result = run("segment", slide, "--model", trained[0], "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif", "--json")
-    assert (result.json["width"], result.json["height"], result.json["level"]) == (800, 700, 0)
-    assert result.json["mpp"] == pytest.approx(0.5, rel=1e-6)
-    seconds = result.json["cpuSeconds"]
-    assert seconds["pixels"] > 0 and seconds["network"] > 0
-    assert seconds["pixels"] + seconds["network"] <= seconds["all"]
-    mask, probability = tifffile.imread(tmp_path / "m.tif"), tifffile.imread(tmp_path / "p.tif")
-    assert mask.shape == probability.shape == (700, 800) and set(numpy.unique(mask)) <= {0, 255}
-    # Rounded to 255ths, a probability on the one side of 0.5 is never on the other.
-    assert (probability[mask > 0] >= 127).all() and (probability[mask == 0] <= 128).all()
-    run("segment", slide, "--model", trained[0], "-o", tmp_path / "alone.tif")
-    assert (tmp_path / "alone.tif").read_bytes() == (tmp_path / "m.tif").read_bytes()
-    threshold = float(numpy.median(probability)) / 255
-    run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", threshold)
-    cut = tifffile.imread(tmp_path / "t.tif")
-    assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
-
-
-def test_ready_model_segments_another_specimen(cohort, tmp_path):
-    """The model that comes with the program, on a slide that it was not trained on, against the mask of `label`."""
-    slide = cohort.parent / "other.tif"
-    run("synthesize", slide, "--size", "1500x1200", "--seed", 77)
-    run("label", slide, "-o", tmp_path / "label.tif")
-    run("segment", slide, "--model", "tissue", "-o", tmp_path / "mask.tif")
-    result = run("evaluate", tmp_path / "mask.tif", tmp_path / "label.tif", "--json").json
-    assert result["dice"] > 0.95 and result["specificity"] > 0.9 and result["diceAllForeground"] < 0.8
-    assert "tissue" in fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
-
-
-def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
-    ndimage = pytest.importorskip("scipy.ndimage")
-    slide = tmp_path / "ring.tif"
-    rows, columns = numpy.ogrid[:700, :900]
-    radius = numpy.hypot(rows - 350, columns - 400)
-    tissue = ((radius < 300) & (radius > 180)) | (radius < 60)
-    tissue[:, 690:] = False
-    pixels = numpy.where(tissue[..., None], [190, 110, 160], 245).astype(numpy.uint8)
-    write_slide(slide, pixels, 0.5)
-    common = ["segment", slide, "--model", "tissue"]
-    run(*common, "-o", tmp_path / "open.tif")
-    run(*common, "-o", tmp_path / "filled.tif", "--fill-holes")
-    mask, filled = (tifffile.imread(tmp_path / name) for name in ("open.tif", "filled.tif"))
-    assert numpy.array_equal(filled > 0, ndimage.binary_fill_holes(mask > 0))
-    assert numpy.sum(filled > 0) > numpy.sum(mask > 0) + 50000 and set(numpy.unique(filled)) == {0, 255}
-    assert "--overwrite" in fails(*common, "-o", tmp_path / "open.tif", "--fill-holes")
-    both = run(*common, "-o", tmp_path / "x.tif", "--fill-holes", "--probability", tmp_path / "p.tif", code=2)
-    assert "--probability" in both.err and not (tmp_path / "x.tif").exists()
-
-
-def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
-    slide = cohort.parent / "b.tif"
-    run("segment", slide, "--model", trained[0], "-o", tmp_path / "any.tif", "--probability", tmp_path / "any.p.tif")
-    # A threshold that splits the pixels: a mask of one value would say nothing about its place.
-    threshold = ["--threshold", numpy.median(tifffile.imread(tmp_path / "any.p.tif")) / 255]
-    common = ["segment", slide, "--model", trained[0], *threshold]
-    run(*common, "-o", tmp_path / "whole.tif", "--probability", tmp_path / "whole.p.tif")
-    region = run(*common, "-o", tmp_path / "part.tif", "--probability", tmp_path / "part.p.tif", "--region", "200,100,300,400", "--json")
-    assert region.json["region"] == [200, 100, 300, 400]
-    for name in ("", ".p"):
-        whole, part = (tifffile.imread(tmp_path / f"{kind}{name}.tif") for kind in ("whole", "part"))
-        assert numpy.array_equal(part, whole[100:500, 200:500])
-    # The part knows its place: compared with the truth there, and laid over the slide there.
-    truth = cohort.parent / "b.truth.tif"
-    result = run("evaluate", tmp_path / "part.tif", truth, "--partial", "--json").json
-    predicted, true = tifffile.imread(tmp_path / "part.tif") > 0, tifffile.imread(truth)[100:500, 200:500] > 0
-    assert (result["tp"], result["fp"]) == (numpy.sum(predicted & true), numpy.sum(predicted & ~true))
-    assert "not of the same slide" in fails("evaluate", tmp_path / "part.tif", truth)
-    run("overlay", slide, tmp_path / "part.tif", "-o", tmp_path / "o.png", "--partial")
-    assert "outside" in fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
-    assert not (tmp_path / "x.tif").exists()
-
-
-def test_several_slides_resume(trained, cohort, tmp_path):
-    slides = [cohort.parent / "a.tif", cohort.parent / "b.tif"]
-    first = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
-    assert [entry["skipped"] for entry in first] == [False, False]
-    (tmp_path / "masks" / "a.pyramid.tif").unlink()
-    again = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
-    assert [entry["skipped"] for entry in again] == [False, True]
-
-
-def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, tmp_path):
-    slide = cohort.parent / "a.tif"
-    common = ["segment", slide, "-o", tmp_path / "m.tif"]
-    run(*common, "--model", trained[0], "--region", "0,0,64,64")
-    before = (tmp_path / "m.tif").read_bytes()
-    assert run(*common, "--model", trained[0], "--region", "0,0,64,64", "--json").json["skipped"]
-    # As after another training: one weight differs.
-    model = bytearray((trained[0] / "best.safetensors").read_bytes())
-    model[-2] ^= 1
-    (tmp_path / "other.safetensors").write_bytes(model)
-    for options in (
-        ["--model", trained[0], "--region", "0,0,64,64", "--threshold", 0.4],
-        ["--model", trained[0], "--region", "64,0,64,64"],
-        ["--model", tmp_path / "other.safetensors", "--region", "0,0,64,64"],
-    ):
-        assert "--overwrite" in fails(*common, *options)
-    assert (tmp_path / "m.tif").read_bytes() == before
-    run(*common, *options, "--overwrite")
-    assert (tmp_path / "m.tif").read_bytes() != before
-
-
-def test_resolution_has_to_be_the_models(trained, tmp_path):
-    pixels = numpy.full((700, 900, 3), 200, numpy.uint8)
-    coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)
-    message = fails("segment", coarse, "--model", trained[0], "-o", tmp_path / "m.tif")
-    assert "0.500 µm/px" in message and "1.000 µm/px" in message
-    blind = write_slide(tmp_path / "blind.tif", pixels, None)
-    assert "--slide-mpp" in fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
-    run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)
-    # Another resolution is another mask, though its pixels are the same.
-    again = ["segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--json", "--slide-mpp"]
-    assert run(*again, 0.51).json["skipped"]
-    assert "made in another way" in fails(*again, 0.5)
-    run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
-    assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
-
-
-def change_weights(source, target, tensor, value):
-    """The model with all numbers of one tensor replaced."""
-    data = bytearray((source / "best.safetensors").read_bytes())
-    size = int.from_bytes(data[:8], "little")
-    begin, end = json.loads(data[8 : 8 + size])[tensor]["data_offsets"]
-    data[8 + size + begin : 8 + size + end] = numpy.full((end - begin) // 4, value, "<f4").tobytes()
-    target.write_bytes(data)
-    return target
-
-
-FOUR = {"name": "sum", "input": {"channels": 4}, "layers": [{"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}]}
-
-
-def write_model_of_four_channels(path, bias, weights):
-    header = {"__metadata__": {"gigapixel": "2", "network": json.dumps(FOUR), "tile_size": "64", "microns_per_pixel": "0.5"}}
-    header["S.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
-    header["S.weight"] = {"dtype": "F32", "shape": [1, 4, 1, 1], "data_offsets": [4, 20]}
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + numpy.array([bias, *weights], "<f4").tobytes())
-    return path
-
-
-def write_channels(path, planes):
-    """An OME-TIFF of a page for each channel, as microscopes of fluorescence write it."""
-    sizes = {f"PhysicalSize{axis}": 0.5 for axis in "XY"} | {f"PhysicalSize{axis}Unit": "µm" for axis in "XY"}
-    tifffile.imwrite(path, planes, ome=True, tile=(128, 128), compression="zlib", photometric="minisblack", metadata={"axes": "CYX", **sizes})
-    return path
-
-
-def test_slides_of_four_channels(tmp_path):
-    """A network of as many channels is trained on them and segments them; in which order they come counts."""
-    planes = numpy.random.default_rng(1).integers(0, 256, (4, 300, 421), numpy.uint8)
-    slide = write_channels(tmp_path / "four.ome.tif", planes)
-    weights = (1.0, -2.0, 0.5, 0.75)
-    model = write_model_of_four_channels(tmp_path / "four.safetensors", -0.1, weights)
-    logits = numpy.tensordot(weights, (255.0 - planes) / 255, 1) - 0.1
-    certain = abs(logits) > 1e-6
-    run("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
-    assert (((tifffile.imread(tmp_path / "m.tif") > 0) == (logits > 0)) | ~certain).all() and 0.1 < (logits > 0).mean() < 0.9
-    mask = (logits > 0).astype(numpy.uint8) * 255
-    write_slide(tmp_path / "truth.tif", mask)
-    (tmp_path / "four.json").write_text(json.dumps(FOUR))
-    (tmp_path / "cohort.csv").write_text("slide,mask,split\nfour.ome.tif,truth.tif,train\n")
-    run("train", "--cohort", tmp_path / "cohort.csv", "--network", tmp_path / "four.json", "-o", tmp_path / "run", "--epochs", 60, "--learning-rate", 0.1,
-        "--mpp", 0.5, "--no-augmentation")
-    run("segment", slide, "--model", tmp_path / "run", "-o", tmp_path / "learned.tif")
-    assert ((tifffile.imread(tmp_path / "learned.tif") > 0) == (mask > 0)).mean() > 0.9
-    tissue = numpy.zeros_like(mask)
-    tissue[100:200, 50:400] = 255
-    write_slide(tmp_path / "tissue.tif", tissue)
-    run("segment", slide, "--model", model, "-o", tmp_path / "inside.tif", "--tissue", tmp_path / "tissue.tif")
-    assert ((tifffile.imread(tmp_path / "inside.tif") == numpy.where(tissue > 0, mask, 0)) | ~certain).all()
-
-
-def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
-    folder = tmp_path / "run"
-    message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
-    assert "a.tif has 3 channels where 4 are needed" in message and not folder.exists()
-    model = write_model_of_four_channels(tmp_path / "four.safetensors", 1, (1, 1, 1, 1))
-    message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-    assert "a.tif has 3 channels where 4 are needed: convert it, or take a network of as many input channels" in message
-    for kind, count, words in ((numpy.uint8, 5, "has 5 channels where 4 are needed"), (numpy.uint16, 4, "has samples of unsigned_short, and networks take those of 8 bits")):
-        slide = write_channels(tmp_path / f"{count}.ome.tif", numpy.zeros((count, 200, 300), kind))
-        assert f"{slide} {words}" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
-    assert "has 5 channels where 1 is needed" in fails("plan", tmp_path / "5.ome.tif", "--network", "remedios2023")
-    assert not (tmp_path / "m.tif").exists()
-
-
-def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
-    """Finite weights, but infinite logits: its masks would be full or empty without a word."""
-    for tensor, value in (("L1.weight", 1e38), ("L7.weight", 1e38), ("L4.weight", -3e38), ("L7.bias", 3e38)):
-        model = change_weights(trained[0], tmp_path / "bad.safetensors", tensor, value)
-        message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-        assert "bad.safetensors" in message and f'the layer "{tensor[:2]}"' in message
-        assert "beyond what a float holds" in message
-    assert not (tmp_path / "m.tif").exists()
-
-
-def test_model_of_zeros_is_warned_of(trained, cohort, tmp_path):
-    """Its probability of 0.5 reaches the threshold: the mask is full."""
-    model = change_weights(trained[0], tmp_path / "zeros.safetensors", "L7.weight", 0)
-    done = run("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-    assert 'the weights "L7.weight" of the model are all 0' in done.err
-
-
-def test_masks_of_one_class_are_warned_of(cohort, tmp_path):
-    for name in ("a", "b"):
-        shutil.copy(cohort.parent / f"{name}.tif", tmp_path)
-        write_slide(tmp_path / f"{name}.truth.tif", numpy.zeros((700, 800), numpy.uint8), 0.5)
-    shutil.copy(cohort, tmp_path)
-    said = run("train", "--cohort", tmp_path / cohort.name, "-o", tmp_path / "run", "--epochs", 1).err
-    assert "no pixel of the class 1 was found in the training masks" in said
-    assert "no pixel of the class 1 was found in the validation masks" in said
-
 
 def test_bad_models_and_cohorts(trained, cohort, tmp_path):
     slide = cohort.parent / "a.tif"
@@ -623,6 +252,7 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
         message = fails("train", "--cohort", folder / name, "-o", out / "run")
         assert name in message or "nowhere.tif" in message, message
     assert list(out.iterdir()) == []
+
 
 
 def test_masks_of_3d_slicer(cohort, tmp_path):
@@ -653,6 +283,7 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
     assert len(trained) == 4 and all(each == trained[0] for each in trained)
 
 
+
 @pytest.mark.parametrize("command", ["evaluate", "train"])
 def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
     start = "NRRD0004\ntype: unsigned char\ndimension: 2\nencoding: gzip\n"
@@ -670,6 +301,7 @@ def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
         message = fails(command, *words)
         assert message.startswith((f"gigapixel: Error reading {mask}: ", f"gigapixel: {mask}: ")) and reason in message
         assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
+
 
 
 def test_labels_of_segments_are_classes(cohort, tmp_path):
@@ -694,6 +326,7 @@ def test_labels_of_segments_are_classes(cohort, tmp_path):
         else:
             run(*words)
     assert weights(tmp_path / "plain") == weights(tmp_path / "segmentation")
+
 
 
 def test_mask_of_another_slide(cohort, tmp_path):

@@ -1,0 +1,144 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""plan, networks and doctor: what the engine says before it computes; skipped where there is none."""
+
+import json
+import pathlib
+import re
+
+import pytest
+
+from conftest import fails, run
+
+pytestmark = pytest.mark.usefixtures("network")
+
+
+def test_doctor_finds_the_module():
+    report = run("doctor", "--json").json
+    assert report["healthy"] and report["network"]["loads"] and re.match(r"\d+\.\d+", report["network"]["torch"])
+    assert report["writeTest"]["passed"] and report["itk"] and report["openslide"] and "JPEG 2000" in report["codecs"]
+    assert "All is well" in run("doctor").out
+
+
+
+def test_plan():
+    plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
+    assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
+    rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
+    assert len(rows) == 6
+    streamed = rows["training", ""]
+    assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
+    assert 0 < rows["inference", ""]["seconds"] < streamed["seconds"]
+    side = streamed["tileSize"]
+    assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
+    whole = rows["training", "--tile-size image"]
+    assert not whole["fits"] and "without --tile-size image" in whole["reason"]
+    assert "training" in run("plan", "--size", "16000x64000").out
+    small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
+    rows = {(row["purpose"], row["options"]): row for row in small}
+    extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
+    assert extra == pytest.approx(2 * 2000 * 2000, abs=1e6)
+    assert 2 * 2000 * 2000 < rows["training", ""]["deviceBytes"] < streamed["deviceBytes"]
+    rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
+    assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
+    assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
+    assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
+    small = run("plan", "--size", "9x9", "--memory", "1").out
+    assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
+    assert "less than 0.1 s" in run("plan", "--size", "9x9").out
+    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
+    assert re.search(r"about \d+ days \d\d h ", slow)
+    assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
+    assert "--size" in run("plan", code=2).err
+
+
+
+@pytest.mark.parametrize("name", ["remedios2023", "resnet18-unet"])
+def test_plan_of_images_that_nobody_has(name):
+    plan = run("plan", "--size", "1000000000x1000000000", "--network", name, "--memory", "8G", "--json").json
+    for row in plan["plans"]:
+        assert row["peakBytes"] > 0 if row["fits"] else "is too small" in row["reason"] and "-" not in row["reason"].split("TB")[0]
+
+
+
+def test_plan_of_patches():
+    arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
+    inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
+    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.50"]
+    row = inference[0]
+    assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
+    sums = 16000 * 1024 * 2 * 4
+    assert sums < row["peakBytes"] < 2 * 1024**3
+    text = run(*arguments, "2G", "--mirror").out
+    assert "--semantics patch --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
+    refused = [row for row in run(*arguments, "1G", "--patch", 8192, "--json").json["plans"] if "reason" in row]
+    assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
+
+
+
+def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
+    arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
+    row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
+    assert row["fits"] and row["keptInFiles"] and row["keptBytes"] > 3 * 1024**3 > row["peakBytes"]
+    assert 2 <= len(row["segments"]) <= 5 and row["segments"][-1]["passes"] == 2
+    text = run(*arguments, "--scratch", tmp_path).out
+    assert f"segment up to {row['segments'][0]['map']}: 3 passes" in text and "in the scratch folder" in text
+    refused = run(*arguments, "--json").json["plans"][0]
+    assert not refused["fits"] and "with a scratch folder (--scratch) that has room for" in refused["reason"]
+
+
+
+def test_networks_lists_presets_and_describes_one(tmp_path):
+    presets = {network["name"]: network for network in run("networks", "--json").json}
+    assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets
+    assert {option["name"]: option["default"] for option in presets["unet"]["options"]}["base"] == "16"
+    assert (presets["remedios2023"]["parameters"], presets["remedios2023"]["halo"]) == (4492, 64)
+    text = run("networks").out
+    assert "base=16 (1 to 512)" in text and "halo 94 px" in text and "learning rate 0.0001\n" in text
+    assert [presets[name]["learningRate"] for name in ("remedios2023", "resnet18-unet")] == [0.003, 0.0001]
+    one = run("networks", "unet:base=32,classes=3", "--json").json
+    assert (one["name"], one["classes"], one["halo"]) == ("unet:base=32,classes=3", 3, 94)
+    assert [tile["side"] for tile in one["tiles"]] == [512, 1024, 2048]
+    # Twice the channels: four times the products of all convolutions but the first and the last.
+    assert 3.5 < one["multiplyAddsPerPixel"] / presets["unet"]["multiplyAddsPerPixel"] < 4
+    operations = [{"name": "x", "type": "input", "channels": 1}]
+    operations += [{"name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 3, "padding": 1}]
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    mine = run("networks", file, "--json").json
+    assert (mine["parameters"], mine["multiplyAddsPerPixel"], mine["halo"]) == (10, 9, 1)
+    assert mine["learningRate"] == 0.003  # it says what a chain of layers says
+    operations.insert(1, {"name": "s", "type": "sigmoid", "inputs": ["x"]})
+    operations[2]["inputs"] = ["s"]
+    named = {"name": "unet", "operations": operations, "output": "y"}
+    file.write_text(json.dumps(named))  # a name alone does not make it the preset
+    assert run("networks", file, "--json").json["learningRate"] == 0.0001
+    file.write_text(json.dumps({**named, "learning rate": 0.02}))
+    assert run("networks", file, "--json").json["learningRate"] == 0.02
+    file.write_text(json.dumps({**named, "learning rate": 0}))
+    assert '"learning rate" must be a number above 0, not 0' in fails("networks", file)
+    del operations[1]
+    operations[1]["inputs"] = ["x"]
+    operations[1]["padding"] = 0
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    message = fails("networks", file)
+    assert str(file) in message and "not of the input's size" in message
+    gray = run("networks", "resnet18-unet:channels=1", "--json").json
+    assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
+    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
+    assert "it has: base" in fails("networks", "unet:levels=3")
+    assert "resnet18-unet" in fails("networks", "nosuch")
+
+
+
+def test_plan_of_a_slide(cohort):
+    plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
+    assert (plan["width"], plan["height"]) == (400, 350)
+
+
+
+def test_plan_knows_the_precision_of_graphs():
+    arguments = ["plan", "--size", "4096x4096", "--network", "unet", "--tile-size", 512, "--threads", 1, "--json", "--precision"]
+    rows = [run(*arguments, precision).json["plans"][0] for precision in ("fp32", "bf16")]
+    assert rows[1]["peakBytes"] < rows[0]["peakBytes"] - 100e6
+    slow = "avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text()
+    assert [("no instructions for bf16" in row["remark"]) for row in rows] == [False, slow]
