@@ -154,3 +154,11 @@ def network():
     """Skips where the program was built without LibTorch."""
     if not run("doctor", "--json").json["network"]["installed"]:
         pytest.skip("the network module was not built")
+
+
+@pytest.fixture(scope="module")
+def trained(cohort, tmp_path_factory):
+    """A run of a few epochs: (folder, result)."""
+    folder = tmp_path_factory.mktemp("run") / "run"
+    result = run("train", "--cohort", cohort, "-o", folder, "--epochs", 3, "--learning-rate", 0.01, "--json")
+    return folder, result

@@ -52,11 +52,11 @@ def test_model(tmp_path):
     assert (said["parameters"], said["keptParameters"]) == (4 * 18 + 4 + 8 + 12 + 3, 8)
     assert (said["channels"], said["classes"], said["halo"], said["mpp"], said["tileSize"]) == (2, 3, 1, 0.5, 64)
     assert said["input"] == {"channels": 2, "mean": [0.5, 0.4], "deviation": [0.25, 0.2], "multiple": 8}
-    assert said["borders"] == {"pad (replicate)": 1, "conv2d (zeros)": 1}
+    assert said["patches"] == {"borders": {"conv2d (zeros)": 1}, "multiple": 1, "sizes": {}}
     assert said["provenance"] == {"made by": "hand"}
     text = run("info", file).out
     assert "6: 1 batch_norm, 2 conv2d, 1 crop, 1 input, 1 pad" in text and "multiples of 8" in text and "made by: hand" in text
-    assert "by 1 pad (replicate), 1 conv2d (zeros)" in text
+    assert "differ from the whole image up to the halo from their borders, by 1 conv2d (zeros)\n" in text
     run_folder = tmp_path / "run"
     run_folder.mkdir()
     (run_folder / "best.safetensors").write_bytes(file.read_bytes())
@@ -70,9 +70,11 @@ def test_presets_and_ready_models():
     assert "without weights" in run("info", "resnet18-unet").out
     layers = run("info", "remedios2023", "--json").json
     assert (layers["parameters"], layers["input"]) == (4492, {"channels": 1, "invert": True, "multiple": 32})
-    assert layers["borders"] == {"convolution (zeros)": 4}
-    borders = run("info", "resnet18-unet", "--json").json["borders"]
-    assert borders["conv2d (zeros)"] > 20 and borders["max_pool2d (nothing)"] == 1
+    assert layers["patches"]["borders"]["conv2d (zeros)"] == 4
+    assert (layers["patches"]["multiple"], layers["patches"]["sizes"]) == (32, {})
+    assert "everywhere where they begin at no multiple of 32 px" in run("info", "remedios2023").out
+    patches = run("info", "resnet18-unet", "--json").json["patches"]
+    assert patches["borders"]["conv2d (zeros)"] > 20 and patches["borders"]["max_pool2d (nothing)"] == 1
     assert run("info", "tissue", "--json").json["mpp"] == 0.5
 
 

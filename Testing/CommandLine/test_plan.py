@@ -1,121 +1,147 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""What plan says of a budget is what train and segment do with it."""
+"""plan, networks and doctor: what the engine says before it computes; skipped where there is none."""
 
+import json
+import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
-from conftest import PROGRAM, fails, run
+from conftest import fails, run
 
 pytestmark = pytest.mark.usefixtures("network")
 
-FACTORS = {"M": 1024**2, "G": 1024**3}
+
+def test_doctor_finds_the_module():
+    report = run("doctor", "--json").json
+    assert report["healthy"] and report["network"]["loads"] and re.match(r"\d+\.\d+", report["network"]["torch"])
+    assert report["writeTest"]["passed"] and report["itk"] and report["openslide"] and "JPEG 2000" in report["codecs"]
+    assert "All is well" in run("doctor").out
 
 
-@pytest.fixture(scope="module")
-def cohort(tmp_path_factory):
-    """A slide of three channels, its mask and the table of both."""
-    folder = tmp_path_factory.mktemp("cohort")
-    run("synthesize", folder / "a.tif", "--size", "1024x1024", "--seed", 1, "--truth", folder / "m.tif")
-    (folder / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
-    return folder / "c.csv"
+
+def test_plan():
+    plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
+    assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
+    rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
+    assert len(rows) == 6
+    streamed = rows["training", ""]
+    assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
+    assert 0 < rows["inference", ""]["seconds"] < streamed["seconds"]
+    side = streamed["tileSize"]
+    assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
+    whole = rows["training", "--tile-size image"]
+    assert not whole["fits"] and "without --tile-size image" in whole["reason"]
+    assert "training" in run("plan", "--size", "16000x64000").out
+    small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
+    rows = {(row["purpose"], row["options"]): row for row in small}
+    extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
+    assert extra == pytest.approx(2 * 2000 * 2000, abs=1e6)
+    assert 2 * 2000 * 2000 < rows["training", ""]["deviceBytes"] < streamed["deviceBytes"]
+    rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
+    assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
+    assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
+    assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
+    small = run("plan", "--size", "9x9", "--memory", "1").out
+    assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
+    assert "less than 0.1 s" in run("plan", "--size", "9x9").out
+    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
+    assert re.search(r"about \d+ days \d\d h ", slow)
+    assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
+    assert "--size" in run("plan", code=2).err
 
 
-def find(rows, purpose, options=""):
-    return next(row for row in rows if (row["purpose"], row["options"]) == (purpose, options))
+
+@pytest.mark.parametrize("name", ["remedios2023", "resnet18-unet"])
+def test_plan_of_images_that_nobody_has(name):
+    plan = run("plan", "--size", "1000000000x1000000000", "--network", name, "--memory", "8G", "--json").json
+    for row in plan["plans"]:
+        assert row["peakBytes"] > 0 if row["fits"] else re.search(r"limit of 8G is too small: at least \d+G are needed", row["reason"])
 
 
-def check_same(row, told):
-    assert told == {key: row[key] for key in told}
+
+def test_plan_of_patches():
+    arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
+    inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
+    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.50"]
+    row = inference[0]
+    assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
+    sums = 16000 * 1024 * 2 * 4
+    assert sums < row["peakBytes"] < 2 * 1024**3
+    text = run(*arguments, "2G", "--mirror").out
+    assert "--semantics patch --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
+    refused = [row for row in run(*arguments, "1G", "--patch", 8192, "--json").json["plans"] if "reason" in row]
+    assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
 
 
-@pytest.mark.parametrize(
-    "network, options",
-    [
-        ("remedios2023", ["--memory", "60M"]),
-        ("remedios2023", ["--memory", "1G", "--tile-size", 256]),
-        ("unet:base=4,depth=3", ["--memory", "260M"]),
-        ("unet:base=4,depth=3", ["--memory", "2G", "--loss", "dice"]),
-        ("unet:base=4,depth=5", ["--memory", "340M"]),
-        ("unet:base=4,depth=5", ["--memory", "2G", "--freeze", "enc.0", "--threads", 2]),
-    ],
-)
-def test_plan_is_what_train_does(cohort, network, options, tmp_path):
-    given = options[options.index("--tile-size") :] if "--tile-size" in options else []
-    words = ["--network", network, *options]
-    rows = run("plan", "--size", "1024x1024", *words, "--json").json["plans"]
-    slide = run("plan", cohort.parent / "a.tif", *words, "--json").json["plans"]
-    told = run("train", "--cohort", cohort, "-o", tmp_path / "run", *words, "--epochs", 1, "--json").json["plan"]
-    name = " ".join(str(word) for word in given)
-    check_same(find(rows, "training", name), told)
-    check_same(find(slide, "training", name), told)
+
+def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
+    arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
+    row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
+    assert row["fits"] and row["keptInFiles"] and row["keptBytes"] > 3 * 1024**3 > row["peakBytes"]
+    assert 2 <= len(row["segments"]) <= 5 and row["segments"][-1]["passes"] == 2
+    text = run(*arguments, "--scratch", tmp_path).out
+    assert f"segment up to {row['segments'][0]['map']}: 3 passes" in text and "in the scratch folder" in text
+    inMemory = run(*arguments, "--json").json["plans"][0]
+    assert inMemory["fits"] and not inMemory["keptInFiles"] and inMemory["keptBytes"] < inMemory["peakBytes"]
+    assert "with a scratch folder that has" in inMemory["remark"] and "scratch" not in row["remark"]
+    refused = run(*arguments[:-1], "900M", "--json").json["plans"][0]
+    assert not refused["fits"]
 
 
-@pytest.mark.parametrize("network, memory", [("remedios2023", "60M"), ("unet:base=4,depth=3", "1G"), ("unet:base=32,depth=5", "2G")])
-def test_plan_is_what_segment_does(network, memory, tmp_path):
-    """Weights are counted once, though segment has loaded them when it plans: 31 MB of the last network."""
-    run("synthesize", tmp_path / "a.tif", "--size", "320x300", "--seed", 1, "--truth", tmp_path / "m.tif")
-    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
-    model = tmp_path / "run"
-    run("train", "--cohort", tmp_path / "c.csv", "-o", model, "--network", network, "--epochs", 1, "--tile-size", 288)
-    common = ["--threads", 1, "--memory", memory]
-    for options in ([], ["--tile-size", 256], ["--semantics", "patch", "--patch", 128]):
-        name = " ".join(str(word) for word in options) + (" --overlap 0.25" if "--patch" in options else "")
-        rows = run("plan", "--size", "320x300", "--network", model, *options, *common, "--json").json["plans"]
-        segment = ["segment", tmp_path / "a.tif", "--model", model, "-o", tmp_path / "o.tif", "--overwrite", *options, *common]
-        told = run(*segment, "--json").json["plan"]
-        check_same(find(rows, "inference", name), told)
-        assert options or told["tileSize"] == 288
+
+def test_networks_lists_presets_and_describes_one(tmp_path):
+    presets = {network["name"]: network for network in run("networks", "--json").json}
+    assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets
+    assert {option["name"]: option["default"] for option in presets["unet"]["options"]}["base"] == "16"
+    assert (presets["remedios2023"]["parameters"], presets["remedios2023"]["halo"]) == (4492, 64)
+    text = run("networks").out
+    assert "base=16 (1 to 512)" in text and "halo 94 px" in text and "learning rate 0.0001\n" in text
+    assert [presets[name]["learningRate"] for name in ("remedios2023", "resnet18-unet")] == [0.003, 0.0001]
+    one = run("networks", "unet:base=32,classes=3", "--json").json
+    assert (one["name"], one["classes"], one["halo"]) == ("unet:base=32,classes=3", 3, 94)
+    assert [tile["side"] for tile in one["tiles"]] == [512, 1024, 2048]
+    # Twice the channels: four times the products of all convolutions but the first and the last.
+    assert 3.5 < one["multiplyAddsPerPixel"] / presets["unet"]["multiplyAddsPerPixel"] < 4
+    operations = [{"name": "x", "type": "input", "channels": 1}]
+    operations += [{"name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 3, "padding": 1}]
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    mine = run("networks", file, "--json").json
+    assert (mine["parameters"], mine["multiplyAddsPerPixel"], mine["halo"]) == (10, 9, 1)
+    assert mine["learningRate"] == 0.003  # it says what a chain of layers says
+    operations.insert(1, {"name": "s", "type": "sigmoid", "inputs": ["x"]})
+    operations[2]["inputs"] = ["s"]
+    named = {"name": "unet", "operations": operations, "output": "y"}
+    file.write_text(json.dumps(named))  # a name alone does not make it the preset
+    assert run("networks", file, "--json").json["learningRate"] == 0.0001
+    file.write_text(json.dumps({**named, "learning rate": 0.02}))
+    assert run("networks", file, "--json").json["learningRate"] == 0.02
+    file.write_text(json.dumps({**named, "learning rate": 0}))
+    assert '"learning rate" must be a number above 0, not 0' in fails("networks", file)
+    del operations[1]
+    operations[1]["inputs"] = ["x"]
+    operations[1]["padding"] = 0
+    file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
+    message = fails("networks", file)
+    assert str(file) in message and "not of the input's size" in message
+    gray = run("networks", "resnet18-unet:channels=1", "--json").json
+    assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
+    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
+    assert "it has: base" in fails("networks", "unet:levels=3")
+    assert "resnet18-unet" in fails("networks", "nosuch")
 
 
-@pytest.mark.parametrize("network", ["remedios2023", "unet:base=8", "resnet18-unet"])
-def test_least_memory_that_a_refusal_names_is_enough(network):
-    """Also by the numbers of the text: what is said to be needed is given."""
-    words = ["plan", "--size", "3000x2000", "--network", network, "--tile-size", 512, "--json", "--memory"]
-    refused = [row for row in run(*words, "8M").json["plans"]]
-    for number, row in enumerate(refused):
-        least = re.search(r"the memory limit of 8M is too small: at least (\d+)([MG]) are needed", row["reason"])
-        assert run(*words, f"{least[1]}{least[2]}").json["plans"][number]["fits"], row
-        less = run(*words, f"{int(least[1]) - 1}{least[2]}").json["plans"][number]
-        assert not less["fits"] and f"at least {least[1]}{least[2]}" in less["reason"]
+
+def test_plan_of_a_slide(cohort):
+    plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
+    assert (plan["width"], plan["height"]) == (400, 350)
 
 
-def measure_peak(*words):
-    """Of a process that a small one begins: a process counts what it was before, too."""
-    begin = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
-    tell = "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    words = [sys.executable, "-I", "-S", "-c", begin + tell, PROGRAM, *[str(word) for word in words]]
-    return 1024 * int(subprocess.run(words, check=True, capture_output=True, text=True, timeout=300).stdout)
 
-
-def test_plan_itself_stays_within_its_memory():
-    for network, memory in (("remedios2023", "60M"), ("unet:base=8", "260M"), ("resnet18-unet", "900M")):
-        words = ["plan", "--size", "2000x1500", "--network", network, "--memory", memory, "--json"]
-        assert measure_peak(*words) <= int(memory[:-1]) * FACTORS[memory[-1]], network
-
-
-def test_plan_says_whose_memory_is_too_little(tmp_path):
-    given = run("plan", "--size", "9x9", "--memory", "1.5M").out
-    assert "the memory limit of 1.5M is too small" in given
-    free = run("plan", "--size", "1000000000x1000000000", "--tile-size", "image").out
-    assert "the memory that is free on this machine (" in free and "memory limit of" not in free
-
-
-@pytest.mark.parametrize("precision", ["fp16", "tf32"])
-def test_plan_refuses_what_the_engine_refuses(precision):
-    assert "in fp32 or bf16 only" in fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
-    assert run("plan", "--size", "900x900", "--precision", precision, "--json").json["plans"][0]["fits"]
-
-
-def test_parameters_are_counted_alike():
-    for network in ("remedios2023", "unet", "resnet18-unet"):
-        one, other = run("networks", network, "--json").json, run("plan", "--size", "99x99", "--network", network, "--json").json
-        assert [other[key] for key in ("parameters", "keptParameters")] == [one[key] for key in ("parameters", "keptParameters")]
-    count = re.compile(r"\d+ parameters that are trained and \d+ that are not \(frozen\)")
-    words = ["--network", "resnet18-unet"]
-    assert count.search(run("networks", "resnet18-unet").out)[0] == count.search(run("plan", "--size", "99x99", *words).out)[0]
-    frozen = run("plan", "--size", "99x99", *words, "--freeze", "layer4", "--json").json
-    assert frozen["parameters"] + frozen["keptParameters"] == other["parameters"] + other["keptParameters"]
-    assert frozen["parameters"] < other["parameters"]
+def test_plan_knows_the_precision_of_graphs():
+    arguments = ["plan", "--size", "4096x4096", "--network", "unet", "--tile-size", 512, "--threads", 1, "--json", "--precision"]
+    rows = [run(*arguments, precision).json["plans"][0] for precision in ("fp32", "bf16")]
+    assert rows[1]["peakBytes"] < rows[0]["peakBytes"] - 100e6
+    slow = "avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text()
+    assert [("no instructions for bf16" in row["remark"]) for row in rows] == [False, slow]

@@ -262,7 +262,7 @@ ComputeInTiles(const NetworkDescription &   network,
     SetTile(data, image, network.channels, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, false)));
     const Region & region = data.tile.core;
     probabilities.resize(region.width * region.height * outputs);
-    passes->Predict(data, probabilities.data(), region.width * outputs);
+    passes->Predict(data, PixelValue::Probability, probabilities.data(), region.width * outputs);
     for (std::int64_t y = 0; y < region.height; ++y)
     {
       std::copy_n(probabilities.begin() + y * region.width * outputs,

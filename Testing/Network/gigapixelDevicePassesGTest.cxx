@@ -307,11 +307,11 @@ TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
     const std::int64_t        width = tile.tile.core.width, pixels = width * tile.tile.core.height;
     std::vector<float>        probabilities(pixels * channels), wanted(pixels * channels);
     std::vector<std::uint8_t> labels(pixels), wantedLabels(pixels);
-    passes->Predict(tile, probabilities.data(), width * channels);
-    expected.Predict(tile, wanted.data(), width * channels);
+    passes->Predict(tile, PixelValue::Probability, probabilities.data(), width * channels);
+    expected.Predict(tile, PixelValue::Probability, wanted.data(), width * channels);
     std::vector<float> logits(pixels * channels), wantedLogits(pixels * channels);
-    passes->PredictLogits(tile, logits.data(), width * channels);
-    expected.PredictLogits(tile, wantedLogits.data(), width * channels);
+    passes->Predict(tile, PixelValue::Logit, logits.data(), width * channels);
+    expected.Predict(tile, PixelValue::Logit, wantedLogits.data(), width * channels);
     passes->PredictLabels(tile, 0.4, labels.data(), width);
     expected.PredictLabels(tile, 0.4, wantedLabels.data(), width);
     for (std::size_t i = 0; i < wanted.size(); ++i)

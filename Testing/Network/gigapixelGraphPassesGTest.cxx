@@ -164,7 +164,7 @@ TEST_P(GraphMemory, IsAsEstimated)
         TileData           data;
         std::vector<float> probabilities(GetNumberOfPixels(core));
         SetTile(data, run.image, 3, program);
-        run.passes->Predict(data, probabilities.data(), core[1].GetLength());
+        run.passes->Predict(data, PixelValue::Probability, probabilities.data(), core[1].GetLength());
       }
       const double measured = static_cast<double>(run.passes->GetPeakBytes());
       const double estimated =
@@ -281,7 +281,7 @@ TEST(GraphPasses, RefuseMapsWithTooManyValues)
   std::vector<float> probabilities;
   try
   {
-    MakeTorchGraphPasses(network, {})->Predict(data, probabilities.data(), 0);
+    MakeTorchGraphPasses(network, {})->Predict(data, PixelValue::Probability, probabilities.data(), 0);
     ADD_FAILURE() << "2^32 values are taken";
   }
   catch (const std::runtime_error & error)

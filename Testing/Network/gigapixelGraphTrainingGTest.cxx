@@ -273,8 +273,9 @@ TEST(GraphTraining, TakesTheNetworksLearningRateUnlessTheRunHasAnother)
   EXPECT_EQ(GetDefaultLearningRate(NetworkDescription::Load("resnet34-unet:classes=3")), 1e-4);
   NetworkDescription imported = LoadUNet();
   EXPECT_EQ(GetDefaultLearningRate(imported), 1e-3);
-  imported.provenance = "{}";
-  EXPECT_EQ(GetDefaultLearningRate(imported), 1e-4);
+  EXPECT_EQ(GetDefaultLearningRate(NetworkDescription::FromJSON(imported.ToJSON())), 1e-3);
+  imported.learningRate = 0; // whatever its name
+  EXPECT_EQ(GetDefaultLearningRate(NetworkDescription::FromJSON(imported.ToJSON())), 1e-4);
 
   constexpr double      Other = 3e-3;
   const TemporaryFolder given("rate-given"), stopped("rate-stopped"), own("rate-own");

@@ -261,8 +261,8 @@ TEST_P(LogitsTest, ProbabilitiesAndLabelsOfRandomShapes)
     std::vector<double>       z(outputs);
     std::vector<std::uint8_t> labels(it.core.height * it.pitch, 77);
     GuardedMap<>              logits(outputs, it.core.height, it.core.width, trial % 2 == 0);
-    PredictProbabilities(it.map.GetConst(), it.layer, it.core, output.view);
-    PredictLogits(it.map.GetConst(), it.layer, it.core, logits.view);
+    Predict(it.map.GetConst(), it.layer, it.core, gigapixel::PixelValue::Probability, output.view);
+    Predict(it.map.GetConst(), it.layer, it.core, gigapixel::PixelValue::Logit, logits.view);
     PredictLabels(it.map.GetConst(), it.layer, it.core, threshold, 200, labels.data(), it.pitch);
     for (std::int64_t y = 0; y < it.core.height; ++y)
     {

@@ -494,3 +494,36 @@ TEST(PatchNetwork, PlanHoldsTheSumsOfARowOfPatches)
   EXPECT_EQ(make(100000, wide.peakBytes - MiB).tilesInFlight, 1);
   EXPECT_THROW(make(100000, 100 * MiB), MemoryLimitError);
 }
+
+// Of two outputs that are the same each class has a probability of 0.5, which is enough for the object.
+TEST(PatchNetwork, TiesOfTwoOutputsAreTheObjectInMasksAndProbabilities)
+{
+  const std::string layers = R"({"name": "kernels", "layers": [
+    {"name": "a", "type": "convolution", "in": 1, "out": 2, "kernel": 2, "stride": 2, "activation": "relu"},
+    {"name": "b", "type": "transposed convolution", "in": 2, "out": 2, "kernel": 2, "stride": 2, "activation": "none"}],
+    "loss": {"type": "softmax cross-entropy"}})";
+  const std::string operations = R"({"name": "operations", "operations": [
+    {"name": "image", "type": "input", "channels": 1},
+    {"name": "logits", "type": "conv2d", "inputs": ["image"], "out_channels": 2, "kernel_size": 3, "padding": 1}],
+    "output": "logits", "loss": {"type": "softmax cross-entropy"}})";
+  const Size        size{ 70, 50 };
+  const Region      all{ 0, 0, size.width, size.height };
+  ProceduralPixels  pixels(size, 2);
+  for (const std::string & json : { layers, operations })
+  {
+    Model model;
+    model.network = NetworkDescription::FromJSON(json);
+    model.parameters =
+      ToParameters(model.network, std::vector<double>(static_cast<std::size_t>(model.network.GetNumberOfParameters())));
+    model.tileSize = 32;
+    for (const auto & patches : { std::optional<Patches>(), std::optional<Patches>(MakePatches(32, 0.25)) })
+    {
+      std::vector<float>        probabilities(size.width * size.height * 2);
+      std::vector<std::uint8_t> labels(size.width * size.height, 7);
+      ASSERT_TRUE(Predictor(model, 1, {}, patches).Predict(pixels, all, probabilities.data()));
+      ASSERT_TRUE(Predictor(model, 1, {}, patches).PredictLabels(pixels, all, 0.5, labels.data()));
+      EXPECT_EQ(std::count(probabilities.begin(), probabilities.end(), 0.5f), size.width * size.height * 2);
+      EXPECT_EQ(std::count(labels.begin(), labels.end(), 1), size.width * size.height) << model.network.name;
+    }
+  }
+}

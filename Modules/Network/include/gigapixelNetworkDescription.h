@@ -81,6 +81,7 @@ public:
   int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
   std::string         provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
   bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
+  double              learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one
 
   /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), the path of a JSON file, or a
    * model (*.safetensors, or a run's folder), whose network is taken.
@@ -109,6 +110,9 @@ public:
    * fills in what it leaves out.
    * \throw std::invalid_argument says what is wrong */
   void Validate() const;
+
+  /** \throw std::invalid_argument an image has another number of channels than the network takes */
+  void CheckChannels(const PixelSource & pixels) const;
 
   /** Names that Load() knows without a file. */
   static std::vector<std::string> GetPresets();

@@ -105,6 +105,9 @@ public:
   /** In the order of the operations; an array that several operations share is there once. */
   std::vector<ParameterDescription> GetParameters() const;
 
+  /** Types of operations that see the whole image: a graph that has some is read, and not computed. */
+  static std::vector<std::string> GetWholeImageTypes();
+
   /** JSON arrays of the operations; the inverse of ToJSON(). Validates.
    * \throw std::invalid_argument says what is wrong */
   static NetworkGraph FromJSON(const std::string & operations, const std::string & output);

@@ -61,8 +61,9 @@ struct GigapixelNetwork_EXPORT NetworkPreset
   static const NetworkPreset * Find(const std::string & text);
 };
 
-/** The learning rate that a training of the network has unless another one is given: a preset's own; of other graphs,
- * of imported ones above all, one that few networks diverge at; of other chains of layers that of remedios2023. */
+/** The learning rate that a training of the network has unless another one is given: the description's own, as presets
+ * have; of other graphs, of imported ones above all, one that few networks diverge at; of other chains of layers that
+ * of remedios2023. */
 GigapixelNetwork_EXPORT double GetDefaultLearningRate(const NetworkDescription & network);
 
 } // namespace gigapixel

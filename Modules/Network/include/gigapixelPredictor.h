@@ -57,8 +57,8 @@ public:
 
   /** Writes region.width * region.height labels without computing probabilities, which takes a quarter less time: 1
    * where that of class 1 is at least the threshold, else 0; with an output channel for each class the most probable
-   * one (the first of equals), whatever the threshold. A probability within about 1e-7 of the threshold may fall on
-   * either side.
+   * one, whatever the threshold: of two equal ones class 1, as with a threshold of 0.5, of more the first. A
+   * probability within about 1e-7 of the threshold may fall on either side.
    */
   bool PredictLabels(PixelSource &                       image,
                      const Region &                      region,

@@ -122,27 +122,15 @@ public:
   }
 
   void
-  Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
+  Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const override
   {
     const Maps maps = Forward(data, false);
     if (!m_FusedLast)
     {
-      return GetLogitMap(maps, data).Predict(probabilities, pitch);
+      return GetLogitMap(maps, data).Predict(value, values, pitch);
     }
-    m_Kernels.predictProbabilities(
-      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetOutput(data, probabilities, pitch));
-  }
-
-  void
-  PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const override
-  {
-    const Maps maps = Forward(data, false);
-    if (!m_FusedLast)
-    {
-      return GetLogitMap(maps, data).PredictLogits(logits, pitch);
-    }
-    m_Kernels.predictLogits(
-      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), GetOutput(data, logits, pitch));
+    m_Kernels.predict(
+      ToConst(maps.outputs[m_End - 1]), GetLogits(), GetCore(data), value, GetOutput(data, values, pitch));
   }
 
   void

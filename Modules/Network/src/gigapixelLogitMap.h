@@ -77,29 +77,17 @@ public:
 
   /** \param pitch floats from row to row */
   void
-  Predict(float * probabilities, std::ptrdiff_t pitch) const
+  Predict(PixelValue value, float * values, std::ptrdiff_t pitch) const
   {
-    if (m_Channels > 1)
+    if (value == PixelValue::Probability && m_Channels > 1)
     {
       ReplaceBySoftmax();
     }
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
-      if (m_Channels == 1)
+      if (value == PixelValue::Probability && m_Channels == 1)
       {
         z.ReplaceByProbabilities();
       }
-      for (int c = 0; c < m_Channels; ++c)
-      {
-        probabilities[y * pitch + x * m_Channels + c] = static_cast<float>(z[c]);
-      }
-    });
-  }
-
-  /** \param pitch floats from row to row */
-  void
-  PredictLogits(float * values, std::ptrdiff_t pitch) const
-  {
-    ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
       for (int c = 0; c < m_Channels; ++c)
       {
         values[y * pitch + x * m_Channels + c] = static_cast<float>(z[c]);

@@ -342,6 +342,20 @@ NetworkDescription::Validate() const
   }
   CheckOutput(*this);
   CheckLoss(*this);
+  if (!(learningRate >= 0) || !std::isfinite(learningRate))
+  {
+    Refuse("a learning rate is a number above 0");
+  }
+}
+
+void
+NetworkDescription::CheckChannels(const PixelSource & pixels) const
+{
+  if (static_cast<int>(pixels.GetNumberOfChannels()) != channels)
+  {
+    throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
+                                " channels, the network \"" + name + "\" takes " + std::to_string(channels));
+  }
 }
 
 void

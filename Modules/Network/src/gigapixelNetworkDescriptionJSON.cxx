@@ -288,7 +288,8 @@ NetworkDescription::FromJSON(const std::string & text)
   {
     Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
-  CheckKeys(json, "the network", { "name", "input", "layers", "operations", "output", "loss", "provenance" });
+  CheckKeys(
+    json, "the network", { "name", "input", "layers", "operations", "output", "loss", "learning rate", "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
@@ -306,6 +307,15 @@ NetworkDescription::FromJSON(const std::string & text)
   }
   ReadInput(json.contains("input") ? json.at("input") : Json::object(), network);
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
+  if (json.contains("learning rate"))
+  {
+    const Json & rate = json.at("learning rate");
+    if (!rate.is_number() || !(rate.get<double>() > 0))
+    {
+      Refuse("\"learning rate\" must be a number above 0, not " + rate.dump());
+    }
+    network.learningRate = rate.get<double>();
+  }
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())
@@ -352,6 +362,10 @@ NetworkDescription::ToJSON() const
     json["loss"]["ignored label"] = ignoredLabel;
   }
   json["loss"]["ignore unscanned"] = ignoreUnscanned;
+  if (learningRate > 0)
+  {
+    json["learning rate"] = learningRate;
+  }
   if (!provenance.empty())
   {
     json["provenance"] = Json::parse(provenance);

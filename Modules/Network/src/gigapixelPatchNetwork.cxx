@@ -134,12 +134,7 @@ PatchNetwork::BeginRows(const Region & region, const PatchGrid & grid, Size imag
 void
 PatchNetwork::Check(const PixelSource & pixels, const Region & region) const
 {
-  if (static_cast<int>(pixels.GetNumberOfChannels()) != m_Network.channels)
-  {
-    throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
-                                " channels, the network \"" + m_Network.name + "\" takes " +
-                                std::to_string(m_Network.channels));
-  }
+  m_Network.CheckChannels(pixels);
   const Size   size = pixels.GetSize();
   const Region inside = Intersect(region, { 0, 0, size.width, size.height });
   if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
@@ -179,7 +174,7 @@ PatchNetwork::ComputeLogits(Worker & worker, Logits & logits) const
   const std::int64_t side = m_Patches.side, channels = m_Network.GetNumberOfOutputChannels();
   TileData &         data = worker.data;
   logits.resize(side * side * channels);
-  m_Tiles.PredictLogits(data, logits.data(), side * channels);
+  m_Tiles.Predict(data, PixelValue::Logit, logits.data(), side * channels);
   if (!m_Patches.mirror)
   {
     return;
@@ -190,7 +185,7 @@ PatchNetwork::ComputeLogits(Worker & worker, Logits & logits) const
     columns ? MirrorColumns(data.pixels, side, m_Network.channels) : MirrorRows(data.pixels, side, m_Network.channels);
     columns ? MirrorColumns(logits, side, channels) : MirrorRows(logits, side, channels);
     worker.mirrored.resize(logits.size());
-    m_Tiles.PredictLogits(data, worker.mirrored.data(), side * channels);
+    m_Tiles.Predict(data, PixelValue::Logit, worker.mirrored.data(), side * channels);
     std::transform(logits.begin(), logits.end(), worker.mirrored.begin(), logits.begin(), std::plus<>());
   }
   MirrorRows(logits, side, channels);

@@ -74,7 +74,8 @@ public:
     return weight * loss;
   }
 
-  /** The class that a pixel is labeled with: probability at least 0.5, or the first of the greatest. */
+  /** The class that a pixel is labeled with: of two the second one if its probability is at least 0.5, also where each
+   * has an output; of more the first of the greatest. */
   int
   GetLabel() const
   {
@@ -85,7 +86,8 @@ public:
     int label = 0;
     for (int c = 1; c < m_Channels; ++c)
     {
-      label = (*this)[c] > (*this)[label] ? c : label;
+      const bool isTie = m_Channels == 2 && (*this)[c] == (*this)[label];
+      label = isTie || (*this)[c] > (*this)[label] ? c : label;
     }
     return label;
   }

@@ -63,7 +63,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
 std::unique_ptr<SharedImage>
 StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn)
 {
-  CheckPixels(pixels);
+  m_Network.CheckChannels(pixels);
   return SharedImage::Read(m_Device, m_Network, pixels, labels, m_Workers, goesOn);
 }
 
@@ -86,20 +86,9 @@ StreamedNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
 }
 
 void
-StreamedNetwork::CheckPixels(const PixelSource & pixels) const
-{
-  if (static_cast<int>(pixels.GetNumberOfChannels()) != m_Network.channels)
-  {
-    throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
-                                " channels, the network \"" + m_Network.name + "\" takes " +
-                                std::to_string(m_Network.channels));
-  }
-}
-
-void
 StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
 {
-  CheckPixels(pixels);
+  m_Network.CheckChannels(pixels);
   const Size size = pixels.GetSize();
   if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
   {
@@ -358,7 +347,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
                               UniformRows<T> & uniform,
                               const TCompute & compute)
 {
-  CheckPixels(pixels);
+  m_Network.CheckChannels(pixels);
   const Size   size = pixels.GetSize();
   const Region inside = Intersect(region, { 0, 0, size.width, size.height });
   if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
@@ -438,14 +427,15 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
 bool
 StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
 {
-  return PredictTiles(
-    pixels,
-    region,
-    m_Network.GetNumberOfOutputChannels(),
-    probabilities,
-    progress,
-    m_UniformProbabilities,
-    [this](TileData & tile, float * target, std::ptrdiff_t pitch) { m_Tiles.Predict(tile, target, pitch); });
+  return PredictTiles(pixels,
+                      region,
+                      m_Network.GetNumberOfOutputChannels(),
+                      probabilities,
+                      progress,
+                      m_UniformProbabilities,
+                      [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
+                        m_Tiles.Predict(tile, PixelValue::Probability, target, pitch);
+                      });
 }
 
 bool

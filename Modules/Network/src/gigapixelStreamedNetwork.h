@@ -104,8 +104,6 @@ private:
 
   void CheckSizes(const PixelSource & pixels, const LabelSource & labels) const;
 
-  void CheckPixels(const PixelSource & pixels) const;
-
   /** Calls work() and adds the thread's CPU time to the sum. */
   template <typename TWork>
   static void

@@ -114,15 +114,9 @@ TileNetwork::AddScore(TileData & data, const LossTerms & terms, Score & sum) con
 }
 
 void
-TileNetwork::Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const
+TileNetwork::Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const
 {
-  m_Graph ? m_Graph->Predict(data, probabilities, pitch) : m_Passes->Predict(data, probabilities, pitch);
-}
-
-void
-TileNetwork::PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const
-{
-  m_Graph ? m_Graph->PredictLogits(data, logits, pitch) : m_Passes->PredictLogits(data, logits, pitch);
+  m_Graph ? m_Graph->Predict(data, value, values, pitch) : m_Passes->Predict(data, value, values, pitch);
 }
 
 void

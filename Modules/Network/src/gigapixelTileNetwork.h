@@ -51,14 +51,10 @@ public:
 
   void AddScore(TileData & data, const LossTerms & terms, Score & sum) const;
 
-  /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
-  void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const;
+  /** Writes values of the core's pixels: interleaved channels, from row to row `pitch` floats. */
+  void Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const;
 
-  /** Writes the core's logits likewise. */
-  void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const;
-
-  /** Writes the core's labels: 1 where the probability is at least the threshold, else 0; with more than two classes
-   * the most probable one, whatever the threshold. From row to row `pitch` bytes. */
+  /** Writes the core's labels as Predictor::PredictLabels() promises, from row to row `pitch` bytes. */
   void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const;
 
 private:

@@ -16,8 +16,7 @@ public:
   virtual void SetParameters(const std::vector<double> & parameters) = 0;
   virtual void AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const = 0;
   virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
-  virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
-  virtual void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const = 0;
+  virtual void Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const = 0;
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 };
 

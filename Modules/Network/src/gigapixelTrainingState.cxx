@@ -137,7 +137,7 @@ AreSamples(const std::string & setting)
   return setting == "training samples" || setting == "validation samples";
 }
 
-/** Null: there is none. The loss is a setting of its own, and no part of the network. */
+/** Null: there is none. Loss and learning rate are settings of their own, and no parts of the network. */
 Json
 GetSetting(const Json & settings, const std::string & name)
 {
@@ -145,6 +145,7 @@ GetSetting(const Json & settings, const std::string & name)
   if (name == NetworkSetting && setting.is_object())
   {
     setting.erase("loss");
+    setting.erase("learning rate");
   }
   return setting;
 }

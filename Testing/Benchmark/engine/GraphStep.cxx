@@ -65,7 +65,7 @@ Predict(const GraphPasses & passes, const GraphGeometry & geometry, const Image 
   std::vector<float> probabilities(image.side * image.side);
   ForEachTile(geometry, image, tile, false, [&](TileData & data) {
     const Region & core = data.tile.core;
-    passes.Predict(data, probabilities.data() + core.y * image.side + core.x, image.side);
+    passes.Predict(data, PixelValue::Probability, probabilities.data() + core.y * image.side + core.x, image.side);
   });
   return { probabilities.begin(), probabilities.end() };
 }

@@ -262,7 +262,11 @@ ReportLogits(std::int64_t side, PixelLogits layer)
         [&] { reference::PixelLoss(view, layer, few, classes.data(), side, terms); }, 1.0 * few.width * few.height, 1);
     });
   Report(
-    shape + " probability", pixels, flops, [&] { PredictProbabilities(view, layer, core, output); }, none);
+    shape + " probability",
+    pixels,
+    flops,
+    [&] { Predict(view, layer, core, gigapixel::PixelValue::Probability, output); },
+    none);
   Report(
     shape + " label", pixels, flops, [&] { PredictLabels(view, layer, core, 0.5, 1, labels.data(), side); }, none);
 }

@@ -8,8 +8,9 @@ The 30 H&E pictures of 320 x 256 of the test data ($GIGAPIXEL_TEST_DATA/histolog
 held back. Of each half mosaics are laid, every place a picture by chance, turned and mirrored by chance. `gigapixel train`
 takes the mosaics whole, in tiles of 512; eager PyTorch takes the same mosaics in one piece, as many steps from the same
 first weights with the same optimizer, in its own order. Both are judged by the Dice of the held-back mosaics.
-WORK-FOLDER/learning.csv gets the Dice after each epoch, and overlay.png a held-back part with what was found: edges of the
-truth in green, of the result in red.
+WORK-FOLDER/learning.jsonl gets a line for each seed and epoch with the Dice of both, curve.png is drawn from it (--draw draws it
+anew and does nothing else), and overlay.png is a held-back part with what was found: edges of the truth in green, of the
+result in red.
 
 The program is $GIGAPIXEL_PROGRAM, else build/bin/gigapixel. Needs NumPy, Pillow, tifffile and PyTorch.
 """
@@ -24,7 +25,7 @@ import subprocess
 
 import numpy as np
 import tifffile
-from PIL import Image
+from PIL import Image, ImageDraw
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
@@ -181,6 +182,35 @@ def draw_overlay(work, mosaics, run):
     Image.fromarray(np.concatenate([pixels, picture], 1)).save(work / "overlay.png", optimize=True)
 
 
+def draw_curve(work):
+    """Dice of the held-back mosaics over steps, a line for each seed: ours in blue, eager PyTorch's in orange."""
+    lines = [json.loads(line) for line in (work / "learning.jsonl").read_text().splitlines()]
+    last = max(line["step"] for line in lines)
+    dice = [line[name] for line in lines for name in ("gigapixel", "eager") if line[name] is not None]
+    low, high = np.floor(min(dice) * 10) / 10, np.ceil(max(dice) * 10) / 10
+    width, height, left, top, right, bottom = 640, 400, 40, 24, 16, 48
+    picture = Image.new("RGB", (width, height), "white")
+    draw = ImageDraw.Draw(picture)
+
+    def place(step, value):
+        return left + (width - left - right) * step / last, top + (height - top - bottom) * (high - value) / (high - low)
+
+    for value in np.arange(round(low * 10), round(high * 10) + 1) / 10:
+        draw.line([place(0, value), place(last, value)], "#dddddd")
+        draw.text((left - 8, place(0, value)[1]), f"{value:.1f}", "black", anchor="rm")
+    for step in range(0, last + 1, max(1, last // 6)):
+        draw.text((place(step, low)[0], height - bottom + 10), str(step), "black", anchor="mt")
+    draw.text((width // 2, height - 12), "steps", "black", anchor="mb")
+    draw.text((left, 3), "Dice of held-back mosaics", "black")
+    for place_of_name, (name, color) in enumerate((("eager", "#e07b00"), ("gigapixel", "#0b5cad"))):
+        draw.text((width - right - 80 * (2 - place_of_name), 3), name, color)
+        for seed in sorted({line["seed"] for line in lines}):
+            points = [place(line["step"], line[name]) for line in lines if line["seed"] == seed and line[name] is not None]
+            if len(points) > 1:
+                draw.line(points, color, 2, joint="curve")
+    picture.quantize(32).save(work / "curve.png", optimize=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", type=pathlib.Path)
@@ -188,27 +218,31 @@ def main():
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--precision", default="fp32", help="of gigapixel train")
     parser.add_argument("--skip-torch", action="store_true")
+    parser.add_argument("--draw", action="store_true", help="only draw the curve of an earlier run anew")
     arguments = parser.parse_args()
+    if arguments.draw:
+        return draw_curve(arguments.work)
     arguments.work.mkdir(parents=True, exist_ok=True)
     cohort, mosaics = make_cohort(arguments.work)
     share = np.mean([truth.mean() for _, truth in mosaics["validation"]])
     everything = 2 * share / (1 + share)
     print(f"nuclei take {share:.3f} of the held-back mosaics: calling everything nucleus has a Dice of {everything:.3f}")
-    rows, best = [], (0.0, None)
+    lines, best = [], (0.0, None)
     for seed in [int(word) for word in arguments.seeds.split(",")]:
         run = arguments.work / f"run-{seed}"
         goes_on = ["--resume"] if run.exists() else []
         history = train(cohort, run, seed, arguments.epochs, "--precision", arguments.precision, *goes_on)
         best = max(best, (max(dice for _, dice in history), run))
         print(f"seed {seed}: best Dice {max(dice for _, dice in history):.4f}, last {history[-1][1]:.4f}", flush=True)
-        eager = [float("nan")] * len(history)
+        eager = [None] * len(history)
         if not arguments.skip_torch:
             start = arguments.work / f"start-{seed}"
             train(cohort, start, seed, 1, *(["--resume"] if start.exists() else []), rate=1e-9)
             eager = train_eager(mosaics, start / "last.safetensors", seed, arguments.epochs)
-        rows += [(seed, i + 1, f"{dice:.4f}", f"{other:.4f}") for i, ((_, dice), other) in enumerate(zip(history, eager))]
-        with open(arguments.work / "learning.csv", "w") as file:
-            csv.writer(file).writerows([("seed", "epoch", "gigapixel", "eager"), *rows])
+        for i, ((_, dice), other) in enumerate(zip(history, eager)):
+            lines.append({"seed": seed, "epoch": i + 1, "step": (i + 1) * MOSAICS["train"], "gigapixel": dice, "eager": other})
+        (arguments.work / "learning.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        draw_curve(arguments.work)
     draw_overlay(arguments.work, mosaics, best[1])
 
 

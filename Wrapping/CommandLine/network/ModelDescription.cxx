@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ModelDescription.h"
+#include "gigapixelPatchDifference.h"
 
 #include <algorithm>
 
@@ -39,79 +40,53 @@ GetMultiple(const NetworkDescription & network)
   return found == operations.end() ? 1 : found->GetInteger("multiple");
 }
 
-bool
-IsAbove(const Operation & operation, const char * attribute, std::int64_t most)
-{
-  return operation.GetAlong(attribute, 0) > most || operation.GetAlong(attribute, 1) > most;
-}
-
-/** What an operation takes for pixels beyond the border of its map; empty: it needs none. */
-std::string
-GetBorder(const Operation & operation)
-{
-  const std::string & type = operation.type;
-  if (type == "conv2d")
-  {
-    const bool pads =
-      operation.IsWord("padding") ? IsAbove(operation, "kernel_size", 1) : IsAbove(operation, "padding", 0);
-    return pads ? operation.GetWord("padding_mode") : "";
-  }
-  if (type == "conv_transpose2d")
-  {
-    const bool overlaps = operation.GetAlong("kernel_size", 0) > operation.GetAlong("stride", 0) ||
-                          operation.GetAlong("kernel_size", 1) > operation.GetAlong("stride", 1);
-    return overlaps ? "zeros" : "";
-  }
-  if (type == "max_pool2d" || type == "avg_pool2d")
-  {
-    return !IsAbove(operation, "padding", 0) ? "" : type == "max_pool2d" ? "nothing" : "zeros";
-  }
-  if (type == "pad")
-  {
-    return operation.GetWord("mode");
-  }
-  return type == "interpolate" && operation.GetWord("mode") == "bilinear" ? "replicate" : "";
-}
-
-/** Operations whose result at the border of a patch is another than there in the whole image, with what they take for
- * the pixels beyond it. There are none that see all of their map, and all norms keep their statistics. */
 JSON
-CountBorders(const NetworkDescription & network)
+DescribePatches(const NetworkDescription & network)
 {
-  JSON       counts = JSON::object();
-  const auto count = [&counts](const std::string & type, const std::string & border) {
-    const std::string name = type + " (" + border + ')';
-    counts[name] = counts.value(name, 0) + 1;
-  };
-  for (const Layer & layer : network.layers)
+  const PatchDifference difference = PatchDifference::Make(network);
+  return { { "borders", difference.borders }, { "multiple", difference.multiple }, { "sizes", difference.sizes } };
+}
+
+/** "1 interpolate, 2 pad (zeros)" */
+std::string
+FormatCounts(const JSON & counts)
+{
+  std::string text;
+  for (const auto & item : counts.items())
   {
-    const bool plain = layer.kind == Layer::Kind::Convolution;
-    if (plain ? layer.padding > 0 : layer.kernel > layer.stride)
-    {
-      count(plain ? "convolution" : "transposed convolution", "zeros");
-    }
+    text += (text.empty() ? "" : ", ") + item.value().dump() + ' ' + item.key();
   }
-  for (const Operation & operation : network.graph.operations)
-  {
-    const std::string border = GetBorder(operation);
-    if (!border.empty())
-    {
-      count(operation.type, border);
-    }
-  }
-  return counts;
+  return text;
 }
 
 std::string
-FormatBorders(const JSON & json)
+FormatPatches(const JSON & patches)
 {
-  std::string borders;
-  for (const auto & item : json["borders"].items())
+  const bool  follows = !patches["sizes"].empty();
+  const auto  multiple = patches["multiple"].get<std::int64_t>();
+  std::string text;
+  const auto  add = [&text](const std::string & part) {
+    text += (text.empty() ? "differ from the whole image " : "; ") + part;
+  };
+  if (multiple == 0)
   {
-    borders += (borders.empty() ? "" : ", ") + item.value().dump() + ' ' + item.key();
+    add("everywhere, by " + FormatCounts(patches["sizes"]));
   }
-  return borders.empty() ? "as in the whole image: no operation needs pixels beyond a patch"
-                         : "differ from the whole image up to the halo from their borders, by " + borders;
+  if (!patches["borders"].empty())
+  {
+    add("up to the halo from their borders, by " + FormatCounts(patches["borders"]));
+  }
+  if (multiple > 1)
+  {
+    add("everywhere where they begin at no multiple of " + std::to_string(multiple) +
+        " px, as the last ones at an image's end may");
+  }
+  if (multiple > 0 && follows)
+  {
+    add("everywhere in images whose sides are no multiples of " + std::to_string(multiple) + " px, by " +
+        FormatCounts(patches["sizes"]));
+  }
+  return text.empty() ? "as in the whole image" : text;
 }
 
 JSON
@@ -158,7 +133,7 @@ DescribeComposition(const NetworkDescription & network)
   json["input"] = DescribeInput(network);
   json["halo"] = network.GetHalo();
   json["stride"] = network.GetStride();
-  json["borders"] = CountBorders(network);
+  json["patches"] = DescribePatches(network);
   json["provenance"] = network.provenance.empty() ? JSON() : JSON::parse(network.provenance);
   return json;
 }
@@ -179,7 +154,7 @@ FormatComposition(const JSON & json)
   text += "\n  input       " + FormatInput(json["input"]);
   text += "\n  classes     " + json["classes"].dump();
   text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
-  text += "  patches     " + FormatBorders(json) + '\n';
+  text += "  patches     " + FormatPatches(json["patches"]) + '\n';
   if (json["provenance"].is_null())
   {
     return text;

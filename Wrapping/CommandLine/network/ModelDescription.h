@@ -10,8 +10,8 @@ namespace gigapixel::commandline
 {
 
 /** What a network is made of, takes and gives: counts of its operations, parameters, channels, classes, how pixels
- * become its input, the multiple that images are padded to, halo, the operations by which patches differ from the whole
- * image, and where it comes from. */
+ * become its input, the multiple that images are padded to, halo, where and by which operations patches differ from the
+ * whole image, and where it comes from. */
 nlohmann::ordered_json DescribeComposition(const NetworkDescription & network);
 
 /** The same for people, indented. */

@@ -116,7 +116,8 @@ struct Logits
     return truth < GetNumberOfClasses() ? truth : -1;
   }
 
-  /** 1 for a logit of at least `least`; more outputs: the first of the greatest. */
+  /** 1 for a logit of at least `least`; of two outputs the second unless the first is greater; of more the first of the
+   * greatest. */
   GIGAPIXEL_DEVICE int
   GetLabel(const Place & at, float least) const
   {
@@ -125,7 +126,7 @@ struct Logits
     for (int o = 1; o < outputs; ++o)
     {
       const float z = Get(o, at);
-      label = z > greatest ? o : label;
+      label = z > greatest || (outputs == 2 && z == greatest) ? o : label;
       greatest = z > greatest ? z : greatest;
     }
     return label;
@@ -409,11 +410,12 @@ struct LabelPixels
   }
 };
 
-/** Logits of the core's pixels, channels interleaved. */
+/** Logits or probabilities of the core's pixels, channels interleaved. */
 template <typename T>
-struct LogitPixels
+struct ValuePixels
 {
   Logits<T> logits;
+  bool      areProbabilities;
   float *   values;
 
   GIGAPIXEL_DEVICE std::int64_t
@@ -425,35 +427,12 @@ struct LogitPixels
   GIGAPIXEL_DEVICE void
   operator()(std::int64_t thread) const
   {
-    const Place at = logits.GetPlaceOfPixel(thread);
-    for (int o = 0; o < logits.outputs; ++o)
-    {
-      values[thread * logits.outputs + o] = logits.Get(o, at);
-    }
-  }
-};
-
-/** Probabilities of the core's pixels, channels interleaved. */
-template <typename T>
-struct PredictPixels
-{
-  Logits<T> logits;
-  float *   probabilities;
-
-  GIGAPIXEL_DEVICE std::int64_t
-                   Threads() const
-  {
-    return logits.height * logits.width;
-  }
-
-  GIGAPIXEL_DEVICE void
-  operator()(std::int64_t thread) const
-  {
     const Place   at = logits.GetPlaceOfPixel(thread);
-    const Softmax softmax = logits.GetSoftmax(at, -1);
+    const Softmax softmax = areProbabilities ? logits.GetSoftmax(at, -1) : Softmax();
     for (int o = 0; o < logits.outputs; ++o)
     {
-      probabilities[thread * logits.outputs + o] = logits.GetProbability(o, at, softmax);
+      values[thread * logits.outputs + o] =
+        areProbabilities ? logits.GetProbability(o, at, softmax) : logits.Get(o, at);
     }
   }
 };

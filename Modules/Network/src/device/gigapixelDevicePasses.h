@@ -86,20 +86,11 @@ public:
   }
 
   void
-  Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
+  Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const override
   {
     const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
-    Take<float>(data, channels, probabilities, pitch, [](const device::Logits<T> & logits, float * values) {
-      return device::PredictPixels<T>{ logits, values };
-    });
-  }
-
-  void
-  PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const override
-  {
-    const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
-    Take<float>(data, channels, logits, pitch, [](const device::Logits<T> & of, float * values) {
-      return device::LogitPixels<T>{ of, values };
+    Take<float>(data, channels, values, pitch, [value](const device::Logits<T> & logits, float * target) {
+      return device::ValuePixels<T>{ logits, value == PixelValue::Probability, target };
     });
   }
 

@@ -61,13 +61,8 @@ public:
 
   virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
 
-  /** Writes the core's probabilities: interleaved channels, from row to row `pitch` floats. */
-  virtual void Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const = 0;
-
-  /** Writes the core's logits likewise. */
-  virtual void PredictLogits(TileData & data, float * logits, std::ptrdiff_t pitch) const = 0;
-
-  /** Writes the core's labels as TileNetwork::PredictLabels() promises. */
+  // As TileNetwork's functions promise.
+  virtual void Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const = 0;
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 
   /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. */

@@ -123,6 +123,7 @@ NetworkPreset::Make(const std::string & text) const
     }
     const PresetValues values(options, text.size() > name.size() ? text.substr(name.size() + 1) : "");
     NetworkDescription network = build(values);
+    network.learningRate = learningRate;
     if (options.empty())
     {
       return network;
@@ -174,8 +175,9 @@ NetworkPreset::Find(const std::string & text)
 double
 GetDefaultLearningRate(const NetworkDescription & network)
 {
-  const NetworkPreset * const preset = network.provenance.empty() ? NetworkPreset::Find(network.name) : nullptr;
-  return preset ? preset->learningRate : network.graph.IsEmpty() ? LearningRateOfLayers : SafeLearningRate;
+  return network.learningRate > 0  ? network.learningRate
+         : network.graph.IsEmpty() ? LearningRateOfLayers
+                                   : SafeLearningRate;
 }
 
 } // namespace gigapixel

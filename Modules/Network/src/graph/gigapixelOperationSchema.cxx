@@ -45,6 +45,18 @@ KeepNothing(const Operation &)
   return Keeps::Nothing;
 }
 
+Sampling
+SampleSame(const Operation &, int, const AxisSizes &)
+{
+  return {};
+}
+
+std::string
+HaveNoBorder(const Operation &, int, const AxisSizes &)
+{
+  return {};
+}
+
 std::vector<ParameterDescription>
 HaveNone(const Operation &, const std::vector<int> &)
 {
@@ -94,6 +106,8 @@ OperationSchema::OperationSchema(const char * name, std::size_t fewest, std::siz
   , getSize(&KeepSize)
   , getRequired(&RequireSame)
   , getPhase(&OnePhase)
+  , getSampling(&SampleSame)
+  , getBorder(&HaveNoBorder)
   , getParameters(&HaveNone)
   , getCost(&CostOneEach)
 {}
@@ -143,6 +157,17 @@ OperationSchema::Find(const std::string & type)
   }();
   const auto found = byType.find(type);
   return found == byType.end() ? nullptr : found->second;
+}
+
+std::vector<std::string>
+NetworkGraph::GetWholeImageTypes()
+{
+  std::vector<std::string> types;
+  for (const OperationSchema & schema : OperationSchema::GetWholeImage())
+  {
+    types.emplace_back(schema.type);
+  }
+  return types;
 }
 
 std::string

@@ -126,6 +126,13 @@ struct AxisSizes
   std::int64_t              output{ 0 };
 };
 
+/** Where outputs lie in a map along an axis: output i in the middle of what it sees, at step * i + offset. */
+struct Sampling
+{
+  double step{ 1 };
+  double offset{ 0 };
+};
+
 /** \class OperationSchema
  * \brief All that is known of a type of operation without computing it; what computes it is the function of the same
  * type in each executor. */
@@ -171,6 +178,13 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** Outputs at two places that have the same phase, and whose inputs lie alike, are computed alike as long as they see
    * no border of the map. */
   std::int64_t (*getPhase)(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes);
+
+  /** Where the outputs lie in the first input; the others lie alike, but for those of which only the size counts. */
+  Sampling (*getSampling)(const Operation & operation, int axis, const AxisSizes & sizes);
+
+  /** What it takes for pixels beyond the border of its input: "zeros", "reflect", "replicate", "constant", or "nothing"
+   * where it makes do with those that there are; empty: it sees none. */
+  std::string (*getBorder)(const Operation & operation, int axis, const AxisSizes & sizes);
 
   /** Named by their roles. */
   std::vector<ParameterDescription> (*getParameters)(const Operation & operation, const std::vector<int> & channels);

@@ -401,7 +401,9 @@ OnnxTensor::Read() const
   const std::string where = "its array \"" + GetPrintable(name) + "\" ";
   if (external)
   {
-    throw std::invalid_argument(where + "lies in another file (external data); save the network as one file");
+    throw std::invalid_argument(
+      where + "lies in another file (external data); export the network into one file, with external_data=False of "
+              "torch.onnx.export(), or write it anew by onnx.save(onnx.load(...), ...)");
   }
   std::int64_t count = 1;
   for (const std::int64_t length : shape)

@@ -244,6 +244,18 @@ private:
     return node && node->type == type && node->inputs.size() >= inputs ? node : nullptr;
   }
 
+  /** The axes that a mean is taken over, as far as they are known. A graph that is no formula may have any. */
+  std::vector<std::int64_t>
+  FindAxes(const OnnxNode & mean) const
+  {
+    if (!OnnxWalk::HasInput(mean, 1))
+    {
+      return mean.GetIntegers("axes");
+    }
+    const OnnxWalkValue * const axes = m_Walk.Find(mean.inputs[1]);
+    return axes && axes->constant ? axes->constant->integers : std::vector<std::int64_t>();
+  }
+
   /** What the value is the mean of, over channels that stay as one. \return "": it is none */
   std::string
   FindMean(const std::string & value, const OnnxWalkValue & map) const
@@ -253,8 +265,10 @@ private:
     {
       return {};
     }
-    const std::vector<std::int64_t> axes = m_Walk.GetIntegers(*mean, 1, "axes");
-    const bool isOfChannels = axes.size() == 1 && map.axes[GetOnnxAxis(axes.front(), map.axes.size())] == 'c';
+    const std::vector<std::int64_t> axes = this->FindAxes(*mean);
+    const auto                      channels = static_cast<std::int64_t>(map.axes.find('c'));
+    const auto                      rank = static_cast<std::int64_t>(map.axes.size());
+    const bool isOfChannels = axes.size() == 1 && (axes.front() == channels || axes.front() == channels - rank);
     return isOfChannels ? mean->inputs.front() : std::string();
   }
 

@@ -80,6 +80,7 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
     network.provenance.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(network.provenance);
   provenance["weights"] = GetPrintable(std::filesystem::path(weights).filename().string());
   model.network.provenance = provenance.dump();
+  model.network.learningRate = 0; // it is one for weights by chance
   auto next = values.begin();
   for (const ParameterDescription & parameter : network.GetParameters())
   {

@@ -13,8 +13,7 @@ const kernels::KernelTable GigapixelKernelTable{ &kernels::ConvolvePixels,
                                                  &kernels::CloseReLU,
                                                  &kernels::AddPixelLoss,
                                                  &kernels::ScorePixels,
-                                                 &kernels::PredictProbabilities,
-                                                 &kernels::PredictLogits,
+                                                 &kernels::Predict,
                                                  &kernels::PredictLabels };
 
 /** Of an engine that holds the kernels itself. */

@@ -24,8 +24,7 @@ struct KernelTable
   decltype(&CloseReLU)                   closeReLU;
   decltype(&AddPixelLoss)                addPixelLoss;
   decltype(&ScorePixels)                 scorePixels;
-  decltype(&PredictProbabilities)        predictProbabilities;
-  decltype(&PredictLogits)               predictLogits;
+  decltype(&Predict)                     predict;
   decltype(&PredictLabels)               predictLabels;
 };
 

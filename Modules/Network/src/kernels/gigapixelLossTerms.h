@@ -9,6 +9,14 @@
 namespace gigapixel
 {
 
+/** What is given of a pixel for each output channel: the network's logit, or what the last step, sigmoid or softmax,
+ * makes of it. */
+enum class PixelValue
+{
+  Logit,
+  Probability
+};
+
 /** What the loss of an image asks of each pixel that takes part. One output channel (sigmoid) tells two classes apart,
  * more (softmax) one each; all arrays are per class.
  *

@@ -120,29 +120,16 @@ StoreValues(LogitStrip & strip, const CoreRegion & core, const MapView<float> & 
 }
 
 void
-Probabilities(const MapView<const float> & map,
-              const PixelLogits &          logits,
-              const CoreRegion &           core,
-              const MapView<float> &       output)
-{
-  LogitStrip strip(logits);
-  ForEachStrip(map, core, strip, [&]() HWY_ATTR {
-    strip.ComputeLogits();
-    ReplaceByProbabilities(strip);
-    StoreValues(strip, core, output);
-  });
-}
-
-void
-Logits(const MapView<const float> & map,
+Values(const MapView<const float> & map,
        const PixelLogits &          logits,
        const CoreRegion &           core,
+       PixelValue                   value,
        const MapView<float> &       output)
 {
   LogitStrip strip(logits);
   ForEachStrip(map, core, strip, [&]() HWY_ATTR {
     strip.ComputeLogits();
-    ScaleToNaturalUnit(strip);
+    value == PixelValue::Probability ? ReplaceByProbabilities(strip) : ScaleToNaturalUnit(strip);
     StoreValues(strip, core, output);
   });
 }
@@ -227,8 +214,7 @@ namespace gigapixel
 namespace kernels
 {
 HWY_EXPORT(AddLoss);
-HWY_EXPORT(Probabilities);
-HWY_EXPORT(Logits);
+HWY_EXPORT(Values);
 HWY_EXPORT(Labels);
 HWY_EXPORT(Score);
 
@@ -257,21 +243,13 @@ ScorePixels(const MapView<const float> & map,
 }
 
 void
-PredictProbabilities(const MapView<const float> & map,
-                     const PixelLogits &          logits,
-                     const CoreRegion &           core,
-                     const MapView<float> &       probabilities)
+Predict(const MapView<const float> & map,
+        const PixelLogits &          logits,
+        const CoreRegion &           core,
+        PixelValue                   value,
+        const MapView<float> &       values)
 {
-  HWY_DYNAMIC_DISPATCH(Probabilities)(map, logits, core, probabilities);
-}
-
-void
-PredictLogits(const MapView<const float> & map,
-              const PixelLogits &          logits,
-              const CoreRegion &           core,
-              const MapView<float> &       values)
-{
-  HWY_DYNAMIC_DISPATCH(Logits)(map, logits, core, values);
+  HWY_DYNAMIC_DISPATCH(Values)(map, logits, core, value, values);
 }
 
 void

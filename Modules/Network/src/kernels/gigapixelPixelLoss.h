@@ -63,25 +63,21 @@ void ScorePixels(const MapView<const float> & map,
                  std::uint8_t *               labels,
                  LossSum &                    sum);
 
-/** Probabilities of the core's pixels: sigmoid of the only logit, or softmax.
- * \param probabilities a value per output channel and pixel of the core, in any layout: interleaved is
+/** Logits of the core's pixels, or their probabilities: sigmoid of the only logit, or softmax.
+ * \param values one per output channel and pixel of the core, in any layout: interleaved is
  * { values, height, width, 1, width * channels, channels } */
-void PredictProbabilities(const MapView<const float> & map,
-                          const PixelLogits &          logits,
-                          const CoreRegion &           core,
-                          const MapView<float> &       probabilities);
-
-/** The logits themselves, laid out as the probabilities are. */
-void PredictLogits(const MapView<const float> & map,
-                   const PixelLogits &          logits,
-                   const CoreRegion &           core,
-                   const MapView<float> &       values);
+void Predict(const MapView<const float> & map,
+             const PixelLogits &          logits,
+             const CoreRegion &           core,
+             PixelValue                   value,
+             const MapView<float> &       values);
 
 /** Labels of the core's pixels, without computing a probability.
  *
  * One output channel: `object` where the probability is at least the threshold (the logit is compared with
  * log(threshold / (1 - threshold)); a probability within about 1e-7 of the threshold may fall on either side), else 0.
- * More: the class of the greatest logit, the first one of equals; threshold and object are not used.
+ * More: the class of the greatest logit; of two equal ones the second class, as one output channel has it at 0.5, of
+ * more the first of equals; threshold and object are not used.
  * \param labels labels[(y - core.y) * pitch + x - core.x] */
 void PredictLabels(const MapView<const float> & map,
                    const PixelLogits &          logits,

@@ -499,7 +499,8 @@ FindLabels(LogitStrip & strip, float threshold, std::uint8_t object)
       for (int c = 1; c < strip.outputChannels; ++c)
       {
         const auto value = hn::Load(d, strip.GetLogits(c, row) + x);
-        label = hn::IfThenElse(hn::RebindMask(Ints(), hn::Gt(value, greatest)), hn::Set(Ints(), c), label);
+        const auto isGreater = strip.outputChannels == 2 ? hn::Ge(value, greatest) : hn::Gt(value, greatest);
+        label = hn::IfThenElse(hn::RebindMask(Ints(), isGreater), hn::Set(Ints(), c), label);
         greatest = hn::Max(greatest, value);
       }
       hn::StoreU(hn::DemoteTo(Bytes(), label), Bytes(), strip.GetClasses(row) + x);

@@ -14,7 +14,7 @@ namespace gigapixel
 void
 Patches::Validate(const NetworkDescription & network) const
 {
-  const std::int64_t stride = network.GetStride();
+  const std::int64_t stride = network.GetStride(); // at most 4096, see NetworkDescription::Validate()
   if (side < stride || side > GreatestSide || side % stride != 0)
   {
     throw std::invalid_argument(

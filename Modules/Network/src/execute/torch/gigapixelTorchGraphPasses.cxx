@@ -173,15 +173,9 @@ public:
   }
 
   void
-  Predict(TileData & data, float * probabilities, std::ptrdiff_t pitch) const override
+  Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const override
   {
-    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.Predict(probabilities, pitch); });
-  }
-
-  void
-  PredictLogits(TileData & data, float * values, std::ptrdiff_t pitch) const override
-  {
-    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.PredictLogits(values, pitch); });
+    TakeLogits(data, [&](const LogitMap<Value> & logits) { logits.Predict(value, values, pitch); });
   }
 
   void

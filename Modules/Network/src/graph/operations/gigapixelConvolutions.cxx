@@ -181,6 +181,31 @@ GetTransposedPhase(const Operation & operation, int axis, std::int64_t output, c
   return output % operation.GetAlong("stride", axis);
 }
 
+Sampling
+SampleTransposed(const Operation & operation, int axis, const AxisSizes &)
+{
+  const auto stride = static_cast<double>(operation.GetAlong("stride", axis));
+  return { 1 / stride, static_cast<double>(operation.GetAlong("padding", axis)) / stride };
+}
+
+std::string
+GetConvolutionBorder(const Operation & operation, int axis, const AxisSizes &)
+{
+  const Padding padding = GetPadding(operation, axis);
+  return padding.before + padding.after > 0 ? operation.GetWord("padding_mode") : "";
+}
+
+/** Zeros where inputs before the first and behind the last one would reach outputs that there are. */
+std::string
+GetTransposedBorder(const Operation & operation, int axis, const AxisSizes &)
+{
+  const Window window = Window::Get(operation, axis);
+  return window.GetReach() + operation.GetAlong("output_padding", axis) >
+             window.stride + operation.GetAlong("padding", axis)
+           ? "zeros"
+           : "";
+}
+
 OperationSchema
 MakeConvolution()
 {
@@ -200,6 +225,8 @@ MakeConvolution()
   entry.getChannels = &GetOutChannels;
   entry.getSize = &GetWindowedSize;
   entry.getRequired = &RequireWindow;
+  entry.getSampling = &SampleWindow;
+  entry.getBorder = &GetConvolutionBorder;
   entry.getParameters = &GetConvolutionParameters;
   entry.getCost = &GetConvolutionCost;
   return entry;
@@ -222,6 +249,8 @@ MakeTransposedConvolution()
   entry.getSize = &GetTransposedSize;
   entry.getRequired = &RequireTransposed;
   entry.getPhase = &GetTransposedPhase;
+  entry.getSampling = &SampleTransposed;
+  entry.getBorder = &GetTransposedBorder;
   entry.getParameters = &GetConvolutionParameters;
   entry.getCost = &GetTransposedCost;
   return entry;

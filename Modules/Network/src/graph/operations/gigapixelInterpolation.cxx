@@ -69,6 +69,30 @@ RequireInterpolated(const Operation & operation,
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
+Sampling
+SampleInterpolated(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  const auto   input = static_cast<double>(sizes.inputs.front()), output = static_cast<double>(sizes.output);
+  const double factor = operation.GetNumberAlong("scale_factor", axis);
+  if (input == output)
+  {
+    return {};
+  }
+  if (operation.GetFlag("align_corners"))
+  {
+    return { output > 1 ? (input - 1) / (output - 1) : 0.0, 0 };
+  }
+  const double step = factor > 0 ? 1 / factor : input / output;
+  return { step, operation.GetWord("mode") == "nearest" ? 0.0 : (step - 1) / 2 };
+}
+
+/** Behind the corners of a map that becomes larger, unless they stay corners, its last pixels are taken. */
+std::string
+GetInterpolationBorder(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  return SampleInterpolated(operation, axis, sizes).offset < 0 ? "replicate" : "";
+}
+
 /** LibTorch 1.13 rounds each addition to a gradient of the bilinear one; values of the nearest one are but copied. */
 bool
 NeedsFloat(const Operation & operation)
@@ -104,6 +128,8 @@ MakeInterpolation()
   entry.getSize = &GetInterpolatedSize;
   entry.getRequired = &RequireInterpolated;
   entry.getPhase = &GetInterpolatedPhase;
+  entry.getSampling = &SampleInterpolated;
+  entry.getBorder = &GetInterpolationBorder;
   return { entry };
 }
 

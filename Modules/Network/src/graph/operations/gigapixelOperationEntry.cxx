@@ -216,5 +216,12 @@ RequireWindow(const Operation & operation, int axis, std::size_t, const Interval
   return ClipPadded(seen, size, hasMode ? operation.GetWord("padding_mode") : "zeros");
 }
 
+Sampling
+SampleWindow(const Operation & operation, int axis, const AxisSizes &)
+{
+  return { static_cast<double>(operation.GetAlong("stride", axis)),
+           -static_cast<double>(GetPadding(operation, axis).before) };
+}
+
 } // namespace schema
 } // namespace gigapixel

@@ -88,13 +88,14 @@ struct Window
 /** Taps of a kernel over all axes. */
 double GetTaps(const Operation & operation);
 
-// OperationSchema::getSize and getRequired of windows that see what they are padded with.
+// OperationSchema::getSize, getRequired and getSampling of windows that see what they are padded with.
 std::int64_t GetWindowedSize(const Operation & operation, int axis, const Sizes & inputs);
 Interval     RequireWindow(const Operation & operation,
                            int               axis,
                            std::size_t       input,
                            const Interval &  output,
                            const AxisSizes & sizes);
+Sampling     SampleWindow(const Operation & operation, int axis, const AxisSizes & sizes);
 
 // The families, each in a file of its own.
 

@@ -52,6 +52,18 @@ RequirePadded(const Operation & operation,
   return ClipPadded(seen, size, operation.GetWord("mode"));
 }
 
+Sampling
+SamplePadded(const Operation & operation, int axis, const AxisSizes &)
+{
+  return { 1, -static_cast<double>(operation.GetAlong("before", axis)) };
+}
+
+std::string
+GetPadBorder(const Operation & operation, int, const AxisSizes & sizes)
+{
+  return sizes.output > sizes.inputs.front() ? operation.GetWord("mode") : "";
+}
+
 std::int64_t
 GetCropOffset(const Operation & operation, int axis, const AxisSizes & sizes)
 {
@@ -81,6 +93,12 @@ RequireCropped(const Operation & operation,
   return input > 0 ? Interval{} : Interval{ output.begin + offset, output.end + offset };
 }
 
+Sampling
+SampleCropped(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  return { 1, static_cast<double>(GetCropOffset(operation, axis, sizes)) };
+}
+
 std::int64_t
 GetSlicedSize(const Operation & operation, int axis, const Sizes & inputs)
 {
@@ -97,6 +115,13 @@ RequireSliced(const Operation & operation, int axis, std::size_t, const Interval
 {
   const std::int64_t start = operation.GetAlong("start", axis), step = operation.GetAlong("step", axis);
   return { output.begin * step + start, (output.end - 1) * step + start + 1 };
+}
+
+Sampling
+SampleSliced(const Operation & operation, int axis, const AxisSizes &)
+{
+  return { static_cast<double>(operation.GetAlong("step", axis)),
+           static_cast<double>(operation.GetAlong("start", axis)) };
 }
 
 /** Of pixels that are moved, and stay what they are. */
@@ -122,6 +147,8 @@ MakePad()
   entry.check = &CheckPad;
   entry.getSize = &GetPaddedSize;
   entry.getRequired = &RequirePadded;
+  entry.getSampling = &SamplePadded;
+  entry.getBorder = &GetPadBorder;
   return entry;
 }
 
@@ -132,6 +159,7 @@ MakeCrop()
   entry.attributes = { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Flag("center", false) };
   entry.getSize = &GetCroppedSize;
   entry.getRequired = &RequireCropped;
+  entry.getSampling = &SampleCropped;
   return entry;
 }
 
@@ -171,6 +199,12 @@ GetShuffledPhase(const Operation & operation, int, std::int64_t output, const Ax
   return output % operation.GetInteger("upscale_factor");
 }
 
+Sampling
+SampleShuffled(const Operation & operation, int, const AxisSizes &)
+{
+  return { 1 / static_cast<double>(operation.GetInteger("upscale_factor")), 0 };
+}
+
 /** Channels become pixels: depth to space. */
 OperationSchema
 MakePixelShuffle()
@@ -182,6 +216,7 @@ MakePixelShuffle()
   entry.getSize = &GetShuffledSize;
   entry.getRequired = &RequireShuffled;
   entry.getPhase = &GetShuffledPhase;
+  entry.getSampling = &SampleShuffled;
   entry.getCost = &CostNothing;
   return entry;
 }
@@ -194,6 +229,7 @@ MakeSlice()
   entry.gradient = InputGradient::Computed;
   entry.getSize = &GetSlicedSize;
   entry.getRequired = &RequireSliced;
+  entry.getSampling = &SampleSliced;
   return entry;
 }
 

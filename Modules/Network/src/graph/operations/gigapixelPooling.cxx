@@ -33,6 +33,27 @@ KeepIndices(const Operation &)
   return Keeps::InputAndIndices;
 }
 
+/** Whether the first or the last window reaches beyond the map. */
+bool
+ReachesOut(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  const Window       window = Window::Get(operation, axis);
+  const std::int64_t before = operation.GetAlong("padding", axis);
+  return before > 0 || (sizes.output - 1) * window.stride + window.GetReach() > sizes.inputs.front();
+}
+
+std::string
+GetMaximumBorder(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  return ReachesOut(operation, axis, sizes) ? "nothing" : "";
+}
+
+std::string
+GetMeanBorder(const Operation & operation, int axis, const AxisSizes & sizes)
+{
+  return !ReachesOut(operation, axis, sizes) ? "" : operation.GetFlag("count_include_pad") ? "zeros" : "nothing";
+}
+
 OperationSchema
 MakePool(const char * type)
 {
@@ -42,6 +63,7 @@ MakePool(const char * type)
   entry.check = &CheckPooling;
   entry.getSize = &GetWindowedSize;
   entry.getRequired = &RequireWindow;
+  entry.getSampling = &SampleWindow;
   entry.getCost = &GetPoolingCost;
   return entry;
 }
@@ -53,6 +75,7 @@ MakeMaximum()
   entry.attributes.push_back(AlongAxes("dilation", 1, 1));
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.getKeeps = &KeepIndices;
+  entry.getBorder = &GetMaximumBorder;
   return entry;
 }
 
@@ -62,6 +85,7 @@ MakeMean()
   OperationSchema entry = MakePool("avg_pool2d");
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
+  entry.getBorder = &GetMeanBorder;
   entry.needsFloat = &AlwaysNeedFloat; // the sum is rounded, and then the mean
   return entry;
 }

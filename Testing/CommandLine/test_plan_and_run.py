@@ -1,0 +1,121 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What plan says of a budget is what train and segment do with it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PROGRAM, fails, run
+
+pytestmark = pytest.mark.usefixtures("network")
+
+FACTORS = {"M": 1024**2, "G": 1024**3}
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """A slide of three channels, its mask and the table of both."""
+    folder = tmp_path_factory.mktemp("cohort")
+    run("synthesize", folder / "a.tif", "--size", "1024x1024", "--seed", 1, "--truth", folder / "m.tif")
+    (folder / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    return folder / "c.csv"
+
+
+def find(rows, purpose, options=""):
+    return next(row for row in rows if (row["purpose"], row["options"]) == (purpose, options))
+
+
+def check_same(row, told):
+    assert told == {key: row[key] for key in told}
+
+
+@pytest.mark.parametrize(
+    "network, options",
+    [
+        ("remedios2023", ["--memory", "60M"]),
+        ("remedios2023", ["--memory", "1G", "--tile-size", 256]),
+        ("unet:base=4,depth=3", ["--memory", "260M"]),
+        ("unet:base=4,depth=3", ["--memory", "2G", "--loss", "dice"]),
+        ("unet:base=4,depth=5", ["--memory", "340M"]),
+        ("unet:base=4,depth=5", ["--memory", "2G", "--freeze", "enc.0", "--threads", 2]),
+    ],
+)
+def test_plan_is_what_train_does(cohort, network, options, tmp_path):
+    given = options[options.index("--tile-size") :] if "--tile-size" in options else []
+    words = ["--network", network, *options]
+    rows = run("plan", "--size", "1024x1024", *words, "--json").json["plans"]
+    slide = run("plan", cohort.parent / "a.tif", *words, "--json").json["plans"]
+    told = run("train", "--cohort", cohort, "-o", tmp_path / "run", *words, "--epochs", 1, "--json").json["plan"]
+    name = " ".join(str(word) for word in given)
+    check_same(find(rows, "training", name), told)
+    check_same(find(slide, "training", name), told)
+
+
+@pytest.mark.parametrize("network, memory", [("remedios2023", "60M"), ("unet:base=4,depth=3", "1G"), ("unet:base=32,depth=5", "2G")])
+def test_plan_is_what_segment_does(network, memory, tmp_path):
+    """Weights are counted once, though segment has loaded them when it plans: 31 MB of the last network."""
+    run("synthesize", tmp_path / "a.tif", "--size", "320x300", "--seed", 1, "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    model = tmp_path / "run"
+    run("train", "--cohort", tmp_path / "c.csv", "-o", model, "--network", network, "--epochs", 1, "--tile-size", 288)
+    common = ["--threads", 1, "--memory", memory]
+    for options in ([], ["--tile-size", 256], ["--semantics", "patch", "--patch", 128]):
+        name = " ".join(str(word) for word in options) + (" --overlap 0.25" if "--patch" in options else "")
+        rows = run("plan", "--size", "320x300", "--network", model, *options, *common, "--json").json["plans"]
+        segment = ["segment", tmp_path / "a.tif", "--model", model, "-o", tmp_path / "o.tif", "--overwrite", *options, *common]
+        told = run(*segment, "--json").json["plan"]
+        check_same(find(rows, "inference", name), told)
+        assert options or told["tileSize"] == 288
+
+
+@pytest.mark.parametrize("network", ["remedios2023", "unet:base=8", "resnet18-unet"])
+def test_least_memory_that_a_refusal_names_is_enough(network):
+    """Also by the numbers of the text: what is said to be needed is given."""
+    words = ["plan", "--size", "3000x2000", "--network", network, "--tile-size", 512, "--json", "--memory"]
+    refused = [row for row in run(*words, "8M").json["plans"]]
+    for number, row in enumerate(refused):
+        least = re.search(r"the memory limit of 8M is too small: at least (\d+)([MG]) are needed", row["reason"])
+        assert run(*words, f"{least[1]}{least[2]}").json["plans"][number]["fits"], row
+        less = run(*words, f"{int(least[1]) - 1}{least[2]}").json["plans"][number]
+        assert not less["fits"] and f"at least {least[1]}{least[2]}" in less["reason"]
+
+
+def measure_peak(*words):
+    """Of a process that a small one begins: a process counts what it was before, too."""
+    begin = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
+    tell = "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    words = [sys.executable, "-I", "-S", "-c", begin + tell, PROGRAM, *[str(word) for word in words]]
+    return 1024 * int(subprocess.run(words, check=True, capture_output=True, text=True, timeout=300).stdout)
+
+
+def test_plan_itself_stays_within_its_memory():
+    for network, memory in (("remedios2023", "60M"), ("unet:base=8", "260M"), ("resnet18-unet", "900M")):
+        words = ["plan", "--size", "2000x1500", "--network", network, "--memory", memory, "--json"]
+        assert measure_peak(*words) <= int(memory[:-1]) * FACTORS[memory[-1]], network
+
+
+def test_plan_says_whose_memory_is_too_little(tmp_path):
+    given = run("plan", "--size", "9x9", "--memory", "1.5M").out
+    assert "the memory limit of 1.5M is too small" in given
+    free = run("plan", "--size", "1000000000x1000000000", "--tile-size", "image").out
+    assert "the memory that is free on this machine (" in free and "memory limit of" not in free
+
+
+@pytest.mark.parametrize("precision", ["fp16", "tf32"])
+def test_plan_refuses_what_the_engine_refuses(precision):
+    assert "in fp32 or bf16 only" in fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
+    assert run("plan", "--size", "900x900", "--precision", precision, "--json").json["plans"][0]["fits"]
+
+
+def test_parameters_are_counted_alike():
+    for network in ("remedios2023", "unet", "resnet18-unet"):
+        one, other = run("networks", network, "--json").json, run("plan", "--size", "99x99", "--network", network, "--json").json
+        assert [other[key] for key in ("parameters", "keptParameters")] == [one[key] for key in ("parameters", "keptParameters")]
+    count = re.compile(r"\d+ parameters that are trained and \d+ that are not \(frozen\)")
+    words = ["--network", "resnet18-unet"]
+    assert count.search(run("networks", "resnet18-unet").out)[0] == count.search(run("plan", "--size", "99x99", *words).out)[0]
+    frozen = run("plan", "--size", "99x99", *words, "--freeze", "layer4", "--json").json
+    assert frozen["parameters"] + frozen["keptParameters"] == other["parameters"] + other["keptParameters"]
+    assert frozen["parameters"] < other["parameters"]

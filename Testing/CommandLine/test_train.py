@@ -1,0 +1,339 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""train: runs, their options, and how they go on; skipped where there is no network module."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+
+import numpy
+import pytest
+import tifffile
+
+from conftest import fails, run, segment, settings, weights, write_nrrd, write_slide
+from test_terminal import read_until, start_on_terminal
+
+pytestmark = pytest.mark.usefixtures("network")
+
+
+def test_training_writes_a_run_and_says_how_it_went(trained):
+    folder, result = trained
+    assert {"best.safetensors", "last.safetensors", "history.csv"} <= {path.name for path in folder.iterdir()}
+    assert result.json["epochs"] == 3 and result.json["trainingSamples"] == result.json["validationSamples"] == 1
+    assert result.json["peakBytes"] > 0 and result.json["estimatedPeakBytes"] > 0
+    assert len(re.findall(r"^epoch \d/3: loss [\d.]+, validation loss [\d.]+, validation Dice", result.err, re.M)) == 3
+    assert "estimated peak memory" in result.err and "measured" in result.err
+    seconds = result.json["cpuSeconds"]
+    assert min(seconds.values()) > 0
+    assert seconds["pixels"] + seconds["labels"] + seconds["network"] <= seconds["all"]
+
+
+
+def test_loss_is_chosen(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
+    entropy = run(*options, tmp_path / "entropy").json
+    weighted = run(*options, tmp_path / "weighted", "--class-weights", "1,3").json
+    dice = run(*options, tmp_path / "dice", "--loss", "dice").json
+    assert len({result["validationLoss"] for result in (entropy, weighted, dice)}) == 3
+    assert 0 < dice["validationLoss"] < 1
+    assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--loss", "cross-entropy", "--resume")
+    run(*options, tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
+    assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
+    assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
+
+
+
+def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 2, "--json", "-o", tmp_path / "run"]
+    options += ["--optimizer", "sgd", "--learning-rate", 0.05, "--momentum", 0.8, "--weight-decay", 1e-4, "--clip-gradient", 0.5]
+    options += ["--learning-rate-schedule", "cosine", "--warmup", 1, "--freeze", "L1", "--freeze", "L2.bias", "--jitter", 0.1]
+    options += ["--loss", "dice+cross-entropy"]
+    run(*options)
+    kept = settings(tmp_path / "run")
+    assert kept["optimizer"] == {"type": "sgd", "weight decay": 1e-4, "momentum": 0.8}
+    assert kept["learning-rate schedule"] == {"type": "cosine", "warmup": 1, "epochs": 2}
+    assert kept["frozen"] == ["L1.bias", "L1.weight", "L2.bias"]
+    assert (kept["clip gradient"], kept["jitter"], kept["loss"]["type"]) == (0.5, 0.1, "dice+cross-entropy")
+    rates = [float(line.split(",")[-1]) for line in (tmp_path / "run" / "history.csv").read_text().splitlines()[1:]]
+    assert rates == [0.05, 0.05]  # of the warmup's only step, and of the first one behind it
+    before = weights(tmp_path / "run")
+    run(*options, "--resume")
+    assert weights(tmp_path / "run") == before
+    for changed, name in (
+        (["--momentum", 0.9], "optimizer"),
+        (["--learning-rate-schedule", "constant"], "learning-rate schedule"),
+        (["--clip-gradient", 0], "clip gradient"),
+        (["--jitter", 0], "jitter"),
+    ):
+        at = options.index(changed[0])
+        others = [*options[:at], *changed, *options[at + 2 :]]
+        assert f"cannot be resumed with another {name} (" in fails(*others, "--resume")
+    assert "cannot be resumed with other frozen arrays" in fails(*options, "--freeze", "L3", "--resume")
+
+
+
+def test_options_of_training_that_cannot_be(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
+    assert 'no array and no module "L8" to freeze; the nearest are "L1"' in fails(*options, "--freeze", "L8")
+    assert "leave something to train" in fails(*options, *[word for i in range(1, 8) for word in ("--freeze", f"L{i}")])
+    assert "needs a learning-rate decay below 1, such as 0.1" in fails(*options, "--learning-rate-schedule", "plateau")
+    assert "is of the learning-rate schedule plateau" in fails(*options, "--learning-rate-decay", 0.5)
+    assert "leaves none of the run's 2" in fails(*options, "--learning-rate-schedule", "cosine", "--warmup", 2)
+    assert "adam, adamw or sgd" in run(*options, "--optimizer", "lion", code=2).err
+    assert not (tmp_path / "new").exists()
+
+
+
+def test_training_begins_with_given_weights(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
+    given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
+    drawn = run(*options, tmp_path / "drawn").json
+    assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
+    assert "cannot be resumed with other first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
+    assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
+
+
+
+def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
+    run(*options, tmp_path / "shared", "--shared-memory")
+    assert (tmp_path / "shared" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--shared-memory", "--epochs", 1)
+    run(*options, tmp_path / "other", "--resume")
+    assert (tmp_path / "other" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    assert "another tile size" in fails(*options, tmp_path / "other", "--tile-size", "image", "--resume")
+    # The slides have less than a tile's side.
+    run(*options, tmp_path / "piece", "--tile-size", "image")
+    assert (tmp_path / "piece" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
+    losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
+    assert len(losses) == 2
+    assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
+    assert "without --tile-size image" in fails(*options, tmp_path / "new", "--tile-size", "image", "--memory", "20M")
+    assert "fp8" in run(*options, tmp_path / "new", "--precision", "fp8", code=2).err
+    assert not (tmp_path / "new").exists()
+
+
+
+@pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
+def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
+    for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
+        sentence = run(*command, tmp_path / "new", "--strategy", word, code=2).err
+        assert "has no option --strategy any more" in sentence
+        assert "--tile-size image" in sentence and "--shared-memory" in sentence
+
+
+
+def test_cache_is_refused_with_what_took_its_place(tmp_path):
+    for option in (["--cache", "none"], ["--cache-limit", "2G"]):
+        sentence = run("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2).err
+        assert f"has no option {option[0]} any more" in sentence and "gigapixel convert" in sentence
+
+
+
+def test_device_that_is_not_there(trained, cohort, tmp_path):
+    for command in (["segment", cohort.parent / "a.tif", "--model", trained[0]], ["train", "--cohort", cohort]):
+        assert '"gpu": auto, cpu, cuda' in run(*command, "-o", tmp_path / "none.tif", "--device", "gpu", code=2).err
+    sentence = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
+    assert "Apple" in sentence and "--device cpu" in sentence
+    if "none" not in run("doctor", "--json").json["network"]["gpu"]:
+        pytest.skip("there is a GPU")
+    folder, mask = tmp_path / "run", tmp_path / "mask.tif"
+    assert "--device cpu" in fails("train", "--cohort", cohort, "-o", folder, "--device", "cuda")
+    assert "--device cpu" in fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1")
+    assert not folder.exists() and not mask.exists()
+
+
+
+def test_run_is_not_trained_over(trained, cohort):
+    folder, _ = trained
+    before = (folder / "best.safetensors").read_bytes()
+    assert str(folder) in fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
+    assert (folder / "best.safetensors").read_bytes() == before
+
+
+
+def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(trained[0], folder)
+    result = run("train", "--cohort", cohort, "-o", folder, "--epochs", 4, "--learning-rate", 0.01, "--resume", "--json").json
+    rows = [line.split(",") for line in (folder / "history.csv").read_text().splitlines()[1:]]
+    best = min(rows, key=lambda row: float(row[2]))
+    assert result["epochs"] == len(rows) == 4
+    assert result["bestEpoch"] == int(best[0])
+    assert result["bestValidationLoss"] == pytest.approx(float(best[2]), rel=1e-6)
+    # Nothing was left to do: the best one is one from before.
+    again = run("train", "--cohort", cohort, "-o", folder, "--epochs", 4, "--learning-rate", 0.01, "--resume", "--json").json
+    assert again["bestEpoch"] == int(best[0]) and again["epochs"] == 4
+
+
+
+def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
+    folder, _ = trained
+    options = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]
+    process, terminal = start_on_terminal([*options, "--epochs", 100000])
+    read_until(terminal, r"epoch 1/")
+    process.send_signal(signal.SIGINT)
+    shown = read_until(terminal, r"--resume")
+    assert process.wait(timeout=120) == 130
+    os.close(terminal)
+    assert "--resume" in shown
+    done = len((tmp_path / "run" / "history.csv").read_text().splitlines()) - 1
+    epochs = done + 2
+    run(*options, "--epochs", epochs, "--resume")
+    run("train", "--cohort", cohort, "-o", tmp_path / "straight", "--learning-rate", 0.01, "--epochs", epochs)
+    assert weights(tmp_path / "run") == weights(tmp_path / "straight")
+
+
+
+@pytest.mark.skipif("avx512bw" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="this CPU has no AVX-512")
+def test_graphs_are_computed_in_bf16(cohort, tmp_path):
+    options = ["train", "--cohort", cohort, "--network", "unet:base=4,depth=3", "--epochs", 2, "--learning-rate", 0.01, "--json", "-o"]
+    results = {name: run(*options, tmp_path / name, "--precision", name).json for name in ("fp32", "bf16")}
+    exact, rounded = (result["validationLoss"] for result in results.values())
+    assert exact != rounded == pytest.approx(exact, rel=0.05)
+    assert rb'\"precision\":\"bf16\"' in (tmp_path / "bf16" / "last.safetensors").read_bytes()
+    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
+    assert "in fp32 or bf16 only" in fails(*options, tmp_path / "new", "--precision", "fp16")
+    masks = [tmp_path / "fp32.tif", tmp_path / "bf16.tif"]
+    for mask in masks:
+        run("segment", cohort.parent / "b.tif", "--model", tmp_path / "bf16", "-o", mask, "--precision", mask.stem)
+    labels = [tifffile.imread(mask) for mask in masks]
+    assert numpy.mean(labels[0] != labels[1]) < 0.01
+
+
+
+def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
+    """What is told of a run is the plan that it has, not the one that it would have if it began now."""
+    run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--seed", 1, "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    options = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "-o"]
+    plan = r"estimated peak memory .*? \((.*)\)"
+    segments, tiles = [*options, tmp_path / "segments"], [*options, tmp_path / "tiles"]
+    begun = run(*segments, "--epochs", 1, "--memory", "340M", "--json")
+    told = re.search(plan, begun.err)[1]
+    assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MB of maps between them", told)
+    assert begun.json["estimatedPeakBytes"] <= 340 * 1024**2
+    again = run(*segments, "--epochs", 2, "--memory", "340M", "--resume", "--json")
+    assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= 340 * 1024**2
+    assert re.search(plan, run(*segments, "--epochs", 3, "--memory", "4G", "--resume").err)[1] == told
+    told = re.search(plan, run(*tiles, "--epochs", 1, "--tile-size", 256).err)[1]
+    assert told == "20 tiles of 256 x 256, 1 at a time"
+    assert re.search(plan, run(*tiles, "--epochs", 2, "--memory", "340M", "--resume").err)[1] == told
+    refused = fails(*segments, "--epochs", 4, "--memory", "200M", "--resume")
+    assert "the memory limit of 200M is too small: at least" in refused and "for the slide on its way" in refused
+    assert "--scratch" in refused
+    fails(*options, tmp_path / "new", "--memory", "200M")
+    assert not (tmp_path / "new").exists()
+
+
+
+def test_bad_models_and_cohorts(trained, cohort, tmp_path):
+    slide = cohort.parent / "a.tif"
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "broken.safetensors").write_bytes((trained[0] / "best.safetensors").read_bytes()[:500])
+    (tmp_path / "norun").mkdir()
+    for model in ("missing", "broken.safetensors", "norun"):
+        assert model in fails("segment", slide, "--model", tmp_path / model, "-o", out / "m.tif")
+    tables = {
+        "columns.csv": "slide,split\na.tif,train\n",
+        "split.csv": "slide,mask,split\na.tif,a.truth.tif,training\n",
+        "notrain.csv": "slide,mask,split\na.tif,a.truth.tif,validation\n",
+        "missing.csv": "slide,mask,split\nnowhere.tif,a.truth.tif,train\n",
+        "empty.csv": "",
+    }
+    for name, text in tables.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in ("a.tif", "a.truth.tif"):
+            shutil.copy(cohort.parent / file, folder)
+        (folder / name).write_text(text)
+        message = fails("train", "--cohort", folder / name, "-o", out / "run")
+        assert name in message or "nowhere.tif" in message, message
+    assert list(out.iterdir()) == []
+
+
+
+def test_masks_of_3d_slicer(cohort, tmp_path):
+    """train reads them as evaluate does: the same weights as with the pyramid of the same mask, to the bit."""
+    truth = tifffile.imread(cohort.parent / "a.truth.tif") // 255
+    masks = {
+        "same": cohort.parent / "a.truth.tif",
+        "segmentation": write_nrrd(tmp_path / "a.seg.nrrd", truth, **segment(0, "Tissue", 1)),
+        "another value": write_nrrd(tmp_path / "b.seg.nrrd", truth * 5, **segment(0, "Tissue", 5)),
+        "flipped": write_nrrd(tmp_path / "flipped.nrrd", truth, flips=(-1, -1), encoding="raw"),
+        "layers": write_nrrd(tmp_path / "l.seg.nrrd", numpy.stack([truth, truth], -1), **segment(0, "Tissue", 1)),
+        "away": write_nrrd(tmp_path / "away.nrrd", truth, corner=(0.1, 0)),
+    }
+    sentences = {"layers": "its segments are in 2 layers, as 3D Slicer", "away": "their edges lie 0.100000 mm apart"}
+    trained = []
+    for name, mask in masks.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1]
+        if name in sentences:
+            message = fails(*words)
+            assert str(mask) in message and sentences[name] in message and not (tmp_path / name).exists()
+        else:
+            run(*words)
+            trained.append(weights(tmp_path / name))
+            same = run("evaluate", mask, masks["same"], "--json").json
+            assert same["dice"] == 1
+    assert len(trained) == 4 and all(each == trained[0] for each in trained)
+
+
+
+@pytest.mark.parametrize("command", ["evaluate", "train"])
+def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
+    start = "NRRD0004\ntype: unsigned char\ndimension: 2\nencoding: gzip\n"
+    files = {
+        "short.nrrd": (start + "sizes: 800 700\n\nno gzip", "expected 560000 bytes but received"),
+        "alone.nhdr": (start + "sizes: 800 700\ndata file: gone.raw\n", "gone.raw, which is not there"),
+        "size.nrrd": (start + "sizes: 400 x\n\n", "axis 1 size is zero"),
+    }
+    for name, (text, reason) in files.items():
+        mask = tmp_path / name
+        mask.write_text(text)
+        table = tmp_path / "c.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = [mask, cohort.parent / "a.truth.tif"] if command == "evaluate" else ["--cohort", table, "-o", tmp_path / "run"]
+        message = fails(command, *words)
+        assert message.startswith((f"gigapixel: Error reading {mask}: ", f"gigapixel: {mask}: ")) and reason in message
+        assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
+
+
+
+def test_labels_of_segments_are_classes(cohort, tmp_path):
+    """Of a segmentation with two segments as of any mask with their label values; a label that is no class is named."""
+    truth = tifffile.imread(cohort.parent / "a.truth.tif") // 255
+    truth[:350] *= 2
+    text = (pathlib.Path(__file__).parents[2] / "Modules/Network/networks/remedios2023.json").read_text()
+    text = text.replace('"out": 1,', '"out": 3,').replace("binary cross-entropy", "softmax cross-entropy")
+    (tmp_path / "three.json").write_text(text)
+    segments = {**segment(0, "Tumor", 1), **segment(1, "Stroma", 2)}
+    masks = {
+        "plain": write_slide(tmp_path / "plain.tif", truth),
+        "segmentation": write_nrrd(tmp_path / "a.seg.nrrd", truth, **segments),
+        "wrong": write_nrrd(tmp_path / "wrong.seg.nrrd", truth * 2, **segments),
+    }
+    for name, mask in masks.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
+        words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1, "--network", tmp_path / "three.json"]
+        if name == "wrong":
+            assert f"{mask} has the value 4; for 3 classes it may have 0 to 2" in fails(*words)
+        else:
+            run(*words)
+    assert weights(tmp_path / "plain") == weights(tmp_path / "segmentation")
+
+
+
+def test_mask_of_another_slide(cohort, tmp_path):
+    run("synthesize", tmp_path / "s.tif", "--size", "600x300", "--seed", 9)
+    shutil.copy(cohort.parent / "a.truth.tif", tmp_path)
+    table = tmp_path / "c.csv"
+    table.write_text("slide,mask,split\ns.tif,a.truth.tif,train\n")
+    message = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
+    assert "a.truth.tif" in message
