@@ -128,6 +128,20 @@ def test_one_bad_slide_stops_no_other(tmp_path):
     assert "missing.tif" in result.err and "1 of 2 slides failed" in result.err
 
 
+def test_three_channels_may_be_no_colors(tmp_path):
+    """Neither pages of an OME-TIFF whose channels have no names, nor samples that no tag calls red, green and blue."""
+    pixels = numpy.random.default_rng(1).integers(0, 256, (3, 200, 300), numpy.uint8)
+    tile = {"tile": (128, 128), "photometric": "minisblack"}
+    tifffile.imwrite(tmp_path / "pages.ome.tif", pixels, metadata={"axes": "CYX"}, **tile)
+    tifffile.imwrite(tmp_path / "samples.tif", numpy.moveaxis(pixels, 0, 2), planarconfig="contig", metadata=None, **tile)
+    for name in ("pages.ome.tif", "samples.tif"):
+        info = run("info", tmp_path / name, "--json").json
+        assert info["channels"] == 3 and info["color"] is False
+        assert "300 x 200 pixels, 3 channels" in run("info", tmp_path / name).out
+        assert "convert it to 8-bit gray or RGB" in fails("label", tmp_path / name, "-o", tmp_path / "m.tif")
+    assert run("info", write_slide(tmp_path / "rgb.tif", numpy.moveaxis(pixels, 0, 2)), "--json").json["color"] is True
+
+
 def test_aperio_against_openslide(tmp_path):
     slide = real_slide("slides/cmu-1-small-region.svs")
     info = run("info", slide, "--json").json

@@ -200,6 +200,13 @@ def test_images_that_are_too_small(files):
         message = fails("train", "--cohort", files / "c.csv", "--network", files / "small.json", "-o", files / "run", "--epochs", 1)
         assert f'{slide}": its {width} x {height} pixels are too few for the network "small", which needs 13 x 13' in message, message
         assert not (files / "run").exists()
+        arrays = {f"c{i}.{role}": numpy.ones(shape) for i in range(3) for role, shape in (("bias", 1), ("weight", (1, 1, 5, 5)))}
+        write_arrays(files / "small.safetensors", arrays)
+        model = files / "small.model.safetensors"
+        run("import", files / "small.json", "--weights", files / "small.safetensors", "-o", model, "--mpp", 0.5, "--overwrite")
+        message = fails("segment", slide, "--model", model, "-o", files / "m.tif")
+        assert f'{slide}: its {width} x {height} pixels are too few for the network "small", which needs 13 x 13' in message, message
+        assert not (files / "m.tif").exists()
 
 
 def test_names_that_files_have_too(files, monkeypatch):

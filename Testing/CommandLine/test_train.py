@@ -168,6 +168,18 @@ def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
     assert again["bestEpoch"] == int(best[0]) and again["epochs"] == 4
 
 
+def test_interrupted_before_the_first_step(cohort, tmp_path):
+    """Of a step of many tiles, which ends after the tile that is computed: nothing is kept, and no folder is named."""
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--network", "unet:base=16,depth=3,channels=1", "--tile-size", 64]
+    process = subprocess.Popen([PROGRAM, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    while "estimated peak memory" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130 and "No step was done yet, so that nothing is kept." in said
+    assert "--resume" not in said and not (tmp_path / "run").exists()
+
+
 
 def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
     folder, _ = trained

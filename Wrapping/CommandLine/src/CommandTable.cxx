@@ -240,9 +240,10 @@ Mirror()
 Command
 Segment()
 {
-  Argument region{
-    "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels. The mask has its size."
-  };
+  Argument region{ "region",
+                   Type::Region,
+                   "X,Y,W,H",
+                   "Only this rectangle, in level-0 pixels, as far as the slide reaches. The mask has its size." };
   region.unit = "px";
   return {
     "segment",

@@ -151,6 +151,7 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   info["width"] = size[0];
   info["height"] = size[1];
   info["channels"] = slide->GetNumberOfComponents();
+  info["color"] = slide->GetPixelType() == itk::IOPixelEnum::RGB; // three channels may be none
   info["sampleType"] = itk::ImageIOBase::GetComponentTypeAsString(slide->GetComponentType());
   info["channelNames"] = JSON::array();
   std::istringstream names(GetProperty(*slide, "gigapixel.channel-names"));
@@ -215,7 +216,7 @@ std::string
 FormatSamples(const JSON & info)
 {
   const bool isByte = info["sampleType"] == "unsigned_char";
-  if (isByte && info["channels"] == 3 && info["channelNames"].empty())
+  if (info["color"])
   {
     return "RGB";
   }
