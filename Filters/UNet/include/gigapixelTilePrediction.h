@@ -3,6 +3,7 @@
 #define gigapixelTilePrediction_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelPredictor.h"
 #include "gigapixelRanks.h"
 
@@ -57,6 +58,9 @@ public:
                  const std::optional<Patches> & patches = {},
                  std::int64_t                   tileSize = 0);
   ~TilePrediction();
+
+  /** That tiles are computed by; none without a memory limit. */
+  const std::optional<MemoryPlan> & GetMemoryPlan() const;
 
   /** Samples per pixel of the output. */
   int GetNumberOfSamples() const;

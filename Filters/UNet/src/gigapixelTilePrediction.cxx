@@ -1,13 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTilePrediction.h"
 
-#include "gigapixelMemoryPlan.h"
 #include "gigapixelPhysicalImage.h"
+#include "gigapixelWorkers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 namespace gigapixel
@@ -24,30 +23,29 @@ struct TileRange
   std::int64_t endRow{ 0 };
 };
 
-int
-ThreadsWithin(const NetworkDescription &     network,
-              const std::optional<Patches> & patches,
-              Size                           image,
-              std::int64_t                   tileSize,
-              bool                           inPlace,
-              int                            threads,
-              std::int64_t                   memory,
-              const Device &                 device)
+/** None where there is no limit. */
+std::optional<MemoryPlan>
+MakePlan(const NetworkDescription &     network,
+         const std::optional<Patches> & patches,
+         Size                           image,
+         std::int64_t                   tileSize,
+         bool                           inPlace,
+         int                            threads,
+         std::int64_t                   memory,
+         const Device &                 device)
 {
-  const int wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   if (memory <= 0)
   {
-    return wanted;
+    return {};
   }
   PlannedRun run(network, image, Purpose::Inference, device);
   run.LeaveOutWeights();
   run.budget = memory;
-  run.threads = wanted;
+  run.threads = threads;
   run.tileSize = patches ? 0 : tileSize;
   run.inPlace = inPlace;
   run.patches = patches;
-  const MemoryPlan plan = MemoryPlan::Make(run);
-  return std::max(1, std::min(wanted, plan.tilesInFlight));
+  return MemoryPlan::Make(run);
 }
 
 /** round(255 p), exactly: the product of a float and 255 fits in a double. */
@@ -83,14 +81,15 @@ struct TilePrediction::Implementation
     , tileSize(patches     ? patches->GetTileSize()
                : side == 0 ? model.tileSize
                            : side)
-    , threads(ThreadsWithin(model.network,
-                            patches,
-                            image,
-                            tileSize,
-                            static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
-                            numberOfThreads,
-                            memory,
-                            device))
+    , plan(MakePlan(model.network,
+                    patches,
+                    image,
+                    tileSize,
+                    static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
+                    numberOfThreads,
+                    memory,
+                    device))
+    , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
     , predictor(model, threads, device, patches, side)
     , channels(predictor.GetNumberOfOutputChannels())
@@ -154,7 +153,9 @@ struct TilePrediction::Implementation
   PredictionFormat format;
   Size             size;
   std::int64_t     tileSize;
-  int              threads;
+
+  std::optional<MemoryPlan> plan;
+  int                       threads;
 
   std::shared_ptr<Ranks> ranks;
 
@@ -451,6 +452,12 @@ TilePrediction::Predict(PixelSource &                       image,
     this->Clear();
   }
   return true;
+}
+
+const std::optional<MemoryPlan> &
+TilePrediction::GetMemoryPlan() const
+{
+  return m_Implementation->plan;
 }
 
 void
