@@ -99,6 +99,13 @@ RequireSliced(const Operation & operation, int axis, std::size_t, const Interval
   return { output.begin * step + start, (output.end - 1) * step + start + 1 };
 }
 
+/** Rows are mirrored, and then columns. */
+PassMaps
+HoldMirrored(const Operation & operation, const MapSizes &)
+{
+  return operation.GetWord("mode") == "constant" ? PassMaps{} : PassMaps{ { 0, 0, 1 }, { 1, 0, 1 } };
+}
+
 /** Of pixels that are moved, and stay what they are. */
 OperationSchema
 MakeEntry(const char * type, std::size_t mostInputs)
@@ -119,6 +126,7 @@ MakePad()
                        Integer("multiple", 1, 1),
                        Word("mode", "constant", { "constant", "reflect", "replicate" }),
                        Number("value", 0) };
+  entry.getPassMaps = &HoldMirrored;
   entry.check = &CheckPad;
   entry.getSize = &GetPaddedSize;
   entry.getRequired = &RequirePadded;
@@ -182,6 +190,7 @@ MakePixelShuffle()
   entry.getSize = &GetShuffledSize;
   entry.getRequired = &RequireShuffled;
   entry.getPhase = &GetShuffledPhase;
+  entry.getPassMaps = &HoldOneMap; // where a part begins or ends between the pixels of one of the input
   entry.getCost = &CostNothing;
   return entry;
 }
