@@ -22,14 +22,14 @@ struct OperationCase
   std::string second{};
 };
 
-/** The operation's inputs beside the first one. */
+/** The operation's inputs beside the first one, which has so many channels. */
 inline std::vector<std::string>
-AppendInputs(NetworkGraph & graph, const OperationCase & test, const std::string & first)
+AppendInputs(NetworkGraph & graph, const OperationCase & test, const std::string & first, std::int64_t channels = 4)
 {
   std::vector<std::string> inputs{ first };
   if (test.second == "same")
   {
-    inputs.push_back(AppendConvolution(graph, first, 4, 3, 1));
+    inputs.push_back(AppendConvolution(graph, first, channels, 3, 1));
   }
   else if (test.second == "one")
   {
@@ -115,6 +115,12 @@ GetOperationCases()
           { "kernel_size", Pair(3, 3) },
           { "groups", integer(2) },
           { "stride", Pair(2, 2) } },
+        { { "out_channels", integer(6) }, { "kernel_size", Pair(1, 1) }, { "groups", integer(2) } },
+        { { "out_channels", integer(8) },
+          { "kernel_size", Pair(1, 1) },
+          { "groups", integer(4) },
+          { "stride", Pair(2, 2) },
+          { "padding_mode", word("reflect") } },
         { { "out_channels", integer(3) }, { "kernel_size", Pair(4, 6) }, { "padding", word("same") } },
         { { "out_channels", integer(3) },
           { "kernel_size", Pair(2, 3) },

@@ -1,9 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK [SCRATCH [SEGMENTS
-// [PRECISION]]]] SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE instead
-// of the plan's; - : the plan's. PRECISION: fp32, bf16. One training step, or one inference, on a slide without a file,
-// in a process of its own: its peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak
-// <bytes> plan <bytes> ...".
+// [PRECISION [EPOCHS]]]]] SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE
+// instead of the plan's; - : the plan's. PRECISION: fp32, bf16. One training step, or so many epochs with slides
+// of smaller sizes, each turned in some way, or one inference, on a slide without a file, in a process of its own: its
+// peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...", at the
+// end the peak until half of the epochs.
 #include "SyntheticSources.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelParameterLayout.h"
@@ -58,8 +59,13 @@ CountThreads()
   return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
-/** \return the greatest number of threads at the same time */
-int
+struct Observed
+{
+  int          threads{ 0 };      ///< the most at the same time
+  std::int64_t halfwayBytes{ 0 }; ///< peak when half of the epochs were done
+};
+
+Observed
 Train(const NetworkDescription & network,
       Size                       size,
       std::int64_t               tileSize,
@@ -67,28 +73,40 @@ Train(const NetworkDescription & network,
       int                        threads,
       const std::string &        scratch,
       const Segmentation &       segmentation,
-      Precision                  precision)
+      Precision                  precision,
+      int                        epochs)
 {
   TrainingOptions options;
   options.scratch = scratch;
   options.segments = segmentation.segments;
   options.device.precision = precision;
-  options.epochs = 1;
+  options.epochs = epochs;
   options.tileSize = tileSize;
   options.memory = budget;
   options.threads = threads;
-  options.augment = false;
+  options.augment = epochs > 1;
   Trainer    trainer(network, options, "");
   const auto pixels = network.channels == 1
                         ? std::shared_ptr<PixelSource>(std::make_shared<Repeated<ProceduralPixels>>(size))
                         : std::make_shared<ProceduralPixels>(size, 1, network.channels);
   trainer.AddTrainingSample({ "giga", pixels, std::make_shared<Repeated<ProceduralLabels>>(size) });
-  int most = 0;
-  trainer.Run([&](const TrainingProgress &) {
-    most = std::max(most, CountThreads());
+  for (int i = 1; epochs > 1 && i < 6; ++i)
+  {
+    const Size smaller{ size.width - 37 * i, size.height - 23 * i };
+    trainer.AddTrainingSample({ "giga" + std::to_string(i),
+                                std::make_shared<ProceduralPixels>(smaller, 1, network.channels),
+                                std::make_shared<ProceduralLabels>(smaller, 1) });
+  }
+  Observed observed;
+  trainer.Run([&](const TrainingProgress & progress) {
+    observed.threads = std::max(observed.threads, CountThreads());
+    if (progress.epochDone && progress.epoch == (epochs + 1) / 2)
+    {
+      observed.halfwayBytes = GetPeakBytes();
+    }
     return true;
   });
-  return most;
+  return observed;
 }
 
 struct Callers
@@ -163,10 +181,10 @@ ParseSegments(const std::string & text)
 int
 main(int argc, char ** argv)
 {
-  if (argc < 6 || argc > 10)
+  if (argc < 6 || argc > 11)
   {
     std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK "
-                 "[SCRATCH [SEGMENTS [PRECISION]]]]\n";
+                 "[SCRATCH [SEGMENTS [PRECISION [EPOCHS]]]]]\n";
     return 2;
   }
   ReturnFreedMemory();
@@ -181,6 +199,7 @@ main(int argc, char ** argv)
   const bool               given = argc > 8 && std::string(argv[8]) != "-";
   const Segmentation segmentation{ given ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
   const Precision    precision = FindPrecision(argc > 9 ? argv[9] : "fp32");
+  const int          epochs = argc > 10 ? std::atoi(argv[10]) : 1;
   PlannedRun         run(network, size, inference ? Purpose::Inference : Purpose::Training, { -1, precision });
   run.budget = budget;
   run.threads = threads;
@@ -191,7 +210,7 @@ main(int argc, char ** argv)
   const MemoryPlan plan = MemoryPlan::Make(run);
   const auto       begin = std::chrono::steady_clock::now();
   const double     beginCPU = GetCPUSeconds();
-  int              runningThreads = 0;
+  Observed         observed;
   Callers          callers;
   if (inference)
   {
@@ -199,14 +218,14 @@ main(int argc, char ** argv)
   }
   else
   {
-    runningThreads =
-      Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation, precision);
+    observed =
+      Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation, precision, epochs);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::cout << "peak " << GetPeakBytes() << " plan " << plan.peakBytes + callers.bytes << " tile " << plan.tileSize
-            << " in_flight " << plan.tilesInFlight << " threads " << runningThreads << " cpu_ns_per_pixel "
+            << " in_flight " << plan.tilesInFlight << " threads " << observed.threads << " cpu_ns_per_pixel "
             << (GetCPUSeconds() - beginCPU - callers.cpuSeconds) / pixels * 1e9 << " wall_seconds " << wall
-            << std::endl;
+            << " halfway " << observed.halfwayBytes << std::endl;
   return 0;
 }

@@ -136,16 +136,16 @@ public:
 private:
   AxisSizes MakeAxisSizes(int operation, int axis) const;
 
-  const NetworkGraph &                                           m_Graph;
-  const int                                                      m_Output;
-  const std::vector<int>                                         m_Channels;
-  std::vector<std::vector<int>>                                  m_Inputs;
-  std::vector<const OperationSchema *>                           m_Schemas;
-  std::vector<Extent>                                            m_Sizes;
-  std::vector<std::array<AxisSizes, NetworkGraph::NumberOfAxes>> m_AxisSizes;
-  std::vector<bool>                                              m_Trained;
-  std::vector<bool>                                              m_BehindTrained;
-  std::vector<int>                                               m_FoldedInto;
+  const NetworkGraph &                 m_Graph;
+  const int                            m_Output;
+  const std::vector<int>               m_Channels;
+  std::vector<std::vector<int>>        m_Inputs;
+  std::vector<const OperationSchema *> m_Schemas;
+  std::vector<Extent>                  m_Sizes;
+  std::vector<MapSizes>                m_AxisSizes;
+  std::vector<bool>                    m_Trained;
+  std::vector<bool>                    m_BehindTrained;
+  std::vector<int>                     m_FoldedInto;
 };
 
 /** How far an output pixel sees in a large image, before or behind itself and along whichever axis is more: the

@@ -101,6 +101,7 @@ OperationSchema::OperationSchema(const char * name, std::size_t fewest, std::siz
   , mostInputs(most)
   , getKeeps(&KeepNothing)
   , needsFloat(&schema::NeverNeedFloat)
+  , getPassMaps(&schema::HoldNoMaps)
   , check(&AcceptAll)
   , getChannels(&KeepChannels)
   , getSize(&KeepSize)

@@ -5,6 +5,7 @@
 #include "gigapixelNetworkGraph.h"
 
 #include <algorithm>
+#include <array>
 
 namespace gigapixel
 {
@@ -55,16 +56,34 @@ enum class Scratch
 {
   Nothing,
   Padded, ///< a copy of the input with padding, where that is needed
-  Places  ///< in a transposed convolution whose windows touch each other, its output before it is put into order
+  Places  ///< in a transposed convolution, all that its windows hold before they are put into their places
+};
+
+/** A number of maps, by their size: that of the first input, of the output, and the output's rows with the input's
+ * columns, to which maps come that are done along one axis after the other. */
+struct MapCounts
+{
+  int ofInput{ 0 };
+  int ofOutput{ 0 };
+  int ofRows{ 0 };
+};
+
+/** Maps that the passes of an operation hold for a time beside its inputs, its output, their gradients and its Scratch.
+ */
+struct PassMaps
+{
+  MapCounts forward{};
+  MapCounts backward{};
 };
 
 /** Where the gradient of an input comes from. */
 enum class InputGradient
 {
   Computed,
-  InPlace, ///< computed in the place of the output's, where nobody else holds that
-  Passed,  ///< it is the output's, or a part of its pixels
-  Shared   ///< it is a part of the output's channels
+  InPlace,     ///< computed in the place of the output's, where nobody else holds that
+  Passed,      ///< it is the output's, or a part of its pixels
+  FirstPassed, ///< that of the first input is; others are computed
+  Shared       ///< it is a part of the output's channels
 };
 
 /** What a network's structure is told by, whatever the types of its operations. */
@@ -133,6 +152,9 @@ struct Sampling
   double offset{ 0 };
 };
 
+/** Along all axes. */
+using MapSizes = std::array<AxisSizes, NetworkGraph::NumberOfAxes>;
+
 /** \class OperationSchema
  * \brief All that is known of a type of operation without computing it; what computes it is the function of the same
  * type in each executor. */
@@ -153,8 +175,10 @@ struct GigapixelNetwork_EXPORT OperationSchema
    * has no kernel of it for bf16, or because a sum or a rare operation is better than fast. */
   bool (*needsFloat)(const Operation & operation);
 
-  InputGradient        gradient{ InputGradient::Computed };
-  Scratch              scratch{ Scratch::Nothing };
+  InputGradient gradient{ InputGradient::Computed };
+  Scratch       scratch{ Scratch::Nothing };
+  PassMaps (*getPassMaps)(const Operation & operation, const MapSizes & sizes);
+  int                  keptChannels{ 0 };     ///< of a map that the forward pass leaves for the backward pass
   bool                 mayOverwrite{ false }; ///< its output may take the place of its first input
   unsigned             roles{ Role::None };   ///< Role::Bits
   const WeightSchema * weight{ nullptr };     ///< null: it has none
@@ -232,6 +256,9 @@ GigapixelNetwork_EXPORT bool HasTouchingWindows(const Operation & operation);
 
 /** Of conv2d (also "same"), max_pool2d, avg_pool2d and pad. */
 GigapixelNetwork_EXPORT Padding GetPadding(const Operation & operation, int axis);
+
+/** Of interpolate: whether maps become twice as large, for which libraries have operators. */
+GigapixelNetwork_EXPORT bool DoublesMaps(const Operation & operation, const MapSizes & sizes);
 
 /** The source coordinate of interpolate's output index, before it is clipped to the map: bilinear; and that of nearest,
  * which is an index. As ATen computes them. */

@@ -10,7 +10,7 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
   : mirrors(operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") != "zeros")
 {
   const bool dilated = operation.attributes.count("dilation") > 0;
-  bool       passed = !mirrors;
+  bool       passed = true;
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
     kernel.push_back(operation.GetAlong("kernel_size", axis));
@@ -24,7 +24,8 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
     passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength();
   }
   const std::vector<std::int64_t> none(NetworkGraph::NumberOfAxes, 0), one(NetworkGraph::NumberOfAxes, 1);
-  if (passed)
+  mirrors = mirrors && kernel != one; // a kernel of one pixel has no padding
+  if (passed && !mirrors)
   {
     seen = input;
     if (kernel == one && padding == none && stride != one)

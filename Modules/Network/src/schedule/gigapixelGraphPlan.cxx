@@ -67,19 +67,20 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
 }
 
 /** Code and tables of oneDNN's primitives for these shapes, of which it keeps a limited number: the tables grow with
- * the output's width. In training there is one forward, one backward to the input and one to the weight. */
+ * the output's width. In training, images are turned, others have other sizes, and validation has its own shapes: there
+ * are as many as it keeps, after some epochs. */
 std::int64_t
-GetPrimitiveBytes(const WindowShapes & shapes, bool training, bool turned)
+GetPrimitiveBytes(const WindowShapes & shapes, bool training)
 {
-  constexpr std::int64_t CodeBytes = 48 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
+  constexpr std::int64_t CodeBytes = 72 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
   std::int64_t           bytes = 0;
   for (const WindowShapes::value_type & shape : shapes)
   {
     bytes += CodeBytes + BytesOfColumn * shape.back();
   }
-  const auto         number = static_cast<std::int64_t>(shapes.size());
-  const std::int64_t all = number * (training ? 3 : 1) * (turned ? 2 : 1);
-  return number == 0 ? 0 : bytes / number * std::min<std::int64_t>(all, MostPrimitives);
+  const auto number = static_cast<std::int64_t>(shapes.size());
+  return number == 0 ? 0
+                     : bytes / number * (training ? MostPrimitives : std::min<std::int64_t>(number, MostPrimitives));
 }
 
 /** \class CostSum
@@ -120,11 +121,10 @@ public:
     m_Cost.seconds += operations / GetRate(side, m_Precision);
   }
 
-  /** \param turned whether images are turned, as augmentation does, and are not square */
   GraphTileCost
-  Get(bool training, bool turned)
+  Get(bool training)
   {
-    m_Cost.primitiveBytes = GetPrimitiveBytes(m_Shapes, training, turned);
+    m_Cost.primitiveBytes = GetPrimitiveBytes(m_Shapes, training);
     return m_Cost;
   }
 
@@ -147,7 +147,7 @@ GraphTileCost::Make(const NetworkDescription & network,
   const bool training = purpose == Purpose::Training;
   CostSum    sum(network, precision);
   sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1);
-  return sum.Get(training, training && image.width != image.height);
+  return sum.Get(training);
 }
 
 GraphTileCost
@@ -165,7 +165,7 @@ GraphTileCost::Make(const NetworkDescription &       network,
     sum.Add(TileGrid(geometry, segment, true), true, GetPasses(network, ofOutput));
     kept = segment.kept;
   }
-  GraphTileCost cost = sum.Get(true, image.width != image.height);
+  GraphTileCost cost = sum.Get(true);
   cost.keptBytes = GetKeptBytes(*geometry, kept, sizeof(float));
   cost.seconds += GetTrafficSeconds(cost.keptBytes);
   return cost;

@@ -24,9 +24,10 @@ public:
     , m_Graph(graph)
     , m_ValueBytes(valueBytes)
     , m_Maps(program.steps.size())
-    , m_Indices(program.steps.size())
+    , m_Kept(program.steps.size())
     , m_Gradients(program.steps.size())
     , m_HasGaps(program.steps.size())
+    , m_GradientHasGaps(program.steps.size())
   {}
 
   void
@@ -42,13 +43,21 @@ public:
       else if (IsView(step))
       {
         m_Maps[i] = m_Maps[step.sources.front()];
+        m_HasGaps[i] =
+          m_HasGaps[step.sources.front()] || step.output[1].GetLength() != GetColumns(step.sources.front());
       }
       else
       {
         const std::vector<Block> floats = TakeFloats(step, false);
-        const Block              scratch = TakeScratch(step);
+        if (step.inPlace)
+        {
+          m_Maps[step.sources.front()].reset();
+        }
+        const Block scratch = TakeScratch(step);
+        const Block passMaps = TakePassMaps(step, false);
         m_Maps[i] = Take(GetBytes(step));
-        TakeIndices(i);
+        m_HasGaps[i] = IsPartOfDoubled(step);
+        TakeKept(i);
         const Block weight = TakeWeight(step, m_ValueBytes);
       }
       for (const int read : step.lastReaderOf)
@@ -147,6 +156,13 @@ private:
            (given ? !operation.inputs.empty() : OperationSchema::Find(operation.type)->needsFloat(operation));
   }
 
+  /** Of a value that the step's operation computes with. */
+  std::int64_t
+  GetComputedBytes(const Step & step) const
+  {
+    return IsConverted(step) ? FloatBytes : m_ValueBytes;
+  }
+
   /** What is converted, and what it is converted to: each input, or its gradient, and the output or its gradient. */
   std::vector<Block>
   TakeFloats(const Step & step, bool backward)
@@ -156,7 +172,10 @@ private:
     {
       return floats;
     }
-    floats.push_back(Take(GetBytes(step, FloatBytes * (backward && step.keeps == Keeps::Output ? 2 : 1))));
+    if (backward || !step.inPlace)
+    {
+      floats.push_back(Take(GetBytes(step, FloatBytes * (backward && step.keeps == Keeps::Output ? 2 : 1))));
+    }
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (step.sources[j] >= 0)
@@ -191,17 +210,38 @@ private:
   GetSeen(const Step & step, std::size_t input) const
   {
     const Operation & operation = m_Graph.operations[step.operation];
-    const bool        padded = OperationSchema::Find(operation.type)->scratch == Scratch::Padded;
-    return padded ? PaddedWindow(operation, step.inputs[input], step.output).seen : step.inputs[input];
+    return GetScratch(step) == Scratch::Padded ? PaddedWindow(operation, step.inputs[input], step.output).seen
+                                               : step.inputs[input];
   }
 
-  /** Whether a part has rows as long as its map's: another one is copied for an operator that wants pixels without
-   * gaps between them. */
+  Scratch
+  GetScratch(const Step & step) const
+  {
+    return OperationSchema::Find(m_Graph.operations[step.operation].type)->scratch;
+  }
+
+  std::int64_t
+  GetColumns(int step) const
+  {
+    return m_Program.steps[step].output[1].GetLength();
+  }
+
+  /** Whether a part has rows as long as its map's, which has no gaps itself: another one is copied for an operator that
+   * wants pixels without gaps between them. */
   bool
   IsDense(const Step & step) const
   {
     const int source = step.sources.front();
-    return source < 0 || step.inputs.front()[1] == m_Program.steps[source].output[1];
+    return source < 0 || (!m_HasGaps[source] && step.inputs.front()[1].GetLength() == GetColumns(source));
+  }
+
+  /** Whether more columns are computed than the step's map has, which is a part of them. */
+  bool
+  IsPartOfDoubled(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    return operation.type == std::string("interpolate") && !step.sources.empty() &&
+           DoublesMaps(operation, step.sizes) && 2 * step.inputs.front()[1].GetLength() != step.output[1].GetLength();
   }
 
   /** Whether the operator sees a copy of the pixels that its stride leads to, and no others. */
@@ -209,7 +249,7 @@ private:
   TakesEach(const Step & step) const
   {
     const Operation & operation = m_Graph.operations[step.operation];
-    return OperationSchema::Find(operation.type)->scratch == Scratch::Padded &&
+    return GetScratch(step) == Scratch::Padded &&
            !PaddedWindow(operation, step.inputs.front(), step.output).taken.empty();
   }
 
@@ -221,25 +261,71 @@ private:
       return {};
     }
     const Operation &  operation = m_Graph.operations[step.operation];
-    const Scratch      scratch = OperationSchema::Find(operation.type)->scratch;
+    const Scratch      scratch = GetScratch(step);
+    const std::int64_t valueBytes = GetComputedBytes(step);
     const Box &        input = step.inputs.front();
     const std::int64_t channels = m_Program.steps[step.sources.front()].channels;
     if (scratch == Scratch::Padded)
     {
       const Box seen = GetSeen(step, 0);
       const Box copied = TakesEach(step) ? step.output : seen;
-      return copied == input && IsDense(step) ? nullptr : Take(GetNumberOfBytes(copied, channels, m_ValueBytes));
+      return copied == input && IsDense(step) ? nullptr : Take(GetNumberOfBytes(copied, channels, valueBytes));
     }
     if (scratch == Scratch::Places)
     {
-      std::int64_t values = step.channels;
-      for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-      {
-        values *= operation.GetAlong("stride", axis);
-      }
-      return Take(GetNumberOfBytes(input, values, m_ValueBytes));
+      const std::int64_t places = GetPlaces(step);
+      // Of windows that overlap, LibTorch 1.13 also copies the input and the output into another order.
+      const std::int64_t all =
+        HasTouchingWindows(operation)
+          ? GetNumberOfBytes(input, places, valueBytes)
+          : GetNumberOfBytes(input, places / operation.GetInteger("groups") + channels, valueBytes) +
+              GetNumberOfBytes(step.output, step.channels, valueBytes);
+      return Take(all);
     }
     return {};
+  }
+
+  /** Values of all taps of a transposed convolution's windows, for one pixel of its input. */
+  std::int64_t
+  GetPlaces(const Step & step) const
+  {
+    std::int64_t places = step.channels;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      places *= m_Graph.operations[step.operation].GetAlong("kernel_size", axis);
+    }
+    return places;
+  }
+
+  /** Of a window that is padded with pixels of the map: whether the map does not end there. */
+  bool
+  SeesNoMirror(const Step & step) const
+  {
+    if (GetScratch(step) != Scratch::Padded)
+    {
+      return false;
+    }
+    const PaddedWindow window(m_Graph.operations[step.operation], step.inputs.front(), step.output);
+    return window.mirrors && window.seen == step.inputs.front();
+  }
+
+  Block
+  TakePassMaps(const Step & step, bool backward)
+  {
+    if (step.sources.empty() || IsView(step) || SeesNoMirror(step))
+    {
+      return {};
+    }
+    const Operation &  operation = m_Graph.operations[step.operation];
+    const PassMaps     maps = OperationSchema::Find(operation.type)->getPassMaps(operation, step.sizes);
+    const MapCounts &  counts = backward ? maps.backward : maps.forward;
+    const Box &        input = step.inputs.front();
+    const std::int64_t channels = m_Program.steps[step.sources.front()].channels;
+    const std::int64_t valueBytes = GetComputedBytes(step);
+    const std::int64_t bytes = counts.ofInput * GetNumberOfBytes(input, channels, valueBytes) +
+                               counts.ofOutput * GetNumberOfBytes(step.output, step.channels, valueBytes) +
+                               counts.ofRows * GetNumberOfBytes({ step.output[0], input[1] }, channels, valueBytes);
+    return bytes == 0 ? nullptr : Take(bytes);
   }
 
   /** Of what the gradient of a convolution's weight is computed from, in the order that it is computed in: see
@@ -256,24 +342,38 @@ private:
     const bool       plain = schema.scratch == Scratch::Padded;
     const Interval & rows = (plain ? step.output : step.inputs.front())[0];
     const bool       padded = plain && PaddedWindow(operation, step.inputs.front(), step.output).padding[0] > 0;
-    const auto       getBytes = [&](int channels, const Box & box) {
-      return GetNumberOfBytes(box, (channels + ChannelBlock - 1) / ChannelBlock * ChannelBlock, m_ValueBytes);
+    const auto       groups = operation.GetInteger("groups");
+    const auto       getBytes = [&](std::int64_t channels, const Box & box) {
+      const std::int64_t blocks = (channels / groups + ChannelBlock - 1) / ChannelBlock;
+      return GetNumberOfBytes(box, groups * blocks * ChannelBlock, m_ValueBytes);
     };
     const std::int64_t bytes =
-      getBytes(m_Program.steps[step.sources.front()].channels, GetSeen(step, 0)) + getBytes(step.channels, step.output);
+      getBytes(m_Program.steps[step.sources.front()].channels, TakesEach(step) ? step.output : GetSeen(step, 0)) +
+      (plain ? getBytes(step.channels, step.output) : getBytes(GetPlaces(step), step.inputs.front()));
     return Take(padded ? bytes : bytes / rows.GetLength() * GetBandRows(rows.GetLength()));
   }
 
+  /** What an operator leaves for the backward pass beside maps, whether that is kept or not. */
   void
-  TakeIndices(std::size_t i)
+  TakeKept(std::size_t i)
   {
-    const Step &      step = m_Program.steps[i];
-    const Operation & operation = m_Graph.operations[step.operation];
-    if (!step.sources.empty() && OperationSchema::Find(operation.type)->getKeeps(operation) == Keeps::InputAndIndices)
+    const Step & step = m_Program.steps[i];
+    if (step.sources.empty())
     {
-      const Block indices = Take(GetNumberOfBytes(step.output, step.channels, IndexBytes));
-      m_Indices[i] = step.keeps == Keeps::InputAndIndices ? indices : nullptr;
+      return;
     }
+    const Operation &       operation = m_Graph.operations[step.operation];
+    const OperationSchema & schema = *OperationSchema::Find(operation.type);
+    Block                   kept;
+    if (schema.getKeeps(operation) == Keeps::InputAndIndices)
+    {
+      kept = Take(GetNumberOfBytes(step.output, step.channels, IndexBytes));
+    }
+    if (schema.keptChannels > 0)
+    {
+      kept = Take(GetNumberOfBytes(step.output, schema.keptChannels, GetComputedBytes(step)));
+    }
+    m_Kept[i] = step.keeps == Keeps::Nothing ? nullptr : kept;
   }
 
   InputGradient
@@ -293,24 +393,42 @@ private:
   std::vector<Block>
   ComputeGradients(const Step & step, const Block & gradient, bool hasGaps)
   {
-    const InputGradient kind = GetKind(step);
-    const bool          same =
-      kind == InputGradient::InPlace ? gradient.use_count() == 1 && !hasGaps : kind != InputGradient::Computed;
     const auto  floats = TakeFloats(step, true);
+    const Block passMaps = TakePassMaps(step, true);
+    const Block dense = hasGaps && GetScratch(step) == Scratch::Padded ? Take(GetBytes(step)) : nullptr;
     Block       scratch = step.keeps == Keeps::InputAndIndices ? nullptr : TakeScratch(step);
+    if (!TakesEach(step))
+    {
+      std::vector<Block> parts = TakeParts(step, gradient, hasGaps);
+      ComputeWeightGradient(step);
+      return parts;
+    }
+    const Block ofTaken = TakeScratch(step); // before it gets its gaps
+    ComputeWeightGradient(step);
+    scratch.reset();
+    return TakeParts(step, gradient, hasGaps);
+  }
+
+  void
+  ComputeWeightGradient(const Step & step)
+  {
     const Block band = TakeBand(step);
     const Block ordered = TakeWeight(step, std::max(m_ValueBytes, FloatBytes));
-    const Block ofTaken = TakesEach(step) ? TakeScratch(step) : nullptr; // before it gets its gaps
-    if (ofTaken)
-    {
-      scratch.reset();
-    }
-    std::vector<Block> parts(step.sources.size());
+  }
+
+  std::vector<Block>
+  TakeParts(const Step & step, const Block & gradient, bool hasGaps)
+  {
+    const InputGradient kind = GetKind(step);
+    const bool          inPlace = kind == InputGradient::InPlace && gradient.use_count() == 1 && !hasGaps;
+    const bool          given = inPlace || kind == InputGradient::Passed || kind == InputGradient::Shared;
+    std::vector<Block>  parts(step.sources.size());
     for (std::size_t j = 0; j < parts.size(); ++j)
     {
       if (IsWanted(step, j))
       {
-        const int channels = m_Program.steps[step.sources[j]].channels;
+        const int  channels = m_Program.steps[step.sources[j]].channels;
+        const bool same = given || (kind == InputGradient::FirstPassed && j == 0);
         parts[j] = same ? gradient : Take(GetNumberOfBytes(GetSeen(step, j), channels, m_ValueBytes));
       }
     }
@@ -323,7 +441,7 @@ private:
     const Step &       step = m_Program.steps[i];
     const Block        gradient = std::move(m_Gradients[i]);
     const Block        ofWeight = TakeWeight(step, m_ValueBytes);
-    std::vector<Block> parts = ComputeGradients(step, gradient, m_HasGaps[i]);
+    std::vector<Block> parts = ComputeGradients(step, gradient, m_GradientHasGaps[i]);
     const bool         shared = GetKind(step) == InputGradient::Shared;
     for (std::size_t j = 0; j < parts.size(); ++j)
     {
@@ -343,10 +461,11 @@ private:
       {
         const bool copied = sum || !whole || (view && !soon);
         sum = copied ? Take(GetBytes(of)) : part;
-        m_HasGaps[source] = view && !copied;
+        m_GradientHasGaps[source] =
+          (shared || GetSeen(step, j)[1].GetLength() != step.inputs[j][1].GetLength()) && !copied;
       }
     }
-    m_Indices[i].reset();
+    m_Kept[i].reset();
   }
 
   static constexpr std::int64_t FloatBytes = 4;
@@ -359,10 +478,11 @@ private:
   const std::int64_t              m_ValueBytes;
   std::shared_ptr<BlockPlacement> m_Blocks{ std::make_shared<BlockPlacement>() };
   std::vector<Block>              m_Maps;
-  std::vector<Block>              m_Indices; ///< of pooling
+  std::vector<Block>              m_Kept; ///< what forward passes leave beside maps
   std::vector<Block>              m_Gradients;
-  std::vector<bool>               m_HasGaps; ///< of gradients that are a part of a larger map's
-  Block                           m_Result;  ///< what leaves the tile, where maps are narrower than floats
+  std::vector<bool>               m_HasGaps;         ///< of maps that are a part of a larger one
+  std::vector<bool>               m_GradientHasGaps; ///< likewise
+  Block                           m_Result;          ///< what leaves the tile, where maps are narrower than floats
 };
 
 } // namespace

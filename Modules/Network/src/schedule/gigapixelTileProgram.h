@@ -24,8 +24,8 @@ struct GigapixelNetwork_EXPORT TileProgram
     Box output;   ///< the part of the operation's map that is computed
     std::vector<Box>
       inputs; ///< the part of each input's map that is read: within the one that was computed; empty: none
-    std::vector<int> sources; ///< of each input, the step that has its map; -1: only its size counts
-    std::array<AxisSizes, NetworkGraph::NumberOfAxes> sizes; ///< of the real maps
+    std::vector<int> sources;                 ///< of each input, the step that has its map; -1: only its size counts
+    MapSizes         sizes;                   ///< of the real maps
     std::vector<int> lastReaderOf;            ///< steps whose maps nobody reads in the forward pass after this step
     bool             folded{ false };         ///< a norm that an earlier step computes: see FindFolded()
     bool             inPlace{ false };        ///< the output may overwrite the first input, whose map nobody else needs

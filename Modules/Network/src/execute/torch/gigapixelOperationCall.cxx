@@ -1,18 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
-#include "graph/gigapixelPaddedWindow.h"
 
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/mkldnn_convolution.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-
-#include <array>
 
 namespace gigapixel::torchmodule
 {
@@ -141,126 +133,6 @@ MakeOwn(at::Tensor && tensor)
   return IsAlone(tensor) ? std::move(tensor) : tensor.clone(at::MemoryFormat::ChannelsLast);
 }
 
-std::vector<std::int64_t>
-GetPointDilation(const at::TensorOptions & options)
-{
-  // A dilation, which a kernel of one pixel does not use, makes at::convolution call oneDNN for floats. It has no
-  // double, and is called directly for bf16.
-  return std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, options.dtype() == at::kFloat ? 2 : 1);
-}
-
-at::Tensor
-Convolve(const at::Tensor & input,
-         const at::Tensor & weight,
-         const at::Tensor & bias,
-         at::IntArrayRef    stride,
-         at::IntArrayRef    padding,
-         at::IntArrayRef    dilation,
-         std::int64_t       groups)
-{
-  // oneDNN adds the bias to its sums before it rounds them, so that the bias may be a float; at::convolution, which
-  // would call the same function, wants it to be of the maps' type.
-  return input.scalar_type() == at::kBFloat16
-           ? at::mkldnn_convolution(input, weight, bias, padding, stride, dilation, groups)
-           : at::convolution(input, weight, bias, stride, padding, dilation, false, { 0, 0 }, groups);
-}
-
-namespace
-{
-
-/** Gradient of the input for a kernel of one pixel in bf16, for which oneDNN 2.6 computes wrong numbers, of some sizes.
- * Of one group it is a convolution as well, whose stride is 1, since the pixels that are read are copied before. */
-at::Tensor
-DifferentiatePoint(const at::Tensor & gradient,
-                   const at::Tensor & input,
-                   const at::Tensor & weight,
-                   at::IntArrayRef    stride,
-                   at::IntArrayRef    padding,
-                   at::IntArrayRef    dilation,
-                   std::int64_t       groups)
-{
-  if (groups == 1 && stride == at::IntArrayRef({ 1, 1 }) && padding == at::IntArrayRef({ 0, 0 }))
-  {
-    return Convolve(gradient, weight.transpose(0, 1).contiguous(), {}, stride, padding, dilation, groups);
-  }
-  const auto gradients = at::convolution_backward(gradient.to(at::kFloat),
-                                                  input.to(at::kFloat),
-                                                  weight.to(at::kFloat),
-                                                  at::OptionalIntArrayRef(),
-                                                  stride,
-                                                  padding,
-                                                  dilation,
-                                                  false,
-                                                  { 0, 0 },
-                                                  groups,
-                                                  std::array<bool, 3>{ true, false, false });
-  return std::get<0>(gradients).to(at::kBFloat16);
-}
-
-} // namespace
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor>
-DifferentiateConvolution(const at::Tensor & gradient,
-                         const at::Tensor & input,
-                         const at::Tensor & weight,
-                         at::IntArrayRef    stride,
-                         at::IntArrayRef    padding,
-                         at::IntArrayRef    dilation,
-                         std::int64_t       groups,
-                         bool               wanted,
-                         bool               bias)
-{
-  const std::vector<std::int64_t> biasShape{ gradient.size(1) };
-  const auto differentiate = [&](const at::Tensor & ofOutput, const at::Tensor & seen, bool ofInput, bool ofWeight) {
-    return at::convolution_backward(ofOutput,
-                                    seen,
-                                    weight,
-                                    at::OptionalIntArrayRef(biasShape),
-                                    stride,
-                                    padding,
-                                    dilation,
-                                    false,
-                                    { 0, 0 },
-                                    groups,
-                                    std::array<bool, 3>{ ofInput, ofWeight, ofWeight && bias });
-  };
-  if (gradient.scalar_type() != at::kBFloat16)
-  {
-    return differentiate(gradient, input, wanted, true);
-  }
-  at::Tensor ofInput;
-  if (wanted)
-  {
-    const bool isPoint = weight.size(2) == 1 && weight.size(3) == 1;
-    ofInput = isPoint ? DifferentiatePoint(gradient, input, weight, stride, padding, dilation, groups)
-                      : std::get<0>(differentiate(gradient, input, true, false));
-  }
-  if (padding[0] > 0)
-  {
-    const auto [none, ofWeight, ofBias] = differentiate(gradient, input, false, true);
-    return { ofInput, ofWeight, ofBias };
-  }
-  // Parts of rows are as dense as the maps. What each band's sums are rounded to is added in float.
-  at::Tensor         ofWeight = at::zeros(weight.sizes(), at::kFloat);
-  at::Tensor         ofBias = at::zeros(biasShape, at::kFloat);
-  const std::int64_t rows = gradient.size(2), reach = (weight.size(2) - 1) * dilation[0] + 1;
-  for (std::int64_t begin = 0; begin < rows; begin += GetBandRows(rows))
-  {
-    const std::int64_t number = std::min(GetBandRows(rows), rows - begin);
-    const auto [none, ofBand, shift] =
-      differentiate(gradient.narrow(2, begin, number),
-                    input.narrow(2, begin * stride[0], (number - 1) * stride[0] + reach),
-                    false,
-                    true);
-    ofWeight.add_(ofBand);
-    if (bias)
-    {
-      ofBias.add_(shift);
-    }
-  }
-  return { ofInput, ofWeight, ofBias };
-}
-
 at::Tensor
 Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indices)
 {
@@ -281,6 +153,10 @@ Scatter(const at::Tensor & gradient, int axis, const std::vector<std::int64_t> &
 at::Tensor
 ShowMirrored(const OperationCall & call, const at::Tensor & map, const Box & wanted, const std::string & mode)
 {
+  if (wanted == call.step.inputs.front())
+  {
+    return map;
+  }
   const at::Tensor rows = Gather(map, 0, GetMirroredIndices(call, 0, wanted[0], mode));
   return Gather(rows, 1, GetMirroredIndices(call, 1, wanted[1], mode));
 }
@@ -291,7 +167,11 @@ DifferentiateMirrored(const OperationCall & call,
                       const Box &           wanted,
                       const std::string &   mode)
 {
-  const Box &      part = call.step.inputs.front();
+  const Box & part = call.step.inputs.front();
+  if (wanted == part)
+  {
+    return gradient;
+  }
   const at::Tensor rows = Scatter(gradient, 1, GetMirroredIndices(call, 1, wanted[1], mode), part[1].GetLength());
   return Scatter(rows, 0, GetMirroredIndices(call, 0, wanted[0], mode), part[0].GetLength());
 }

@@ -62,30 +62,6 @@ bool IsAlone(const at::Tensor & tensor);
 /** The tensor if nobody else holds its memory, else a copy. */
 at::Tensor MakeOwn(at::Tensor && tensor);
 
-/** Dilation for a convolution with 1x1 kernel, to which it means nothing: LibTorch leaves such convolutions to BLAS
- * when there is one thread (1.13) or always, unless they are dilated; oneDNN is 2 to 30 times faster. */
-std::vector<std::int64_t> GetPointDilation(const at::TensorOptions & options);
-
-/** A convolution whose bias is of float where its maps are bf16. */
-at::Tensor Convolve(const at::Tensor & input,
-                    const at::Tensor & weight,
-                    const at::Tensor & bias,
-                    at::IntArrayRef    stride,
-                    at::IntArrayRef    padding,
-                    at::IntArrayRef    dilation,
-                    std::int64_t       groups);
-
-/** Gradients of input, weight and bias. \param wanted, bias whether that of the input, of the bias is asked for */
-std::tuple<at::Tensor, at::Tensor, at::Tensor> DifferentiateConvolution(const at::Tensor & gradient,
-                                                                        const at::Tensor & input,
-                                                                        const at::Tensor & weight,
-                                                                        at::IntArrayRef    stride,
-                                                                        at::IntArrayRef    padding,
-                                                                        at::IntArrayRef    dilation,
-                                                                        std::int64_t       groups,
-                                                                        bool               wanted,
-                                                                        bool               bias);
-
 /** Values at these indices of an axis. */
 at::Tensor Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indices);
 
@@ -96,7 +72,7 @@ at::Tensor Scatter(const at::Tensor &                gradient,
                    std::int64_t                      length);
 
 /** What `wanted`, which may end beyond the real map of the call's first input, shows of it: pixels of the map there.
- * \param mode reflect or replicate */
+ * The part itself, where it shows no more. \param mode reflect or replicate */
 at::Tensor ShowMirrored(const OperationCall & call,
                         const at::Tensor &    map,
                         const Box &           wanted,

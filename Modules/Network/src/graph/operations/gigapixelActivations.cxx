@@ -58,6 +58,7 @@ MakePReLU()
   OperationSchema entry = MakeEntry("prelu", &KeepInput, Role::Rectifier);
   entry.attributes = { Integer("num_parameters", 1, 1) };
   entry.needsFloat = &AlwaysNeedFloat; // for its slopes' gradient, a sum
+  entry.getPassMaps = &HoldOneMap;
   entry.mayOverwrite = false;
   entry.check = &CheckSlopes;
   entry.getParameters = &GetSlopes;
@@ -103,6 +104,7 @@ MakeSoftmax()
 {
   OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::NoLogits);
   entry.needsFloat = &AlwaysNeedFloat; // for its gradient, which has a sum
+  entry.getPassMaps = &HoldOneMap;
   entry.mayOverwrite = false;
   return entry;
 }

@@ -113,6 +113,14 @@ MakeAddition()
   return entry;
 }
 
+OperationSchema
+MakeSubtraction()
+{
+  OperationSchema entry = MakePair("sub");
+  entry.gradient = InputGradient::FirstPassed;
+  return entry;
+}
+
 /** A map of one channel multiplies all channels of the first input: attention. */
 std::string
 CheckProduct(const Operation & operation, const Channels & channels)
@@ -136,7 +144,7 @@ std::vector<OperationSchema>
 MakeArithmetic()
 {
   return { MakeConcatenation(), MakeChannelPadding(), MakeChannelSlicing(),
-           MakeAddition(),      MakePair("sub"),      MakeProduct() };
+           MakeAddition(),      MakeSubtraction(),    MakeProduct() };
 }
 
 } // namespace schema

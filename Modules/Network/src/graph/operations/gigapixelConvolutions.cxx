@@ -149,6 +149,13 @@ CheckTransposed(const Operation & operation, const Channels & channels)
   return CheckGroups(operation, channels);
 }
 
+/** Of windows that overlap, the gradient is copied to where it is all that they reach. */
+PassMaps
+HoldSpread(const Operation & operation, const MapSizes &)
+{
+  return HasTouchingWindows(operation) ? PassMaps{} : PassMaps{ {}, { 0, 1, 0 } };
+}
+
 /** Of overlapping windows LibTorch 1.13 has no kernel in bf16; those that touch are a 1x1 convolution. */
 bool
 NeedsFloat(const Operation & operation)
@@ -206,6 +213,14 @@ GetTransposedBorder(const Operation & operation, int axis, const AxisSizes &)
            : "";
 }
 
+/** Rows of what it is padded with are mirrored, and then columns. A kernel of one pixel has no padding. */
+PassMaps
+HoldMirrored(const Operation & operation, const MapSizes &)
+{
+  const bool isPoint = operation.GetAlong("kernel_size", 0) * operation.GetAlong("kernel_size", 1) == 1;
+  return isPoint || operation.GetWord("padding_mode") == "zeros" ? PassMaps{} : PassMaps{ { 1, 0, 0 }, { 1, 0, 0 } };
+}
+
 OperationSchema
 MakeConvolution()
 {
@@ -220,6 +235,7 @@ MakeConvolution()
                        Flag("bias", true) };
   entry.getKeeps = &KeepInput;
   entry.scratch = Scratch::Padded;
+  entry.getPassMaps = &HoldMirrored;
   entry.weight = &PlainWeight;
   entry.check = &CheckConvolution;
   entry.getChannels = &GetOutChannels;
@@ -243,6 +259,7 @@ MakeTransposedConvolution()
   entry.getKeeps = &KeepInput;
   entry.needsFloat = &NeedsFloat;
   entry.scratch = Scratch::Places;
+  entry.getPassMaps = &HoldSpread;
   entry.weight = &TransposedWeight;
   entry.check = &CheckTransposed;
   entry.getChannels = &GetOutChannels;

@@ -21,6 +21,7 @@ MakeEntry(const char * type)
 {
   OperationSchema entry(type);
   entry.attributes = { Number("p", 0.5) };
+  entry.gradient = InputGradient::InPlace;
   entry.check = &CheckProbability;
   entry.mayOverwrite = true;
   entry.roles = Role::Linear;

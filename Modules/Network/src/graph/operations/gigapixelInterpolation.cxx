@@ -112,6 +112,22 @@ GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output,
   return whole ? output % factor : output;
 }
 
+/** Maps that are done along one axis, and both values that each is the mean of; where maps are doubled, a copy of the
+ * gradient for the library's operator. */
+PassMaps
+HoldInterpolated(const Operation & operation, const MapSizes & sizes)
+{
+  if (DoublesMaps(operation, sizes))
+  {
+    return { {}, { 0, 1, 0 } };
+  }
+  if (operation.GetWord("mode") == "nearest")
+  {
+    return { { 0, 0, 1 }, { 0, 0, 1 } };
+  }
+  return { { 0, 1, 2 }, { 1, 1, 2 } };
+}
+
 } // namespace
 
 std::vector<OperationSchema>
@@ -123,6 +139,7 @@ MakeInterpolation()
                        { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() },
                        OptionalAlongAxes("size", 1) };
   entry.needsFloat = &NeedsFloat;
+  entry.getPassMaps = &HoldInterpolated;
   entry.roles = Role::Placement;
   entry.check = &CheckInterpolation;
   entry.getSize = &GetInterpolatedSize;
@@ -134,4 +151,20 @@ MakeInterpolation()
 }
 
 } // namespace schema
+
+bool
+DoublesMaps(const Operation & operation, const MapSizes & sizes)
+{
+  const bool nearest = operation.GetWord("mode") == "nearest";
+  bool       doubles = !operation.GetFlag("align_corners");
+  int        axis = 0;
+  for (const AxisSizes & along : sizes)
+  {
+    // Sources follow from a factor that was given, 2.1 for one, not from the sizes that it comes to.
+    const double factor = operation.GetNumberAlong("scale_factor", axis++);
+    doubles = doubles && along.output == 2 * along.inputs.front() && (nearest || factor == 0 || factor == 2);
+  }
+  return doubles;
+}
+
 } // namespace gigapixel

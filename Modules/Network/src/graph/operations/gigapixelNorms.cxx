@@ -74,6 +74,7 @@ MakeLayerNorm()
 {
   OperationSchema entry = MakeEntry("layer_norm", &GetScaleAndShiftIfAffine);
   entry.attributes = { Epsilon(), Flag("affine", true) };
+  entry.keptChannels = 2; // mean and deviation of each pixel
   return entry;
 }
 

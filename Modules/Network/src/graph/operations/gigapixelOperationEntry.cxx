@@ -144,6 +144,18 @@ NeverNeedFloat(const Operation &)
   return false;
 }
 
+PassMaps
+HoldNoMaps(const Operation &, const MapSizes &)
+{
+  return {};
+}
+
+PassMaps
+HoldOneMap(const Operation &, const MapSizes &)
+{
+  return { { 0, 1, 0 }, { 0, 1, 0 } };
+}
+
 std::int64_t
 KeepCommonSize(const Operation &, int, const Sizes & inputs)
 {

@@ -62,6 +62,11 @@ Keeps KeepOutput(const Operation &);
 bool AlwaysNeedFloat(const Operation &);
 bool NeverNeedFloat(const Operation &);
 
+// OperationSchema::getPassMaps.
+PassMaps HoldNoMaps(const Operation &, const MapSizes &);
+/** One more of the output's size in each pass. */
+PassMaps HoldOneMap(const Operation &, const MapSizes &);
+
 /** All inputs are of the same size. */
 std::int64_t KeepCommonSize(const Operation &, int, const Sizes & inputs);
 

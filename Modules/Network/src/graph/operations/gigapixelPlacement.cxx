@@ -124,6 +124,13 @@ SampleSliced(const Operation & operation, int axis, const AxisSizes &)
            static_cast<double>(operation.GetAlong("start", axis)) };
 }
 
+/** Rows are mirrored, and then columns. */
+PassMaps
+HoldMirrored(const Operation & operation, const MapSizes &)
+{
+  return operation.GetWord("mode") == "constant" ? PassMaps{} : PassMaps{ { 0, 0, 1 }, { 1, 0, 1 } };
+}
+
 /** Of pixels that are moved, and stay what they are. */
 OperationSchema
 MakeEntry(const char * type, std::size_t mostInputs)
@@ -144,6 +151,7 @@ MakePad()
                        Integer("multiple", 1, 1),
                        Word("mode", "constant", { "constant", "reflect", "replicate" }),
                        Number("value", 0) };
+  entry.getPassMaps = &HoldMirrored;
   entry.check = &CheckPad;
   entry.getSize = &GetPaddedSize;
   entry.getRequired = &RequirePadded;
@@ -217,6 +225,7 @@ MakePixelShuffle()
   entry.getRequired = &RequireShuffled;
   entry.getPhase = &GetShuffledPhase;
   entry.getSampling = &SampleShuffled;
+  entry.getPassMaps = &HoldOneMap; // where a part begins or ends between the pixels of one of the input
   entry.getCost = &CostNothing;
   return entry;
 }

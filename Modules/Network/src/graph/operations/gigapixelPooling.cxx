@@ -79,6 +79,13 @@ MakeMaximum()
   return entry;
 }
 
+/** The gradient, divided by the numbers of pixels. */
+PassMaps
+HoldQuotient(const Operation &, const MapSizes &)
+{
+  return { {}, { 0, 1, 0 } };
+}
+
 OperationSchema
 MakeMean()
 {
@@ -86,6 +93,7 @@ MakeMean()
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
   entry.getBorder = &GetMeanBorder;
+  entry.getPassMaps = &HoldQuotient;
   entry.needsFloat = &AlwaysNeedFloat; // the sum is rounded, and then the mean
   return entry;
 }

@@ -23,7 +23,6 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_backward.h>
 #include <ATen/ops/threshold_backward.h>
-#include <ATen/ops/where.h>
 
 namespace gigapixel::torchmodule
 {
@@ -84,18 +83,26 @@ at::Tensor
 RectifyBySlopes(OperationCall & call)
 {
   const at::Tensor & input = call.inputs[0];
-  return at::where(input.gt(0), input, input.mul(GetSlopes(call)));
+  at::Tensor         output = input.clamp_max(0).mul_(GetSlopes(call));
+  return output.add_(input.clamp_min(0));
 }
 
 std::vector<at::Tensor>
 DifferentiateRectifyBySlopes(OperationCall & call, const at::Tensor & gradient)
 {
   const at::Tensor & input = call.inputs[0];
-  const at::Tensor   above = input.gt(0);
-  const at::Tensor   below = gradient.mul(input).masked_fill_(above, 0);
-  call.weightGradients["weight"] =
-    call.GetWeight("weight").numel() == 1 ? below.sum().view({ 1 }) : below.sum({ 0, 2, 3 });
-  return { call.wanted[0] ? at::where(above, gradient, gradient.mul(GetSlopes(call))) : at::Tensor() };
+  {
+    const at::Tensor below = input.clamp_max(0).mul_(gradient);
+    call.weightGradients["weight"] =
+      call.GetWeight("weight").numel() == 1 ? below.sum().view({ 1 }) : below.sum({ 0, 2, 3 });
+  }
+  if (!call.wanted[0])
+  {
+    return { at::Tensor() };
+  }
+  at::Tensor       above = at::threshold_backward(gradient, input, 0);
+  const at::Tensor below = gradient.sub(above).mul_(GetSlopes(call));
+  return { above.add_(below) };
 }
 
 double
@@ -200,8 +207,8 @@ std::vector<at::Tensor>
 DifferentiateNormalizeExponentials(OperationCall & call, const at::Tensor & gradient)
 {
   // LibTorch 1.13's own function gives other numbers where channels lie beside each other.
-  const at::Tensor weighted = gradient.mul(call.output);
-  return { weighted.sub(call.output.mul(weighted.sum({ 1 }, true))) };
+  at::Tensor weighted = gradient.mul(call.output);
+  return { weighted.sub_(call.output.mul(weighted.sum({ 1 }, true))) };
 }
 
 const TorchOperation ReLU("relu", &Rectify, &DifferentiateRectify);

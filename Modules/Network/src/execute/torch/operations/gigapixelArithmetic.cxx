@@ -95,10 +95,12 @@ DifferentiateMultiply(OperationCall & call, const at::Tensor & gradient)
   {
     return { gradient.mul(GetOther(call)) };
   }
-  const bool oneForAll = call.channels[1] < call.channels[0]; // a map of one channel multiplies all of them
   at::Tensor second = call.wanted[1] ? gradient.mul(call.inputs[0]) : at::Tensor();
-  return { call.wanted[0] ? gradient.mul(call.inputs[1]) : at::Tensor(),
-           call.wanted[1] && oneForAll ? second.sum(1, true) : second };
+  if (second.defined() && call.channels[1] < call.channels[0]) // a map of one channel multiplies all of them
+  {
+    second = second.sum(1, true);
+  }
+  return { call.wanted[0] ? gradient.mul(call.inputs[1]) : at::Tensor(), second };
 }
 
 const TorchOperation Concatenation("cat", &Concatenate, &DifferentiateConcatenation);

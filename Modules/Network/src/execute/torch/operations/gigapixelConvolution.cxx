@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTorchConvolution.h"
 #include "gigapixelWindowPadding.h"
 
 namespace gigapixel::torchmodule
@@ -6,46 +7,32 @@ namespace gigapixel::torchmodule
 namespace
 {
 
-std::vector<std::int64_t>
-GetDilation(const OperationCall & call, const WindowPadding & window)
+TorchConvolution
+MakeConvolution(const OperationCall & call, const WindowPadding & window)
 {
-  const bool point = window.kernel == std::vector<std::int64_t>(NetworkGraph::NumberOfAxes, 1);
-  return point ? GetPointDilation(call.options) : window.dilation;
+  return { call.GetWeight("weight"), call.GetWeight("bias"), window.stride,
+           window.padding,           window.dilation,        call.operation.GetInteger("groups") };
 }
 
 at::Tensor
 ConvolvePlain(OperationCall & call)
 {
   const WindowPadding window(call);
-  return Convolve(window.Pad(call.inputs[0]),
-                  call.GetWeight("weight"),
-                  call.GetWeight("bias"),
-                  window.stride,
-                  window.padding,
-                  GetDilation(call, window),
-                  call.operation.GetInteger("groups"));
+  return MakeConvolution(call, window).Compute(window.Pad(call.inputs[0]));
 }
 
 std::vector<at::Tensor>
 DifferentiatePlain(OperationCall & call, const at::Tensor & gradient)
 {
-  const WindowPadding window(call);
-  const bool          bias = call.GetWeight("bias").defined();
-  auto [input, weight, shift] = DifferentiateConvolution(MakeDense(gradient),
-                                                         window.Pad(call.inputs[0]),
-                                                         call.GetWeight("weight"),
-                                                         window.stride,
-                                                         window.padding,
-                                                         GetDilation(call, window),
-                                                         call.operation.GetInteger("groups"),
-                                                         call.wanted[0],
-                                                         bias);
-  call.weightGradients["weight"] = weight;
-  if (bias)
+  const WindowPadding    window(call);
+  const TorchConvolution convolution = MakeConvolution(call, window);
+  const auto gradients = convolution.Differentiate(MakeDense(gradient), window.Pad(call.inputs[0]), call.wanted[0]);
+  call.weightGradients["weight"] = gradients.weight;
+  if (convolution.bias.defined())
   {
-    call.weightGradients["bias"] = shift;
+    call.weightGradients["bias"] = gradients.bias;
   }
-  return { call.wanted[0] ? window.Unpad(input) : at::Tensor() };
+  return { call.wanted[0] ? window.Unpad(gradients.input) : at::Tensor() };
 }
 
 const TorchOperation Convolution("conv2d", &ConvolvePlain, &DifferentiatePlain);

@@ -20,20 +20,12 @@ IsNearest(const OperationCall & call)
   return call.operation.GetWord("mode") == "nearest";
 }
 
-/** Maps that become twice as large, by the library's operator on the input's part: what it gets wrong at a part's ends
- * that are not the map's is not asked for. */
+/** By the library's operator on the input's part: what it gets wrong at a part's ends that are not the map's is not
+ * asked for. */
 bool
 Doubles(const OperationCall & call)
 {
-  bool doubles = !call.operation.GetFlag("align_corners");
-  int  axis = 0;
-  for (const AxisSizes & sizes : call.step.sizes)
-  {
-    // Sources follow from a factor that was given, 2.1 for one, not from the sizes that it comes to.
-    const double factor = call.operation.GetNumberAlong("scale_factor", axis++);
-    doubles = doubles && sizes.output == 2 * sizes.inputs.front() && (IsNearest(call) || factor == 0 || factor == 2);
-  }
-  return doubles;
+  return DoublesMaps(call.operation, call.step.sizes);
 }
 
 Box
@@ -113,8 +105,8 @@ DifferentiateAlong(const OperationCall & call, int axis, const at::Tensor & grad
     return Scatter(gradient, axis, neighbors.before, length);
   }
   const at::Tensor share = neighbors.GetShare(axis, call.options);
-  return Scatter(gradient.mul(share.neg().add_(1)), axis, neighbors.before, length)
-    .add_(Scatter(gradient.mul(share), axis, neighbors.after, length));
+  const at::Tensor sum = Scatter(gradient.mul(share.neg().add_(1)), axis, neighbors.before, length);
+  return sum.add_(Scatter(gradient.mul(share), axis, neighbors.after, length));
 }
 
 at::Tensor

@@ -24,28 +24,16 @@ TakeGreatest(OperationCall & call)
     at::max_pool2d_with_indices(input, window.kernel, window.stride, window.padding, window.dilation, false);
   if (call.step.keeps == Keeps::InputAndIndices)
   {
-    call.kept = { indices, input.new_empty({ 1 }).expand(input.sizes()) };
+    call.kept = { indices };
   }
   return output;
-}
-
-/** The input counts by its shape alone, which the gradient has as well. */
-at::Tensor
-MakeGradientMap(const OperationCall & call, at::IntArrayRef shape)
-{
-  Box box;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-  {
-    box[axis] = { 0, shape[GetDimension(axis)] };
-  }
-  return MakeMap(shape[1], box, call.options);
 }
 
 std::vector<at::Tensor>
 DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
-  at::Tensor          input = MakeGradientMap(call, call.kept[1].sizes());
+  at::Tensor          input = window.MakeMap();
   at::max_pool2d_with_indices_backward_out(input,
                                            MakeDense(gradient),
                                            input,
@@ -82,10 +70,9 @@ at::Tensor
 GetDivisors(const OperationCall & call)
 {
   const auto rows = CountPixels(call, 0), columns = CountPixels(call, 1);
-  return at::tensor(rows, at::kDouble)
+  return at::tensor(rows, call.options)
     .view({ 1, 1, -1, 1 })
-    .mul(at::tensor(columns, at::kDouble).view({ 1, 1, 1, -1 }))
-    .to(call.options);
+    .mul(at::tensor(columns, call.options).view({ 1, 1, 1, -1 })); // whole numbers: exact
 }
 
 /** Zeros add nothing to sums, whoever adds them; what a sum is divided by is known here alone. */
@@ -103,15 +90,16 @@ std::vector<at::Tensor>
 DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
-  const at::Tensor    shape = window.Pad(call.MakeInputMap(0));
-  const at::Tensor    sums = at::avg_pool2d_backward(MakeDense(gradient.div(GetDivisors(call))),
-                                                  shape,
-                                                  window.kernel,
-                                                  window.stride,
-                                                  window.padding,
-                                                  false,
-                                                  true,
-                                                  SumUp);
+  at::Tensor sums = window.MakeMap(); // which the operator also takes for the input, of which it sees the shape
+  at::avg_pool2d_backward_out(sums,
+                              MakeDense(gradient.div(GetDivisors(call))),
+                              sums,
+                              window.kernel,
+                              window.stride,
+                              window.padding,
+                              false,
+                              true,
+                              SumUp);
   return { window.Unpad(sums) };
 }
 

@@ -1,12 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
+#include "gigapixelTorchConvolution.h"
 
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-
-#include <array>
 
 namespace gigapixel::torchmodule
 {
@@ -37,15 +34,7 @@ public:
   ComputeOutput() const
   {
     // Outputs that no input reaches are the bias alone.
-    const at::Tensor sums = at::convolution(MakeDense(m_Call.inputs[0]),
-                                            m_Call.GetWeight("weight"),
-                                            {},
-                                            m_Stride,
-                                            { 0, 0 },
-                                            m_Dilation,
-                                            true,
-                                            { 0, 0 },
-                                            m_Call.operation.GetInteger("groups"));
+    const at::Tensor sums = MakeConvolution().Compute(MakeDense(m_Call.inputs[0]));
     const at::Tensor shown = MakeDense(Show(sums, m_Reached, m_Call.step.output));
     const at::Tensor bias = m_Call.GetWeight("bias");
     return bias.defined() ? shown.add_(bias.view({ 1, -1, 1, 1 })) : shown;
@@ -55,26 +44,25 @@ public:
   Differentiate(OperationCall & call, const at::Tensor & gradient) const
   {
     const at::Tensor spread = MakeDense(Show(gradient, m_Call.step.output, m_Reached));
-    auto [input, weight, none] = at::convolution_backward(spread,
-                                                          MakeDense(m_Call.inputs[0]),
-                                                          m_Call.GetWeight("weight"),
-                                                          {},
-                                                          m_Stride,
-                                                          { 0, 0 },
-                                                          m_Dilation,
-                                                          true,
-                                                          { 0, 0 },
-                                                          m_Call.operation.GetInteger("groups"),
-                                                          std::array<bool, 3>{ call.wanted[0], true, false });
-    call.weightGradients["weight"] = weight;
+    const auto       gradients = MakeConvolution().Differentiate(spread, MakeDense(m_Call.inputs[0]), call.wanted[0]);
+    call.weightGradients["weight"] = gradients.weight;
     if (m_Call.GetWeight("bias").defined())
     {
       call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
     }
-    return input;
+    return gradients.input;
   }
 
 private:
+  /** Without its bias. */
+  TorchConvolution
+  MakeConvolution() const
+  {
+    return {
+      m_Call.GetWeight("weight"), {}, m_Stride, { 0, 0 }, m_Dilation, m_Call.operation.GetInteger("groups"), true
+    };
+  }
+
   const OperationCall & m_Call;
   Numbers               m_Stride;
   Numbers               m_Dilation;
@@ -97,14 +85,7 @@ public:
   at::Tensor
   ComputeOutput() const
   {
-    const at::Tensor bias = m_Call.GetWeight("bias");
-    const at::Tensor all = Convolve(MakeDense(m_Call.inputs[0]),
-                                    GetPointWeight(),
-                                    bias.defined() ? bias.repeat({ m_Height * m_Width }) : at::Tensor(),
-                                    { 1, 1 },
-                                    { 0, 0 },
-                                    GetPointDilation(m_Call.options),
-                                    1);
+    const at::Tensor all = MakePoint().Compute(MakeDense(m_Call.inputs[0]));
     at::Tensor       output = MakeMap(m_Channels, m_Call.step.output, m_Call.options);
     ForEachPlace(MakeDense(all), output, [](const at::Tensor & place, const at::Tensor & part) { part.copy_(place); });
     return output;
@@ -116,26 +97,27 @@ public:
     const Box &      box = m_Call.step.inputs.front();
     const at::Tensor all = MakeMap(m_Height * m_Width * m_Channels, box, m_Call.options).zero_();
     ForEachPlace(all, gradient, [](const at::Tensor & place, const at::Tensor & part) { place.copy_(part); });
-    const bool bias = m_Call.GetWeight("bias").defined();
-    auto [input, weight, shift] = DifferentiateConvolution(all,
-                                                           MakeDense(m_Call.inputs[0]),
-                                                           GetPointWeight(),
-                                                           { 1, 1 },
-                                                           { 0, 0 },
-                                                           GetPointDilation(m_Call.options),
-                                                           1,
-                                                           call.wanted[0],
-                                                           bias);
-    const Numbers shape{ m_Height, m_Width, m_Channels, m_Call.channels.front() };
-    call.weightGradients["weight"] = weight.reshape(shape).permute({ 3, 2, 0, 1 });
-    if (bias)
+    const TorchConvolution point = MakePoint();
+    const auto             gradients = point.Differentiate(all, MakeDense(m_Call.inputs[0]), call.wanted[0]);
+    const Numbers          shape{ m_Height, m_Width, m_Channels, m_Call.channels.front() };
+    call.weightGradients["weight"] = gradients.weight.reshape(shape).permute({ 3, 2, 0, 1 });
+    if (point.bias.defined())
     {
-      call.weightGradients["bias"] = shift.view({ m_Height * m_Width, m_Channels }).sum(0);
+      call.weightGradients["bias"] = gradients.bias.view({ m_Height * m_Width, m_Channels }).sum(0);
     }
-    return input;
+    return gradients.input;
   }
 
 private:
+  TorchConvolution
+  MakePoint() const
+  {
+    const at::Tensor bias = m_Call.GetWeight("bias");
+    return {
+      GetPointWeight(), bias.defined() ? bias.repeat({ m_Height * m_Width }) : bias, { 1, 1 }, { 0, 0 }, { 1, 1 }
+    };
+  }
+
   /** Of the 1x1 convolution: an output channel for each place of the window and channel. */
   at::Tensor
   GetPointWeight() const

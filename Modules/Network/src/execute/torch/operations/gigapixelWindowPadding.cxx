@@ -32,11 +32,17 @@ WindowPadding::Pad(const at::Tensor & input, double value) const
   {
     return MakeDense(TakeEach(input, taken));
   }
-  if (!mirrors || seen == box)
+  if (!mirrors)
   {
     return MakeDense(Show(input, box, seen, value));
   }
   return MakeDense(ShowMirrored(m_Call, input, seen, m_Call.operation.GetWord("padding_mode")));
+}
+
+at::Tensor
+WindowPadding::MakeMap() const
+{
+  return torchmodule::MakeMap(m_Call.channels[0], taken.empty() ? seen : m_Call.step.output, m_Call.options);
 }
 
 at::Tensor
@@ -45,11 +51,11 @@ WindowPadding::Unpad(const at::Tensor & gradient) const
   const Box & box = m_Call.step.inputs.front();
   if (!taken.empty())
   {
-    at::Tensor all = MakeMap(gradient.size(1), box, gradient.options()).zero_();
+    at::Tensor all = torchmodule::MakeMap(gradient.size(1), box, gradient.options()).zero_();
     TakeEach(all, taken).copy_(gradient);
     return all;
   }
-  if (!mirrors || seen == box)
+  if (!mirrors)
   {
     return Show(gradient, seen, box);
   }

@@ -18,6 +18,9 @@ public:
   /** \param value of the padding */
   at::Tensor Pad(const at::Tensor & input, double value = 0) const;
 
+  /** As Pad() returns, whose values are not set: for its shape, or its gradient. */
+  at::Tensor MakeMap() const;
+
   /** Gradient of Pad(): of the input's part. */
   at::Tensor Unpad(const at::Tensor & gradient) const;
 

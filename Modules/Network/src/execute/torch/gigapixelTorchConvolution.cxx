@@ -1,0 +1,116 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTorchConvolution.h"
+#include "graph/gigapixelPaddedWindow.h"
+
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/mkldnn_convolution.h>
+#include <ATen/ops/zeros.h>
+
+#include <array>
+
+namespace gigapixel::torchmodule
+{
+
+bool
+TorchConvolution::IsPoint() const
+{
+  return !transposed && weight.size(2) == 1 && weight.size(3) == 1;
+}
+
+/** LibTorch leaves a kernel of one pixel to BLAS when there is one thread (1.13) or always, unless it is dilated, which
+ * means nothing to it; oneDNN is 2 to 30 times faster. It has no double, and is called directly for bf16. */
+std::vector<std::int64_t>
+TorchConvolution::GetDilation() const
+{
+  return IsPoint() ? std::vector<std::int64_t>(dilation.size(), weight.scalar_type() == at::kFloat ? 2 : 1) : dilation;
+}
+
+at::Tensor
+TorchConvolution::Compute(const at::Tensor & input) const
+{
+  // oneDNN adds the bias to its sums before it rounds them, so that the bias may be a float; at::convolution, which
+  // would call the same function, wants it to be of the maps' type.
+  return input.scalar_type() == at::kBFloat16
+           ? at::mkldnn_convolution(input, weight, bias, padding, stride, GetDilation(), groups)
+           : at::convolution(input, weight, bias, stride, padding, GetDilation(), transposed, { 0, 0 }, groups);
+}
+
+TorchConvolution::Gradients
+TorchConvolution::Differentiate(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const
+{
+  if (gradient.scalar_type() != at::kBFloat16)
+  {
+    return DifferentiateBoth(gradient, input, wanted, true);
+  }
+  at::Tensor ofInput;
+  if (wanted)
+  {
+    ofInput = IsPoint() ? DifferentiatePoint(gradient) : DifferentiateBoth(gradient, input, true, false).input;
+  }
+  Gradients gradients =
+    padding[0] > 0 ? DifferentiateBoth(gradient, input, false, true) : DifferentiateInBands(gradient, input);
+  gradients.input = std::move(ofInput);
+  return gradients;
+}
+
+TorchConvolution::Gradients
+TorchConvolution::DifferentiateBoth(const at::Tensor & gradient,
+                                    const at::Tensor & input,
+                                    bool               ofInput,
+                                    bool               ofWeight) const
+{
+  const std::vector<std::int64_t> biasShape{ gradient.size(1) };
+  auto [x, w, b] = at::convolution_backward(gradient,
+                                            input,
+                                            weight,
+                                            at::OptionalIntArrayRef(biasShape),
+                                            stride,
+                                            padding,
+                                            GetDilation(),
+                                            transposed,
+                                            { 0, 0 },
+                                            groups,
+                                            std::array<bool, 3>{ ofInput, ofWeight, ofWeight && bias.defined() });
+  return { x, w, b };
+}
+
+/** Of weight and bias in bf16, see GetBandRows(). Parts of rows are as dense as the maps. What each band's sums are
+ * rounded to is added in float. */
+TorchConvolution::Gradients
+TorchConvolution::DifferentiateInBands(const at::Tensor & gradient, const at::Tensor & input) const
+{
+  Gradients sums;
+  sums.weight = at::zeros(weight.sizes(), at::kFloat);
+  sums.bias = at::zeros({ gradient.size(1) }, at::kFloat);
+  const std::int64_t rows = gradient.size(2), reach = (weight.size(2) - 1) * dilation[0] + 1;
+  for (std::int64_t begin = 0; begin < rows; begin += GetBandRows(rows))
+  {
+    const std::int64_t number = std::min(GetBandRows(rows), rows - begin);
+    const Gradients    band = DifferentiateBoth(gradient.narrow(2, begin, number),
+                                             input.narrow(2, begin * stride[0], (number - 1) * stride[0] + reach),
+                                             false,
+                                             true);
+    sums.weight.add_(band.weight);
+    if (bias.defined())
+    {
+      sums.bias.add_(band.bias);
+    }
+  }
+  return sums;
+}
+
+/** Gradient of the input for a kernel of one pixel in bf16, for which oneDNN 2.6 computes wrong numbers, of some sizes.
+ * It is a convolution as well: strides and padding are none, see PaddedWindow. */
+at::Tensor
+TorchConvolution::DifferentiatePoint(const at::Tensor & gradient) const
+{
+  const std::int64_t outputs = weight.size(0), inputs = weight.size(1); // of a group
+  const at::Tensor   turned = weight.reshape({ groups, outputs / groups, inputs }).transpose(1, 2);
+  return TorchConvolution{
+    turned.reshape({ groups * inputs, outputs / groups, 1, 1 }), {}, stride, padding, dilation, groups
+  }
+    .Compute(gradient);
+}
+
+} // namespace gigapixel::torchmodule

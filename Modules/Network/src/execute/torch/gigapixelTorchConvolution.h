@@ -1,0 +1,46 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelTorchConvolution_h
+#define gigapixelTorchConvolution_h
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace gigapixel::torchmodule
+{
+
+/** \class TorchConvolution
+ * \brief A convolution as LibTorch's operators take it: its weight, and how that goes over a map without gaps. */
+struct TorchConvolution
+{
+  struct Gradients
+  {
+    at::Tensor input; ///< undefined: not asked for
+    at::Tensor weight;
+    at::Tensor bias;
+  };
+
+  at::Tensor Compute(const at::Tensor & input) const;
+
+  /** \param gradient of the output \param wanted whether that of the input is asked for */
+  Gradients Differentiate(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const;
+
+  at::Tensor                weight;
+  at::Tensor                bias; ///< a float where maps are bf16; undefined: none
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> padding;
+  std::vector<std::int64_t> dilation;
+  std::int64_t              groups{ 1 };
+  bool                      transposed{ false };
+
+private:
+  bool                      IsPoint() const;
+  std::vector<std::int64_t> GetDilation() const;
+  Gradients DifferentiateBoth(const at::Tensor & gradient, const at::Tensor & input, bool ofInput, bool ofWeight) const;
+  Gradients DifferentiateInBands(const at::Tensor & gradient, const at::Tensor & input) const;
+  at::Tensor DifferentiatePoint(const at::Tensor & gradient) const;
+};
+
+} // namespace gigapixel::torchmodule
+
+#endif
