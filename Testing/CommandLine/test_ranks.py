@@ -78,7 +78,7 @@ def test_segment_and_info_deal_slides_to_ranks(slides, tmp_path, network):
     assert outputs[1:] == ["", ""]
     together = json.loads(outputs[0])
     for own, other in zip(alone, together):
-        assert {key for key in own if own[key] != other[key]} <= {"mask", "estimatedPeakBytes", "peakBytes", "cpuSeconds"}
+        assert {key for key in own if own[key] != other[key]} <= {"mask", "plan", "estimatedPeakBytes", "peakBytes", "cpuSeconds"}
         assert open(own["mask"], "rb").read() == open(other["mask"], "rb").read()
     assert len(together) == len(alone) == 3
     assert run_ranks(2, "info", slides, "--json") == [run("info", slides, "--json").out, ""]
