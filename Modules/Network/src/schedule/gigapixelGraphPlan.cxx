@@ -68,19 +68,21 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
 
 /** Code and tables of oneDNN's primitives for these shapes, of which it keeps a limited number: the tables grow with
  * the output's width. In training, images are turned, others have other sizes, and validation has its own shapes: there
- * are as many as it keeps, after some epochs. */
+ * are as many as it keeps, after some epochs. In inference there is one for each shape, and one that puts its weight
+ * into order. */
 std::int64_t
 GetPrimitiveBytes(const WindowShapes & shapes, bool training)
 {
-  constexpr std::int64_t CodeBytes = 72 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
+  // Measured for tiles of 256 to 1024 pixels, with what the heap loses between primitives that come and go.
+  constexpr std::int64_t CodeBytes = 96 << 10, BytesOfColumn = 320;
   std::int64_t           bytes = 0;
   for (const WindowShapes::value_type & shape : shapes)
   {
     bytes += CodeBytes + BytesOfColumn * shape.back();
   }
-  const auto number = static_cast<std::int64_t>(shapes.size());
-  return number == 0 ? 0
-                     : bytes / number * (training ? MostPrimitives : std::min<std::int64_t>(number, MostPrimitives));
+  const auto         number = static_cast<std::int64_t>(shapes.size());
+  const std::int64_t kept = training ? MostPrimitives : std::min<std::int64_t>(2 * number, MostPrimitives);
+  return number == 0 ? 0 : bytes / number * kept;
 }
 
 /** \class CostSum
