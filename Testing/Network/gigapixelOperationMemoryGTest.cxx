@@ -71,7 +71,7 @@ Measure(const NetworkDescription &                 network,
   }
   else
   {
-    passes->Predict(data, probabilities.data(), program->core[1].GetLength());
+    passes->Predict(data, PixelValue::Probability, probabilities.data(), program->core[1].GetLength());
   }
   return static_cast<double>(passes->GetPeakBytes());
 }

@@ -123,9 +123,7 @@ TEST(GigapixelUNetImageFilter, PatchesHaveTheSameBitsForAnyDivision)
   const auto image = NoiseImage(Width, Height);
   const auto make = [&](unsigned units) {
     const auto filter = MakeFilter<FloatImage>(image.GetPointer());
-    filter->SetSemantics(itk::GigapixelSemantics::Patch);
-    filter->SetPatchSize(96);
-    filter->SetOverlap(0.3);
+    filter->SetPatches({ 96, 0.3 });
     filter->SetNumberOfWorkUnits(units);
     return filter;
   };
@@ -146,7 +144,7 @@ TEST(GigapixelUNetImageFilter, PatchesHaveTheSameBitsForAnyDivision)
   EXPECT_MESSAGE(
     [&] {
       const auto filter = make(1);
-      filter->SetPatchSize(100);
+      filter->SetPatches({ 100, 0.3 });
       filter->Update();
     }(),
     "take 128");

@@ -19,20 +19,6 @@ enum class GigapixelUNetOutput : std::uint8_t
   Probability ///< 0..1, as unsigned char round(255 p)
 };
 
-/** What a network sees when it computes a pixel. */
-enum class GigapixelSemantics : std::uint8_t
-{
-  Whole, ///< the whole image, exactly
-  Patch  ///< each patch by itself, as what it was trained on; see gigapixel::Patches
-};
-
-/** How the results of patches are weighted where they overlap, see gigapixel::Patches. */
-enum class GigapixelBlending : std::uint8_t
-{
-  Gaussian,
-  Constant
-};
-
 /** \class GigapixelUNetImageFilter
  * \brief Segments an image of any size with a trained network, strip by strip, to the same bits for every way of
  * asking.
@@ -113,20 +99,15 @@ public:
   itkSetMacro(TileSize, std::int64_t);
   itkGetConstMacro(TileSize, std::int64_t);
 
-  /** \name The network over patches, as MONAI's sliding window inference applies it (see gigapixel::Patches), in place
-   * of the whole image. The patch size, a multiple of the network's stride, the overlap, blending and mirroring are of
-   * Semantics Patch. @{ */
-  itkSetEnumMacro(Semantics, GigapixelSemantics);
-  itkGetEnumMacro(Semantics, GigapixelSemantics);
-  itkSetMacro(PatchSize, SizeValueType);
-  itkGetConstMacro(PatchSize, SizeValueType);
-  itkSetMacro(Overlap, double);
-  itkGetConstMacro(Overlap, double);
-  itkSetEnumMacro(Blending, GigapixelBlending);
-  itkGetEnumMacro(Blending, GigapixelBlending);
-  itkSetMacro(Mirror, bool);
-  itkGetConstMacro(Mirror, bool);
-  itkBooleanMacro(Mirror);
+  /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it. Without any, the
+   * default: over the whole image. @{ */
+  void SetPatches(const gigapixel::Patches & patches);
+  void ClearPatches();
+  const std::optional<gigapixel::Patches> &
+  GetPatches() const
+  {
+    return m_Patches;
+  }
   /** @} */
 
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
@@ -173,9 +154,6 @@ private:
 
   gigapixel::PredictionFormat GetFormat() const;
 
-  /** None: the network over the whole image. */
-  std::optional<gigapixel::Patches> GetPatches() const;
-
   /** Region in pixels from the image's first one, and back. */
   gigapixel::Region FromFirstPixel(const ImageRegion<2> & region) const;
 
@@ -186,11 +164,7 @@ private:
   std::string                                m_Device{ "cpu" };
   std::string                                m_Precision{ "fp32" };
   bool                                       m_SharedMemory{ false };
-  GigapixelSemantics                         m_Semantics{ GigapixelSemantics::Whole };
-  SizeValueType                              m_PatchSize{ 512 };
-  double                                     m_Overlap{ 0.25 };
-  GigapixelBlending                          m_Blending{ GigapixelBlending::Gaussian };
-  bool                                       m_Mirror{ false };
+  std::optional<gigapixel::Patches>          m_Patches;
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
   std::int64_t                               m_TileSize{ 0 };
@@ -201,13 +175,6 @@ private:
 /** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,
  * upstream of it. (An image's own pipeline time will not do: it changes with every region that is streamed.) */
 GigapixelUNet_EXPORT ModifiedTimeType GigapixelUpstreamMTime(const DataObject & image);
-
-/** As the engine has them. \return none for Semantics Whole */
-GigapixelUNet_EXPORT std::optional<gigapixel::Patches> GigapixelMakePatches(GigapixelSemantics semantics,
-                                                                            SizeValueType      side,
-                                                                            double             overlap,
-                                                                            GigapixelBlending  blending,
-                                                                            bool               mirror);
 
 /** \throw std::runtime_error when both are known and differ by more than 10 %; the message names both
  * \return a warning, or an empty string */

@@ -62,10 +62,19 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetFormat() const
 }
 
 template <typename TInputImage, typename TOutputImage>
-std::optional<gigapixel::Patches>
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetPatches() const
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetPatches(const gigapixel::Patches & patches)
 {
-  return GigapixelMakePatches(m_Semantics, m_PatchSize, m_Overlap, m_Blending, m_Mirror);
+  m_Patches = patches;
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::ClearPatches()
+{
+  m_Patches.reset();
+  this->Modified();
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -149,7 +158,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                static_cast<std::int64_t>(m_MemoryLimit),
                                                                this->FindDevice(),
                                                                m_Ranks,
-                                                               this->GetPatches(),
+                                                               m_Patches,
                                                                m_TileSize);
   }
   catch (const std::exception & error)
@@ -268,11 +277,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
-  os << indent << "Semantics: " << (m_Semantics == GigapixelSemantics::Whole ? "Whole" : "Patch") << '\n';
-  os << indent << "PatchSize: " << m_PatchSize << '\n';
-  os << indent << "Overlap: " << m_Overlap << '\n';
-  os << indent << "Blending: " << (m_Blending == GigapixelBlending::Gaussian ? "Gaussian" : "Constant") << '\n';
-  os << indent << "Mirror: " << (m_Mirror ? "On" : "Off") << '\n';
+  os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole image)") << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

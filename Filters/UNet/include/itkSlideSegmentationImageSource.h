@@ -113,17 +113,13 @@ public:
   itkSetMacro(SharedMemory, bool);
   itkGetConstMacro(SharedMemory, bool);
   itkBooleanMacro(SharedMemory);
-  itkSetEnumMacro(Semantics, GigapixelSemantics);
-  itkGetEnumMacro(Semantics, GigapixelSemantics);
-  itkSetMacro(PatchSize, SizeValueType);
-  itkGetConstMacro(PatchSize, SizeValueType);
-  itkSetMacro(Overlap, double);
-  itkGetConstMacro(Overlap, double);
-  itkSetEnumMacro(Blending, GigapixelBlending);
-  itkGetEnumMacro(Blending, GigapixelBlending);
-  itkSetMacro(Mirror, bool);
-  itkGetConstMacro(Mirror, bool);
-  itkBooleanMacro(Mirror);
+  void SetPatches(const gigapixel::Patches & patches);
+  void ClearPatches();
+  const std::optional<gigapixel::Patches> &
+  GetPatches() const
+  {
+    return m_Patches;
+  }
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
@@ -178,8 +174,6 @@ private:
   void                OpenTissue();
   void                CheckTileSize() const;
   void                CheckSize() const;
-  /** None: the network over the whole slide. */
-  std::optional<gigapixel::Patches> GetPatches() const;
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
   void UpdateStage(TOutputImage * made, const ImageRegion<2> & region);
@@ -198,11 +192,7 @@ private:
   std::string                       m_Precision{ "fp32" };
   std::int64_t                      m_TileSize{ 0 };
   bool                              m_SharedMemory{ false };
-  GigapixelSemantics                m_Semantics{ GigapixelSemantics::Whole };
-  SizeValueType                     m_PatchSize{ 512 };
-  double                            m_Overlap{ 0.25 };
-  GigapixelBlending                 m_Blending{ GigapixelBlending::Gaussian };
-  bool                              m_Mirror{ false };
+  std::optional<gigapixel::Patches> m_Patches;
   SizeValueType                     m_MemoryLimit{ 0 };
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;

@@ -28,24 +28,6 @@ GigapixelUpstreamMTime(const DataObject & image)
   return mTime;
 }
 
-std::optional<gigapixel::Patches>
-GigapixelMakePatches(GigapixelSemantics semantics,
-                     SizeValueType      side,
-                     double             overlap,
-                     GigapixelBlending  blending,
-                     bool               mirror)
-{
-  using Blending = gigapixel::Patches::Blending;
-  if (semantics == GigapixelSemantics::Whole)
-  {
-    return {};
-  }
-  return gigapixel::Patches{ static_cast<std::int64_t>(side),
-                             overlap,
-                             blending == GigapixelBlending::Gaussian ? Blending::Gaussian : Blending::Constant,
-                             mirror };
-}
-
 std::string
 GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel)
 {

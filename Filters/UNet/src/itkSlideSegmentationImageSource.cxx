@@ -1,19 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSlideSegmentationImageSource.h"
+#include "itkSlideSegmentationStages.h"
 
 #include "gigapixelFileIdentity.h"
 #include "gigapixelHash.h"
-#include "gigapixelFollowedSlide.h"
 #include "gigapixelGrid.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelTissueSource.h"
 
-#include "itkBinaryHoleFillImageFilter.h"
-#include "itkExtractImageFilter.h"
 #include "itkGigapixelFileSource.h"
-#include "itkGlassValueImageFilter.h"
-#include "itkImageFileReader.h"
 #include "itkRGBPixel.h"
 #include "itkVectorImage.h"
 #include "itkWholeSlideImageIO.h"
@@ -21,8 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
-#include <functional>
 #include <iomanip>
 #include <locale>
 #include <sstream>
@@ -76,38 +70,6 @@ CheckPatches(const gigapixel::Patches & patches, const gigapixel::NetworkDescrip
   }
 }
 
-/** Of this process, of all threads. */
-double
-GetCPUSeconds()
-{
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
-
-/** Adds what the process spends while the filter computes; the filters of a pipeline take turns. */
-void
-Measure(ProcessObject * filter, double & seconds)
-{
-  const auto begin = std::make_shared<double>(0); // apart: a filter that fails has a start and no end
-  filter->AddObserver(StartEvent(), [begin](const EventObject &) { *begin = GetCPUSeconds(); });
-  filter->AddObserver(EndEvent(), [begin, &seconds](const EventObject &) { seconds += GetCPUSeconds() - *begin; });
-}
-
-/** Only masks can be filled. */
-template <typename TImage>
-typename ImageSource<TImage>::Pointer
-MakeHoleFill(TImage * image)
-{
-  if constexpr (std::is_same<typename TImage::PixelType, unsigned char>::value)
-  {
-    const auto fill = BinaryHoleFillImageFilter<TImage>::New();
-    fill->SetInput(image);
-    return fill.GetPointer();
-  }
-  else
-  {
-    return nullptr;
-  }
-}
 } // namespace
 
 void
@@ -133,112 +95,6 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
     throw std::runtime_error("it has an output for each of " + std::to_string(channels) +
                              " classes, the greatest of which decides: leave the threshold (--threshold) out");
   }
-}
-
-/** \param tissue null: the image as it is */
-template <typename TImage>
-typename ImageSource<TImage>::Pointer
-MakeGlassValue(TImage *                                             image,
-               const std::shared_ptr<const gigapixel::TissueMask> & tissue,
-               const typename TImage::PixelType &                   value,
-               bool                                                 askForGlass)
-{
-  const auto filter = GlassValueImageFilter<TImage>::New();
-  filter->SetInput(image);
-  filter->SetTissue(tissue);
-  filter->SetGlassValue(value);
-  filter->SetAskForGlass(askForGlass);
-  return filter.GetPointer();
-}
-
-/** Holds the filters, because an image does not keep the filter that makes it. */
-template <typename TOutputImage>
-struct SlideSegmentationImageSource<TOutputImage>::Stages
-{
-  gigapixel::FollowedSlide                     given;
-  WholeSlideImageIO::Pointer                   slide; ///< a copy of what was given
-  std::shared_ptr<const gigapixel::Model>      model;
-  std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
-  std::string                                  tissueIdentity;
-  ProcessObject::Pointer                       reader;
-  ProcessObject::Pointer                       whiteGlass; ///< null: without a tissue mask
-  typename ImageSource<TOutputImage>::Pointer  network;
-  typename ImageSource<TOutputImage>::Pointer  emptyGlass; ///< null: without a tissue mask
-  typename ImageSource<TOutputImage>::Pointer  region;     ///< null: all of the level
-  typename ImageSource<TOutputImage>::Pointer  fill;       ///< null: holes stay
-  std::function<std::vector<ImageRegion<2>>()> getOwnRows;
-  gigapixel::StageSeconds                      seconds;
-
-  ImageSource<TOutputImage> &
-  GetUnfilled() const
-  {
-    return region ? *region : emptyGlass ? *emptyGlass : *network;
-  }
-
-  ImageSource<TOutputImage> &
-  GetLast() const
-  {
-    return fill ? *fill : GetUnfilled();
-  }
-
-  template <typename TImage>
-  void Connect(const SlideSegmentationImageSource & source);
-};
-
-template <typename TOutputImage>
-template <typename TImage>
-void
-SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentationImageSource & source)
-{
-  const auto file = ImageFileReader<TImage>::New();
-  file->SetImageIO(slide);
-  file->SetFileName(slide->GetFileName());
-  Measure(file, seconds.pixels);
-  reader = file.GetPointer();
-  const auto unet = GigapixelUNetImageFilter<TImage, TOutputImage>::New();
-  unet->SetInput(file->GetOutput());
-  whiteGlass = nullptr;
-  if (tissue)
-  {
-    using PixelType = typename TImage::PixelType;
-    PixelType white;
-    NumericTraits<PixelType>::SetLength(white, static_cast<unsigned>(model->network.channels));
-    white = NumericTraits<PixelType>::max(white);
-    const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, white, false);
-    unet->SetInput(painted->GetOutput());
-    whiteGlass = painted.GetPointer();
-  }
-  unet->SetSharedModel(model);
-  unet->SetTileSize(source.GetEffectiveTileSize());
-  unet->SetThreshold(source.m_Threshold);
-  unet->SetOutputMode(source.m_OutputMode);
-  unet->SetDevice(source.m_Device);
-  unet->SetPrecision(source.m_Precision);
-  unet->SetSharedMemory(source.m_SharedMemory);
-  unet->SetSemantics(source.m_Semantics);
-  unet->SetPatchSize(source.m_PatchSize);
-  unet->SetOverlap(source.m_Overlap);
-  unet->SetBlending(source.m_Blending);
-  unet->SetMirror(source.m_Mirror);
-  unet->SetRanks(source.m_Ranks);
-  unet->SetMemoryLimit(source.m_MemoryLimit);
-  Measure(unet, seconds.network);
-  getOwnRows = [filter = unet.GetPointer(), &source] { return filter->GetOwnRows(source.m_SlideRegion); };
-  network = unet.GetPointer();
-  // Asks for glass: with several ranks, all of them compute the same rows.
-  emptyGlass = tissue ? MakeGlassValue<TOutputImage>(network->GetOutput(), tissue, 0, true) : nullptr;
-  region = nullptr;
-  const auto all = slide->GetLevelSize(slide->GetLevel());
-  if (source.m_SlideRegion.GetSize(0) != all[0] || source.m_SlideRegion.GetSize(1) != all[1])
-  {
-    // Copies what it takes. Not RegionOfInterestImageFilter, which asks for all of its region at once.
-    const auto extract = ExtractImageFilter<TOutputImage, TOutputImage>::New();
-    extract->SetInput((emptyGlass ? emptyGlass : network)->GetOutput());
-    extract->SetDirectionCollapseToSubmatrix();
-    extract->SetExtractionRegion(source.m_SlideRegion);
-    region = extract.GetPointer();
-  }
-  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
 }
 
 template <typename TOutputImage>
@@ -303,6 +159,22 @@ void
 SlideSegmentationImageSource<TOutputImage>::SetRegion(const gigapixel::Region & region)
 {
   m_Region = region;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::SetPatches(const gigapixel::Patches & patches)
+{
+  m_Patches = patches;
+  this->Modified();
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::ClearPatches()
+{
+  m_Patches.reset();
   this->Modified();
 }
 
@@ -464,14 +336,14 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
-  if (const auto patches = this->GetPatches())
+  if (m_Patches)
   {
     if (m_TileSize != 0 || m_SharedMemory)
     {
       throw std::runtime_error("The network sees each patch by itself, in one piece: a tile size and shared memory are "
                                "of a network over the whole slide.");
     }
-    CheckPatches(*patches, m_Stages->model->network);
+    CheckPatches(*m_Patches, m_Stages->model->network);
     return;
   }
   if (m_TileSize == gigapixel::WholeImage && m_Region.width > 0)
@@ -509,20 +381,13 @@ SlideSegmentationImageSource<TOutputImage>::CheckSize() const
 }
 
 template <typename TOutputImage>
-std::optional<gigapixel::Patches>
-SlideSegmentationImageSource<TOutputImage>::GetPatches() const
-{
-  return GigapixelMakePatches(m_Semantics, m_PatchSize, m_Overlap, m_Blending, m_Mirror);
-}
-
-template <typename TOutputImage>
 std::int64_t
 SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 {
   const gigapixel::Model & model = *m_Stages->model;
-  if (const auto patches = this->GetPatches())
+  if (m_Patches)
   {
-    return patches->GetTileSize();
+    return m_Patches->GetTileSize();
   }
   const auto         all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
   const std::int64_t longer = static_cast<std::int64_t>(std::max(all[0], all[1]));
@@ -561,9 +426,9 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.precision(17);
   text << "segment model=" << HashModel(*m_Stages->model);
   isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
-  if (const auto patches = this->GetPatches())
+  if (m_Patches)
   {
-    text << ' ' << patches->Describe();
+    text << ' ' << m_Patches->Describe();
   }
   const double stated = m_Stages->slide->GetLevelZeroMicronsPerPixel();
   if (stated > 0 && std::abs(gigapixel::GetLevelZeroResolution(*m_Stages->slide) / stated - 1) < 1e-12)
@@ -698,11 +563,7 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
-  os << indent << "Semantics: " << (m_Semantics == GigapixelSemantics::Whole ? "Whole" : "Patch") << '\n';
-  os << indent << "PatchSize: " << m_PatchSize << '\n';
-  os << indent << "Overlap: " << m_Overlap << '\n';
-  os << indent << "Blending: " << (m_Blending == GigapixelBlending::Gaussian ? "Gaussian" : "Constant") << '\n';
-  os << indent << "Mirror: " << (m_Mirror ? "On" : "Off") << '\n';
+  os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole slide)") << '\n';
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
 }

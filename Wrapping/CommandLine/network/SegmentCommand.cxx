@@ -136,12 +136,7 @@ MakeSource(const Segmentation & segmentation)
   source->SetSharedMemory(segmentation.tiling.sharedMemory);
   if (const auto & patches = segmentation.tiling.patches)
   {
-    source->SetSemantics(itk::GigapixelSemantics::Patch);
-    source->SetPatchSize(static_cast<itk::SizeValueType>(patches->side));
-    source->SetOverlap(patches->overlap);
-    source->SetBlending(patches->blending == Patches::Blending::Gaussian ? itk::GigapixelBlending::Gaussian
-                                                                         : itk::GigapixelBlending::Constant);
-    source->SetMirror(patches->mirror);
+    source->SetPatches(*patches);
   }
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();

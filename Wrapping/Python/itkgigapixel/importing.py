@@ -65,7 +65,8 @@ def import_network(
     """
     import torch
 
-    from itkgigapixel.torch_graph import Unsupported, make_graph
+    from itkgigapixel.torch_graph import Unsupported
+    from itkgigapixel.torch_sizes import make_graph
 
     training = module.training
     module.eval()

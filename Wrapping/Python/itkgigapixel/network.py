@@ -286,6 +286,8 @@ def segment(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
+    if semantics not in ("whole", "patch"):
+        raise ValueError(f"Semantics are one of whole, patch, not {semantics}")
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):
@@ -307,11 +309,8 @@ def segment(
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")
-    source.SetSemantics(semantics)
-    source.SetPatchSize(operator.index(patch))
-    source.SetOverlap(overlap)
-    source.SetBlending(blending)
-    source.SetMirror(mirror)
+    if semantics == "patch":
+        source.SetPatches({"side": operator.index(patch), "overlap": overlap, "blending": blending, "mirror": mirror})
     source.SetMemoryLimit(_bytes(memory))
     source.SetTileSize(_tile_size(tile_size))
     source.SetSharedMemory(shared_memory)

@@ -1,13 +1,16 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Slides to test with: small ones that the package draws itself, and real ones where there are any."""
+"""Slides to test with, small ones that the package draws itself, and real ones where there are any; a picture and a run of it."""
 
 import os
 import pathlib
 
 import itk
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[3]
+GRAY = itk.Image[itk.UC, 2]
+PROBABILITY = itk.Image[itk.F, 2]
 
 
 def real_slide(name: str) -> str:
@@ -44,3 +47,37 @@ def drawn(tmp_path_factory):
 def slide(request, drawn):
     """Path of a slide: the synthetic one, then a real one."""
     return drawn[0] if request.param == "drawn" else real_slide(request.param)
+
+
+@pytest.fixture(scope="session")
+def picture():
+    """Gray pixels and their truth, of a size that is no multiple of anything."""
+    rng = np.random.default_rng(11)
+    truth = np.kron(rng.random((11, 13)) > 0.5, np.ones((64, 64)))[:653, :777] > 0
+    pixels = np.where(truth, 120, 235) + rng.integers(-20, 20, truth.shape)
+    return pixels.astype(np.uint8), np.where(truth, 255, 0).astype(np.uint8)
+
+
+def image(array: np.ndarray):
+    result = itk.image_from_array(array)
+    result.SetSpacing((0.0005, 0.0005))
+    return result
+
+
+def trainer(picture, folder, epochs=1, rate=1e-3):
+    result = itk.GigapixelUNetTrainer.New()
+    result.SetRunFolder(str(folder))
+    result.SetEpochs(epochs)
+    result.SetLearningRate(rate)
+    result.AugmentOff()
+    result.SetTileSize(256)
+    result.AddTrainingImage(image(picture[0]), image(picture[1]))
+    return result
+
+
+@pytest.fixture(scope="session")
+def start(picture, tmp_path_factory):
+    """Folder of a run of one step that is too small to change a weight: the weights that the seed draws."""
+    folder = tmp_path_factory.mktemp("start") / "run"
+    trainer(picture, folder, rate=1e-30).Update()
+    return folder

@@ -9,7 +9,8 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import torch
-from test_network import GRAY, PROBABILITY, image, load, logits, parameters, picture, start, trainer  # noqa: F401
+from conftest import GRAY, PROBABILITY, image
+from remedios import load, logits, parameters
 
 
 def begins(length: int, side: int, step: int) -> list[int]:
@@ -48,18 +49,16 @@ def blend(pixels: np.ndarray, network, side: int, overlap: float, gaussian: bool
         ((100, 77), 128, 0.25, "gaussian", False),
     ],
 )
-def test_patches_are_blended_as_the_formula_says(picture, start, size, side, overlap, blending, mirror):  # noqa: F811
+def test_patches_are_blended_as_the_formula_says(picture, start, size, side, overlap, blending, mirror):
     pixels = picture[0][: size[0], : size[1]]
     weights = parameters(load(start / "last.safetensors")[1])
     with torch.no_grad():
         theirs = blend(pixels, lambda patch: logits(patch, weights), side, overlap, blending == "gaussian", mirror)
     results = []
     for units, divisions in ((1, 1), (2, 7), (3, 40)):
-        network = itk.GigapixelUNetImageFilter[GRAY, PROBABILITY].New(Input=image(pixels), Semantics="patch", Blending=blending)
+        network = itk.GigapixelUNetImageFilter[GRAY, PROBABILITY].New(Input=image(pixels))
         network.SetModelFileName(str(start))
-        network.SetPatchSize(side)
-        network.SetOverlap(overlap)
-        network.SetMirror(mirror)
+        network.SetPatches({"side": side, "overlap": overlap, "blending": blending, "mirror": mirror})
         network.SetNumberOfWorkUnits(units)
         streamer = itk.StreamingImageFilter[PROBABILITY, PROBABILITY].New(Input=network.GetOutput(), NumberOfStreamDivisions=divisions)
         streamer.Update()
@@ -69,7 +68,7 @@ def test_patches_are_blended_as_the_formula_says(picture, start, size, side, ove
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
-def test_segment_takes_patches(drawn, start):  # noqa: F811
+def test_segment_takes_patches(drawn, start):
     patches = {"semantics": "patch", "patch": 256, "overlap": 0}
     whole, patch = (itk.array_from_image(gp.segment(drawn[0], start, probability=True, **how)) for how in ({}, patches))
     difference = np.abs(whole.astype(int) - patch)[:256, :256]

@@ -1,0 +1,166 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkSlideSegmentationStages_h
+#define itkSlideSegmentationStages_h
+
+#include "itkSlideSegmentationImageSource.h"
+
+#include "gigapixelFollowedSlide.h"
+#include "gigapixelTissueSource.h"
+
+#include "itkBinaryHoleFillImageFilter.h"
+#include "itkExtractImageFilter.h"
+#include "itkGlassValueImageFilter.h"
+#include "itkImageFileReader.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace itk
+{
+
+/** Of this process, of all threads. */
+inline double
+GetCPUSeconds()
+{
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/** Adds what the process spends while the filter computes; the filters of a pipeline take turns. */
+inline void
+Measure(ProcessObject * filter, double & seconds)
+{
+  const auto begin = std::make_shared<double>(0); // apart: a filter that fails has a start and no end
+  filter->AddObserver(StartEvent(), [begin](const EventObject &) { *begin = GetCPUSeconds(); });
+  filter->AddObserver(EndEvent(), [begin, &seconds](const EventObject &) { seconds += GetCPUSeconds() - *begin; });
+}
+
+/** Only masks can be filled. */
+template <typename TImage>
+typename ImageSource<TImage>::Pointer
+MakeHoleFill(TImage * image)
+{
+  if constexpr (std::is_same<typename TImage::PixelType, unsigned char>::value)
+  {
+    const auto fill = BinaryHoleFillImageFilter<TImage>::New();
+    fill->SetInput(image);
+    return fill.GetPointer();
+  }
+  else
+  {
+    return nullptr;
+  }
+}
+
+/** \param tissue null: the image as it is */
+template <typename TImage>
+typename ImageSource<TImage>::Pointer
+MakeGlassValue(TImage *                                             image,
+               const std::shared_ptr<const gigapixel::TissueMask> & tissue,
+               const typename TImage::PixelType &                   value,
+               bool                                                 askForGlass)
+{
+  const auto filter = GlassValueImageFilter<TImage>::New();
+  filter->SetInput(image);
+  filter->SetTissue(tissue);
+  filter->SetGlassValue(value);
+  filter->SetAskForGlass(askForGlass);
+  return filter.GetPointer();
+}
+
+/** The pipeline from the slide to its segmentation. It holds the filters, because an image does not keep the filter
+ * that makes it. */
+template <typename TOutputImage>
+struct SlideSegmentationImageSource<TOutputImage>::Stages
+{
+  gigapixel::FollowedSlide                     given;
+  WholeSlideImageIO::Pointer                   slide; ///< a copy of what was given
+  std::shared_ptr<const gigapixel::Model>      model;
+  std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
+  std::string                                  tissueIdentity;
+  ProcessObject::Pointer                       reader;
+  ProcessObject::Pointer                       whiteGlass; ///< null: without a tissue mask
+  typename ImageSource<TOutputImage>::Pointer  network;
+  typename ImageSource<TOutputImage>::Pointer  emptyGlass; ///< null: without a tissue mask
+  typename ImageSource<TOutputImage>::Pointer  region;     ///< null: all of the level
+  typename ImageSource<TOutputImage>::Pointer  fill;       ///< null: holes stay
+  std::function<std::vector<ImageRegion<2>>()> getOwnRows;
+  gigapixel::StageSeconds                      seconds;
+
+  ImageSource<TOutputImage> &
+  GetUnfilled() const
+  {
+    return region ? *region : emptyGlass ? *emptyGlass : *network;
+  }
+
+  ImageSource<TOutputImage> &
+  GetLast() const
+  {
+    return fill ? *fill : GetUnfilled();
+  }
+
+  template <typename TImage>
+  void Connect(const SlideSegmentationImageSource & source);
+};
+
+template <typename TOutputImage>
+template <typename TImage>
+void
+SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentationImageSource & source)
+{
+  const auto file = ImageFileReader<TImage>::New();
+  file->SetImageIO(slide);
+  file->SetFileName(slide->GetFileName());
+  Measure(file, seconds.pixels);
+  reader = file.GetPointer();
+  const auto unet = GigapixelUNetImageFilter<TImage, TOutputImage>::New();
+  unet->SetInput(file->GetOutput());
+  whiteGlass = nullptr;
+  if (tissue)
+  {
+    using PixelType = typename TImage::PixelType;
+    PixelType white;
+    NumericTraits<PixelType>::SetLength(white, static_cast<unsigned>(model->network.channels));
+    white = NumericTraits<PixelType>::max(white);
+    const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, white, false);
+    unet->SetInput(painted->GetOutput());
+    whiteGlass = painted.GetPointer();
+  }
+  unet->SetSharedModel(model);
+  unet->SetTileSize(source.GetEffectiveTileSize());
+  unet->SetThreshold(source.m_Threshold);
+  unet->SetOutputMode(source.m_OutputMode);
+  unet->SetDevice(source.m_Device);
+  unet->SetPrecision(source.m_Precision);
+  unet->SetSharedMemory(source.m_SharedMemory);
+  if (source.m_Patches)
+  {
+    unet->SetPatches(*source.m_Patches);
+  }
+  unet->SetRanks(source.m_Ranks);
+  unet->SetMemoryLimit(source.m_MemoryLimit);
+  Measure(unet, seconds.network);
+  getOwnRows = [filter = unet.GetPointer(), &source] { return filter->GetOwnRows(source.m_SlideRegion); };
+  network = unet.GetPointer();
+  // Asks for glass: with several ranks, all of them compute the same rows.
+  emptyGlass = tissue ? MakeGlassValue<TOutputImage>(network->GetOutput(), tissue, 0, true) : nullptr;
+  region = nullptr;
+  const auto all = slide->GetLevelSize(slide->GetLevel());
+  if (source.m_SlideRegion.GetSize(0) != all[0] || source.m_SlideRegion.GetSize(1) != all[1])
+  {
+    // Copies what it takes. Not RegionOfInterestImageFilter, which asks for all of its region at once.
+    const auto extract = ExtractImageFilter<TOutputImage, TOutputImage>::New();
+    extract->SetInput((emptyGlass ? emptyGlass : network)->GetOutput());
+    extract->SetDirectionCollapseToSubmatrix();
+    extract->SetExtractionRegion(source.m_SlideRegion);
+    region = extract.GetPointer();
+  }
+  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
+}
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,137 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The graph of a module of PyTorch for images of any size.
+
+A module is exported at two sizes. What is the same number in both is a constant; what is not is the size of another map,
+or refused: the graph that is left holds for images of any size.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from itkgigapixel.torch_graph import SeesWholeImage, Unsupported
+from itkgigapixel.torch_walk import Walk
+
+
+def _export(module, channels, size, output):
+    example = torch.zeros(1, channels, *size)
+    try:
+        program = torch.export.export(module, (example,), strict=False)
+    except Exception as error:  # torch.export raises anything
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise Unsupported(f"torch.export cannot follow the module at {size[0]} x {size[1]} pixels: {first}") from error
+    walk = Walk(program, channels, output)
+    if walk.missing:
+        listed, whole = ", ".join(sorted(walk.missing)), walk.graph.list_whole_image()
+        raise Unsupported(f"The module needs operations that there are not here: {listed}{'; and it sees the whole image: ' + whole if whole else ''}.")
+    return walk.graph
+
+
+def make_graph(module, channels, example, second, output):
+    """The graph of a module that is in evaluation mode.
+
+    :param example: (height, width) that it is exported at
+    :param second: another size, of other parities, at which it has to be the same network
+    :raises Unsupported: with the complete list of what is missing
+    :raises SeesWholeImage: with the complete list of what is known, but is not computed
+    """
+    graph = _make_for_all_sizes(module, channels, example, second, output)
+    if graph.list_whole_image():
+        raise SeesWholeImage(graph)
+    return graph
+
+
+def _make_for_all_sizes(module, channels, example, second, output):
+    one = _export(module, channels, example, output)
+    try:
+        two = _export(module, channels, second, output)
+    except Unsupported as error:
+        error.of_second_size = True
+        raise
+    if _outline(one) != _outline(two):
+        # torch.export leaves out what does nothing at a size that all divides, as cutting off what was padded.
+        third = (second[0] - 3, second[1] + 2)  # of other remainders
+        one, two = two, _export(module, channels, third, output)
+        if _outline(one) != _outline(two):
+            raise Unsupported(
+                f"The module is another network for {second[0]} x {second[1]} pixels than for {third[0]} x {third[1]}: "
+                "what it computes depends on the size by more than sizes of maps."
+            )
+    return _merge(one, two)
+
+
+def _outline(graph):
+    return [(o["name"], o["type"], o.get("inputs")) for o in graph.operations]
+
+
+def _merge(one, two):
+    """What two sizes have in common, for all sizes."""
+    for index, (a, b) in enumerate(zip(one.operations, two.operations)):
+        # A pad may be of the same few pixels at both sizes by chance: what it makes fit counts.
+        if "size" in a or any(a[key] != b[key] for key in a) or (a["type"] == "pad" and _find_like(one, two, index)[1]):
+            _follow_size(one, two, index)
+    for a, b in zip(one.operations, two.operations):
+        a, b = ({key: value for key, value in o.items() if key != "inputs"} for o in (a, b))
+        different = [key for key in a if a[key] != b.get(key)]
+        if different:
+            raise Unsupported(f'"{different[0]}" of "{a["name"]}" ({a["type"]}) depends on the size of the image in a way that is no size of another map.')
+    return one
+
+
+def _follow_size(one, two, index):
+    """An operation whose numbers are those of the example: they become the size of another map, or a factor."""
+    a, b = one.operations[index], two.operations[index]
+    sizes = [graph.sizes[a["name"]] for graph in (one, two)]
+    like, joined = _find_like(one, two, index)
+    own = [graph.sizes[a["inputs"][0]] for graph in (one, two)]
+    if a["type"] == "interpolate":
+        factors = [sizes[0][i] / own[0][i] for i in range(2)]
+        same = all(math.floor(own[k][i] * factors[i]) == sizes[k][i] for k in range(2) for i in range(2))
+        for operation in (a, b):
+            if like is not None:
+                del operation["size"]
+                operation["inputs"] = [operation["inputs"][0], like]
+            elif same and sizes[0] != sizes[1]:
+                del operation["size"]
+                operation["scale_factor"] = factors
+    elif a["type"] == "pad" and not joined and _find_multiple(own, sizes, (a, b)):
+        for operation in (a, b):
+            operation.update(after=[0, 0], multiple=_find_multiple(own, sizes, (a, b)))
+    elif a["type"] in ("pad", "crop") and like is not None:
+        centered = a["type"] == "crop" and all(
+            o["before"] == [(graph.sizes[o["inputs"][0]][i] - graph.sizes[o["name"]][i]) // 2 for i in range(2)] for graph, o in ((one, a), (two, b))
+        )
+        if not centered and any(o["before"] != [0, 0] for o in (a, b)):
+            return
+        for operation in (a, b):
+            del operation["before"], operation["after"]
+            operation["inputs"] = [operation["inputs"][0], like]
+            if centered and a["type"] == "crop":
+                operation["center"] = True
+
+
+def _find_multiple(own, sizes, pads):
+    """The multiple that maps are padded to, right and bottom; 0: there is none."""
+    if any(each["before"] != [0, 0] for each in pads):
+        return 0
+    rounded = (m for m in (2, 4, 8, 16, 32, 64, 128) if all(-(-own[k][i] // m) * m == sizes[k][i] for k in range(2) for i in range(2)))
+    return next(rounded, 0)
+
+
+def _find_like(one, two, index):
+    """An earlier map that has the operation's size at both sizes of the image, rather one that it is joined with; and
+    whether it is that."""
+    name = one.operations[index]["name"]
+    earlier = [o["name"] for o in one.operations[:index] if all(g.sizes[o["name"]] == g.sizes[name] for g in (one, two))]
+    if not earlier:
+        return None, False
+    readers = [name]
+    for operation in one.operations[index + 1 :]:
+        if set(readers) & set(operation.get("inputs", ())):
+            partners = [each for each in operation["inputs"] if each in earlier]
+            if partners:
+                return partners[0], True
+            readers.append(operation["name"])
+    return earlier[-1], False
