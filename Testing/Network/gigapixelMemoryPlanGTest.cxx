@@ -272,8 +272,8 @@ TEST(MemoryPlan, EstimateOfAGraphIsNear)
   }
 }
 
-// Images of several sizes that are turned have tiles of many shapes, for which primitives are compiled: these are counted
-// as well, and in the end there are no more of them.
+// Images of several sizes that are turned have tiles of many shapes, for which primitives are compiled: these are
+// counted as well, and in the end there are no more of them.
 TEST(MemoryPlan, EpochsOfTurnedImagesTakeWhatIsPlanned)
 {
   for (const Precision precision : GetGraphPrecisions())
