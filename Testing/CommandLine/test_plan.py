@@ -19,7 +19,6 @@ def test_doctor_finds_the_module():
     assert "All is well" in run("doctor").out
 
 
-
 def test_plan():
     plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
@@ -51,13 +50,11 @@ def test_plan():
     assert "--size" in run("plan", code=2).err
 
 
-
 @pytest.mark.parametrize("name", ["remedios2023", "resnet18-unet"])
 def test_plan_of_images_that_nobody_has(name):
     plan = run("plan", "--size", "1000000000x1000000000", "--network", name, "--memory", "8G", "--json").json
     for row in plan["plans"]:
         assert row["peakBytes"] > 0 if row["fits"] else re.search(r"limit of 8G is too small: at least \d+G are needed", row["reason"])
-
 
 
 def test_plan_of_patches():
@@ -74,7 +71,6 @@ def test_plan_of_patches():
     assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
 
 
-
 def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     arguments = ["plan", "--size", "32768x32768", "--network", "resnet18-unet", "--memory", "3G"]
     row = run(*arguments, "--scratch", tmp_path, "--json").json["plans"][0]
@@ -87,7 +83,6 @@ def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     assert "with a scratch folder that has" in inMemory["remark"] and "scratch" not in row["remark"]
     refused = run(*arguments[:-1], "900M", "--json").json["plans"][0]
     assert not refused["fits"]
-
 
 
 def test_networks_lists_presets_and_describes_one(tmp_path):
@@ -132,11 +127,9 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert "resnet18-unet" in fails("networks", "nosuch")
 
 
-
 def test_plan_of_a_slide(cohort):
     plan = run("plan", cohort.parent / "a.tif", "--level", 1, "--json").json
     assert (plan["width"], plan["height"]) == (400, 350)
-
 
 
 def test_plan_knows_the_precision_of_graphs():

@@ -36,7 +36,7 @@ def check_same(row, told):
     [
         ("remedios2023", ["--memory", "60M"]),
         ("remedios2023", ["--memory", "1G", "--tile-size", 256]),
-        ("unet:base=4,depth=3", ["--memory", "260M"]),
+        ("unet:base=4,depth=3", ["--memory", "300M"]),
         ("unet:base=4,depth=3", ["--memory", "2G", "--loss", "dice"]),
         ("unet:base=4,depth=5", ["--memory", "340M"]),
         ("unet:base=4,depth=5", ["--memory", "2G", "--freeze", "enc.0", "--threads", 2]),

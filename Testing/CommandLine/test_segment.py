@@ -29,7 +29,6 @@ def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(traine
     assert not (tmp_path / "new.tif").exists()
 
 
-
 def test_segment_patch_by_patch(trained, cohort, tmp_path):
     slide = cohort.parent / "a.tif"
     common = ["segment", slide, "--model", trained[0], "--probability"]
@@ -61,7 +60,6 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     assert not (tmp_path / "x.tif").exists()
 
 
-
 def test_segmentation_with_probability(trained, cohort, tmp_path):
     slide = cohort.parent / "b.tif"
     result = run("segment", slide, "--model", trained[0], "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif", "--json")
@@ -82,7 +80,6 @@ def test_segmentation_with_probability(trained, cohort, tmp_path):
     assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
 
 
-
 def test_ready_model_segments_another_specimen(cohort, tmp_path):
     """The model that comes with the program, on a slide that it was not trained on, against the mask of `label`."""
     slide = cohort.parent / "other.tif"
@@ -92,7 +89,6 @@ def test_ready_model_segments_another_specimen(cohort, tmp_path):
     result = run("evaluate", tmp_path / "mask.tif", tmp_path / "label.tif", "--json").json
     assert result["dice"] > 0.95 and result["specificity"] > 0.9 and result["diceAllForeground"] < 0.8
     assert "tissue" in fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
-
 
 
 def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
@@ -113,7 +109,6 @@ def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
     assert "--overwrite" in fails(*common, "-o", tmp_path / "open.tif", "--fill-holes")
     both = run(*common, "-o", tmp_path / "x.tif", "--fill-holes", "--probability", tmp_path / "p.tif", code=2)
     assert "--probability" in both.err and not (tmp_path / "x.tif").exists()
-
 
 
 def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
@@ -158,7 +153,6 @@ def test_region_beyond_the_slide(trained, cohort, tmp_path):
     assert not (tmp_path / "c.tif").exists() and not (tmp_path / "run").exists()
 
 
-
 def test_several_slides_resume(trained, cohort, tmp_path):
     slides = [cohort.parent / "a.tif", cohort.parent / "b.tif"]
     first = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
@@ -166,7 +160,6 @@ def test_several_slides_resume(trained, cohort, tmp_path):
     (tmp_path / "masks" / "a.pyramid.tif").unlink()
     again = run("segment", *slides, "--model", trained[0], "-o", tmp_path / "masks", "--json").json
     assert [entry["skipped"] for entry in again] == [False, True]
-
 
 
 def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, tmp_path):
@@ -193,7 +186,6 @@ def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, 
     assert (tmp_path / "m.tif").read_bytes() != before
 
 
-
 def test_resolution_has_to_be_the_models(trained, tmp_path):
     pixels = numpy.full((700, 900, 3), 200, numpy.uint8)
     coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)
@@ -212,7 +204,6 @@ def test_resolution_has_to_be_the_models(trained, tmp_path):
     assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
 
 
-
 def change_weights(source, target, tensor, value):
     """The model with all numbers of one tensor replaced."""
     data = bytearray((source / "best.safetensors").read_bytes())
@@ -221,7 +212,6 @@ def change_weights(source, target, tensor, value):
     data[8 + size + begin : 8 + size + end] = numpy.full((end - begin) // 4, value, "<f4").tobytes()
     target.write_bytes(data)
     return target
-
 
 
 FOUR = {"name": "sum", "input": {"channels": 4}, "layers": [{"name": "S", "type": "convolution", "in": 4, "out": 1, "kernel": 1, "activation": "none"}]}
@@ -236,13 +226,11 @@ def write_model_of_four_channels(path, bias, weights):
     return path
 
 
-
 def write_channels(path, planes):
     """An OME-TIFF of a page for each channel, as microscopes of fluorescence write it."""
     sizes = {f"PhysicalSize{axis}": 0.5 for axis in "XY"} | {f"PhysicalSize{axis}Unit": "µm" for axis in "XY"}
     tifffile.imwrite(path, planes, ome=True, tile=(128, 128), compression="zlib", photometric="minisblack", metadata={"axes": "CYX", **sizes})
     return path
-
 
 
 def test_slides_of_four_channels(tmp_path):
@@ -270,7 +258,6 @@ def test_slides_of_four_channels(tmp_path):
     assert ((tifffile.imread(tmp_path / "inside.tif") == numpy.where(tissue > 0, mask, 0)) | ~certain).all()
 
 
-
 def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
     folder = tmp_path / "run"
     message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
@@ -285,7 +272,6 @@ def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_pat
     assert not (tmp_path / "m.tif").exists()
 
 
-
 def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
     """Finite weights, but infinite logits: its masks would be full or empty without a word."""
     for tensor, value in (("L1.weight", 1e38), ("L7.weight", 1e38), ("L4.weight", -3e38), ("L7.bias", 3e38)):
@@ -296,13 +282,11 @@ def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
     assert not (tmp_path / "m.tif").exists()
 
 
-
 def test_model_of_zeros_is_warned_of(trained, cohort, tmp_path):
     """Its probability of 0.5 reaches the threshold: the mask is full."""
     model = change_weights(trained[0], tmp_path / "zeros.safetensors", "L7.weight", 0)
     done = run("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
     assert 'the weights "L7.weight" of the model are all 0' in done.err
-
 
 
 def test_masks_of_one_class_are_warned_of(cohort, tmp_path):

@@ -6,12 +6,13 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 
 import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, segment, settings, weights, write_nrrd, write_slide
+from conftest import PROGRAM, fails, run, segment, settings, weights, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -29,7 +30,6 @@ def test_training_writes_a_run_and_says_how_it_went(trained):
     assert seconds["pixels"] + seconds["labels"] + seconds["network"] <= seconds["all"]
 
 
-
 def test_loss_is_chosen(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
     entropy = run(*options, tmp_path / "entropy").json
@@ -41,7 +41,6 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     run(*options, tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
     assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
     assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
-
 
 
 def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
@@ -72,7 +71,6 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
     assert "cannot be resumed with other frozen arrays" in fails(*options, "--freeze", "L3", "--resume")
 
 
-
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
     assert 'no array and no module "L8" to freeze; the nearest are "L1"' in fails(*options, "--freeze", "L8")
@@ -84,7 +82,6 @@ def test_options_of_training_that_cannot_be(cohort, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-
 def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
@@ -92,7 +89,6 @@ def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
     assert "cannot be resumed with other first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
     assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
-
 
 
 def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
@@ -115,7 +111,6 @@ def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-
 @pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
 def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
     for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
@@ -124,12 +119,10 @@ def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
         assert "--tile-size image" in sentence and "--shared-memory" in sentence
 
 
-
 def test_cache_is_refused_with_what_took_its_place(tmp_path):
     for option in (["--cache", "none"], ["--cache-limit", "2G"]):
         sentence = run("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2).err
         assert f"has no option {option[0]} any more" in sentence and "gigapixel convert" in sentence
-
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):
@@ -145,13 +138,11 @@ def test_device_that_is_not_there(trained, cohort, tmp_path):
     assert not folder.exists() and not mask.exists()
 
 
-
 def test_run_is_not_trained_over(trained, cohort):
     folder, _ = trained
     before = (folder / "best.safetensors").read_bytes()
     assert str(folder) in fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
     assert (folder / "best.safetensors").read_bytes() == before
-
 
 
 def test_best_epoch_may_lie_before_the_resume(trained, cohort, tmp_path):
@@ -180,7 +171,6 @@ def test_interrupted_before_the_first_step(cohort, tmp_path):
     assert "--resume" not in said and not (tmp_path / "run").exists()
 
 
-
 def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
     folder, _ = trained
     options = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]
@@ -198,7 +188,6 @@ def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
 
 
-
 @pytest.mark.skipif("avx512bw" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="this CPU has no AVX-512")
 def test_graphs_are_computed_in_bf16(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--network", "unet:base=4,depth=3", "--epochs", 2, "--learning-rate", 0.01, "--json", "-o"]
@@ -213,7 +202,6 @@ def test_graphs_are_computed_in_bf16(cohort, tmp_path):
         run("segment", cohort.parent / "b.tif", "--model", tmp_path / "bf16", "-o", mask, "--precision", mask.stem)
     labels = [tifffile.imread(mask) for mask in masks]
     assert numpy.mean(labels[0] != labels[1]) < 0.01
-
 
 
 def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
@@ -240,7 +228,6 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-
 def test_bad_models_and_cohorts(trained, cohort, tmp_path):
     slide = cohort.parent / "a.tif"
     out = tmp_path / "out"
@@ -265,7 +252,6 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
         message = fails("train", "--cohort", folder / name, "-o", out / "run")
         assert name in message or "nowhere.tif" in message, message
     assert list(out.iterdir()) == []
-
 
 
 def test_masks_of_3d_slicer(cohort, tmp_path):
@@ -296,7 +282,6 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
     assert len(trained) == 4 and all(each == trained[0] for each in trained)
 
 
-
 @pytest.mark.parametrize("command", ["evaluate", "train"])
 def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
     start = "NRRD0004\ntype: unsigned char\ndimension: 2\nencoding: gzip\n"
@@ -314,7 +299,6 @@ def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
         message = fails(command, *words)
         assert message.startswith((f"gigapixel: Error reading {mask}: ", f"gigapixel: {mask}: ")) and reason in message
         assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
-
 
 
 def test_labels_of_segments_are_classes(cohort, tmp_path):
@@ -339,7 +323,6 @@ def test_labels_of_segments_are_classes(cohort, tmp_path):
         else:
             run(*words)
     assert weights(tmp_path / "plain") == weights(tmp_path / "segmentation")
-
 
 
 def test_mask_of_another_slide(cohort, tmp_path):

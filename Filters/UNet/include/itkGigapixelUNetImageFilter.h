@@ -69,7 +69,7 @@ public:
   void SetModel(const gigapixel::Model & model);
 
   /** The same without a copy of its weights. */
-  void SetSharedModel(std::shared_ptr<const gigapixel::Model> model);
+  void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
   /** Of a network with one output channel: the object is where its probability is at least this. Default 0.5. Where
    * there is an output for each class, the greatest decides. */

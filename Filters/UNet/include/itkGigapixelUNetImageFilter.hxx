@@ -32,9 +32,10 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetModel(const gigapixel::M
 
 template <typename TInputImage, typename TOutputImage>
 void
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetSharedModel(std::shared_ptr<const gigapixel::Model> model)
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetSharedModel(
+  const std::shared_ptr<const gigapixel::Model> & model)
 {
-  m_Model = std::move(model);
+  m_Model = model;
   m_ModelFileName.clear();
   this->Modified();
 }

@@ -69,7 +69,7 @@ public:
   void SetModel(const gigapixel::Model & model);
 
   /** The same without a copy. */
-  void SetSharedModel(std::shared_ptr<const gigapixel::Model> model);
+  void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
   /** The level to read, where the resolution of slide or model is unknown; one of another resolution than the model's
    * is refused. Without this: the level of the model's resolution (10 % allowed), or, where the model knows none, the

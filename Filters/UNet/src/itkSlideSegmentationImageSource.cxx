@@ -122,9 +122,9 @@ SlideSegmentationImageSource<TOutputImage>::SetModel(const gigapixel::Model & mo
 
 template <typename TOutputImage>
 void
-SlideSegmentationImageSource<TOutputImage>::SetSharedModel(std::shared_ptr<const gigapixel::Model> model)
+SlideSegmentationImageSource<TOutputImage>::SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model)
 {
-  m_Stages->model = std::move(model);
+  m_Stages->model = model;
   this->Modified();
 }
 
