@@ -222,7 +222,7 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     assert told == "20 tiles of 256 x 256, 1 at a time"
     assert re.search(plan, run(*tiles, "--epochs", 2, "--memory", "340M", "--resume").err)[1] == told
     refused = fails(*segments, "--epochs", 4, "--memory", "200M", "--resume")
-    assert "the memory limit of 200M is too small: at least" in refused and "for the slide on its way" in refused
+    assert "the memory limit of 200M is too small: at least" in refused and "for pixels of the slide" in refused
     assert "--scratch" in refused
     fails(*options, tmp_path / "new", "--memory", "200M")
     assert not (tmp_path / "new").exists()

@@ -59,6 +59,8 @@ CountThreads()
   return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
+constexpr int SizesOfEpochs = 6;
+
 struct Observed
 {
   int          threads{ 0 };      ///< the most at the same time
@@ -90,7 +92,7 @@ Train(const NetworkDescription & network,
                         ? std::shared_ptr<PixelSource>(std::make_shared<Repeated<ProceduralPixels>>(size))
                         : std::make_shared<ProceduralPixels>(size, 1, network.channels);
   trainer.AddTrainingSample({ "giga", pixels, std::make_shared<Repeated<ProceduralLabels>>(size) });
-  for (int i = 1; epochs > 1 && i < 6; ++i)
+  for (int i = 1; i < (epochs > 1 ? SizesOfEpochs : 1); ++i)
   {
     const Size smaller{ size.width - 37 * i, size.height - 23 * i };
     trainer.AddTrainingSample({ "giga" + std::to_string(i),
@@ -201,6 +203,7 @@ main(int argc, char ** argv)
   const Precision    precision = FindPrecision(argc > 9 ? argv[9] : "fp32");
   const int          epochs = argc > 10 ? std::atoi(argv[10]) : 1;
   PlannedRun         run(network, size, inference ? Purpose::Inference : Purpose::Training, { -1, precision });
+  run.sizes = epochs > 1 ? SizesOfEpochs : 1;
   run.budget = budget;
   run.threads = threads;
   run.tileSize = what == "whole" ? WholeImage : 0;

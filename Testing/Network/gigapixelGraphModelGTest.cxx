@@ -293,6 +293,10 @@ TEST(WeightsFile, IsRefusedWithTheReason)
                { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
                  { "last.bias", "F32", "[1]", ToBytes<float>({ INFINITY }) } });
   refuse("\"last.bias\" holds a value that is no finite number");
+  WriteWeights(path,
+               { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
+                 { "enc.0.norm.running_var", "F32", "[1]", ToBytes<float>({ 1 }) } });
+  refuse("has the norm \"enc.0.norm\", and the network \"unet:base=1,depth=1\" has none there");
   std::ofstream(path) << "no weights";
   refuse("safetensors");
 }

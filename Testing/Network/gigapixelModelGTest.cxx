@@ -318,6 +318,34 @@ TEST(Predictor, HasTheSameBitsForEveryWayOfAsking)
   }
 }
 
+// A sum with the map before it, and with an earlier one, over maps that are wider than a kernel's strip of columns.
+TEST(Predictor, SumsOfMapsAreThoseOfTheGraph)
+{
+  Model model;
+  model.network = NetworkDescription::FromJSON(R"({ "name": "mine", "layers": [
+    { "name": "A", "type": "convolution", "in": 1, "out": 4, "kernel": 3, "padding": 1, "activation": "relu" },
+    { "name": "B", "type": "convolution", "in": 4, "out": 4, "kernel": 3, "padding": 1, "activation": "relu", "add": "A" },
+    { "name": "C", "type": "convolution", "in": 4, "out": 4, "kernel": 5, "padding": 2, "activation": "relu" },
+    { "name": "D", "type": "transposed convolution", "in": 4, "out": 4, "kernel": 3, "padding": 1,
+      "activation": "relu", "add": "C" },
+    { "name": "E", "type": "convolution", "in": 4, "out": 4, "kernel": 3, "padding": 1, "activation": "relu", "add": "B" },
+    { "name": "F", "type": "convolution", "in": 4, "out": 1, "kernel": 3, "padding": 1, "activation": "none" }
+  ] })");
+  model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 3, { 0.5, 0.5 }));
+  model.tileSize = 1024;
+  const Size         size{ 517, 61 };
+  const Region       all{ 0, 0, size.width, size.height };
+  ProceduralPixels   pixels(size, 2);
+  std::vector<float> found(size.width * size.height), expected(found.size());
+  ASSERT_TRUE(Predictor(model, 1).Predict(pixels, all, found.data()));
+  ASSERT_TRUE(Predictor(model, 1, { -1, Precision::Double }).Predict(pixels, all, expected.data()));
+  EXPECT_GT(*std::max_element(found.begin(), found.end()) - *std::min_element(found.begin(), found.end()), 0.01f);
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    ASSERT_NEAR(found[i], expected[i], 1e-5f) << i % size.width << "," << i / size.width;
+  }
+}
+
 // Other tiles, other order of additions: the same to rounding. Tiles of 2048 take the image in one piece.
 TEST(Predictor, TilesShowNoSeams)
 {

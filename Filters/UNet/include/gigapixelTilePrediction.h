@@ -59,7 +59,7 @@ public:
                  std::int64_t                   tileSize = 0);
   ~TilePrediction();
 
-  /** That tiles are computed by; none without a memory limit. */
+  /** The plan by which tiles are computed; none without a memory limit. */
   const std::optional<MemoryPlan> & GetMemoryPlan() const;
 
   /** Samples per pixel of the output. */

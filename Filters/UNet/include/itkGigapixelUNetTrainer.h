@@ -198,7 +198,8 @@ public:
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
 
-  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. */
+  /** How numbers are kept: empty, the default: as the run that goes on does, else "fp32"; or "fp32", "tf32", "bf16" or
+   * "fp16", see gigapixel::Precision. */
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 

@@ -22,12 +22,12 @@ struct GigapixelNetwork_EXPORT PatchDifference
   std::map<std::string, int> borders;
 
   /** Patches that begin at a multiple of so many pixels are sampled as the whole image is, all others elsewhere.
-   * 0: none is. */
+   * 0: none is, up to 16 strides. */
   std::int64_t multiple{ 1 };
 
   /** Number of operations by type that sample by the size of their map, as interpolation to the size of another one:
    * images whose sides are not of that multiple may be sampled elsewhere than all of their patches. With the multiple 0
-   * they are those by which all images are. */
+   * every image may be. */
   std::map<std::string, int> sizes;
 
   /** \param network validated */

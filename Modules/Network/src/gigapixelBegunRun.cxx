@@ -30,10 +30,24 @@ ReadSettings(const std::string & folder)
 std::optional<BegunRun>
 BegunRun::Find(const std::string & folder, Ranks * ranks)
 {
-  std::string text = ranks == nullptr || ranks->GetRank() == 0 ? ReadSettings(folder) : std::string();
+  std::string text;
+  std::string problem; // told to all ranks, which wait for the settings
+  try
+  {
+    text = ranks == nullptr || ranks->GetRank() == 0 ? ReadSettings(folder) : std::string();
+  }
+  catch (const std::exception & error)
+  {
+    problem = error.what();
+  }
   if (ranks != nullptr)
   {
+    ranks->Broadcast(problem);
     ranks->Broadcast(text);
+  }
+  if (!problem.empty())
+  {
+    throw std::runtime_error(problem);
   }
   if (text.empty())
   {
@@ -45,10 +59,10 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
     return BegunRun{ NetworkDescription::FromJSON(settings.at(NetworkSetting).dump()),
                      settings.value("precision", "fp32") };
   }
-  catch (const std::exception & error)
+  catch (const std::exception &)
   {
-    throw std::runtime_error("the run in \"" + folder + "\" does not tell its network (" + error.what() +
-                             "): name it (--network)");
+    throw std::runtime_error("checkpoint \"" + folder +
+                             "/last.safetensors\" does not tell the network of its run: begin in another folder");
   }
 }
 

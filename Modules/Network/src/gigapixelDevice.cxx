@@ -102,8 +102,8 @@ CheckDevice(const NetworkDescription & network, const Device & device)
   }
   if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
   {
-    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which lacks AVX-512: choose the "
-                             "precision fp32");
+    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which is not known to have AVX-512: "
+                             "choose the precision fp32");
   }
 }
 

@@ -308,12 +308,12 @@ private:
     return maps;
   }
 
-  /** Whether layer i can add its output to the map of its skip: the last to read that map, and no sum of rounded maps.
-   */
+  /** Whether layer i can add its output to the map of its skip: the last to read that map, which is not the one that it
+   * computes from, and no sum of rounded maps. */
   bool
   TakesOverSkip(std::size_t i) const
   {
-    return m_Skips[i] >= 0 && m_Round == nullptr &&
+    return m_Skips[i] >= 0 && m_Skips[i] + 1 < static_cast<int>(i) && m_Round == nullptr &&
            std::find(m_Skips.begin() + i + 1, m_Skips.end(), m_Skips[i]) == m_Skips.end();
   }
 

@@ -2,6 +2,7 @@
 #include "gigapixelMapMemory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 namespace gigapixel
@@ -23,12 +24,13 @@ MapMemory::Begin(std::int64_t pixels, std::int64_t greatest)
   }
 }
 
-/** A map grows as its window does. */
+/** A map grows as its window does. The quotient is that of doubles, rounded up: the product of both numbers may be
+ * beyond integers. */
 std::size_t
 MapMemory::GetGreatest(std::size_t size) const
 {
-  const auto pixels = static_cast<std::size_t>(m_Pixels), greatest = static_cast<std::size_t>(m_Greatest);
-  return (size * greatest + pixels - 1) / pixels;
+  const double growth = static_cast<double>(m_Greatest) / static_cast<double>(m_Pixels);
+  return std::max(size, static_cast<std::size_t>(std::ceil(static_cast<double>(size) * growth)));
 }
 
 kernels::MapView<float>

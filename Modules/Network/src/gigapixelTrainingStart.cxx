@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace gigapixel
 {
@@ -45,6 +47,13 @@ Trainer::Implementation::MakePlan()
   const auto largest = std::max_element(
     all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
   PlannedRun run(network, largest->pixels->GetSize(), Purpose::Training, options.device);
+  std::set<std::pair<std::int64_t, std::int64_t>> sizes;
+  for (const Sample & sample : all)
+  {
+    const Size size = sample.pixels->GetSize();
+    sizes.emplace(size.width, size.height);
+  }
+  run.sizes = static_cast<int>(sizes.size());
   run.device.shared = options.sharedMemory;
   run.budget = options.memory;
   run.threads = options.threads;

@@ -85,6 +85,40 @@ LoadArrays(const std::string & path, const NetworkDescription & network)
 
 constexpr std::size_t MostNamed = 5;
 
+/** Up to the last dot, which stays; empty: there is none. */
+std::string
+GetParent(const std::string & name)
+{
+  return name.substr(0, name.rfind('.') + 1);
+}
+
+/** Exporters merge norms into the convolutions before them, whose weights are others then, under the same names.
+ * \throw std::runtime_error the file has a norm that the network lacks, beside arrays that are taken */
+void
+CheckNorms(const std::string & path, const std::string & network, const TakenWeights & weights)
+{
+  const std::string statistics = "running_var";
+  for (const std::string & name : weights.notInNetwork)
+  {
+    const std::string norm = GetParent(name);
+    if (norm.empty() || name.substr(norm.size()) != statistics)
+    {
+      continue;
+    }
+    const std::string beside = GetParent(norm.substr(0, norm.size() - 1));
+    if (std::any_of(weights.taken.begin(), weights.taken.end(), [&](const std::string & taken) {
+          return taken.compare(0, beside.size(), beside) == 0;
+        }))
+    {
+      throw std::runtime_error("weights file \"" + path + "\" has the norm \"" + norm.substr(0, norm.size() - 1) +
+                               "\", and the network \"" + network +
+                               "\" has none there: it was exported with its norms merged into its convolutions, which "
+                               "have other weights then; import it with its norms (gp.import_network, or an ONNX file "
+                               "of the module in training mode)");
+    }
+  }
+}
+
 } // namespace
 
 std::string
@@ -172,6 +206,7 @@ TakeWeights(const std::string & nameOrFolder, const NetworkDescription & network
     throw std::runtime_error("weights file \"" + path + "\" holds no array of the name and shape that the network \"" +
                              network.name + "\" needs");
   }
+  CheckNorms(path, network.name, result);
   parameters = std::move(values);
   return result;
 }

@@ -32,7 +32,8 @@ struct TakenWeights
  * one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file) or as torch.save writes it
  * (.pth, .pt, .th: nothing in it is run), floats of 16, 32 or 64 bits. \param parameters as MakeInitialWeights() gives
  * them \throw std::runtime_error names the file and what is wrong: it is no such file, holds numbers that are not
- * finite, or the network takes nothing of it; the parameters are then as they were */
+ * finite, has norms beside convolutions where the network has none, or the network takes nothing of it; the parameters
+ * are then as they were */
 GigapixelNetwork_EXPORT TakenWeights TakeWeights(const std::string &        path,
                                                  const NetworkDescription & network,
                                                  std::vector<double> &      parameters);

@@ -41,12 +41,6 @@ public:
   /** Removes the hidden files of killed writers of \a target; those that are still being written stay. */
   static void RemoveUnfinished(const std::string & target);
 
-  const std::string &
-  GetTarget() const
-  {
-    return m_Target;
-  }
-
   /** Appends and returns the offset at which the bytes begin. */
   std::uint64_t Append(const void * bytes, std::size_t count);
 

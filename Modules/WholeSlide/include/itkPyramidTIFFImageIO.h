@@ -13,7 +13,6 @@
 
 namespace gigapixel
 {
-class AtomicFile;
 class PyramidWriter;
 struct PyramidDescription;
 struct PyramidFormat;
@@ -220,7 +219,7 @@ private:
   std::function<SizeValueType()>        m_DamageCount;
 
   /** While a file is being written. */
-  std::unique_ptr<gigapixel::AtomicFile>         m_File; // until the writer has it
+  bool                                           m_MayReplace{ true };
   std::unique_ptr<gigapixel::PyramidWriter>      m_Writer;
   std::unique_ptr<gigapixel::PyramidDescription> m_Description;
 };

@@ -119,7 +119,7 @@ OMEDescription::FindContradiction(std::uint64_t pageSamples, std::uint64_t pageC
   {
     return described + " on a page each, but it has " + Count(pageCount, "page");
   }
-  if (distinct.size() < channels || *distinct.rbegin() >= pageCount)
+  if (channels == 0 || distinct.size() < channels || *distinct.rbegin() >= pageCount)
   {
     return described + " on pages (TiffData) that are not all different ones of this file";
   }

@@ -131,15 +131,16 @@ struct PyramidWriter::Worker
   std::map<Pixel, std::vector<std::uint8_t>> constantTiles;
 };
 
-PyramidWriter::PyramidWriter(std::unique_ptr<AtomicFile> file,
-                             std::uint64_t               width,
-                             std::uint64_t               height,
-                             const PyramidFormat &       format,
-                             const PyramidMetadata &     metadata,
-                             std::vector<PyramidPage>    copied)
+PyramidWriter::PyramidWriter(const std::string &      fileName,
+                             std::uint64_t            width,
+                             std::uint64_t            height,
+                             const PyramidFormat &    format,
+                             const PyramidMetadata &  metadata,
+                             std::vector<PyramidPage> copied,
+                             bool                     mayReplace)
   : m_Format(format)
   , m_Metadata(metadata)
-  , m_File(std::move(file))
+  , m_File(fileName, mayReplace)
   , m_Levels(std::move(copied))
 {
   m_FirstCompressed = m_Levels.size();
@@ -154,7 +155,7 @@ PyramidWriter::PyramidWriter(std::unique_ptr<AtomicFile> file,
   {
     m_Bands[level].rows.resize(GetRowBytes(level) * format.tileSize);
   }
-  m_Directory = std::make_unique<PyramidDirectory>(*m_File, MayNeedBigTIFF(m_Levels));
+  m_Directory = std::make_unique<PyramidDirectory>(m_File, MayNeedBigTIFF(m_Levels));
 }
 
 PyramidWriter::~PyramidWriter() = default;
@@ -187,7 +188,7 @@ PyramidWriter::GetNumberOfWantedRows() const
 void
 PyramidWriter::Append(PyramidPage & page, const std::vector<std::uint8_t> & tile)
 {
-  page.offsets.push_back(m_File->Append(tile.data(), tile.size()));
+  page.offsets.push_back(m_File.Append(tile.data(), tile.size()));
   page.byteCounts.push_back(tile.size());
 }
 
@@ -405,7 +406,7 @@ PyramidWriter::Finish(const std::string & description)
   std::vector<PyramidPage> pages = std::move(m_Levels);
   pages.insert(pages.end(), m_Pictures.begin(), m_Pictures.end());
   m_Directory->Write(pages, m_Metadata);
-  m_File->Commit();
+  m_File.Commit();
 }
 
 } // namespace gigapixel

@@ -27,13 +27,14 @@ class PyramidWriter
 {
 public:
   /** \param copied levels that are copied, finest first; without, level 0 is of \a width x \a height and comes in rows
-   */
-  PyramidWriter(std::unique_ptr<AtomicFile> file,
-                std::uint64_t               width,
-                std::uint64_t               height,
-                const PyramidFormat &       format,
-                const PyramidMetadata &     metadata,
-                std::vector<PyramidPage>    copied = {});
+   * \param mayReplace see AtomicFile */
+  PyramidWriter(const std::string &      fileName,
+                std::uint64_t            width,
+                std::uint64_t            height,
+                const PyramidFormat &    format,
+                const PyramidMetadata &  metadata,
+                std::vector<PyramidPage> copied = {},
+                bool                     mayReplace = true);
   ~PyramidWriter();
 
   /** The next tile of a copied level, row by row. */
@@ -91,7 +92,7 @@ private:
 
   PyramidFormat                          m_Format;
   PyramidMetadata                        m_Metadata;
-  std::unique_ptr<AtomicFile>            m_File;
+  AtomicFile                             m_File;
   std::vector<PyramidPage>               m_Levels;
   std::size_t                            m_FedLevel{ 0 }; // the one whose rows come in
   std::size_t                            m_FirstCompressed{ 0 };

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <utility>
 
@@ -265,7 +266,6 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
                                                       const ImageIORegion & largestPossibleRegion)
 {
   m_Writer.reset();
-  m_File.reset();
   RefuseUnsupported();
   if (pasteRegion != largestPossibleRegion)
   {
@@ -274,8 +274,10 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
   }
   try
   {
+    gigapixel::AtomicFile::RequireWritable(m_FileName);
     // The first band may take hours: a file that comes there meanwhile is not what was to be replaced.
-    m_File = std::make_unique<gigapixel::AtomicFile>(m_FileName);
+    std::error_code error;
+    m_MayReplace = std::filesystem::exists(std::filesystem::symlink_status(m_FileName, error));
   }
   catch (const std::exception & error)
   {
@@ -352,12 +354,8 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   {
     metadata.colorProfile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
   }
-  if (!m_File || m_File->GetTarget() != m_FileName) // who writes no image through ITK's writer begins here
-  {
-    m_File = std::make_unique<gigapixel::AtomicFile>(m_FileName);
-  }
   m_Writer = std::make_unique<gigapixel::PyramidWriter>(
-    std::move(m_File), m_Dimensions[0], m_Dimensions[1], format, metadata, copied);
+    m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied, std::exchange(m_MayReplace, true));
   m_Description = std::make_unique<gigapixel::PyramidDescription>(std::move(description));
 }
 

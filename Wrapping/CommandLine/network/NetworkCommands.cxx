@@ -227,7 +227,7 @@ GetTiling(const ArgumentValues & values, const Session & session)
 
 namespace
 {
-/** As --memory takes it, rounded up: who gives it has what is said. */
+/** As --memory takes it, rounded up, so that it is enough when it is given. */
 std::string
 FormatLeastMemory(std::int64_t bytes)
 {
@@ -275,12 +275,12 @@ DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
   return DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
          (slide == 0
             ? ""
-            : ", " + format(refusal.least) + " for the network and " + format(slide) + " for the slide on its way") +
-         (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which need less"
+            : ", " + format(refusal.least) + " for the network and " + format(slide) + " for pixels of the slide") +
+         (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which mostly need less"
           : refusal.scratch > 0
-            ? "; with a scratch folder (--scratch) that has room for " + format(refusal.scratch) + " less is needed"
+            ? "; less is needed with a scratch folder (--scratch) that has room for " + format(refusal.scratch)
           : tiling.patches      ? "; smaller patches (--patch) need less"
-          : tiling.sharedMemory ? "; without --shared-memory less is needed"
+          : tiling.sharedMemory ? "; without --shared-memory less may be needed"
                                 : "");
 }
 

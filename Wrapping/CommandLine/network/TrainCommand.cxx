@@ -110,6 +110,10 @@ CheckOptions(const ArgumentValues & values)
   {
     throw UsageError("--momentum is of --optimizer sgd, and --optimizer is " + values.GetText("optimizer") + '.');
   }
+  if (values.Has("partial-weights") && !values.Has("weights"))
+  {
+    throw UsageError("--partial-weights is of --weights, which is not given.");
+  }
   if (values.IsGiven("plateau-patience") && values.GetText("learning-rate-schedule") != "plateau")
   {
     throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +

@@ -119,7 +119,7 @@ def test_segment_is_the_programs(drawn, model, tmp_path):
         assert np.array_equal(gp.Slide(tmp_path / name).read(gray=True), image), words
     words = [PROGRAM, "segment", drawn[0], "--model", run, "-o", tmp_path / "another.tif", "--level", "2"]
     assert subprocess.run(words, capture_output=True).returncode == 1
-    with pytest.raises(RuntimeError, match="the image has 2"):
+    with pytest.raises(RuntimeError, match="Level 2 of .* µm/px, but the model was trained at"):
         gp.segment(drawn[0], run, level=2)
 
 

@@ -66,23 +66,17 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
   }
 }
 
-/** Code and tables of oneDNN's primitives for these shapes, of which it keeps a limited number: the tables grow with
- * the output's width. In training, images are turned, others have other sizes, and validation has its own shapes: there
- * are as many as it keeps, after some epochs. In inference there is one for each shape, and one that puts its weight
- * into order. */
+/** Of oneDNN's code and tables for one of these shapes, in the mean: the tables grow with the output's width. */
 std::int64_t
-GetPrimitiveBytes(const WindowShapes & shapes, bool training)
+GetBytesOfPrimitive(const WindowShapes & shapes)
 {
-  // Measured for tiles of 256 to 1024 pixels, with what the heap loses between primitives that come and go.
-  constexpr std::int64_t CodeBytes = 96 << 10, BytesOfColumn = 320;
+  constexpr std::int64_t CodeBytes = 48 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
   std::int64_t           bytes = 0;
   for (const WindowShapes::value_type & shape : shapes)
   {
     bytes += CodeBytes + BytesOfColumn * shape.back();
   }
-  const auto         number = static_cast<std::int64_t>(shapes.size());
-  const std::int64_t kept = training ? MostPrimitives : std::min<std::int64_t>(2 * number, MostPrimitives);
-  return number == 0 ? 0 : bytes / number * kept;
+  return shapes.empty() ? 0 : bytes / static_cast<std::int64_t>(shapes.size());
 }
 
 /** \class CostSum
@@ -123,10 +117,14 @@ public:
     m_Cost.seconds += operations / GetRate(side, m_Precision);
   }
 
+  /** In training, a shape takes a forward primitive and two backward ones, and images that are not square are turned.
+   * In inference it takes one, and one that puts its weight into order. */
   GraphTileCost
-  Get(bool training)
+  Get(bool training, Size image)
   {
-    m_Cost.primitiveBytes = GetPrimitiveBytes(m_Shapes, training);
+    const int ofShape = !training ? 2 : image.width == image.height ? 3 : 6;
+    m_Cost.primitives = ofShape * static_cast<std::int64_t>(m_Shapes.size());
+    m_Cost.primitiveBytes = GetBytesOfPrimitive(m_Shapes);
     return m_Cost;
   }
 
@@ -139,6 +137,14 @@ private:
 
 } // namespace
 
+std::int64_t
+GraphTileCost::GetPrimitiveBytes(int sizes) const
+{
+  // Where they come and go with the images, the heap loses as much between them as their code takes.
+  constexpr std::int64_t LostBytes = 48 << 10;
+  return std::min<std::int64_t>(primitives * sizes, MostPrimitives) * (primitiveBytes + (sizes > 1 ? LostBytes : 0));
+}
+
 GraphTileCost
 GraphTileCost::Make(const NetworkDescription & network,
                     Size                       image,
@@ -149,7 +155,7 @@ GraphTileCost::Make(const NetworkDescription & network,
   const bool training = purpose == Purpose::Training;
   CostSum    sum(network, precision);
   sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1);
-  return sum.Get(training);
+  return sum.Get(training, image);
 }
 
 GraphTileCost
@@ -167,7 +173,7 @@ GraphTileCost::Make(const NetworkDescription &       network,
     sum.Add(TileGrid(geometry, segment, true), true, GetPasses(network, ofOutput));
     kept = segment.kept;
   }
-  GraphTileCost cost = sum.Get(true);
+  GraphTileCost cost = sum.Get(true, image);
   cost.keptBytes = GetKeptBytes(*geometry, kept, sizeof(float));
   cost.seconds += GetTrafficSeconds(cost.keptBytes);
   return cost;
@@ -245,7 +251,8 @@ public:
   std::int64_t
   GetNeed(const Choice & choice, bool inFiles) const
   {
-    return m_Base + choice.cost.primitiveBytes + (inFiles ? 0 : choice.cost.keptBytes) + choice.cost.bytes;
+    return m_Base + choice.cost.GetPrimitiveBytes(m_Run.sizes) + (inFiles ? 0 : choice.cost.keptBytes) +
+           choice.cost.bytes;
   }
 
   bool

@@ -13,7 +13,8 @@ struct GigapixelNetwork_EXPORT GraphTileCost
 {
   std::int64_t tiles{ 0 };
   std::int64_t bytes{ 0 };          ///< of one tile at a time, the greatest
-  std::int64_t primitiveBytes{ 0 }; ///< of what the library of operators compiles for the shapes of the tiles
+  std::int64_t primitives{ 0 };     ///< that the library of operators compiles for the shapes of the tiles
+  std::int64_t primitiveBytes{ 0 }; ///< of one of them
   std::int64_t keptBytes{ 0 };      ///< of maps between segments and their gradients
   double       operations{ 0 };     ///< of the whole image: multiplications and additions, halos counted
   double       seconds{ 0 };        ///< of one core of the machine in Documentation/Performance.md
@@ -29,6 +30,9 @@ struct GigapixelNetwork_EXPORT GraphTileCost
                             Size                             image,
                             const std::vector<SegmentPlan> & segments,
                             Precision                        precision);
+
+  /** Of all primitives that are kept. \param sizes PlannedRun::sizes */
+  std::int64_t GetPrimitiveBytes(int sizes) const;
 };
 
 /** Most primitives that are kept, so that tiles of many shapes, of images of many sizes, take no more than is planned

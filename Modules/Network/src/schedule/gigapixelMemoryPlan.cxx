@@ -310,7 +310,8 @@ MakeChainPlan(const PlannedRun & run)
   return plan;
 }
 
-/** Of what is chosen tiles are far smaller. */
+/** \throw std::runtime_error if maps of a tile of this size, in the middle of the image, have more values than
+ * operators take. Tile sizes that the plan chooses are far smaller. */
 void
 CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
 {

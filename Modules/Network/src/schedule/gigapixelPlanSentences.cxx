@@ -11,7 +11,7 @@ namespace
 
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
-/** So that who gives what is said has it. */
+/** Up, so that the limit that a sentence names is enough when it is given. */
 std::string
 RoundUpToMegabytes(std::int64_t bytes)
 {

@@ -149,7 +149,7 @@ CheckTransposed(const Operation & operation, const Channels & channels)
   return CheckGroups(operation, channels);
 }
 
-/** Of windows that overlap, the gradient is copied to where it is all that they reach. */
+/** Where windows overlap, the gradient of all pixels that they reach is a copy. */
 PassMaps
 HoldSpread(const Operation & operation, const MapSizes &)
 {
