@@ -85,6 +85,15 @@ def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     assert not refused["fits"]
 
 
+def test_ready_model_is_a_network_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bare = run("networks", "tissue", "--json").json
+    (tmp_path / "tissue").mkdir()
+    hidden = run("networks", "tissue", "--json")
+    assert hidden.json == bare and "tissue is taken for the ready model of this name" in hidden.err
+    assert "ready model (tissue" in fails("networks", "tissues")
+
+
 def test_networks_lists_presets_and_describes_one(tmp_path):
     presets = {network["name"]: network for network in run("networks", "--json").json}
     assert list(presets)[:2] == ["remedios2023", "unet"] and "resnet18-unet" in presets

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -392,9 +393,11 @@ LoadFromModel(const std::string & path)
 bool
 NetworkDescription::IsModel(const std::string & nameOrFile)
 {
-  std::error_code ignored;
+  std::error_code                ignored;
+  const std::vector<std::string> ready = Model::GetNames();
   return NetworkPreset::Find(nameOrFile) == nullptr &&
-         (std::filesystem::is_directory(nameOrFile, ignored) || FindFileKind(nameOrFile) == FileKind::SafeTensors ||
+         (std::find(ready.begin(), ready.end(), nameOrFile) != ready.end() ||
+          std::filesystem::is_directory(nameOrFile, ignored) || FindFileKind(nameOrFile) == FileKind::SafeTensors ||
           std::filesystem::path(nameOrFile).extension() == ".safetensors");
 }
 
@@ -427,13 +430,13 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   if (kind == FileKind::Unknown)
   {
-    std::string names;
-    for (const std::string & name : GetPresets())
-    {
-      names += (names.empty() ? "" : ", ") + name;
-    }
-    Refuse("network \"" + nameOrFile + "\" is neither a preset (" + names +
-           "), nor a file that can be read and holds a network in JSON, or a model");
+    const auto list = [](const std::vector<std::string> & all) {
+      return std::accumulate(all.begin(), all.end(), std::string(), [](const std::string & names, const auto & name) {
+        return names + (names.empty() ? "" : ", ") + name;
+      });
+    };
+    Refuse("network \"" + nameOrFile + "\" is neither a preset (" + list(GetPresets()) + "), nor a ready model (" +
+           list(Model::GetNames()) + "), nor a file that can be read and holds a network in JSON, or a model");
   }
   try
   {

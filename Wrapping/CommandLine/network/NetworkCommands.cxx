@@ -6,6 +6,7 @@
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinRanks.h"
+#include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelTorchVersion.h"
 #include "gigapixelWritableFolder.h"
@@ -297,9 +298,15 @@ SayIfFileIsHidden(const std::string & name, const std::string & kind, const Sess
 void
 SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
-  if (const std::string & name = values.GetText(argument); NetworkPreset::Find(name))
+  const std::string &            name = values.GetText(argument);
+  const std::vector<std::string> ready = Model::GetNames();
+  if (NetworkPreset::Find(name))
   {
     SayIfFileIsHidden(name, "preset", session);
+  }
+  else if (std::find(ready.begin(), ready.end(), name) != ready.end())
+  {
+    SayIfFileIsHidden(name, "ready model", session);
   }
 }
 

@@ -84,7 +84,7 @@ std::string DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & r
  * said. \throw std::invalid_argument as NetworkDescription::Load() does */
 NetworkDescription LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session);
 
-/** Says so where the network that an argument names is a preset, and a file has the same name. */
+/** Says so where the network that an argument names is a preset or a ready model, and a file has the same name. */
 void SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session);
 
 /** Gives the network the --loss that is minimized. */

@@ -95,11 +95,11 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
 }
 
 std::string
-Describe(const Workload & workload)
+Describe(const Workload & workload, const NetworkDescription & network)
 {
-  return std::to_string(workload.trainingSamples) + " training and " + std::to_string(workload.validationSamples) +
-         " validation samples, the largest " + std::to_string(workload.largest.width) + " x " +
-         std::to_string(workload.largest.height);
+  return "network " + network.name + ", " + std::to_string(workload.trainingSamples) + " training and " +
+         std::to_string(workload.validationSamples) + " validation samples, the largest " +
+         std::to_string(workload.largest.width) + " x " + std::to_string(workload.largest.height);
 }
 
 /** An option that changes nothing was meant to change something. */
@@ -250,7 +250,7 @@ Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const Imag
   trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
     plan = trainer.GetMemoryPlan();
     plan.peakBytes += GetSlideBytes(run, GetBudget(values));
-    progress.Interject(Describe(workload) + "; " + FormatPlan(plan, run.tiling));
+    progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
   });
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
