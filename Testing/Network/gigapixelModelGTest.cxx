@@ -274,7 +274,7 @@ TEST(Model, ShowsNoRawBytesOfADamagedFile)
   catch (const std::runtime_error & error)
   {
     const std::string refusal = error.what();
-    EXPECT_NE(refusal.find("\\xff"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("its header is no JSON from byte 3 on"), std::string::npos) << refusal;
     EXPECT_EQ(refusal.find_first_of("\xff\x1b"), std::string::npos);
   }
 }
@@ -290,7 +290,7 @@ TEST(Model, SurvivesAnyBrokenHeader)
     std::string changed = content;
     changed[i] = static_cast<char>(Noise(static_cast<std::int64_t>(i), 0, 1));
     Write(path, changed);
-    GetRefusal(path);
+    EXPECT_LT(GetRefusal(path).size(), 400u) << i; // not all that the header holds
   }
 }
 

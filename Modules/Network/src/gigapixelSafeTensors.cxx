@@ -141,9 +141,17 @@ SafeTensors::Parse(std::string content, const std::string & path)
       }
     }
   }
-  catch (const nlohmann::json::exception & error)
+  catch (const nlohmann::json::parse_error & error) // whose text would show all that the header holds
   {
-    Refuse(path, "is no safetensors file: " + GetPrintableReason(error.what()));
+    Refuse(path,
+           "is no safetensors file, or a damaged one: its header is no JSON from byte " + std::to_string(error.byte) +
+             " on; get it again, or make it anew");
+  }
+  catch (const nlohmann::json::exception &)
+  {
+    Refuse(path,
+           "is no safetensors file, or a damaged one: its header does not describe all arrays by dtype, shape and "
+           "data_offsets; get it again, or make it anew");
   }
   return file;
 }
