@@ -32,7 +32,7 @@ def check_same(row, told):
 
 
 @pytest.mark.parametrize(
-    "network, options",
+    "preset, options",
     [
         ("remedios2023", ["--memory", "60M"]),
         ("remedios2023", ["--memory", "1G", "--tile-size", 256]),
@@ -42,9 +42,9 @@ def check_same(row, told):
         ("unet:base=4,depth=5", ["--memory", "2G", "--freeze", "enc.0", "--threads", 2]),
     ],
 )
-def test_plan_is_what_train_does(cohort, network, options, tmp_path):
+def test_plan_is_what_train_does(cohort, preset, options, tmp_path):
     given = options[options.index("--tile-size") :] if "--tile-size" in options else []
-    words = ["--network", network, *options]
+    words = ["--network", preset, *options]
     rows = run("plan", "--size", "1024x1024", *words, "--json").json["plans"]
     slide = run("plan", cohort.parent / "a.tif", *words, "--json").json["plans"]
     told = run("train", "--cohort", cohort, "-o", tmp_path / "run", *words, "--epochs", 1, "--json").json["plan"]
@@ -53,13 +53,13 @@ def test_plan_is_what_train_does(cohort, network, options, tmp_path):
     check_same(find(slide, "training", name), told)
 
 
-@pytest.mark.parametrize("network, memory", [("remedios2023", "60M"), ("unet:base=4,depth=3", "1G"), ("unet:base=32,depth=5", "2G")])
-def test_plan_is_what_segment_does(network, memory, tmp_path):
+@pytest.mark.parametrize("preset, memory", [("remedios2023", "60M"), ("unet:base=4,depth=3", "1G"), ("unet:base=32,depth=5", "2G")])
+def test_plan_is_what_segment_does(preset, memory, tmp_path):
     """Weights are counted once, though segment has loaded them when it plans: 31 MB of the last network."""
     run("synthesize", tmp_path / "a.tif", "--size", "320x300", "--seed", 1, "--truth", tmp_path / "m.tif")
     (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
     model = tmp_path / "run"
-    run("train", "--cohort", tmp_path / "c.csv", "-o", model, "--network", network, "--epochs", 1, "--tile-size", 288)
+    run("train", "--cohort", tmp_path / "c.csv", "-o", model, "--network", preset, "--epochs", 1, "--tile-size", 288)
     common = ["--threads", 1, "--memory", memory]
     for options in ([], ["--tile-size", 256], ["--semantics", "patch", "--patch", 128]):
         name = " ".join(str(word) for word in options) + (" --overlap 0.25" if "--patch" in options else "")
@@ -70,10 +70,10 @@ def test_plan_is_what_segment_does(network, memory, tmp_path):
         assert options or told["tileSize"] == 288
 
 
-@pytest.mark.parametrize("network", ["remedios2023", "unet:base=8", "resnet18-unet"])
-def test_least_memory_that_a_refusal_names_is_enough(network):
+@pytest.mark.parametrize("preset", ["remedios2023", "unet:base=8", "resnet18-unet"])
+def test_least_memory_that_a_refusal_names_is_enough(preset):
     """Also by the numbers of the text: what is said to be needed is given."""
-    words = ["plan", "--size", "3000x2000", "--network", network, "--tile-size", 512, "--json", "--memory"]
+    words = ["plan", "--size", "3000x2000", "--network", preset, "--tile-size", 512, "--json", "--memory"]
     refused = [row for row in run(*words, "8M").json["plans"]]
     for number, row in enumerate(refused):
         least = re.search(r"the memory limit of 8M is too small: at least (\d+)([MG]) are needed", row["reason"])
