@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "DICOMSlide.h"
+// DICOM whole-slide images.
+#include "DICOMFile.h"
+#include "SlideFormat.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,7 +41,54 @@ GetWidth(const DICOMFile & file)
   return file.GetInteger(DICOMTag::TotalColumns, 0);
 }
 
-} // namespace
+/** DICOM whole-slide image: the files of one series in a folder, each a level, a part of one (concatenation) or an
+ * associated image (label, macro, thumbnail). Frames are JPEG, JPEG 2000 or uncompressed; tiles may be absent. */
+class DICOMSlide : public Slide
+{
+public:
+  /** Any file of the series. Throws std::exception in a few words. */
+  explicit DICOMSlide(const std::string & path);
+
+protected:
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeReducedTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                unsigned          reduction,
+                                const PixelSpan & out) const override;
+  unsigned    GetLargestReduction(unsigned plane) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+
+private:
+  enum class Codec
+  {
+    None,
+    JPEG,
+    JPEG2000
+  };
+
+  /** Where a tile is: nowhere, where `file` is null. */
+  struct Tile
+  {
+    const DICOMFile * file = nullptr;
+    DICOMFile::Frame  frame{ 0, 0 };
+  };
+
+  struct Source
+  {
+    Codec             codec = Codec::None;
+    ColorModel        model = ColorModel::RGB;
+    std::vector<Tile> tiles;
+  };
+
+  void FindFiles();
+  void FindFilesIn(const std::string & folder);
+  void AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name);
+  void AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const;
+  void FillProperties(const DICOMFile & base);
+
+  std::vector<std::unique_ptr<const DICOMFile>> m_Files;
+  std::vector<Source>                           m_Sources; // one per plane; those of reduced levels are empty
+};
 
 DICOMSlide::DICOMSlide(const std::string & path)
   : Slide(path)
@@ -359,5 +408,29 @@ DICOMSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) co
     }
   }
 }
+
+bool
+Detect(const SlideFile & file)
+{
+  return DICOMFile::IsDICOM(file.GetPath(), false);
+}
+
+std::unique_ptr<const Slide>
+Open(const SlideFile & file)
+{
+  return std::make_unique<const DICOMSlide>(file.GetPath());
+}
+
+/** Not what is no slide: volumes have readers of their own. */
+bool
+Claims(const SlideFile & file)
+{
+  return DICOMFile::IsDICOM(file.GetPath(), true);
+}
+
+} // namespace
+
+extern const SlideFormat dicomFormat;
+const SlideFormat        dicomFormat{ "dicom", { ".dcm" }, Detect, Open, Claims };
 
 } // namespace gigapixel

@@ -1,0 +1,61 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Philips' TIFF. Its XML says how large levels really are: OpenSlide computes it.
+#include "NumberText.h"
+#include "OpenSlideSlide.h"
+#include "SlideFormat.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+bool
+Detect(const SlideFile & file)
+{
+  const TIFFPage * const page = file.GetFirstPage();
+  return page != nullptr && page->GetText(TIFFTag::Software).rfind("Philips", 0) == 0 && file.IsConfirmed("philips");
+}
+
+/** Tiled pages are levels, others say what they are. Older files keep their pictures in the XML instead. */
+void
+Describe(TIFFLayout & layout)
+{
+  const TIFFPage &  first = layout.GetPage(0);
+  const std::string xml = first.GetText(TIFFTag::ImageDescription);
+  if (!first.tiled || xml.find("DPUfsImport") == std::string::npos)
+  {
+    throw std::runtime_error("it is of another kind");
+  }
+  for (std::size_t i = 0; i < layout.GetNumberOfPages(); ++i)
+  {
+    const TIFFPage & page = layout.GetPage(i);
+    if (page.tiled)
+    {
+      layout.AddLevel(i);
+    }
+    else
+    {
+      layout.AddAssociated(GetUsualName(page), i);
+    }
+  }
+  if (layout.GetAssociated().empty() && xml.find("PIM_DP_IMAGE_DATA") != std::string::npos)
+  {
+    throw std::runtime_error("its pictures stand in its XML");
+  }
+  layout.TakeFromOpenSlide(ReadOpenSlideProperties(layout.GetPath()));
+}
+
+std::unique_ptr<const Slide>
+Open(const SlideFile & file)
+{
+  return OpenTIFFOrElseOpenSlide(file, Describe);
+}
+
+} // namespace
+
+extern const SlideFormat philipsFormat;
+const SlideFormat        philipsFormat{ "philips", {}, Detect, Open, nullptr };
+
+} // namespace gigapixel
