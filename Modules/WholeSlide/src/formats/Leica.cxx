@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Leica SCN: a TIFF whose description is XML of Leica's namespace. Its areas lie anywhere: read through OpenSlide.
 #include "SlideFormat.h"
+#include "XMLElements.h"
 
 namespace gigapixel
 {
@@ -8,12 +9,21 @@ namespace
 {
 
 bool
+HasLeicasRoot(const std::string & xml)
+{
+  bool isLeicas = false;
+  ReadXML(xml, [&isLeicas](const XMLElement & root) {
+    isLeicas = root.space.find("leica-microsystems.com") != std::string::npos;
+    return false;
+  });
+  return isLeicas;
+}
+
+bool
 Detect(const SlideFile & file)
 {
   const TIFFPage * const page = file.GetFirstPage();
-  return page != nullptr &&
-         page->GetText(TIFFTag::ImageDescription).find("leica-microsystems.com") != std::string::npos &&
-         file.IsConfirmed("leica");
+  return page != nullptr && HasLeicasRoot(page->GetText(TIFFTag::ImageDescription)) && file.IsConfirmed("leica");
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Philips' TIFF. Its XML says how large levels really are: OpenSlide computes it.
-#include "NumberText.h"
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
+#include "XMLElements.h"
 
 #include <stdexcept>
 
@@ -18,13 +18,36 @@ Detect(const SlideFile & file)
   return page != nullptr && page->GetText(TIFFTag::Software).rfind("Philips", 0) == 0 && file.IsConfirmed("philips");
 }
 
+bool
+IsImport(const std::string & xml)
+{
+  bool isImport = false;
+  ReadXML(xml, [&isImport](const XMLElement & root) {
+    isImport = root.name == "DataObject" && root.Get("ObjectType") == "DPUfsImport";
+    return false;
+  });
+  return isImport;
+}
+
+/** Whether the XML holds pictures, or is damaged, so that it cannot be known. */
+bool
+MayHoldPictures(const std::string & xml)
+{
+  bool              holds = false;
+  const std::string damage = ReadXML(xml, [&holds](const XMLElement & element) {
+    holds = element.Get("Name") == "PIM_DP_IMAGE_DATA";
+    return !holds;
+  });
+  return holds || !damage.empty();
+}
+
 /** Tiled pages are levels, others say what they are. Older files keep their pictures in the XML instead. */
 void
 Describe(TIFFLayout & layout)
 {
   const TIFFPage &  first = layout.GetPage(0);
   const std::string xml = first.GetText(TIFFTag::ImageDescription);
-  if (!first.tiled || xml.find("DPUfsImport") == std::string::npos)
+  if (!first.tiled || !IsImport(xml))
   {
     throw std::runtime_error("it is of another kind");
   }
@@ -40,7 +63,7 @@ Describe(TIFFLayout & layout)
       layout.AddAssociated(GetUsualName(page), i);
     }
   }
-  if (layout.GetAssociated().empty() && xml.find("PIM_DP_IMAGE_DATA") != std::string::npos)
+  if (layout.GetAssociated().empty() && MayHoldPictures(xml))
   {
     throw std::runtime_error("its pictures stand in its XML");
   }

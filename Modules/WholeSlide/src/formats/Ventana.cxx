@@ -3,7 +3,7 @@
 #include "NumberText.h"
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
-#include "XMLTag.h"
+#include "XMLElements.h"
 
 #include <cmath>
 #include <stdexcept>
@@ -13,37 +13,52 @@ namespace gigapixel
 namespace
 {
 
-/** Of level 0: whether it is one scanned area from the corner on, of tiles that do not overlap. Where others'
- * tiles belong is for OpenSlide to find out. */
+/** What the XML of level 0 says of where its tiles belong. */
+struct Stitching
+{
+  unsigned areas = 0; // that were scanned
+  unsigned origins = 0;
+  bool     isInCorner = true;
+  bool     hasOverlaps = false;
+};
+
+bool
+IsZero(const XMLElement & element, const char * attribute)
+{
+  const std::string number = element.Get(attribute);
+  return !number.empty() && number.find_first_not_of("0.") == std::string::npos;
+}
+
+/** Of level 0: whether it is one scanned area from the corner on, of tiles that do not overlap. Where others' tiles
+ * belong is for OpenSlide to find out. */
 bool
 HasTilesSideBySide(const TIFFPage & page)
 {
   const std::string xml = page.GetText(TIFFTag::XMLPacket);
-  const std::string area = "<ImageInfo ";
-  const std::string joint = "<TileJointInfo ";
-  const std::size_t only = xml.find(area);
-  const auto        isZero = [](const std::string & text, const char * name) {
-    const std::string number = GetXMLAttribute(text, name);
-    return !number.empty() && number.find_first_not_of("0.") == std::string::npos;
-  };
   if (xml.empty())
   {
     return page.tiled; // Ventana's TIFF, which has neither areas nor overlaps
   }
-  if (!page.tiled || only == std::string::npos || only != xml.rfind(area) || !isZero(xml, "Pos-X") ||
-      !isZero(xml, "Pos-Y") || !isZero(xml, "OriginX") || !isZero(xml, "OriginY"))
-  {
-    return false;
-  }
-  for (std::size_t at = xml.find(joint); at != std::string::npos; at = xml.find(joint, at + 1))
-  {
-    const std::string element = GetXMLTag(xml, at);
-    if (!isZero(element, "OverlapX") || !isZero(element, "OverlapY"))
+  Stitching         found;
+  const std::string damage = ReadXML(xml, [&found](const XMLElement & element) {
+    if (element.name == "ImageInfo")
     {
-      return false;
+      ++found.areas;
+      found.isInCorner = found.isInCorner && IsZero(element, "Pos-X") && IsZero(element, "Pos-Y");
     }
-  }
-  return true;
+    if (element.name == "TileJointInfo")
+    {
+      found.hasOverlaps = found.hasOverlaps || !IsZero(element, "OverlapX") || !IsZero(element, "OverlapY");
+    }
+    if (element.attributes.count("OriginX") != 0)
+    {
+      ++found.origins;
+      found.isInCorner = found.isInCorner && IsZero(element, "OriginX") && IsZero(element, "OriginY");
+    }
+    return true;
+  });
+  return damage.empty() && page.tiled && found.areas == 1 && found.origins > 0 && found.isInCorner &&
+         !found.hasOverlaps;
 }
 
 bool
