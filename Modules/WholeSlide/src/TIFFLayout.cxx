@@ -186,7 +186,8 @@ TIFFLayout::IsTiledPyramid() const
   // What libtiff may decode and we do not stays with who uses libtiff.
   constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
   const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
-  if (!obstacle.what.empty())
+  const TIFFObstacle found = FindObstacle();
+  if (!found.what.empty() && !found.isOpenSlides)
   {
     return false;
   }

@@ -44,9 +44,9 @@ bool IsImageCodec(const TIFFPage & page);
 /** Why a page cannot be decoded here. */
 struct TIFFObstacle
 {
-  std::string what;   // empty: there is none
-  std::string remedy; // what to do
-  bool        compression = false;
+  std::string what;                 // empty: there is none
+  std::string remedy;               // what to do
+  bool        isOpenSlides = false; // OpenSlide, by libtiff, may decode it to the colors that it shows
 };
 
 TIFFObstacle FindObstacle(const TIFFPage & page);

@@ -81,8 +81,8 @@ OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout)
   {
     return std::make_unique<const TIFFSlide>(file.GetPath(), std::move(layout));
   }
-  // OpenSlide may know the codec; more bits or channels it would squeeze into 8-bit RGB, which is no reading.
-  if (obstacle.compression)
+  // More bits or channels it would squeeze into 8-bit RGB, which is no reading.
+  if (obstacle.isOpenSlides)
   {
     try
     {
