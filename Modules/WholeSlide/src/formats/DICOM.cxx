@@ -296,7 +296,7 @@ DICOMSlide::FillProperties(const DICOMFile & base)
                : codec == Codec::JPEG2000 ? "JPEG 2000"
                                           : "uncompressed") +
               "), DICOM";
-  m_ColorProfile = base.GetText(DICOMTag::ICCProfile);
+  m_ColorProfile = base.GetBytes(DICOMTag::ICCProfile);
   m_Properties["openslide.vendor"] = "dicom";
   for (const auto & [name, tag] : { std::pair<const char *, std::uint32_t>{ "dicom.SOPClassUID", DICOMTag::SOPClass },
                                     { "dicom.SeriesInstanceUID", DICOMTag::SeriesInstance },
@@ -311,20 +311,18 @@ DICOMSlide::FillProperties(const DICOMFile & base)
     }
   }
   // Millimeters between rows, then between columns.
-  std::istringstream spacing(base.GetText(DICOMTag::PixelSpacing));
-  spacing.imbue(std::locale::classic());
-  double rows = 0.0;
-  double columns = 0.0;
-  char   separator = 0;
-  if (spacing >> rows >> separator >> columns)
+  const auto spacing = base.GetNumbers(DICOMTag::PixelSpacing);
+  if (spacing.size() > 1)
   {
-    std::ostringstream x;
-    std::ostringstream y;
-    x << columns * 1000.0;
-    y << rows * 1000.0;
-    m_Properties["openslide.mpp-x"] = x.str();
-    m_Properties["openslide.mpp-y"] = y.str();
-    SetMicronsPerPixel(columns * 1000.0, rows * 1000.0);
+    const auto describe = [](double microns) {
+      std::ostringstream text;
+      text.imbue(std::locale::classic());
+      text << microns;
+      return text.str();
+    };
+    m_Properties["openslide.mpp-x"] = describe(spacing[1] * 1000.0);
+    m_Properties["openslide.mpp-y"] = describe(spacing[0] * 1000.0);
+    SetMicronsPerPixel(spacing[1] * 1000.0, spacing[0] * 1000.0);
   }
 }
 

@@ -1,10 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMFile.h"
 
+#include "NumberText.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <iomanip>
+#include <locale>
+#include <set>
+#include <sstream>
 #include <stdexcept>
+#include <type_traits>
 
 namespace gigapixel
 {
@@ -36,11 +44,158 @@ GetLittleEndian(const char * bytes, std::size_t size)
   return value;
 }
 
-bool
-HasLongLength(const char * kind)
+/** What the values of a representation are, as far as reading them goes. */
+enum class Nature
 {
-  static const std::string kinds = "OB OD OF OL OV OW SQ SV UC UN UR UT UV";
-  return kinds.find(std::string(kind, 2)) != std::string::npos;
+  Text,
+  Number, // in binary, or as text
+  Bytes,
+  Sequence
+};
+
+Nature
+GetNature(const std::string & representation)
+{
+  static const std::set<std::string> numbers{ "DS", "FD", "FL", "IS", "SL", "SS", "SV", "UL", "US", "UV" };
+  static const std::set<std::string> bytes{ "OB", "OD", "OF", "OL", "OV", "OW", "UN", "AT" };
+  return representation == "SQ"              ? Nature::Sequence
+         : numbers.count(representation) > 0 ? Nature::Number
+         : bytes.count(representation) > 0   ? Nature::Bytes
+                                             : Nature::Text;
+}
+
+/** The representation that the standard (PS3.6) gives to the tags that are read here, for files that leave it to that;
+ * empty for others. */
+std::string
+GetStandardRepresentation(std::uint32_t tag)
+{
+  static const std::map<std::uint32_t, const char *> representations{
+    { DICOMTag::TransferSyntax, "UI" },
+    { DICOMTag::ImageType, "CS" },
+    { DICOMTag::SOPClass, "UI" },
+    { DICOMTag::SeriesInstance, "UI" },
+    { DICOMTag::Concatenation, "UI" },
+    { DICOMTag::ConcatenationFrameOffset, "UL" },
+    { DICOMTag::DimensionOrganization, "CS" },
+    { DICOMTag::Samples, "US" },
+    { DICOMTag::Photometric, "CS" },
+    { DICOMTag::PlanarConfiguration, "US" },
+    { DICOMTag::NumberOfFrames, "IS" },
+    { DICOMTag::Rows, "US" },
+    { DICOMTag::Columns, "US" },
+    { DICOMTag::PixelSpacing, "DS" },
+    { DICOMTag::BitsAllocated, "US" },
+    { DICOMTag::ICCProfile, "OB" },
+    { DICOMTag::PixelMeasures, "SQ" },
+    { DICOMTag::TotalColumns, "UL" },
+    { DICOMTag::TotalRows, "UL" },
+    { DICOMTag::OpticalPath, "SQ" },
+    { DICOMTag::ObjectivePower, "DS" },
+    { DICOMTag::PlanePosition, "SQ" },
+    { DICOMTag::ColumnPosition, "SL" },
+    { DICOMTag::RowPosition, "SL" },
+    { DICOMTag::OpticalPaths, "UL" },
+    { DICOMTag::FocalPlanes, "UL" },
+    { DICOMTag::SharedGroups, "SQ" },
+    { DICOMTag::FrameGroups, "SQ" },
+    { DICOMTag::FrameOffsets, "OV" },
+    { DICOMTag::FrameLengths, "OV" },
+    { DICOMTag::PixelData, "OW" },
+  };
+  const auto found = representations.find(tag);
+  return found == representations.end() ? std::string() : found->second;
+}
+
+/** Whether the length of a value of this representation is of 16 bit; that of all others, those of the future among
+ * them, is of 32 bit (PS3.5 7.1.2). */
+bool
+HasShortLength(const std::string & representation)
+{
+  static const std::set<std::string> representations{ "AE", "AS", "AT", "CS", "DA", "DS", "DT", "FD", "FL", "IS", "LO",
+                                                      "LT", "PN", "SH", "SL", "SS", "ST", "TM", "UI", "UL", "US" };
+  return representations.count(representation) > 0;
+}
+
+/** "(0028,0010)". */
+std::string
+DescribeTag(std::uint32_t tag)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << '(' << std::hex << std::setfill('0') << std::setw(4) << (tag >> 16u) << ',' << std::setw(4) << (tag & 0xffffu)
+       << ')';
+  return text.str();
+}
+
+std::string
+Trim(const std::string & text)
+{
+  const std::string padding(" \0", 2);
+  const std::size_t first = text.find_first_not_of(padding);
+  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(padding) - first + 1);
+}
+
+/** IS or DS: of digits, at least. */
+double
+ReadNumberText(std::uint32_t tag, const std::string & text)
+{
+  const std::string number = Trim(text);
+  if (number.empty() || number.find_first_not_of("+-.0123456789eE") != std::string::npos ||
+      number.find_first_of("0123456789") == std::string::npos)
+  {
+    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no number");
+  }
+  return ToNumber(number);
+}
+
+template <typename T>
+double
+ReadAs(const char * bytes)
+{
+  const std::uint64_t bits = GetLittleEndian(bytes, sizeof(T));
+  if constexpr (std::is_floating_point_v<T>)
+  {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const auto pattern = static_cast<Bits>(bits);
+    T          value = 0;
+    std::memcpy(&value, &pattern, sizeof(T));
+    return static_cast<double>(value);
+  }
+  else
+  {
+    return static_cast<double>(static_cast<T>(bits));
+  }
+}
+
+struct BinaryNumber
+{
+  std::size_t size;
+  double (*read)(const char * bytes);
+};
+
+/** Of a representation whose numbers are no text. */
+BinaryNumber
+GetBinaryNumber(const std::string & representation)
+{
+  static const std::map<std::string, BinaryNumber> kinds{
+    { "US", { 2, ReadAs<std::uint16_t> } }, { "SS", { 2, ReadAs<std::int16_t> } },
+    { "UL", { 4, ReadAs<std::uint32_t> } }, { "SL", { 4, ReadAs<std::int32_t> } },
+    { "UV", { 8, ReadAs<std::uint64_t> } }, { "SV", { 8, ReadAs<std::int64_t> } },
+    { "FL", { 4, ReadAs<float> } },         { "FD", { 8, ReadAs<double> } }
+  };
+  return kinds.at(representation);
+}
+
+/** Numbers of a table that is no more than its bytes. */
+std::vector<std::uint64_t>
+ReadOffsets(const std::string & bytes, std::size_t size)
+{
+  std::vector<std::uint64_t> offsets;
+  for (std::size_t i = 0; i + size <= bytes.size(); i += size)
+  {
+    offsets.push_back(GetLittleEndian(bytes.data() + i, size));
+  }
+  return offsets;
 }
 
 } // namespace
@@ -82,12 +237,29 @@ DICOMFile::ReadNumber(unsigned size)
   return GetLittleEndian(bytes, size);
 }
 
+/** That of the standard, where the file states none; one of another nature than the standard's is refused. */
+void
+DICOMFile::CheckRepresentation(Element & element)
+{
+  const std::string standard = GetStandardRepresentation(element.tag);
+  element.isImplied = element.representation.empty() || element.representation == "UN";
+  if (element.isImplied)
+  {
+    element.representation = standard;
+  }
+  if (!standard.empty() && GetNature(element.representation) != GetNature(standard))
+  {
+    throw std::runtime_error("its DICOM element " + DescribeTag(element.tag) + " has the value representation " +
+                             element.representation + ", where " + standard + " is expected");
+  }
+}
+
 DICOMFile::Element
 DICOMFile::ReadElement(bool isExplicit)
 {
   char header[12] = {};
   m_File.Read(m_At, header, 8);
-  Element element = {};
+  Element element{};
   element.tag = static_cast<std::uint32_t>(GetLittleEndian(header, 2) << 16u | GetLittleEndian(header + 2, 2));
   const bool isItem = element.tag >> 16u == 0xfffe;
   m_At += 8;
@@ -97,10 +269,15 @@ DICOMFile::ReadElement(bool isExplicit)
   }
   else
   {
-    std::memcpy(element.kind, header + 4, 2);
-    element.length = HasLongLength(element.kind) ? ReadNumber(4) : GetLittleEndian(header + 6, 2);
+    element.representation.assign(header + 4, 2);
+    if (element.representation.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string::npos)
+    {
+      Fail();
+    }
+    element.length = HasShortLength(element.representation) ? GetLittleEndian(header + 6, 2) : ReadNumber(4);
   }
   element.isUnending = element.length == unending;
+  CheckRepresentation(element);
   if (!element.isUnending && element.length > m_File.GetSize() - std::min(m_At, m_File.GetSize()))
   {
     throw std::runtime_error("the file ends early");
@@ -113,14 +290,13 @@ DICOMFile::ReadMetaGroup()
 {
   while (m_At + 8 <= m_File.GetSize())
   {
-    const std::uint64_t begin = m_At;
-    const Element       element = ReadElement(true);
-    if (element.tag >> 16u != 2)
+    const std::uint64_t group = ReadNumber(2);
+    m_At -= 2;
+    if (group != 2)
     {
-      m_At = begin;
       break;
     }
-    KeepValue(element);
+    KeepValue(ReadElement(true), 0);
   }
   const std::string syntax = GetText(DICOMTag::TransferSyntax);
   if (syntax == "1.2.840.10008.1.2.2" || syntax == "1.2.840.10008.1.2.1.99" || syntax.empty())
@@ -153,14 +329,21 @@ DICOMFile::ReadElements(std::uint64_t end, unsigned depth)
       m_FoundPixels = true;
       return;
     }
-    const bool isSequence = m_Explicit ? std::memcmp(element.kind, "SQ", 2) == 0 || element.isUnending
-                                       : element.isUnending || element.tag == DICOMTag::FrameGroups;
-    if (isSequence)
+    if (element.tag == DICOMTag::PixelData && element.isUnending)
     {
-      ReadSequence(element, depth);
+      SkipItems(); // of an icon
       continue;
     }
-    KeepValue(element);
+    if (element.representation == "SQ" || element.isUnending)
+    {
+      // What is unknown is encoded without representations (PS3.5 6.2.2).
+      const bool isExplicit = m_Explicit;
+      m_Explicit = isExplicit && !element.isImplied;
+      ReadSequence(element, depth);
+      m_Explicit = isExplicit;
+      continue;
+    }
+    KeepValue(element, depth);
   }
 }
 
@@ -191,79 +374,117 @@ DICOMFile::ReadSequence(const Element & sequence, unsigned depth)
     {
       const std::uint64_t column = GetInteger(DICOMTag::ColumnPosition, 0);
       const std::uint64_t row = GetInteger(DICOMTag::RowPosition, 0);
-      if (m_Positions.size() >= frameLimit || column == 0 || row == 0)
+      if (m_Positions.size() >= frameLimit)
       {
         Fail();
       }
-      m_Positions.emplace_back(column - 1, row - 1);
+      if (column != 0 && row != 0) // else they are in order, or fewer than frames
+      {
+        m_Positions.emplace_back(column - 1, row - 1);
+      }
     }
   }
   m_InFrame = m_InFrame && !isFrames;
 }
 
+/** Those that are read here; in groups of single frames, where the frame is. What the file itself says counts more than
+ * what sequences say, of other files perhaps. */
 void
-DICOMFile::KeepValue(const Element & element)
+DICOMFile::KeepValue(const Element & element, unsigned depth)
 {
   const std::uint64_t begin = m_At;
   m_At += element.length;
-  const std::uint32_t group = element.tag >> 16u;
-  const bool          isPosition = element.tag == DICOMTag::ColumnPosition || element.tag == DICOMTag::RowPosition;
-  const bool          isWanted = m_InFrame ? isPosition
-                                           : group == 2 || group == 8 || group == 0x18 || group == 0x20 || group == 0x28 ||
-                                      group == 0x48 || group == 0x7fe0;
-  if (!isWanted || element.length > valueLimit)
+  const std::string standard = GetStandardRepresentation(element.tag);
+  const bool        isPosition = element.tag == DICOMTag::ColumnPosition || element.tag == DICOMTag::RowPosition;
+  const auto        found = m_Values.find(element.tag);
+  const bool        isLess = found != m_Values.end() && (depth > 0 || found->second.depth == 0);
+  if (standard.empty() || element.tag == DICOMTag::PixelData || (m_InFrame && !isPosition) || isLess ||
+      element.length > valueLimit)
   {
     return;
   }
-  std::string value(element.length, '\0');
-  m_File.Read(begin, &value[0], value.size());
-  m_Values.emplace(element.tag, std::move(value));
+  Value value{ element.representation, std::string(element.length, '\0'), depth };
+  m_File.Read(begin, value.bytes.data(), value.bytes.size());
+  m_Values[element.tag] = std::move(value);
+}
+
+const DICOMFile::Value *
+DICOMFile::Find(std::uint32_t tag) const
+{
+  const auto found = m_Values.find(tag);
+  return found == m_Values.end() ? nullptr : &found->second;
+}
+
+std::string
+DICOMFile::GetBytes(std::uint32_t tag) const
+{
+  const Value * const value = Find(tag);
+  return value == nullptr ? std::string() : value->bytes;
 }
 
 std::string
 DICOMFile::GetText(std::uint32_t tag) const
 {
-  const auto found = m_Values.find(tag);
-  if (found == m_Values.end())
+  const Value * const value = Find(tag);
+  const bool          isText = value != nullptr && (GetNature(value->representation) == Nature::Text ||
+                                           value->representation == "IS" || value->representation == "DS");
+  if (value == nullptr || isText)
   {
-    return {};
+    return value == nullptr ? std::string() : Trim(value->bytes);
   }
-  if (tag == DICOMTag::ICCProfile)
+  std::string text;
+  for (const double number : GetNumbers(tag))
   {
-    return found->second;
+    text += (text.empty() ? "" : "\\") + ToText(number);
   }
-  const std::size_t last = found->second.find_last_not_of(std::string(" \0", 2));
-  return last == std::string::npos ? std::string() : found->second.substr(0, last + 1);
+  return text;
+}
+
+std::vector<double>
+DICOMFile::GetNumbers(std::uint32_t tag) const
+{
+  std::vector<double> numbers;
+  const Value * const value = Find(tag);
+  if (value == nullptr)
+  {
+    return numbers;
+  }
+  if (value->representation == "IS" || value->representation == "DS")
+  {
+    std::istringstream texts(value->bytes);
+    for (std::string text; !Trim(value->bytes).empty() && std::getline(texts, text, '\\');)
+    {
+      numbers.push_back(ReadNumberText(tag, text));
+    }
+    return numbers;
+  }
+  const BinaryNumber kind = GetBinaryNumber(value->representation);
+  if (value->bytes.size() % kind.size != 0)
+  {
+    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " has " + std::to_string(value->bytes.size()) +
+                             " bytes, which are no values of " + value->representation);
+  }
+  for (std::size_t at = 0; at < value->bytes.size(); at += kind.size)
+  {
+    numbers.push_back(kind.read(value->bytes.data() + at));
+  }
+  return numbers;
 }
 
 std::uint64_t
 DICOMFile::GetInteger(std::uint32_t tag, std::uint64_t otherwise) const
 {
-  const auto found = m_Values.find(tag);
-  if (found == m_Values.end() || found->second.empty())
+  const auto numbers = GetNumbers(tag);
+  if (numbers.empty())
   {
     return otherwise;
   }
-  const std::string & value = found->second;
-  const bool          isText = value.find_first_not_of(std::string(" 0123456789\0", 12)) == std::string::npos &&
-                      (tag == DICOMTag::NumberOfFrames || value.size() > 8);
-  if (isText)
+  constexpr double limit = 4294967296.0;
+  if (!(numbers.front() >= 0.0) || numbers.front() >= limit || numbers.front() != std::floor(numbers.front()))
   {
-    return std::strtoull(value.c_str(), nullptr, 10);
+    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no whole number below 2^32");
   }
-  return GetLittleEndian(value.data(), std::min<std::size_t>(value.size(), 8));
-}
-
-std::vector<std::uint64_t>
-DICOMFile::ReadOffsets(std::uint32_t tag, unsigned size) const
-{
-  std::vector<std::uint64_t> offsets;
-  const auto                 found = m_Values.find(tag);
-  for (std::size_t i = 0; found != m_Values.end() && i + size <= found->second.size(); i += size)
-  {
-    offsets.push_back(GetLittleEndian(found->second.data() + i, size));
-  }
-  return offsets;
+  return static_cast<std::uint64_t>(numbers.front());
 }
 
 void
@@ -276,8 +497,16 @@ DICOMFile::FindFrames(const Element & pixels)
   }
   if (!m_Encapsulated)
   {
-    const std::uint64_t size = GetInteger(DICOMTag::Rows, 0) * GetInteger(DICOMTag::Columns, 0) *
-                               GetInteger(DICOMTag::Samples, 1) * (GetInteger(DICOMTag::BitsAllocated, 8) / 8);
+    constexpr std::uint64_t sideLimit = 65536;
+    const std::uint64_t     rows = GetInteger(DICOMTag::Rows, 0);
+    const std::uint64_t     columns = GetInteger(DICOMTag::Columns, 0);
+    const std::uint64_t     samples = GetInteger(DICOMTag::Samples, 1);
+    const std::uint64_t     bits = GetInteger(DICOMTag::BitsAllocated, 8);
+    if (std::max({ rows, columns, samples, bits }) >= sideLimit)
+    {
+      Fail();
+    }
+    const std::uint64_t size = rows * columns * samples * (bits / 8);
     if (pixels.isUnending || size == 0 || size > pixels.length / count)
     {
       throw std::runtime_error("it holds fewer pixels than its frames need");
@@ -293,14 +522,14 @@ DICOMFile::FindFrames(const Element & pixels)
   {
     Fail();
   }
-  m_Values.emplace(DICOMTag::PixelData, std::string(table.length, '\0'));
-  m_File.Read(m_At, &m_Values[DICOMTag::PixelData][0], table.length);
+  std::string basicTable(table.length, '\0');
+  m_File.Read(m_At, basicTable.data(), basicTable.size());
   m_At += table.length;
-  auto       offsets = ReadOffsets(DICOMTag::FrameOffsets, 8);
-  const auto lengths = ReadOffsets(DICOMTag::FrameLengths, 8);
+  auto       offsets = ReadOffsets(GetBytes(DICOMTag::FrameOffsets), 8);
+  const auto lengths = ReadOffsets(GetBytes(DICOMTag::FrameLengths), 8);
   if (offsets.size() != count)
   {
-    offsets = ReadOffsets(DICOMTag::PixelData, 4);
+    offsets = ReadOffsets(basicTable, 4);
   }
   if (offsets.size() != count)
   {
@@ -322,6 +551,20 @@ DICOMFile::FindFrames(const Element & pixels)
   {
     throw std::runtime_error("it holds " + std::to_string(m_Frames.size()) + " frames where it says " +
                              std::to_string(count));
+  }
+}
+
+/** Pixels in items, of which nothing is wanted. */
+void
+DICOMFile::SkipItems()
+{
+  for (Element element = ReadElement(false); element.tag != sequenceEnd; element = ReadElement(false))
+  {
+    if (element.tag != item || element.isUnending)
+    {
+      Fail();
+    }
+    m_At += element.length;
   }
 }
 
