@@ -47,6 +47,22 @@ def test_run_knows_its_first_weights(begun, cohort, tmp_path):
     run(*words, tmp_path / "run", "--epochs", 4, "--resume")
 
 
+def test_ready_model_gives_first_weights(cohort, tmp_path, monkeypatch):
+    """By its name, as its file does, also where there is a folder of the same name, which is said."""
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "--cohort", cohort, "--network", "tissue", "--epochs", 1, "-o"]
+    file = NETWORKS.parent / "models" / "tissue.safetensors"
+    run(*words, "file", "--weights", file)
+    run(*words, "name", "--weights", "tissue")
+    assert weights(tmp_path / "name") == weights(tmp_path / "file") and settings(tmp_path / "name") == settings(tmp_path / "file")
+    (tmp_path / "tissue").mkdir()
+    said = run(*words, "name", "--resume", "--weights", "tissue").err
+    assert said.count("tissue is taken for the ready model of this name; the file or folder is meant by ./tissue") == 2
+    assert "./tissue" in fails(*words, "other", "--weights", "./tissue")
+    run("import", "tissue", "--weights", "tissue", "-o", "imported.safetensors")
+    assert run("info", "imported.safetensors", "--json").json["provenance"]["weights"] == "tissue"
+
+
 def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     """So that a script may always give it; and a misspelt folder is seen."""
     words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume"]

@@ -114,7 +114,10 @@ TEST(Model, ReadyModelsLoadByName)
   {
     const bool isForSlides = name != "tissue-classes"; // which sees a grid that label makes, of any resolution
     EXPECT_EQ(Model::Load(name).micronsPerPixel > 0, isForSlides) << name;
+    EXPECT_TRUE(Model::IsReady(name)) << name;
   }
+  EXPECT_FALSE(Model::IsReady("./tissue"));
+  EXPECT_FALSE(Model::IsReady("remedios2023"));
 }
 
 TEST(Model, RefusesDamagedFiles)

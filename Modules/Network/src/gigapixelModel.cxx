@@ -212,15 +212,20 @@ FindModelFile(const std::string & path)
   return best;
 }
 
+const std::string &
+GetReadyContent(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::find_if(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; })
+    ->content;
+}
+
 Model
 Model::Load(const std::string & path)
 {
-  for (const ReadyModel & model : GetReadyModels())
+  if (IsReady(path))
   {
-    if (model.name == path)
-    {
-      return ToModel(SafeTensors::Parse(model.content, path), path);
-    }
+    return ToModel(SafeTensors::Parse(GetReadyContent(path), path), path);
   }
   if (!std::filesystem::exists(path))
   {
@@ -249,6 +254,13 @@ Model::GetNames()
     names.push_back(model.name);
   }
   return names;
+}
+
+bool
+Model::IsReady(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::any_of(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; });
 }
 
 std::string

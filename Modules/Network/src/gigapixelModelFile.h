@@ -14,6 +14,9 @@ constexpr const char * TrainingPrefix = "training.";
 /** The file of a model, which may be given by its run's folder. \throw std::runtime_error the folder holds none */
 std::string FindModelFile(const std::string & path);
 
+/** The bytes of the file of a ready model. \param name for which Model::IsReady() */
+const std::string & GetReadyContent(const std::string & name);
+
 /** \throw std::runtime_error when the file holds no model, or one whose weights do not fit its network */
 Model ToModel(const SafeTensors & file, const std::string & path);
 
