@@ -72,6 +72,30 @@ def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     assert sentence not in run(*words).err
 
 
+def test_damaged_runs(begun, cohort, tmp_path):
+    """What is wrong with which file, how to go on, and nothing is changed."""
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2, "--resume"]
+    for name, other in (("last.safetensors", "best.safetensors"), ("best.safetensors", "last.safetensors")):
+        content = (begun / name).read_bytes()
+        for damaged in (b"", content[:100], content[: len(content) // 2], content[:-1], content.replace(b"L1.bias", b"L9.bias"), None):
+            shutil.copytree(begun, tmp_path / "run")
+            (tmp_path / "run" / name).unlink()
+            if damaged is not None:
+                (tmp_path / "run" / name).write_bytes(damaged)
+            for more in ([], ["--network", "remedios2023", "--precision", "fp32"]):
+                refused = fails(*words, *more)
+                assert name in refused and "begin anew in another folder" in refused and "--weights" in refused, refused
+                assert damaged is None or f'"{tmp_path / "run" / name}"' in refused and f'"{tmp_path / "run" / other}"' in refused
+            assert (begun / other).read_bytes() == (tmp_path / "run" / other).read_bytes()
+            assert not (tmp_path / "run" / name).exists() if damaged is None else (tmp_path / "run" / name).read_bytes() == damaged
+            shutil.rmtree(tmp_path / "run")
+    shutil.copytree(begun, tmp_path / "run")
+    content = (begun / "last.safetensors").read_bytes()
+    rate = content.index(rb'\"learning rate\":0.00') + len(rb'\"learning rate\":0.00')
+    (tmp_path / "run" / "last.safetensors").write_bytes(content[:rate] + b"4" + content[rate + 1 :])
+    assert "has a damaged state" in fails(*words)  # and does not go on with another rate
+
+
 def test_resume_with_another_network(begun, cohort, tmp_path):
     words = ["train", "--cohort", cohort, "-o", begun, "--epochs", 2, "--resume"]
     for more in ([], ["--freeze", "L1"], ["--loss", "dice"], ["--tile-size", 64]):

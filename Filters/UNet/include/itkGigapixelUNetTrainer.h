@@ -299,7 +299,9 @@ private:
 
   std::optional<gigapixel::BegunRun> FindBegunRun() const;
 
-  gigapixel::TrainingOptions GetOptions() const;
+  /** \param begun the run that goes on, if one does */
+  gigapixel::NetworkDescription MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const;
+  gigapixel::TrainingOptions    MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const;
 
   /** Null: everything is tissue. */
   std::unique_ptr<gigapixel::PhysicalImage> OpenTissue(const std::string & sample) const;

@@ -383,15 +383,23 @@ GigapixelUNetTrainer::ClearSamples()
 std::optional<gigapixel::BegunRun>
 GigapixelUNetTrainer::FindBegunRun() const
 {
-  return m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get()) : std::nullopt;
+  return m_Resume && (m_Network.empty() || m_Precision.empty())
+           ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
+           : std::nullopt;
 }
 
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
 {
-  const auto                    begun = m_Network.empty() ? this->FindBegunRun() : std::nullopt;
+  return this->MakeNetwork(this->FindBegunRun());
+}
+
+gigapixel::NetworkDescription
+GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const
+{
   gigapixel::NetworkDescription network =
-    begun ? begun->network : gigapixel::NetworkDescription::Load(m_Network.empty() ? "remedios2023" : m_Network);
+    begun && m_Network.empty() ? begun->network
+                               : gigapixel::NetworkDescription::Load(m_Network.empty() ? "remedios2023" : m_Network);
   if (!m_Loss.empty())
   {
     network.SetLoss(m_Loss);
@@ -408,10 +416,9 @@ GigapixelUNetTrainer::LoadNetwork() const
 }
 
 gigapixel::TrainingOptions
-GigapixelUNetTrainer::GetOptions() const
+GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const
 {
-  const auto                 begun = m_Precision.empty() ? this->FindBegunRun() : std::nullopt;
-  const std::string          precision = begun ? begun->precision : m_Precision.empty() ? "fp32" : m_Precision;
+  const std::string          precision = !m_Precision.empty() ? m_Precision : begun ? begun->precision : "fp32";
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
@@ -549,8 +556,9 @@ GigapixelUNetTrainer::GenerateData()
   bool finished = false;
   try
   {
-    const auto network = this->LoadNetwork();
-    state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
+    const auto begun = this->FindBegunRun();
+    const auto network = this->MakeNetwork(begun);
+    state.trainer = std::make_unique<gigapixel::Trainer>(network, this->MakeOptions(begun), m_RunFolder);
     state.trainer->SetWarning([this](const std::string & sentence) { itkWarningMacro(<< sentence); });
     state.trainer->SetPlanObserver([&](const gigapixel::MemoryPlan & plan) {
       state.plan = plan;

@@ -109,9 +109,6 @@ CheckVariances(const Model & model)
   }
 }
 
-/** As much as a command may ask for. */
-constexpr std::int64_t MaximumTileSize = 65536;
-
 } // namespace
 
 void
@@ -176,6 +173,21 @@ ToModel(const SafeTensors & file, const std::string & path)
   catch (const std::invalid_argument & error)
   {
     throw std::runtime_error("model file \"" + path + "\": " + error.what());
+  }
+  return model;
+}
+
+Model
+ToModelOf(const NetworkDescription & network, const SafeTensors & file, const std::string & path)
+{
+  Model      model = ToModel(file, path);
+  const auto theirs = model.network.GetParameters(), ours = network.GetParameters();
+  const auto isSame = [](const ParameterDescription & a, const ParameterDescription & b) {
+    return a.name == b.name && a.shape == b.shape;
+  };
+  if (!std::equal(theirs.begin(), theirs.end(), ours.begin(), ours.end(), isSame))
+  {
+    throw std::runtime_error("model file \"" + path + "\" is of another network than \"" + network.name + '"');
   }
   return model;
 }
