@@ -343,9 +343,9 @@ NetworkDescription::Validate() const
   }
   CheckOutput(*this);
   CheckLoss(*this);
-  if (!(learningRate >= 0) || !std::isfinite(learningRate))
+  if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {
-    Refuse("a learning rate is a number above 0");
+    Refuse("a learning rate is a number from 1e-9 to 10");
   }
 }
 
