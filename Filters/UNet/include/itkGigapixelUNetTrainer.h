@@ -7,37 +7,13 @@
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelTrainingEvents.h"
 #include "itkImageRegion.h"
 #include "itkProcessObject.h"
 
 namespace itk
 {
-
-/** \class GigapixelStepEvent
- * \brief GigapixelUNetTrainer has finished a step. (Not an IterationEvent: that is an epoch's.) */
-class GigapixelUNet_EXPORT GigapixelStepEvent : public AnyEvent
-{
-public:
-  GigapixelStepEvent() = default;
-  GigapixelStepEvent(const GigapixelStepEvent & other);
-  ~GigapixelStepEvent() override;
-  const char *  GetEventName() const override;
-  bool          CheckEvent(const EventObject * event) const override;
-  EventObject * MakeObject() const override;
-};
-
-/** \class GigapixelPlanEvent
- * \brief GigapixelUNetTrainer knows what it will take, and begins: see GetMemoryPlan(). */
-class GigapixelUNet_EXPORT GigapixelPlanEvent : public AnyEvent
-{
-public:
-  GigapixelPlanEvent() = default;
-  GigapixelPlanEvent(const GigapixelPlanEvent & other);
-  ~GigapixelPlanEvent() override;
-  const char *  GetEventName() const override;
-  bool          CheckEvent(const EventObject * event) const override;
-  EventObject * MakeObject() const override;
-};
+struct GigapixelTrainingSample;
 
 /** \class GigapixelUNetTrainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
@@ -283,9 +259,6 @@ private:
     Validation
   };
 
-  /** A sample before it is opened. */
-  struct Definition;
-
   /** That word and the number of samples so far: what messages call an image, which has no name. */
   std::string NameNext(const std::string & word) const;
 
@@ -295,11 +268,13 @@ private:
                 const ImageBase<2> &             image,
                 const RegionType &               region);
 
-  void Add(Split split, Definition definition);
+  void Add(Split split, const GigapixelTrainingSample & sample);
 
   std::optional<gigapixel::BegunRun> FindBegunRun() const;
 
-  gigapixel::TrainingOptions GetOptions() const;
+  /** \param begun the run that goes on, if one does */
+  gigapixel::NetworkDescription MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const;
+  gigapixel::TrainingOptions    MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const;
 
   /** Null: everything is tissue. */
   std::unique_ptr<gigapixel::PhysicalImage> OpenTissue(const std::string & sample) const;

@@ -326,7 +326,11 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values);
-  SayIfPresetIsFile(values, "network", session);
+  SayIfNetworkHidesFile(values.GetText("network"), session);
+  if (values.Has("weights"))
+  {
+    SayIfModelHidesFile(values.GetText("weights"), session);
+  }
   auto           network = trainer->LoadNetwork();
   const Workload workload = MeasureCohort(cohort, network, values);
   CheckIgnoredLabel(values, network);
