@@ -168,7 +168,7 @@ public:
     const TileGrid     grid(m_Network, m_Image, tileSize);
     const std::int64_t image = m_SharedMemory ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid, tileSize));
+    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid));
     const std::int64_t copies = GetMostCopies(grid, m_Threads);
     const std::int64_t left = budget - m_Base - image;
     const std::int64_t fitting =
@@ -207,35 +207,17 @@ private:
     return along(m_Image.width) * along(m_Image.height);
   }
 
-  /** Side of the greatest window: the second tile has a halo before and behind it, if there is a third one. */
-  std::int64_t
-  GetWindowSide(std::int64_t canvas, std::int64_t tileSize) const
+  static double
+  GetTilePixels(const TileGrid & grid)
   {
-    const std::int64_t halo = m_Network.GetHalo();
-    const std::int64_t first = std::min(tileSize + halo, canvas);
-    const std::int64_t second = std::min(2 * tileSize + halo, canvas) - (tileSize - halo);
-    return std::max(first, second);
-  }
-
-  /** The greatest one. */
-  Size
-  GetWindow(const TileGrid & grid, std::int64_t tileSize) const
-  {
-    const Size canvas = grid.GetCanvas();
-    return { GetWindowSide(canvas.width, tileSize), GetWindowSide(canvas.height, tileSize) };
-  }
-
-  double
-  GetTilePixels(const TileGrid & grid, std::int64_t tileSize) const
-  {
-    const Size window = GetWindow(grid, tileSize);
+    const Size window = grid.GetGreatestWindow();
     return static_cast<double>(window.width) * static_cast<double>(window.height);
   }
 
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
+    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;
@@ -269,11 +251,11 @@ private:
   GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
     const double maps = m_Network.channels + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
-    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid, tileSize));
+    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid));
     const auto   ofCore = ToBytes(static_cast<double>(std::min(tileSize, m_Image.width)) *
                                 static_cast<double>(std::min(tileSize, m_Image.height))); // classes or labels
     const auto   sums =
-      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, GetWindow(grid, tileSize).height) : 0;
+      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, grid.GetGreatestWindow().height) : 0;
     return ofWindow + ofCore + sums;
   }
 
