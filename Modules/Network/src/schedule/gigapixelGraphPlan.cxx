@@ -20,7 +20,6 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64.
-constexpr std::int64_t TorchBytes = 156 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
 constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
 constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
 constexpr std::int64_t LoadingBytes = 24;      ///< before there are tiles: all twice in floats, and twice in double
@@ -186,8 +185,7 @@ namespace
 std::int64_t
 GetBaseBytes(const PlannedRun & run, std::int64_t parameterBytes)
 {
-  const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
-  return run.processBytes + torch + run.network.GetNumberOfParameters() * parameterBytes;
+  return run.processBytes + TorchBytes + run.network.GetNumberOfParameters() * parameterBytes;
 }
 
 std::int64_t

@@ -7,6 +7,9 @@
 namespace gigapixel
 {
 
+/** LibTorch 1.13 and what it holds beside the maps, measured on x86-64. */
+constexpr std::int64_t TorchBytes = std::int64_t{ 159 } << 20;
+
 /** \class GraphTileCost
  * \brief What tiles of one size take for a network that is a graph, from the programs that run. */
 struct GigapixelNetwork_EXPORT GraphTileCost

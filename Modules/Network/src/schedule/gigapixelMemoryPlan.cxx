@@ -28,11 +28,17 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64 (Testing/Network/MeasureStep).
-constexpr std::int64_t ProgramBytes = 20 * MiB; ///< of the command line and what it links, with a slide that is open
-constexpr std::int64_t StartBytes = 2 * MiB;    ///< the process' first allocations
-constexpr std::int64_t WorkerBytes = MiB / 4;   ///< stack and strips of the kernels of one worker
-constexpr std::int64_t BandRows = 256;          ///< that a picture is turned by at a time
-constexpr std::int64_t WeightBytes = 80;        ///< of training, for each weight: Adam's moments, models, their files
+/** Of the command line and what it links, with what it touches of that until its peak, and a slide that is open. */
+constexpr std::int64_t ProgramBytes = 17 * MiB;
+/** When it makes a plan it holds 16 to 20 MiB, by how far it has come and which pages of its libraries are in memory:
+ * it is counted alike, so that all commands plan alike. Who holds more than this beyond it has something else in
+ * memory. */
+constexpr std::int64_t SlackBytes = 8 * MiB;
+constexpr std::int64_t StartBytes = 2 * MiB;  ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = MiB / 4; ///< stack and strips of the kernels of one worker
+constexpr std::int64_t BandRows = 256;        ///< that a picture is turned by at a time
+constexpr std::int64_t TrainingBytes = 80;    ///< for each weight: Adam's moments, models, their files
+constexpr std::int64_t InferenceBytes = 12;   ///< for each weight: the model's, the kernels', and both in double before
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
 constexpr double OperationsPerSecond = 47e9; // those of the halos counted
@@ -159,7 +165,7 @@ public:
     , m_InPlace(run.inPlace)
     , m_SharedMemory(run.device.shared)
     , m_Base(run.processBytes + StartBytes +
-             (m_Purpose == Purpose::Training ? WeightBytes * m_Network.GetNumberOfParameters() : 0))
+             (m_Purpose == Purpose::Training ? TrainingBytes : InferenceBytes) * m_Network.GetNumberOfParameters())
   {}
 
   MemoryPlan
@@ -304,19 +310,39 @@ CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
 
 } // namespace
 
+namespace
+{
+
+/** What the heap holds of what was freed, as of a model that was read for its network alone, is used again: it is given
+ * back before pages are counted. What is counted with the network, such as LibTorch where it is loaded already, by
+ * whomever, is an estimate as well.
+ * \param counted bytes of it that the process holds */
+std::int64_t
+GetProcessBytes(const NetworkDescription & network, std::int64_t counted)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  counted += !network.graph.IsEmpty() && IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0;
+  const std::int64_t held = GetResidentBytes() - counted;
+  return held <= ProgramBytes + SlackBytes + counted / 8 ? ProgramBytes : held;
+}
+
+} // namespace
+
 PlannedRun::PlannedRun(const NetworkDescription & whichNetwork, Size ofImage, Purpose forWhat, const Device & onDevice)
   : network(whichNetwork)
   , image(ofImage)
   , purpose(forWhat)
   , device(onDevice)
-  , processBytes(std::max(ProgramBytes, GetResidentBytes()))
+  , processBytes(GetProcessBytes(network, 0))
 {}
 
 void
 PlannedRun::LeaveOutWeights()
 {
   constexpr std::int64_t BytesOfWeight = 4;
-  processBytes = std::max(ProgramBytes, GetResidentBytes() - BytesOfWeight * network.GetNumberOfParameters());
+  processBytes = GetProcessBytes(network, BytesOfWeight * network.GetNumberOfParameters());
 }
 
 void
