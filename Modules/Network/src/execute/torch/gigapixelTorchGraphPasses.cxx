@@ -110,7 +110,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     const TileProgram &      program = *data.tile.program;
     const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
@@ -121,7 +121,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
     const TileProgram &      program = *data.tile.program;
     const Step &             target = program.steps.back();
     if (data.kept->GetGradient(target.operation).IsZero(program.core)) // of what nothing is learnt from
@@ -142,7 +142,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
     Tape                     tape = Forward(data);
     at::Tensor               logits = tape.maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
@@ -202,13 +202,19 @@ private:
     return { logits.data_ptr<Value>(), static_cast<int>(logits.size(1)), data, data.tile.core };
   }
 
+  std::int64_t
+  GetBytes(const TileData & data, bool training) const
+  {
+    return data.tile.program->GetPeakBytes(m_Network.graph, training, sizeof(T));
+  }
+
   template <typename F>
   void
   TakeLogits(TileData & data, const F & f) const
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     at::Tensor               logits = Forward(data).maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
     f(GetLogitMap(logits, data));
