@@ -81,15 +81,14 @@ public:
   SetParameters(const std::vector<double> & parameters) override
   {
     m_Values.assign(parameters.begin(), parameters.end());
-    const std::vector<double> folded = m_Parameters.Fold(parameters);
     for (std::size_t i = 0; i < m_Weights.size(); ++i)
     {
-      for (const FoldedParameters::Array & array : m_Parameters.GetArrays(static_cast<int>(i)))
-      {
-        const at::Tensor tensor = at::empty(array.shape, ValueType);
-        std::copy_n(folded.begin() + array.first, array.size, tensor.data_ptr<Value>());
-        m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
-      }
+      m_Parameters.Fold(
+        parameters, static_cast<int>(i), [this, i](const FoldedParameters::Array & array, const double * values) {
+          const at::Tensor tensor = at::empty(array.shape, ValueType);
+          std::copy_n(values, array.size, tensor.data_ptr<Value>());
+          m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
+        });
     }
   }
 
@@ -162,7 +161,9 @@ public:
   std::vector<double>
   GetGradient(const FixedPointSum & sums) const override
   {
-    return m_Parameters.Unfold(m_Values, [&sums](std::size_t i) { return sums.GetValue(i); });
+    return m_Parameters.Unfold(m_Values, [&sums](std::size_t first, std::size_t number, double * values) {
+      sums.GetValues(first, number, values);
+    });
   }
 
   void
