@@ -10,7 +10,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import PROGRAM, blobs, fails, run, write_slide
+from conftest import PROGRAM, blobs, fails, run, write_png, write_slide
 
 
 @pytest.fixture
@@ -157,6 +157,15 @@ def test_failure_keeps_the_old_output(tmp_path, good):
     fails("label", cut, "-o", target, "--overwrite")
     assert target.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"good.tif", "cut.tif", "m.tif"}
+
+
+@pytest.mark.parametrize("length", [16, 30])
+def test_pictures_with_damaged_headers(tmp_path, good, length):
+    """At which libpng would end the program."""
+    mask = write_png(tmp_path / "mask.png", blobs(900, 900))
+    mask.write_bytes(mask.read_bytes()[:length])
+    message = fails("outline", mask, "--like", good, "-o", tmp_path / "a.geojson")
+    assert str(mask) in message and "is cut short or damaged: libpng says of its header" in message
 
 
 def test_outputs_are_files_and_classes_are_named_once(synthetic, tmp_path):

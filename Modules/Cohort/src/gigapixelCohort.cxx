@@ -20,10 +20,19 @@ namespace
 
 namespace fs = std::filesystem;
 
+/** In one line, and without what a terminal would obey: fields may hold any bytes. */
+std::string
+WithoutControls(std::string sentence)
+{
+  const auto isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  std::replace_if(sentence.begin(), sentence.end(), isControl, '?');
+  return sentence;
+}
+
 [[noreturn]] void
 Fail(const std::string & file, int line, const std::string & reason)
 {
-  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + reason);
+  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + WithoutControls(reason));
 }
 
 struct Record
@@ -152,7 +161,7 @@ ReadHeader(const std::string & file, const Record & header, std::vector<std::str
       std::find_if(known.begin(), known.end(), [&](const auto & column) { return header.fields[i] == column.first; });
     if (found == known.end())
     {
-      warnings.push_back(file + ": the column \"" + header.fields[i] + "\" is not read");
+      warnings.push_back(file + ": the column \"" + WithoutControls(header.fields[i]) + "\" is not read");
       continue;
     }
     if (*found->second >= 0)
@@ -303,7 +312,7 @@ CheckAgainstEarlier(const std::string &              file,
     if (earlier.split != entry.split)
     {
       cohort.warnings.push_back(file + ", line " + std::to_string(entry.line) + ": another region of the slide " +
-                                entry.slide + " is in another split, on line " + line +
+                                WithoutControls(entry.slide) + " is in another split, on line " + line +
                                 "; regions of one slide are alike");
     }
   }

@@ -15,6 +15,10 @@
 #include <vector>
 #include <zlib.h>
 
+#ifdef GIGAPIXEL_HAS_PNG
+#  include "itk_png.h" // the one that ITK uses
+#endif
+
 namespace gigapixel
 {
 namespace
@@ -226,6 +230,30 @@ IsJPEG(std::istream & stream)
   std::array<char, 3> start{};
   return stream.read(start.data(), start.size()) && start == std::array<char, 3>{ '\xFF', '\xD8', '\xFF' };
 }
+
+#ifdef GIGAPIXEL_HAS_PNG
+bool
+IsPNG(const std::string & file)
+{
+  std::array<char, 4> start{};
+  return std::ifstream(file, std::ios::binary).read(start.data(), start.size()) &&
+         start == std::array<char, 4>{ '\x89', 'P', 'N', 'G' };
+}
+
+/** ITK's reader asks libpng for the header without a way back from an error, and libpng ends the program then: so it is
+ * read before, as libpng reads it with a way back. */
+void
+CheckPNGHeader(const std::string & file)
+{
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_file(&image, file.c_str()) == 0)
+  {
+    RefuseCut(file, std::string("libpng says of its header: ") + image.message);
+  }
+  png_image_free(&image);
+}
+#endif
 } // namespace
 
 void
@@ -236,6 +264,12 @@ RequireWholeFile(const std::string & file)
   {
     RefuseCut(file, "the end of its pixels is missing");
   }
+#ifdef GIGAPIXEL_HAS_PNG
+  if (IsPNG(file))
+  {
+    CheckPNGHeader(file);
+  }
+#endif
   if (const auto header = ReadPixelHeader(file))
   {
     CheckPixelFiles(file, *header);

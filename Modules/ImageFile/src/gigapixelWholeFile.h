@@ -8,7 +8,8 @@ namespace gigapixel
 {
 
 /** Refuses files that ITK's readers take although they are cut short, filling up what is missing: MetaImages, whose
- * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray. Also those whose pixels are
+ * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray; and PNG with a damaged
+ * header, at which ITK's reader ends the program. Also those whose pixels are
  * said to be in a file that is not there, or that would be waited for, like a pipe. Other formats' readers refuse by
  * themselves. \throw std::runtime_error one sentence that names the file */
 void RequireWholeFile(const std::string & file);

@@ -2,6 +2,8 @@
 #ifndef gigapixelSafeTensors_h
 #define gigapixelSafeTensors_h
 
+#include "GigapixelNetworkExport.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,7 +19,7 @@ namespace gigapixel
  * with the header's length (little-endian), a JSON header, the arrays' bytes.
  *
  * Arrays are not copied: a network's weights and moments may be most of what a process has in memory. */
-struct SafeTensors
+struct GigapixelNetwork_EXPORT SafeTensors
 {
   using Metadata = std::map<std::string, std::string>;
 

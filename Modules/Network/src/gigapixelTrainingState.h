@@ -23,7 +23,7 @@ struct EpochRecord
 
 /** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
  * and the step, and need no state. */
-struct TrainingState
+struct GigapixelNetwork_EXPORT TrainingState
 {
   std::vector<double>      parameters;
   Optimizer                optimizer;
@@ -56,16 +56,16 @@ std::string ToCSV(const std::vector<EpochRecord> & history);
 
 /** The settings kept in a checkpoint: a JSON object. \throw std::runtime_error the checkpoint's texts are not as the
  * run has written them */
-std::string GetSettings(const SafeTensors::Metadata & metadata, const std::string & path);
+GigapixelNetwork_EXPORT std::string GetSettings(const SafeTensors::Metadata & metadata, const std::string & path);
 
 /** Of settings: the tile size that the run of a checkpoint began with, maybe WholeImage; 0: they say none. */
-std::int64_t GetTileSize(const std::string & settings);
+GigapixelNetwork_EXPORT std::int64_t GetTileSize(const std::string & settings);
 
 /** The learning rate that it began with; 0: they say none. */
-double GetLearningRate(const std::string & settings);
+GigapixelNetwork_EXPORT double GetLearningRate(const std::string & settings);
 
 /** The segments that it began with. \throw std::runtime_error no run can have written them */
-std::vector<SegmentPlan> GetSegments(const std::string & settings, const std::string & path);
+GigapixelNetwork_EXPORT std::vector<SegmentPlan> GetSegments(const std::string & settings, const std::string & path);
 
 /** Text of segments, and back: JSON. */
 std::string              ToText(const std::vector<SegmentPlan> & segments);
@@ -92,7 +92,9 @@ std::string KeepFirstWeights(const std::string & kept,
 
 /** Of all settings but the first weights. \param now may be a part of the settings
  * \throw std::runtime_error names the first setting that differs: the run could not go on as it began */
-void CheckSettings(const std::string & kept, const std::string & now, const std::string & folder);
+GigapixelNetwork_EXPORT void CheckSettings(const std::string & kept,
+                                           const std::string & now,
+                                           const std::string & folder);
 
 } // namespace gigapixel
 
