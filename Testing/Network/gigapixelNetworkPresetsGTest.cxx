@@ -38,7 +38,7 @@ GetReach(const NetworkDescription & network)
   image.fill(side);
   core.fill({ middle, middle + stride });
   const GraphGeometry geometry(network.graph, image);
-  const Box           box = geometry.GetInputBox(core);
+  const Box           box = geometry.GetInputBox(geometry.GetOutput(), core);
   return { middle - box.front().begin, box.front().end - middle - stride };
 }
 

@@ -43,12 +43,11 @@ struct GigapixelNetwork_EXPORT Layer
 };
 
 /** \class NetworkDescription
- * \brief A fully convolutional network as data: what the JSON file says, which is a chain of layers or a graph of
- * operations.
+ * \brief A network as data: what the JSON file says, which is a chain of layers or a graph of operations.
  *
  * The output has one channel per class (softmax), or one channel (sigmoid) for two classes. Its map has the size of
- * the input; networks whose output is not of the input's size, or with layers that see the whole image, are refused
- * with the reason (std::invalid_argument).
+ * the input, or one pixel that is computed from means of maps over the whole image: such a network labels images.
+ * Others are refused with the reason (std::invalid_argument).
  *
  * \par Example
  * See Modules/Network/networks/remedios2023.json, and Documentation/Networks.md for graphs */
@@ -126,6 +125,9 @@ public:
 
   /** Of these, what training changes: neither statistics of norms, nor what is frozen. */
   std::int64_t GetNumberOfTrainedParameters() const;
+
+  /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */
+  bool LabelsImage() const;
 
   int GetNumberOfOutputChannels() const;
 

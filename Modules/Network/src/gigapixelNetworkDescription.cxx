@@ -180,7 +180,7 @@ CheckSizes(const NetworkGraph & graph)
        { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
     const Extent size = GraphGeometry(graph, image).GetSize(output);
-    if (size != image)
+    if (size != image && !LabelsImage(graph))
     {
       Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
              std::to_string(image[0]) + " pixels it has " + std::to_string(size[1]) + " x " + std::to_string(size[0]) +
@@ -491,6 +491,12 @@ NetworkDescription::GetNumberOfTrainedParameters() const
     number += parameter.trained ? parameter.GetNumberOfValues() : 0;
   }
   return number;
+}
+
+bool
+NetworkDescription::LabelsImage() const
+{
+  return !graph.IsEmpty() && gigapixel::LabelsImage(graph);
 }
 
 int

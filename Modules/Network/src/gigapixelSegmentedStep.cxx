@@ -14,14 +14,15 @@ namespace gigapixel
 {
 
 /** \class StreamedNetwork::SegmentedStep
- * \brief Gradient of one image in segments: forward through all but the last, which takes the loss and goes backward,
- * then backward through the others in reverse order. Tiles of a pass begin as soon as what they read is there. */
+ * \brief One image in segments: forward through all but the last, which takes the output; for the gradient it takes the
+ * loss and goes backward, then backward through the others in reverse order. Tiles of a pass begin as soon as what they
+ * read is there. */
 class StreamedNetwork::SegmentedStep
 {
 public:
   SegmentedStep(StreamedNetwork & streamed,
                 PixelSource &     pixels,
-                LabelSource &     labels,
+                LabelSource *     labels,
                 const Progress &  progress,
                 const RankTeam &  team)
     : m_Streamed(streamed)
@@ -32,7 +33,9 @@ public:
     , m_Team(team)
     , m_Geometry(std::make_shared<GraphGeometry>(streamed.m_Network.graph,
                                                  Extent{ pixels.GetSize().height, pixels.GetSize().width }))
-    , m_Segments(MakeSegments(*m_Geometry, streamed.m_Segments))
+    , m_Segments(MakeSegments(*m_Geometry,
+                              streamed.m_Segments.empty() ? MakeReducingSegments(*m_Geometry, streamed.m_TileSize)
+                                                          : streamed.m_Segments))
     , m_Maps(*m_Geometry,
              m_Segments.back().kept,
              std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
@@ -45,8 +48,20 @@ public:
     }
   }
 
+  /** \param compute (data, result) is for a tile of the output, of which the results are added up
+   * \return false if it was stopped */
+  template <typename TResult, typename TCompute>
   bool
-  Run(LossGradient & sum)
+  TakeOutput(TResult & sum, const TCompute & compute)
+  {
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
+    m_AllWork = GetWork(passes);
+    return GoOver(passes, sum, compute);
+  }
+
+  bool
+  ComputeGradient(LossGradient & sum)
   {
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
@@ -60,7 +75,7 @@ public:
     if (dice) // the loss is made of sums over the whole image
     {
       score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
-      forward.push_back({ SegmentPass::Kind::Score, m_Segments.size() - 1 });
+      forward.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
       const auto addScore = [&](TileData & data, Score & result) { m_Passes.AddScore(data, terms, result); };
       m_AllWork = GetWork(forward) + GetWork(backward);
       if (!GoOver(forward, score, addScore))
@@ -124,7 +139,7 @@ private:
   MakeWholeProgram(const Segment & segment) const
   {
     return TileProgram::Make(
-      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetWhole(segment.operation), true);
+      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetTiled(segment.operation), true);
   }
 
   /** Of the maps that are kept. */
@@ -183,7 +198,7 @@ private:
       switch (pass.kind)
       {
         case SegmentPass::Kind::Map:
-          return WriteMap(data, equal[pass.segment]);
+          return Reduces(pass) ? m_Passes.WriteMap(data) : WriteMap(data, equal[pass.segment]);
         case SegmentPass::Kind::Gradient:
           return m_Passes.AddGradientBehindMap(data, m_Gradient);
         default:
@@ -206,7 +221,7 @@ private:
             turns.WaitFor(passes.GetNeeded(item, *data.tile.program));
             m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
-          if (!takesPart || !pass.IsBackward()) // which takes its turn, and is finished with it
+          if (!takesPart || !TakesTurn(pass)) // and is finished with it
           {
             turns.Finish(item);
           }
@@ -238,6 +253,18 @@ private:
   }
 
   bool
+  Reduces(const SegmentPass & pass) const
+  {
+    return m_Geometry->GetReduction(m_Segments[pass.segment].operation) != nullptr;
+  }
+
+  bool
+  TakesTurn(const SegmentPass & pass) const
+  {
+    return pass.IsBackward() || Reduces(pass);
+  }
+
+  bool
   IsLast(const SegmentPass & pass) const
   {
     return pass.segment + 1 == m_Segments.size();
@@ -257,9 +284,9 @@ private:
     data.tile = tile;
     data.rows = {};
     data.classes.clear();
-    if (labeled)
+    if (labeled && m_Labels)
     {
-      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(m_Labels, tile, m_Streamed.m_Network, data); });
+      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(*m_Labels, tile, m_Streamed.m_Network, data); });
       if (TakesNoPart(data.classes))
       {
         return false;
@@ -275,7 +302,7 @@ private:
   StreamedNetwork &                          m_Streamed;
   const GraphPasses &                        m_Passes;
   PixelSource &                              m_Pixels;
-  LabelSource &                              m_Labels;
+  LabelSource * const                        m_Labels; ///< null: there are none
   const Progress &                           m_Progress;
   const RankTeam &                           m_Team;
   const std::shared_ptr<const GraphGeometry> m_Geometry;
@@ -296,7 +323,36 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
                                           const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  return !team.IsThis(GetLastRank(pixels, team)) || SegmentedStep(*this, pixels, labels, progress, team).Run(sum);
+  return !team.IsThis(GetLastRank(pixels, team)) ||
+         SegmentedStep(*this, pixels, &labels, progress, team).ComputeGradient(sum);
+}
+
+bool
+StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
+                                     LabelSource &    labels,
+                                     Score &          sum,
+                                     const Progress & progress,
+                                     const RankTeam & team)
+{
+  CheckSizes(pixels, labels);
+  const LossTerms terms = MakeLossTerms(m_Network);
+  const auto      addScore = [&](TileData & data, Score & result) {
+    result.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+    m_Tiles.AddScore(data, terms, result);
+  };
+  return !team.IsThis(GetLastRank(pixels, team)) ||
+         SegmentedStep(*this, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+}
+
+bool
+StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * values, const Progress & progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  LossSum        none;
+  return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
+    m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
+  });
 }
 
 } // namespace gigapixel

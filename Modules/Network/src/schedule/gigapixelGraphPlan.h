@@ -25,10 +25,11 @@ struct GigapixelNetwork_EXPORT GraphTileCost
                             std::int64_t               tileSize,
                             Precision                  precision);
 
-  /** Of training in segments. */
+  /** In segments. */
   static GraphTileCost Make(const NetworkDescription &       network,
                             Size                             image,
                             const std::vector<SegmentPlan> & segments,
+                            Purpose                          purpose,
                             Precision                        precision);
 
   /** Of all primitives that are kept. \param sizes PlannedRun::sizes */

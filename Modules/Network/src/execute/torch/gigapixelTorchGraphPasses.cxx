@@ -12,6 +12,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -112,8 +113,15 @@ public:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     const TileProgram &      program = *data.tile.program;
-    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
-    data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
+    const Step &             target = program.steps.back();
+    at::Tensor               map = Forward(data).maps.back();
+    if (const ReductionSchema * const reduction = GetReduction(target.operation))
+    {
+      const std::vector<double> part(map.data_ptr<double>(), map.data_ptr<double>() + map.numel());
+      return TakeTurn(data, [&] { AddSums(data, *reduction, part); });
+    }
+    map = MakeDense(map.to(ValueType));
+    data.kept->GetMap(target.operation).Write(program.core, map.data_ptr<Value>());
   }
 
   void
@@ -124,16 +132,24 @@ public:
     const TileArenas::Scope  memory(m_Arenas);
     const TileProgram &      program = *data.tile.program;
     const Step &             target = program.steps.back();
-    if (data.kept->GetGradient(target.operation).IsZero(program.core)) // of what nothing is learnt from
+    const bool               reduced = GetReduction(target.operation) != nullptr;
+    const Box                part = reduced ? Box{ Interval{ 0, 1 }, { 0, 1 } } : program.core;
+    const KeptMap &          gradientOfMap = data.kept->GetGradient(target.operation);
+    if (gradientOfMap.IsZero(part)) // of what nothing is learnt from
     {
-      return TakeTurn(data, Tape{});
+      return AddToKept(data, Tape{});
     }
     Tape tape = Forward(data);
     if (target.keptFor < 0)
     {
       tape.maps.back().reset();
     }
-    Backward(data, tape, ReadKept(data.kept->GetGradient(target.operation), target), 1, gradient);
+    if (reduced)
+    {
+      const std::vector<double> & sums = data.kept->GetSums(target.operation);
+      tape.kept.back() = { at::tensor(sums, at::kDouble) };
+    }
+    Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), 1, gradient);
   }
 
   void
@@ -247,11 +263,40 @@ private:
     return input;
   }
 
-  at::Tensor
-  ReadKept(const KeptMap & kept, const Step & step) const
+  const ReductionSchema *
+  GetReduction(int operation) const
   {
-    const at::Tensor map = MakeMap(step.channels, step.output, ValueType);
-    kept.Read(step.output, map.data_ptr<Value>());
+    const Operation & of = m_Network.graph.operations[operation];
+    return OperationSchema::Find(of.type)->getReduction(of);
+  }
+
+  /** Takes in the sums of a tile; with the last one of all, the map is there. */
+  static void
+  AddSums(const TileData & data, const ReductionSchema & reduction, const std::vector<double> & part)
+  {
+    const Step &          target = data.tile.program->steps.back();
+    std::vector<double> & sums = data.kept->GetSums(target.operation);
+    double                pixels = 1;
+    bool                  isLast = true;
+    reduction.add(sums, part);
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      pixels *= static_cast<double>(target.sizes[axis].inputs.front());
+      isLast = isLast && target.output[axis].end == target.sizes[axis].inputs.front();
+    }
+    if (isLast)
+    {
+      const std::vector<double> finished = reduction.finish(sums, pixels);
+      const std::vector<Value>  values(finished.begin(), finished.end());
+      data.kept->GetMap(target.operation).Write({ Interval{ 0, 1 }, { 0, 1 } }, values.data());
+    }
+  }
+
+  at::Tensor
+  ReadKept(const KeptMap & kept, int channels, const Box & part) const
+  {
+    const at::Tensor map = MakeMap(channels, part, ValueType);
+    kept.Read(part, map.data_ptr<Value>());
     return map.to(MapType);
   }
 
@@ -293,8 +338,9 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] =
-          m_Operations[step.operation] ? ReadKept(data.kept->GetMap(step.operation), step) : MakeInput(data);
+        tape.maps[i] = m_Operations[step.operation]
+                         ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output)
+                         : MakeInput(data);
         continue;
       }
       if (step.folded)
@@ -338,7 +384,8 @@ private:
       maps[step.sources.front()].reset();
       call.inPlace = IsAlone(call.inputs.front());
     }
-    output = ToType(m_Operations[step.operation]->forward(call), MapType);
+    output = m_Operations[step.operation]->forward(call);
+    output = GetReduction(step.operation) ? output : ToType(std::move(output), MapType);
     kept = std::move(call.kept);
   }
 
@@ -371,21 +418,33 @@ private:
         }
       }
     }
-    TakeTurn(data, tape);
+    AddToKept(data, tape);
   }
 
-  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
+  /** What depends on the order in which it is done: in the tiles' order. */
+  template <typename F>
   static void
-  TakeTurn(const TileData & data, const Tape & tape)
+  TakeTurn(const TileData & data, const F & f)
   {
     if (data.turns)
     {
-      data.turns->Take(data.turn, [&] { AddToKept(data, tape); });
+      data.turns->Take(data.turn, f);
+    }
+    else
+    {
+      f();
     }
   }
 
+  /** Gradients of kept maps, in which tiles overlap, are added one after the other. */
   static void
   AddToKept(const TileData & data, const Tape & tape)
+  {
+    TakeTurn(data, [&] { AddGradientsToKept(data, tape); });
+  }
+
+  static void
+  AddGradientsToKept(const TileData & data, const Tape & tape)
   {
     const TileProgram & program = *data.tile.program;
     for (std::size_t i = 0; i < tape.gradients.size(); ++i)
