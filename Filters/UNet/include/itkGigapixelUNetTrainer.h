@@ -10,6 +10,8 @@
 #include "itkImageRegion.h"
 #include "itkProcessObject.h"
 
+#include <set>
+
 namespace itk
 {
 
@@ -75,7 +77,8 @@ public:
   itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
 
   /** A preset, the path of a JSON file, or a model, whose network is taken. See gigapixel::NetworkDescription::Load().
-   * Empty, the default: of a run that is resumed the run's, else "remedios2023". */
+   * Empty, the default: of a run that is resumed the run's, else "remedios2023", or, where slides have labels and no
+   * masks, "resnet18" with as many classes. */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
 
@@ -131,6 +134,16 @@ public:
 
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
+  /** Slides with one label each, for networks that label images (gigapixel::NetworkDescription::LabelsImage()). Classes
+   * are told by their names; in their order by the alphabet they are the network's, if it has no names yet. */
+  void AddLabeledTrainingSlide(const std::string &       slide,
+                               const std::string &       label,
+                               const gigapixel::Region & region = {});
+
+  void AddLabeledValidationSlide(const std::string &       slide,
+                                 const std::string &       label,
+                                 const gigapixel::Region & region = {});
+
   /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
   void AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                          const gigapixel::PhysicalImage & mask,
@@ -140,7 +153,8 @@ public:
                            const gigapixel::PhysicalImage & mask,
                            const gigapixel::Region &        region = {});
 
-  /** The training and validation slides of a cohort. */
+  /** The training and validation slides of a cohort, with its masks and its labels, of which the network takes what it
+   * can. */
   void AddCohort(const gigapixel::Cohort & cohort);
 
   void ClearSamples();
@@ -298,6 +312,14 @@ private:
   void Add(Split split, Definition definition);
 
   std::optional<gigapixel::BegunRun> FindBegunRun() const;
+
+  /** Of the samples, those that have one. */
+  std::set<std::string> GetLabels() const;
+
+  std::string GetDefaultNetwork() const;
+
+  /** Gives a network that labels images the names of the samples' labels. */
+  void NameClasses(gigapixel::NetworkDescription & network) const;
 
   gigapixel::TrainingOptions GetOptions() const;
 

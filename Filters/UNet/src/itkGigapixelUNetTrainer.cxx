@@ -3,6 +3,7 @@
 
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelOneLabelSource.h"
 #include "gigapixelRegionSource.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
@@ -77,6 +78,7 @@ struct GigapixelUNetTrainer::Definition
   std::string              maskFile;
   gigapixel::Region        region; ///< level-0 pixels; width 0: all
   Split                    split{ Split::Training };
+  std::string              label{}; ///< of the whole of it; empty: none
 };
 
 struct GigapixelUNetTrainer::Implementation
@@ -132,11 +134,29 @@ RequireTissue(const gigapixel::TissueMask &    tissue,
   }
 }
 
+/** The class of a whole image. */
+std::shared_ptr<gigapixel::LabelSource>
+MakeOneLabel(const std::string & label, const std::string & image, const gigapixel::NetworkDescription & network)
+{
+  const auto & names = network.classNames;
+  const auto   found = std::find(names.begin(), names.end(), label);
+  if (found == names.end())
+  {
+    throw std::runtime_error(
+      image + (label.empty() ? " has no label" : " has the label \"" + label + "\", which is no class of it") +
+      ", and the network " + network.name + " labels images: " +
+      (label.empty() ? "give it one (of a cohort in the column label), or another network" : "see its class names"));
+  }
+  return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
+}
+
 /** Pixels and labels of a sample as the network wants them.
+ * \param mask null: the label is the truth
  * \param tissue null: everything is */
 gigapixel::Sample
 MakeSample(const gigapixel::PhysicalImage &      pixels,
-           const gigapixel::PhysicalImage &      mask,
+           const gigapixel::PhysicalImage *      mask,
+           const std::string &                   label,
            const gigapixel::PhysicalImage *      tissue,
            const gigapixel::Region &             region,
            const gigapixel::NetworkDescription & network)
@@ -144,25 +164,33 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
   gigapixel::Sample sample;
   sample.name = pixels.name;
   sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
-  sample.labels = std::make_shared<gigapixel::MaskLabelSource>(mask,
-                                                               pixels.grid,
-                                                               pixels.name,
-                                                               network.GetNumberOfClasses(),
-                                                               network.ignoreUnscanned ? pixels.scanned
-                                                                                       : gigapixel::ScannedFunction(),
-                                                               network.ignoredLabel);
-  if (!pixels.content.empty() && !mask.content.empty())
+  if (mask)
+  {
+    sample.labels = std::make_shared<gigapixel::MaskLabelSource>(*mask,
+                                                                 pixels.grid,
+                                                                 pixels.name,
+                                                                 network.GetNumberOfClasses(),
+                                                                 network.ignoreUnscanned ? pixels.scanned
+                                                                                         : gigapixel::ScannedFunction(),
+                                                                 network.ignoredLabel);
+  }
+  else
+  {
+    sample.labels = MakeOneLabel(label, pixels.name, network);
+  }
+  if (!pixels.content.empty() && (!mask || !mask->content.empty()))
   {
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                      std::to_string(region.width) + ',' + std::to_string(region.height) + " mask: " + mask.content +
+                      std::to_string(region.width) + ',' + std::to_string(region.height) +
+                      (mask ? " mask: " + mask->content : " label: " + label) +
                       (tissue ? " tissue: " + tissue->content : "");
   }
   if (tissue)
   {
-    const auto mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
-    RequireTissue(*mask, tissue->name, pixels, region);
-    sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, mask);
-    sample.labels = gigapixel::IgnoreGlass(sample.labels, mask);
+    const auto isTissue = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
+    RequireTissue(*isTissue, tissue->name, pixels, region);
+    sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, isTissue);
+    sample.labels = network.LabelsImage() ? sample.labels : gigapixel::IgnoreGlass(sample.labels, isTissue);
   }
   if (region.width > 0)
   {
@@ -170,7 +198,7 @@ MakeSample(const gigapixel::PhysicalImage &      pixels,
     {
       const gigapixel::Region part = AtLevel(region, pixels.downsample, pixels.grid.size);
       sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
-      sample.labels = gigapixel::MakeRegionSource(sample.labels, part);
+      sample.labels = network.LabelsImage() ? sample.labels : gigapixel::MakeRegionSource(sample.labels, part);
     }
     catch (const std::runtime_error & error)
     {
@@ -341,6 +369,22 @@ GigapixelUNetTrainer::AddValidationSlide(const std::string &       slide,
 }
 
 void
+GigapixelUNetTrainer::AddLabeledTrainingSlide(const std::string &       slide,
+                                              const std::string &       label,
+                                              const gigapixel::Region & region)
+{
+  this->Add(Split::Training, Definition{ {}, {}, slide, {}, region, {}, label });
+}
+
+void
+GigapixelUNetTrainer::AddLabeledValidationSlide(const std::string &       slide,
+                                                const std::string &       label,
+                                                const gigapixel::Region & region)
+{
+  this->Add(Split::Validation, Definition{ {}, {}, slide, {}, region, {}, label });
+}
+
+void
 GigapixelUNetTrainer::AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                                         const gigapixel::PhysicalImage & mask,
                                         const gigapixel::Region &        region)
@@ -361,13 +405,10 @@ GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 {
   for (const gigapixel::CohortEntry & entry : cohort.entries)
   {
-    if (entry.split == gigapixel::CohortEntry::Split::Training)
+    if (entry.split != gigapixel::CohortEntry::Split::Test)
     {
-      this->AddTrainingSlide(entry.slide, entry.mask, entry.region);
-    }
-    else if (entry.split == gigapixel::CohortEntry::Split::Validation)
-    {
-      this->AddValidationSlide(entry.slide, entry.mask, entry.region);
+      const Split split = entry.split == gigapixel::CohortEntry::Split::Training ? Split::Training : Split::Validation;
+      this->Add(split, Definition{ {}, {}, entry.slide, entry.mask, entry.region, {}, entry.label });
     }
   }
 }
@@ -386,12 +427,64 @@ GigapixelUNetTrainer::FindBegunRun() const
   return m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get()) : std::nullopt;
 }
 
+std::set<std::string>
+GigapixelUNetTrainer::GetLabels() const
+{
+  std::set<std::string> labels;
+  for (const Definition & definition : m_Implementation->definitions)
+  {
+    labels.insert(definition.label);
+  }
+  labels.erase("");
+  return labels;
+}
+
+std::string
+GigapixelUNetTrainer::GetDefaultNetwork() const
+{
+  const auto & definitions = m_Implementation->definitions;
+  const bool   onlyLabels =
+    !definitions.empty() && std::all_of(definitions.begin(), definitions.end(), [](const Definition & definition) {
+      return !definition.label.empty() && definition.maskFile.empty() && !definition.mask.pixels;
+    });
+  return onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, this->GetLabels().size()))
+                    : "remedios2023";
+}
+
+void
+GigapixelUNetTrainer::NameClasses(gigapixel::NetworkDescription & network) const
+{
+  const std::set<std::string> labels = this->GetLabels();
+  std::string                 names;
+  for (const std::string & label : labels)
+  {
+    names += (names.empty() ? "" : ", ") + label;
+  }
+  if (labels.size() == 1)
+  {
+    throw std::runtime_error("all slides have the label " + names + ": there is nothing to tell apart");
+  }
+  if (!labels.empty() && static_cast<int>(labels.size()) != network.GetNumberOfClasses())
+  {
+    throw std::runtime_error(
+      "the slides have " + std::to_string(labels.size()) + " labels (" + names + "), and the network " + network.name +
+      " tells " + std::to_string(network.GetNumberOfClasses()) +
+      " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
+  }
+  network.classNames.assign(labels.begin(), labels.end());
+}
+
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
 {
   const auto                    begun = m_Network.empty() ? this->FindBegunRun() : std::nullopt;
   gigapixel::NetworkDescription network =
-    begun ? begun->network : gigapixel::NetworkDescription::Load(m_Network.empty() ? "remedios2023" : m_Network);
+    begun ? begun->network
+          : gigapixel::NetworkDescription::Load(m_Network.empty() ? this->GetDefaultNetwork() : m_Network);
+  if (network.LabelsImage() && network.classNames.empty())
+  {
+    this->NameClasses(network);
+  }
   if (!m_Loss.empty())
   {
     network.SetLoss(m_Loss);
@@ -481,10 +574,21 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       definition.pixels.pixels
         ? definition.pixels
         : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
-    const auto mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
+    std::optional<gigapixel::PhysicalImage> mask;
+    if (!network.LabelsImage())
+    {
+      if (!definition.mask.pixels && definition.maskFile.empty())
+      {
+        throw std::runtime_error(pixels.name + " has no mask, and the network " + network.name +
+                                 " labels pixels: give one (of a cohort in the column mask), or a network that labels "
+                                 "images, such as resnet18");
+      }
+      mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
+    }
     common.Add(pixels);
     const auto              tissue = this->OpenTissue(pixels.name);
-    const gigapixel::Sample sample = MakeSample(pixels, mask, tissue.get(), definition.region, network);
+    const gigapixel::Sample sample =
+      MakeSample(pixels, mask ? &*mask : nullptr, definition.label, tissue.get(), definition.region, network);
     if (definition.split == Split::Training)
     {
       anyTraining = true;

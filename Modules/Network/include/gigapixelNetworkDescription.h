@@ -77,10 +77,12 @@ public:
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
   std::vector<double> classWeights;
-  int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
-  std::string         provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
-  bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
-  double              learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one
+  /** One for each class, none twice; empty: classes are numbers. */
+  std::vector<std::string> classNames;
+  int                      ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
+  std::string provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
+  bool        ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
+  double      learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one
 
   /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), the path of a JSON file, or a
    * model (*.safetensors, or a run's folder), whose network is taken.

@@ -291,6 +291,23 @@ CheckOutput(const NetworkDescription & network)
 }
 
 void
+CheckClassNames(const NetworkDescription & network)
+{
+  const std::set<std::string> names(network.classNames.begin(), network.classNames.end());
+  if (!names.empty() && (static_cast<int>(network.classNames.size()) != network.GetNumberOfClasses() ||
+                         names.size() != network.classNames.size()))
+  {
+    Refuse("\"class names\" must be a name for each of the " + std::to_string(network.GetNumberOfClasses()) +
+           " classes, none twice");
+  }
+  if (std::any_of(
+        names.begin(), names.end(), [](const auto & name) { return name.empty() || GetPrintable(name) != name; }))
+  {
+    Refuse("a class name is empty or holds what is no printable character");
+  }
+}
+
+void
 CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
@@ -342,6 +359,7 @@ NetworkDescription::Validate() const
     CheckGraph(*this);
   }
   CheckOutput(*this);
+  CheckClassNames(*this);
   CheckLoss(*this);
   if (!(learningRate >= 0) || !std::isfinite(learningRate))
   {

@@ -289,7 +289,9 @@ NetworkDescription::FromJSON(const std::string & text)
     Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
   CheckKeys(
-    json, "the network", { "name", "input", "layers", "operations", "output", "loss", "learning rate", "provenance" });
+    json,
+    "the network",
+    { "name", "input", "layers", "operations", "output", "loss", "learning rate", "class names", "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
@@ -316,6 +318,7 @@ NetworkDescription::FromJSON(const std::string & text)
     }
     network.learningRate = rate.get<double>();
   }
+  network.classNames = Get<std::vector<std::string>>(json, "the network", "class names", {});
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())
@@ -365,6 +368,10 @@ NetworkDescription::ToJSON() const
   if (learningRate > 0)
   {
     json["learning rate"] = learningRate;
+  }
+  if (!classNames.empty())
+  {
+    json["class names"] = classNames;
   }
   if (!provenance.empty())
   {
