@@ -318,7 +318,14 @@ NetworkDescription::FromJSON(const std::string & text)
     }
     network.learningRate = rate.get<double>();
   }
-  network.classNames = Get<std::vector<std::string>>(json, "the network", "class names", {});
+  for (const Json & name : json.contains("class names") ? json.at("class names") : Json::array())
+  {
+    if (!json.at("class names").is_array() || !name.is_string())
+    {
+      Refuse("\"class names\" must be a list of names");
+    }
+    network.classNames.push_back(name.get<std::string>());
+  }
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())

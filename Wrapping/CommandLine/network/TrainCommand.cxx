@@ -79,7 +79,7 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
     }
     const auto slide = OpenSlide(entry.slide, values);
     RequireChannels(*slide, static_cast<unsigned>(network.channels));
-    if (!network.LabelsImage())
+    if (!network.LabelsImage() && !entry.mask.empty())
     {
       CheckInputFile(entry.mask);
     }
