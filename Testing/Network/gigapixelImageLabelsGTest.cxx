@@ -133,3 +133,29 @@ TEST_P(ImageLabels, GradientIsThatOfTheWholeImage)
 INSTANTIATE_TEST_SUITE_P(Tiles,
                          ImageLabels,
                          testing::Combine(testing::Values(2, 3), testing::Values(8, 24, 128), testing::Values(1, 2)));
+
+/** Half of it is glass, whose tiles are computed once: a tile's part of the mean, and of the gradient, is exact. */
+TEST(ImageLabels, GlassIsComputedOnce)
+{
+  const NetworkDescription  network = MakeClassifier(3);
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const Size                size{ 640, 480 };
+  LabeledImage              image = MakeImage(size, 3, 3, 5);
+  std::fill(image.pixels.begin() + size.width * 3 * 130, image.pixels.end(), 255);
+  image.labels = { 2 };
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  Device            device;
+  device.precision = Precision::Double;
+  StreamedNetwork streamed(network, 32, 2, device);
+  streamed.SetParameters(parameters);
+  MemoryPixels pixels(image, 3);
+  OneLabel     labels(2);
+  LossGradient sum;
+  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  GraphResult result;
+  result.loss = sum.loss;
+  result.gradient = sum.gradient;
+  const Difference difference = Compare(network.graph, result, reference);
+  EXPECT_LE(difference.loss, 1e-12);
+  EXPECT_LE(difference.gradient, 1e-12) << difference.array;
+}

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelEqualMaps.h"
+#include "gigapixelEqualReductions.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
@@ -8,6 +9,7 @@
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace gigapixel
@@ -194,18 +196,19 @@ private:
     std::vector<EqualMaps> equal(m_Segments.size());
     Turns                  turns;
     const PointToMaps      pointTo(m_Streamed.m_Data, m_Maps, turns);
+    EqualReductions        reductions;
     const auto             computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
         case SegmentPass::Kind::Map:
-          return Reduces(pass) ? m_Passes.WriteMap(data) : WriteMap(data, equal[pass.segment]);
+          return Reduces(pass) ? Reduce(data, reductions) : WriteMap(data, equal[pass.segment]);
         case SegmentPass::Kind::Gradient:
-          return m_Passes.AddGradientBehindMap(data, m_Gradient);
+          return AddGradient(data, pass, reductions);
         default:
           return compute(data, result);
       }
     };
-    return workers.Run(
+    const bool finished = workers.Run(
       passes.GetNumberOfItems(),
       [&](int worker, std::int64_t item) {
         try
@@ -241,6 +244,7 @@ private:
         }
         return Report(pass, passes.GetDone(item));
       });
+    return finished && AddCounted(reductions.GetCounted());
   }
 
   /** \param part of the pass that is done */
@@ -275,6 +279,55 @@ private:
   {
     m_Streamed.m_HasMasks ? m_Passes.WriteMap(data)
                           : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
+  }
+
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there. */
+  void
+  Reduce(TileData & data, EqualReductions & equal)
+  {
+    const TileProgram::Step & target = data.tile.program->steps.back();
+    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
+    const auto                compute = [&] { return m_Passes.Reduce(data); };
+    const std::vector<double> part =
+      m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute);
+    data.turns->Take(data.turn, [&] {
+      const Box             whole = m_Geometry->GetTiled(target.operation);
+      std::vector<double> & sums = m_Maps.GetSums(target.operation);
+      reduction.add(sums, part);
+      if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
+      {
+        m_Maps.WriteReduced(target.operation, reduction.finish(sums, static_cast<double>(GetNumberOfPixels(whole))));
+      }
+    });
+  }
+
+  void
+  AddGradient(TileData & data, const SegmentPass & pass, EqualReductions & equal)
+  {
+    if (Reduces(pass) && !m_Streamed.m_HasMasks && equal.Count(data, m_Streamed.m_Network.channels))
+    {
+      return data.turns->Take(data.turn, [] {});
+    }
+    m_Passes.AddGradientBehindMap(data, 1, m_Gradient);
+  }
+
+  /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
+  bool
+  AddCounted(const std::vector<EqualReductions::Counted> & counted)
+  {
+    const auto add = [&](int worker, std::int64_t index) {
+      TileData & data = m_Streamed.m_Data[worker];
+      Read(counted[index].tile, false, data);
+      data.kept = &m_Maps;
+      m_Streamed.Measure(m_Streamed.m_NetworkTime,
+                         [&] { m_Passes.AddGradientBehindMap(data, counted[index].times, m_Gradient); });
+      data.kept = nullptr;
+    };
+    const auto goOn = [&](std::int64_t) {
+      m_Team.ReportProgress();
+      return !m_Progress || m_Progress(std::nextafter(1.0, 0.0));
+    };
+    return m_Streamed.m_Workers.Run(static_cast<std::int64_t>(counted.size()), add, goOn);
   }
 
   /** \return false: no pixel of it takes part in the loss */

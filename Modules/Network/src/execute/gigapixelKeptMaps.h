@@ -122,6 +122,9 @@ public:
     return m_Sums[operation];
   }
 
+  /** The values of an operation that reduces the image, rounded to what maps have. */
+  void WriteReduced(int operation, const std::vector<double> & values);
+
   /** They are not needed any more. */
   void
   Drop(int operation)
@@ -134,6 +137,7 @@ private:
   std::map<int, std::unique_ptr<KeptMap>> m_Maps;
   std::map<int, std::unique_ptr<KeptMap>> m_Gradients;
   std::map<int, std::vector<double>>      m_Sums;
+  const int                               m_ValueBytes;
 };
 
 } // namespace gigapixel

@@ -113,19 +113,22 @@ public:
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas);
     const TileProgram &      program = *data.tile.program;
-    const Step &             target = program.steps.back();
-    at::Tensor               map = Forward(data).maps.back();
-    if (const ReductionSchema * const reduction = GetReduction(target.operation))
-    {
-      const std::vector<double> part(map.data_ptr<double>(), map.data_ptr<double>() + map.numel());
-      return TakeTurn(data, [&] { AddSums(data, *reduction, part); });
-    }
-    map = MakeDense(map.to(ValueType));
-    data.kept->GetMap(target.operation).Write(program.core, map.data_ptr<Value>());
+    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
+    data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
+  }
+
+  std::vector<double>
+  Reduce(TileData & data) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    const at::Tensor         sums = Forward(data).maps.back().contiguous();
+    return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
   }
 
   void
-  AddGradientBehindMap(TileData & data, FixedPointSum & gradient) const override
+  AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const override
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
@@ -149,7 +152,7 @@ public:
       const std::vector<double> & sums = data.kept->GetSums(target.operation);
       tape.kept.back() = { at::tensor(sums, at::kDouble) };
     }
-    Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), 1, gradient);
+    Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), times, gradient);
   }
 
   void
@@ -268,28 +271,6 @@ private:
   {
     const Operation & of = m_Network.graph.operations[operation];
     return OperationSchema::Find(of.type)->getReduction(of);
-  }
-
-  /** Takes in the sums of a tile; with the last one of all, the map is there. */
-  static void
-  AddSums(const TileData & data, const ReductionSchema & reduction, const std::vector<double> & part)
-  {
-    const Step &          target = data.tile.program->steps.back();
-    std::vector<double> & sums = data.kept->GetSums(target.operation);
-    double                pixels = 1;
-    bool                  isLast = true;
-    reduction.add(sums, part);
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      pixels *= static_cast<double>(target.sizes[axis].inputs.front());
-      isLast = isLast && target.output[axis].end == target.sizes[axis].inputs.front();
-    }
-    if (isLast)
-    {
-      const std::vector<double> finished = reduction.finish(sums, pixels);
-      const std::vector<Value>  values(finished.begin(), finished.end());
-      data.kept->GetMap(target.operation).Write({ Interval{ 0, 1 }, { 0, 1 } }, values.data());
-    }
   }
 
   at::Tensor
@@ -421,26 +402,14 @@ private:
     AddToKept(data, tape);
   }
 
-  /** What depends on the order in which it is done: in the tiles' order. */
-  template <typename F>
-  static void
-  TakeTurn(const TileData & data, const F & f)
-  {
-    if (data.turns)
-    {
-      data.turns->Take(data.turn, f);
-    }
-    else
-    {
-      f();
-    }
-  }
-
-  /** Gradients of kept maps, in which tiles overlap, are added one after the other. */
+  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
   static void
   AddToKept(const TileData & data, const Tape & tape)
   {
-    TakeTurn(data, [&] { AddGradientsToKept(data, tape); });
+    if (data.turns)
+    {
+      data.turns->Take(data.turn, [&] { AddGradientsToKept(data, tape); });
+    }
   }
 
   static void
