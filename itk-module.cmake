@@ -8,6 +8,7 @@ endif()
 itk_module(Gigapixel
   DEPENDS
     ITKCommon
+    ITKExpat
     ITKIOImageBase
   FACTORY_NAMES
     ImageIO::WholeSlide

@@ -121,8 +121,13 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert run("networks", file, "--json").json["learningRate"] == 0.0001
     file.write_text(json.dumps({**named, "learning rate": 0.02}))
     assert run("networks", file, "--json").json["learningRate"] == 0.02
-    file.write_text(json.dumps({**named, "learning rate": 0}))
-    assert '"learning rate" must be a number above 0, not 0' in fails("networks", file)
+    for rate in (0, -0.1, 1e30, 10.1, 1e-10, "fast", None, True, [0.1]):
+        file.write_text(json.dumps({**named, "learning rate": rate}))
+        sentence = f'mine.json": "learning rate" must be a number from 1e-9 to 10, not {json.dumps(rate)}'
+        assert sentence in fails("networks", file)
+    for rate in ("NaN", "Infinity", "1e999"):
+        file.write_text(json.dumps(named)[:-1] + f', "learning rate": {rate}}}')
+        assert 'mine.json": no JSON' in fails("networks", file)
     del operations[1]
     operations[1]["inputs"] = ["x"]
     operations[1]["padding"] = 0

@@ -47,6 +47,22 @@ def test_run_knows_its_first_weights(begun, cohort, tmp_path):
     run(*words, tmp_path / "run", "--epochs", 4, "--resume")
 
 
+def test_ready_model_gives_first_weights(cohort, tmp_path, monkeypatch):
+    """By its name, as its file does, also where there is a folder of the same name, which is said."""
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "--cohort", cohort, "--network", "tissue", "--epochs", 1, "-o"]
+    file = NETWORKS.parent / "models" / "tissue.safetensors"
+    run(*words, "file", "--weights", file)
+    run(*words, "name", "--weights", "tissue")
+    assert weights(tmp_path / "name") == weights(tmp_path / "file") and settings(tmp_path / "name") == settings(tmp_path / "file")
+    (tmp_path / "tissue").mkdir()
+    said = run(*words, "name", "--resume", "--weights", "tissue").err
+    assert said.count("tissue is taken for the ready model of this name; the file or folder is meant by ./tissue") == 2
+    assert "./tissue" in fails(*words, "other", "--weights", "./tissue")
+    run("import", "tissue", "--weights", "tissue", "-o", "imported.safetensors")
+    assert run("info", "imported.safetensors", "--json").json["provenance"]["weights"] == "tissue"
+
+
 def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     """So that a script may always give it; and a misspelt folder is seen."""
     words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume"]
@@ -54,6 +70,30 @@ def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     assert sentence in run(*words).err
     assert weights(tmp_path / "run") == weights(begun)
     assert sentence not in run(*words).err
+
+
+def test_damaged_runs(begun, cohort, tmp_path):
+    """What is wrong with which file, how to go on, and nothing is changed."""
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2, "--resume"]
+    for name, other in (("last.safetensors", "best.safetensors"), ("best.safetensors", "last.safetensors")):
+        content = (begun / name).read_bytes()
+        for damaged in (b"", content[:100], content[: len(content) // 2], content[:-1], content.replace(b"L1.bias", b"L9.bias"), None):
+            shutil.copytree(begun, tmp_path / "run")
+            (tmp_path / "run" / name).unlink()
+            if damaged is not None:
+                (tmp_path / "run" / name).write_bytes(damaged)
+            for more in ([], ["--network", "remedios2023", "--precision", "fp32"]):
+                refused = fails(*words, *more)
+                assert name in refused and "begin anew in another folder" in refused and "--weights" in refused, refused
+                assert damaged is None or f'"{tmp_path / "run" / name}"' in refused and f'"{tmp_path / "run" / other}"' in refused
+            assert (begun / other).read_bytes() == (tmp_path / "run" / other).read_bytes()
+            assert not (tmp_path / "run" / name).exists() if damaged is None else (tmp_path / "run" / name).read_bytes() == damaged
+            shutil.rmtree(tmp_path / "run")
+    shutil.copytree(begun, tmp_path / "run")
+    content = (begun / "last.safetensors").read_bytes()
+    rate = content.index(rb'\"learning rate\":0.00') + len(rb'\"learning rate\":0.00')
+    (tmp_path / "run" / "last.safetensors").write_bytes(content[:rate] + b"4" + content[rate + 1 :])
+    assert "has a damaged state" in fails(*words)  # and does not go on with another rate
 
 
 def test_resume_with_another_network(begun, cohort, tmp_path):

@@ -114,7 +114,10 @@ TEST(Model, ReadyModelsLoadByName)
   {
     const bool isForSlides = name != "tissue-classes"; // which sees a grid that label makes, of any resolution
     EXPECT_EQ(Model::Load(name).micronsPerPixel > 0, isForSlides) << name;
+    EXPECT_TRUE(Model::IsReady(name)) << name;
   }
+  EXPECT_FALSE(Model::IsReady("./tissue"));
+  EXPECT_FALSE(Model::IsReady("remedios2023"));
 }
 
 TEST(Model, RefusesDamagedFiles)
@@ -130,6 +133,8 @@ TEST(Model, RefusesDamagedFiles)
     Write(path, content.substr(0, length));
     EXPECT_NE(GetRefusal(path), "") << length;
   }
+  EXPECT_NE(GetRefusal(path).find("is truncated or damaged"), std::string::npos);
+  EXPECT_NE(GetRefusal(path).find("get it again, or make it anew"), std::string::npos);
   Write(path, std::string("\x89PNG\r\n\x1a\n") + std::string(100, 'x'));
   EXPECT_NE(GetRefusal(path).find("no safetensors"), std::string::npos);
   std::filesystem::resize_file(path, std::uintmax_t{ 1 } << 40); // a slide by mistake: it is not read to its end

@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Runs that go on: bit for bit, and with nothing else than they began with.
 #include "TrainerFixture.h"
+#include "gigapixelBegunRun.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 
@@ -191,6 +193,188 @@ TEST(Trainer, RefusesAStateThatNoRunHas)
   good.Save(last);
   EXPECT_EQ(GetRefusal(options, folder.path), "");
   ExpectSameFiles(folder.path, GetUninterrupted().path);
+}
+
+// A run of which one file is not as it was written: what is wrong with which one, how to go on, and nothing is changed.
+class DamagedRun : public testing::TestWithParam<std::string>
+{
+protected:
+  void
+  SetUp() override
+  {
+    m_Options = MakeOptions();
+    m_Options.epochs = 1;
+    ASSERT_EQ(GetRefusal(m_Options, m_Folder.path), "");
+    m_Options.epochs = 2;
+    m_Options.resume = true;
+    m_Content = ReadAll(GetFile());
+    std::memcpy(&m_HeaderBytes, m_Content.data(), sizeof(m_HeaderBytes));
+  }
+
+  std::string
+  GetFile() const
+  {
+    return m_Folder.path + '/' + GetParam();
+  }
+
+  void
+  Write(const std::string & content) const
+  {
+    std::ofstream(GetFile(), std::ios::binary) << content;
+  }
+
+  void
+  ExpectRefusal(const std::string & what) const
+  {
+    const std::string refusal = GetRefusalAtOnce(m_Options, m_Folder.path);
+    EXPECT_NE(refusal.find('"' + GetFile() + '"'), std::string::npos) << what << ": " << refusal;
+    EXPECT_NE(refusal.find("put a sound copy in its place"), std::string::npos) << what << ": " << refusal;
+    EXPECT_NE(refusal.find("begin anew in another folder, from the weights of"), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find("copy of last.safetensors") != std::string::npos, GetParam() == "best.safetensors");
+    EXPECT_EQ(refusal.find('\n'), std::string::npos) << refusal;
+  }
+
+  void
+  ExpectRefusalOf(const std::string & text, const std::string & by) const
+  {
+    Checkpoint damaged(m_Content);
+    damaged.Replace(text, by);
+    damaged.Save(GetFile());
+    ExpectRefusal(text);
+  }
+
+  const TemporaryFolder m_Folder{ "damaged-" + GetParam() };
+  TrainingOptions       m_Options;
+  std::string           m_Content;
+  std::uint64_t         m_HeaderBytes{ 0 };
+};
+
+TEST_P(DamagedRun, IsToldWhereItIsCutShort)
+{
+  const std::size_t all = m_Content.size(), header = 8 + m_HeaderBytes;
+  for (const std::size_t size : { std::size_t{ 0 },
+                                  std::size_t{ 1 },
+                                  std::size_t{ 8 },
+                                  std::size_t{ 9 },
+                                  std::size_t{ 100 },
+                                  header / 2,
+                                  header - 1,
+                                  header,
+                                  header + 1,
+                                  (header + all) / 2,
+                                  all - 8,
+                                  all - 1 })
+  {
+    const std::string cut = m_Content.substr(0, size);
+    Write(cut);
+    ExpectRefusal(std::to_string(size) + " of " + std::to_string(all) + " bytes");
+    ASSERT_TRUE(ReadAll(GetFile()) == cut);
+  }
+  Write(m_Content);
+  EXPECT_EQ(GetRefusal(m_Options, m_Folder.path), "");
+  ExpectSameFiles(m_Folder.path, GetUninterrupted().path);
+}
+
+TEST_P(DamagedRun, IsToldWhereArraysAreNotThoseOfTheRun)
+{
+  ExpectRefusalOf("\"F32\"", "\"I32\"");
+  ExpectRefusalOf("\"F32\"", "\"F3\"");
+  ExpectRefusalOf("\"L1.bias\"", "\"L9.bias\"");
+  const std::size_t place = m_Content.find("\"shape\":[", m_Content.find("\"L1.bias\"")) + 8;
+  const std::string shape = m_Content.substr(place, m_Content.find(']', place) + 1 - place);
+  ExpectRefusalOf("\"shape\":" + shape, "\"shape\":[1," + shape.substr(1));
+  const Model other = Model::Load("tissue-classes");
+  other.Save(GetFile());
+  ExpectRefusal("another model");
+}
+
+INSTANTIATE_TEST_SUITE_P(Files,
+                         DamagedRun,
+                         testing::Values("last.safetensors", "best.safetensors"),
+                         [](const auto & info) { return info.param.substr(0, 4); });
+
+// Of the checkpoint, one wrong byte of all that it tells in words is seen, also in a number that may have any value.
+// (But not in the name of the hash, without which it is one of an earlier version.)
+using DamagedCheckpoint = DamagedRun;
+
+TEST_P(DamagedCheckpoint, IsToldWhereAByteOfItsHeaderIsAnother)
+{
+  const std::string key = "training.hash";
+  const std::size_t name = m_Content.find(key);
+  for (std::size_t place = 8; place < 8 + m_HeaderBytes; place += 37)
+  {
+    if (place >= name && place < name + key.size())
+    {
+      continue;
+    }
+    std::string damaged = m_Content;
+    damaged[place] = static_cast<char>(damaged[place] ^ 1);
+    Write(damaged);
+    ExpectRefusal("byte " + std::to_string(place));
+  }
+  ExpectRefusalOf("training.adam.second_moment", "training.adam.third_moment");
+  ExpectRefusalOf("training.settings", "training.setting");
+  ExpectRefusalOf("training.state", "training.stat");
+  ExpectRefusalOf("\"F64\"", "\"I64\"");
+}
+
+INSTANTIATE_TEST_SUITE_P(File, DamagedCheckpoint, testing::Values("last.safetensors"), [](const auto &) {
+  return "last";
+});
+
+TEST(Trainer, RefusesARunThatLacksAFile)
+{
+  const TemporaryFolder folder("lacking");
+  TrainingOptions       options = MakeOptions();
+  options.epochs = 1;
+  ASSERT_EQ(GetRefusal(options, folder.path), "");
+  options.epochs = 2;
+  options.resume = true;
+  const std::string best = folder.path + "/best.safetensors", last = folder.path + "/last.safetensors";
+  const std::string content = ReadAll(best);
+  ASSERT_EQ(std::remove(best.c_str()), 0);
+  std::string refusal = GetRefusalAtOnce(options, folder.path);
+  EXPECT_NE(refusal.find('"' + best + '"'), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("or a copy of last.safetensors"), std::string::npos) << refusal;
+  std::ofstream(best, std::ios::binary) << content;
+  ASSERT_EQ(std::remove(last.c_str()), 0);
+  refusal = GetRefusalAtOnce(options, folder.path);
+  EXPECT_NE(refusal.find("no last.safetensors to go on from: put a copy of it there"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("(--weights \"" + folder.path + "\")"), std::string::npos) << refusal;
+}
+
+// What a run began with is in the header of its checkpoint: its arrays, which may be gigabytes, are not read for it.
+TEST(BegunRun, ReadsTheHeaderAlone)
+{
+  const TemporaryFolder folder("header");
+  EXPECT_FALSE(BegunRun::Find(folder.path));
+  MakeTrainer(MakeOptions(), folder.path)->Run(StopAfterStep);
+  const std::string last = folder.path + "/last.safetensors", content = ReadAll(last);
+  std::uint64_t     header = 0;
+  std::memcpy(&header, content.data(), sizeof(header));
+  std::ofstream(last, std::ios::binary) << content.substr(0, 8 + header);
+  const auto begun = BegunRun::Find(folder.path);
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->network.ToJSON(), NetworkDescription::Load("remedios2023").ToJSON());
+  EXPECT_EQ(begun->precision, "fp32");
+  for (const std::uint64_t size : { std::uint64_t{ 0 }, std::uint64_t{ 8 }, header / 2, header })
+  {
+    std::ofstream(last, std::ios::binary) << content.substr(0, size);
+    try
+    {
+      BegunRun::Find(folder.path);
+      ADD_FAILURE() << size;
+    }
+    catch (const std::runtime_error & error)
+    {
+      EXPECT_NE(std::string(error.what()).find(last), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("begin anew in another folder"), std::string::npos) << error.what();
+    }
+  }
+  Checkpoint damaged(content);
+  damaged.Replace("\\\"precision\\\":\\\"fp32", "\\\"precision\\\":\\\"fp23");
+  damaged.Save(last);
+  EXPECT_THROW(BegunRun::Find(folder.path), std::runtime_error);
 }
 
 TEST(Trainer, TellsNamesApartThatAreNotUTF8)

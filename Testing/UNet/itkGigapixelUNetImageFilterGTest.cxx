@@ -150,6 +150,34 @@ TEST(GigapixelUNetImageFilter, PatchesHaveTheSameBitsForAnyDivision)
     "take 128");
 }
 
+// What is set to the same value again is not computed again; and the filter knows the same rule of thresholds as
+// SlideSegmentationImageSource.
+TEST(GigapixelUNetImageFilter, ThresholdAndPatchesAreSetAndTakenBack)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto filter = MakeFilter(image.GetPointer());
+  filter->SetThreshold(0.25);
+  filter->SetPatches({ 128, 0.25 });
+  filter->UpdateLargestPossibleRegion();
+  const auto computed = filter->GetMTime();
+  filter->SetThreshold(0.25);
+  filter->SetPatches({ 128, 0.25 });
+  EXPECT_EQ(filter->GetMTime(), computed);
+  filter->ClearThreshold();
+  filter->ClearPatches();
+  EXPECT_EQ(filter->GetThreshold(), 0.5);
+  ExpectSamePixels(*Result(filter.GetPointer()), *Result(MakeFilter(image.GetPointer()).GetPointer()));
+  const auto cleared = filter->GetMTime();
+  filter->ClearThreshold();
+  filter->ClearPatches();
+  EXPECT_EQ(filter->GetMTime(), cleared);
+
+  const auto classes = MakeFilter(image.GetPointer(), gigapixel::Model::Load("tissue-classes"));
+  EXPECT_EQ(classes->GetThreshold(), 0.5);
+  classes->SetThreshold(0.5);
+  EXPECT_MESSAGE(classes->Update(), "the greatest of which decides: leave the threshold (--threshold) out");
+}
+
 // The pixels of some tiles at a time go through shared memory, which on a CPU is plain memory.
 TEST(GigapixelUNetImageFilter, SharedMemoryChangesNoBit)
 {

@@ -253,6 +253,35 @@ TEST(SlideSegmentationImageSource, LeavesTheSlideAsItIsAndFollowsIt)
   ExpectSamePixels(*source->GetOutput(), *SegmentByHand<ColorImage>(other.File("slide.tif"), MakeModel(3, 0), 0));
 }
 
+TEST(SlideSegmentationImageSource, TheSameValueChangesNothing)
+{
+  const auto source = itk::SlideSegmentationImageSource<>::New();
+  const auto changes = [&](const auto & set) {
+    const auto before = source->GetMTime();
+    set();
+    return source->GetMTime() != before;
+  };
+  EXPECT_FALSE(changes([&] { source->ClearThreshold(); }));
+  EXPECT_TRUE(changes([&] { source->SetThreshold(0.5); })); // which refuses a network of several outputs
+  EXPECT_FALSE(changes([&] { source->SetThreshold(0.5); }));
+  EXPECT_TRUE(changes([&] { source->SetThreshold(7); }));
+  EXPECT_EQ(source->GetThreshold(), 1);
+  EXPECT_FALSE(changes([&] { source->SetThreshold(1); }));
+  EXPECT_TRUE(changes([&] { source->ClearThreshold(); }));
+  EXPECT_EQ(source->GetThreshold(), 0.5);
+  EXPECT_FALSE(changes([&] { source->ClearPatches(); }));
+  EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.5 }); }));
+  EXPECT_FALSE(changes([&] { source->SetPatches({ 128, 0.5 }); }));
+  EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25 }); }));
+  EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25, gigapixel::Patches::Blending::Constant }); }));
+  EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25, gigapixel::Patches::Blending::Constant, true }); }));
+  EXPECT_TRUE(changes([&] { source->ClearPatches(); }));
+  EXPECT_FALSE(changes([&] { source->ClearLevel(); }));
+  EXPECT_TRUE(changes([&] { source->SetLevel(0); }));
+  EXPECT_FALSE(changes([&] { source->SetLevel(0); }));
+  EXPECT_TRUE(changes([&] { source->ClearLevel(); }));
+}
+
 TEST(SlideSegmentationImageSource, RefusesInASentence)
 {
   EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->GetMadeBy(), "UpdateOutputInformation() first");
@@ -264,6 +293,10 @@ TEST(SlideSegmentationImageSource, RefusesInASentence)
   three->FillHolesOn();
   EXPECT_MESSAGE(three->Update(), "3 classes apart; holes are filled in the masks of two only");
   three->FillHolesOff();
+  three->SetThreshold(0.4);
+  EXPECT_MESSAGE(three->Update(), "an output for each of 3 classes, the greatest of which decides");
+  three->ClearThreshold();
+  three->UpdateLargestPossibleRegion();
   three->SetOutputMode(GigapixelUNetOutput::Probability);
   EXPECT_MESSAGE(three->Update(), "do not fit into one picture");
   const auto outside = MakeSource(file, MakeModel(1, 0.5));

@@ -6,8 +6,10 @@
 #include "TestData.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -35,6 +37,21 @@ Tag(std::uint32_t tag)
   return Little(tag >> 16, 2) + Little(tag & 0xffff, 2);
 }
 
+/** Whether elements are written without their representations: the transfer syntax of that name. */
+bool isImplicit = false;
+
+/** As it is, whatever its length. */
+std::string
+RawElement(std::uint32_t tag, const std::string & kind, const std::string & value)
+{
+  if (isImplicit && tag >> 16 != 2)
+  {
+    return Tag(tag) + Little(value.size(), 4) + value;
+  }
+  const bool isLong = kind == "OB" || kind == "OW" || kind == "SQ" || kind == "UN" || kind == "UV";
+  return Tag(tag) + kind + (isLong ? Little(0, 2) + Little(value.size(), 4) : Little(value.size(), 2)) + value;
+}
+
 std::string
 Element(std::uint32_t tag, const std::string & kind, std::string value)
 {
@@ -43,8 +60,21 @@ Element(std::uint32_t tag, const std::string & kind, std::string value)
   {
     value += isText && kind != "UI" ? ' ' : '\0';
   }
-  const bool isLong = kind == "OB" || kind == "SQ";
-  return Tag(tag) + kind + (isLong ? Little(0, 2) + Little(value.size(), 4) : Little(value.size(), 2)) + value;
+  return RawElement(tag, kind, value);
+}
+
+/** A sequence of unknown length. */
+std::string
+UnendingSequence(std::uint32_t tag, const std::string & kind, const std::string & items)
+{
+  const std::string unknown = Little(0xffffffff, 4);
+  return Tag(tag) + (isImplicit ? "" : kind + Little(0, 2)) + unknown + items + Tag(0xfffee0dd) + Little(0, 4);
+}
+
+std::string
+UnendingItem(const std::string & content)
+{
+  return Tag(0xfffee000) + Little(0xffffffff, 4) + content + Tag(0xfffee00d) + Little(0, 4);
 }
 
 std::string
@@ -72,6 +102,9 @@ struct Options
   std::string type = "ORIGINAL\\PRIMARY\\VOLUME\\NONE";
 
   std::vector<JPEGStream> jpeg; // the frames, in the place of those of the picture
+
+  bool                                 implicit = false; // of uncompressed frames
+  std::map<std::uint32_t, std::string> elements;         // whole, in the place of those of their tags, or added
 };
 
 constexpr unsigned tileSide = 64;
@@ -110,36 +143,56 @@ WriteDICOM(const std::string & path, const Picture & picture, const Options & op
   }
   const std::string slideClass = "1.2.840.10008.5.1.4.1.1.77.1.6";
   const std::string encoding = !options.jpeg.empty() ? "1.2.840.10008.1.2.4.50"
+                               : options.implicit    ? "1.2.840.10008.1.2"
                                : options.raw         ? "1.2.840.10008.1.2.1"
                                                      : "1.2.840.10008.1.2.4.90";
   const std::string colors = picture.channels == 1 ? "MONOCHROME2" : options.jpeg.empty() ? "RGB" : "YBR_FULL_422";
   std::string       file(128, '\0');
   file += "DICM" + Element(0x00020002, "UI", slideClass) + Element(0x00020010, "UI", encoding);
-  file += Element(0x00080008, "CS", options.type) + Element(0x00080016, "UI", slideClass) +
-          Element(0x0020000e, "UI", "1.2.3.4");
+  isImplicit = options.implicit;
+  std::map<std::uint32_t, std::string> elements; // in the order of their tags
+  const auto add = [&elements](std::uint32_t tag, const std::string & kind, const std::string & value) {
+    elements[tag] = Element(tag, kind, value);
+  };
+  add(0x00080008, "CS", options.type);
+  add(0x00080016, "UI", slideClass);
+  add(0x0020000e, "UI", "1.2.3.4");
   if (!options.concatenation.empty())
   {
-    file += Element(0x00209161, "UI", options.concatenation) + Element(0x00209228, "UL", Little(options.first, 4));
+    add(0x00209161, "UI", options.concatenation);
+    add(0x00209228, "UL", Little(options.first, 4));
   }
-  file += Element(0x00209311, "CS", options.sparse ? "TILED_SPARSE" : "TILED_FULL");
-  file += Element(0x00280002, "US", Little(picture.channels, 2)) + Element(0x00280004, "CS", colors) +
-          Element(0x00280006, "US", Little(0, 2)) + Element(0x00280008, "IS", std::to_string(tiles.size())) +
-          Element(0x00280010, "US", Little(tileSide, 2)) + Element(0x00280011, "US", Little(tileSide, 2)) +
-          Element(0x00280100, "US", Little(8, 2));
-  file += Element(0x00480006, "UL", Little(picture.width, 4)) + Element(0x00480007, "UL", Little(picture.height, 4));
-  file +=
-    Element(0x52009229, "SQ", Item(Element(0x00289110, "SQ", Item(Element(0x00280030, "DS", "0.0005\\0.00025")))));
+  add(0x00209311, "CS", options.sparse ? "TILED_SPARSE" : "TILED_FULL");
+  add(0x00280002, "US", Little(picture.channels, 2));
+  add(0x00280004, "CS", colors);
+  add(0x00280006, "US", Little(0, 2));
+  add(0x00280008, "IS", std::to_string(tiles.size()));
+  add(0x00280010, "US", Little(tileSide, 2));
+  add(0x00280011, "US", Little(tileSide, 2));
+  add(0x00280100, "US", Little(8, 2));
+  add(0x00480006, "UL", Little(picture.width, 4));
+  add(0x00480007, "UL", Little(picture.height, 4));
+  add(0x52009229, "SQ", Item(Element(0x00289110, "SQ", Item(Element(0x00280030, "DS", "0.0005\\0.00025")))));
   std::string groups;
   for (const unsigned tile : tiles)
   {
     // A sequence and an item of unknown length, with their ends, as many writers have them.
     const std::string position = Element(0x0048021e, "SL", Little(tile % across * tileSide + 1, 4)) +
                                  Element(0x0048021f, "SL", Little(tile / across * tileSide + 1, 4));
-    const std::string unknown = Little(0xffffffff, 4);
-    groups += Item(Tag(0x0048021a) + "SQ" + Little(0, 2) + unknown + Tag(0xfffee000) + unknown + position +
-                   Tag(0xfffee00d) + Little(0, 4) + Tag(0xfffee0dd) + Little(0, 4));
+    groups += Item(UnendingSequence(0x0048021a, "SQ", UnendingItem(position)));
   }
-  file += options.sparse ? Element(0x52009230, "SQ", groups) : "";
+  if (options.sparse)
+  {
+    add(0x52009230, "SQ", groups);
+  }
+  for (const auto & element : options.elements)
+  {
+    elements[element.first] = element.second;
+  }
+  for (const auto & element : elements)
+  {
+    file += element.second;
+  }
   std::string frames;
   std::string offsets;
   std::string lengths;
@@ -172,6 +225,7 @@ WriteDICOM(const std::string & path, const Picture & picture, const Options & op
     file += Tag(0x7fe00010) + "OB" + Little(0, 2) + Little(0xffffffff, 4) +
             Item(options.offsets == Offsets::Basic ? offsets : "") + frames + Tag(0xfffee0dd) + Little(0, 4);
   }
+  isImplicit = false;
   std::ofstream(path, std::ios::binary).write(file.data(), static_cast<std::streamsize>(file.size()));
 }
 
@@ -209,6 +263,143 @@ TEST(DICOM, FramesComeBackHoweverTheyAreFound)
       }
     }
   }
+}
+
+/** Without representations, elements are known by their tags: sequences, too. */
+TEST(DICOM, RepresentationsMayBeLeftToTheStandard)
+{
+  const Picture picture = MakePicture(200, 150, 3, 3);
+  for (const bool sparse : { false, true })
+  {
+    const std::string path = MakeFolder("implicit") + "slide.dcm";
+    Options           options;
+    options.raw = options.implicit = true;
+    options.sparse = sparse;
+    WriteDICOM(path, picture, options);
+    const auto io = OpenSlideFile(path);
+    EXPECT_DOUBLE_EQ(io->GetSpacing(0), 0.00025);
+    EXPECT_DOUBLE_EQ(io->GetSpacing(1), 0.0005);
+    std::vector<unsigned char> scanned(200 * 150);
+    EXPECT_EQ(io->ReadScanned(0, 0, 0, 200, 150, scanned.data()), !sparse);
+    EXPECT_TRUE(sparse || ReadLevel(*io, 0, 3) == picture);
+  }
+}
+
+std::string
+Bytes(double value)
+{
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+std::string
+Bytes(float value)
+{
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+constexpr std::uint32_t rowsTag = 0x00280010;
+
+/** 64 rows, as many writers may have it, with odd lengths and padding among them. */
+TEST(DICOM, NumbersAreReadByTheirRepresentation)
+{
+  const Picture     picture = MakePicture(200, 150, 3, 3);
+  const std::string path = MakeFolder("numbers") + "slide.dcm";
+  for (const std::string & rows : { RawElement(rowsTag, "US", Little(64, 2)),
+                                    RawElement(rowsTag, "US", Little(64, 2) + Little(7, 2)), // the first counts
+                                    RawElement(rowsTag, "SS", Little(64, 2)),
+                                    RawElement(rowsTag, "UL", Little(64, 4)),
+                                    RawElement(rowsTag, "SL", Little(64, 4)),
+                                    RawElement(rowsTag, "UV", Little(64, 8)),
+                                    RawElement(rowsTag, "FL", Bytes(64.0F)),
+                                    RawElement(rowsTag, "FD", Bytes(64.0)),
+                                    RawElement(rowsTag, "IS", "64"),
+                                    RawElement(rowsTag, "IS", " 64"),
+                                    RawElement(rowsTag, "IS", "+64 "),
+                                    RawElement(rowsTag, "IS", std::string("64\0", 3)),
+                                    RawElement(rowsTag, "DS", "6.4e1\\12"),
+                                    RawElement(rowsTag, "UN", Little(64, 2)) })
+  {
+    Options options;
+    options.raw = true;
+    options.elements[rowsTag] = rows;
+    WriteDICOM(path, picture, options);
+    const auto io = OpenSlideFile(path);
+    EXPECT_TRUE(ReadLevel(*io, 0, 3) == picture) << rows;
+    EXPECT_DOUBLE_EQ(io->GetSpacing(0), 0.00025);
+  }
+}
+
+TEST(DICOM, ValuesThatAreNotWhatTheyClaimEndInASentence)
+{
+  const struct
+  {
+    std::string element;
+    std::string said;
+  } cases[] = {
+    { RawElement(rowsTag, "LO", "64"), "(0028,0010) has the value representation LO, where US is expected" },
+    { RawElement(rowsTag, "OB", Little(64, 2)), "(0028,0010) has the value representation OB, where US is expected" },
+    { RawElement(rowsTag, "SQ", ""), "(0028,0010) has the value representation SQ, where US is expected" },
+    { RawElement(rowsTag, "US", Little(64, 3)), "(0028,0010) has 3 bytes, which are no values of US" },
+    { RawElement(rowsTag, "IS", "many"), "(0028,0010) is no number" },
+    { RawElement(rowsTag, "IS", "-64 "), "(0028,0010) is no whole number below 2^32" },
+    { RawElement(rowsTag, "FL", Bytes(64.5F)), "(0028,0010) is no whole number below 2^32" },
+    { RawElement(rowsTag, "FD", Bytes(1e300)), "(0028,0010) is no whole number below 2^32" },
+    { RawElement(0x00080008, "US", Little(1, 2)), "(0008,0008) has the value representation US, where CS is expected" },
+    { RawElement(0x52009229, "LO", "none"), "(5200,9229) has the value representation LO, where SQ is expected" },
+  };
+  const std::string path = MakeFolder("claims") + "slide.dcm";
+  for (const auto & each : cases)
+  {
+    Options options;
+    options.raw = true;
+    const std::uint32_t tag = static_cast<unsigned char>(each.element[0]) | static_cast<unsigned char>(each.element[1])
+                                                                              << 8;
+    const std::uint32_t number =
+      static_cast<unsigned char>(each.element[2]) | static_cast<unsigned char>(each.element[3]) << 8;
+    options.elements[tag << 16 | number] = each.element;
+    WriteDICOM(path, MakePicture(200, 150, 3, 3), options);
+    EXPECT_EQ(GetFailure([&path] { OpenSlideFile(path); }),
+              path + ": it cannot be opened: its DICOM element " + each.said +
+                "; get the file again from where it came, or convert it to a tiled TIFF.");
+  }
+  Options options;
+  options.elements[rowsTag] = RawElement(rowsTag, "us", Little(64, 2));
+  WriteDICOM(path, MakePicture(200, 150, 3, 3), options);
+  EXPECT_NE(GetFailure([&path] { OpenSlideFile(path); }).find("its DICOM elements are damaged"), std::string::npos);
+}
+
+/** What sequences say of other files and pictures is not said of the slide: series, sizes, pixels. */
+TEST(DICOM, WhatTheFileItselfSaysCounts)
+{
+  const Picture     base = MakePicture(200, 150, 3, 3);
+  const Picture     half = MakePicture(100, 75, 3, 5);
+  const std::string folder = MakeFolder("inner");
+  const std::string icon = Element(0x00280010, "US", Little(1, 2)) + Element(0x00280100, "US", Little(1, 2));
+  const std::string fragments = Item("") + Item("pixels");
+  unsigned          number = 0;
+  for (const Picture & picture : { base, half })
+  {
+    Options options;
+    options.elements[0x00081115] =
+      Element(0x00081115, "SQ", Item(Element(0x0020000e, "UI", "9." + std::to_string(++number))));
+    isImplicit = true; // inside of what is unknown
+    const std::string inside = UnendingItem(Element(rowsTag, "US", Little(3, 2)));
+    isImplicit = false;
+    options.elements[0x00091001] = UnendingSequence(0x00091001, "UN", inside);
+    options.elements[0x00880200] = Element(0x00880200,
+                                           "SQ",
+                                           Item(icon + Element(0x7fe00010, "OW", "ab")) +
+                                             Item(icon + UnendingSequence(0x7fe00010, "OB", fragments)));
+    WriteDICOM(folder + std::to_string(number) + ".dcm", picture, options);
+  }
+  const auto io = OpenSlideFile(folder + "1.dcm");
+  ASSERT_EQ(io->GetNumberOfLevels(), 2u);
+  EXPECT_TRUE(ReadLevel(*io, 0, 3) == base);
+  EXPECT_TRUE(ReadLevel(*io, 1, 3) == half);
 }
 
 /** What a stream's marker says of its colors counts for it alone, whatever the frame before it said. */
@@ -276,6 +467,21 @@ TEST(DICOM, SparseTilesAreWhereTheyBelongAndTheAbsentOneIsNotScanned)
       }
     }
   }
+}
+
+TEST(DICOM, FramesInOrderNeedNoPositions)
+{
+  const Picture     picture = MakePicture(200, 150, 3, 3);
+  const std::string path = MakeFolder("unplaced") + "slide.dcm";
+  Options           options;
+  std::string       groups;
+  for (unsigned tile = 0; tile < 12; ++tile)
+  {
+    groups += Item("");
+  }
+  options.elements[0x52009230] = Element(0x52009230, "SQ", groups);
+  WriteDICOM(path, picture, options);
+  EXPECT_TRUE(ReadLevel(*OpenSlideFile(path), 0, 3) == picture);
 }
 
 TEST(DICOM, LevelsPartsAndAssociatedImagesAreTheFilesOfTheSeries)

@@ -155,6 +155,12 @@ TEST(WholeSlideImageIOVentana, OthersAreReadThroughOpenSlide)
   }
 }
 
+TEST(WholeSlideImageIOVentana, TagsInCommentsAreNone)
+{
+  const std::string other = "<!-- <ImageInfo Pos-X=\"9\"><TileJointInfo OverlapX=\"8\"/></ImageInfo> -->";
+  CompareWithOpenSlide(WriteVentana("ventana-comment.bif", 1024, other + MakeEncodeInfo({})));
+}
+
 TEST(WholeSlideImageIOVentana, XMLWhoseTagsDoNotEndIsReadOnce)
 {
   // Read anew from each tag to the end of the text, these 4 MB would be 200 GB.

@@ -71,10 +71,17 @@ public:
   /** The same without a copy of its weights. */
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
-  /** Of a network with one output channel: the object is where its probability is at least this. Default 0.5. Where
-   * there is an output for each class, the greatest decides. */
-  itkSetClampMacro(Threshold, double, 0.0, 1.0);
-  itkGetConstMacro(Threshold, double);
+  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
+   * the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set is
+   * refused.
+   */
+  void SetThreshold(double threshold);
+  void ClearThreshold();
+  double
+  GetThreshold() const
+  {
+    return m_Threshold.value_or(0.5);
+  }
 
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
@@ -112,12 +119,7 @@ public:
 
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
    * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
-  void
-  SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
-  {
-    m_Ranks = ranks;
-    this->Modified();
-  }
+  void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
   /** The parts of a region of the output that this rank has to ask for. Call UpdateOutputInformation() first. */
   std::vector<ImageRegion<2>> GetOwnRows(const ImageRegion<2> & region) const;
@@ -159,7 +161,7 @@ private:
 
   std::string                                m_ModelFileName;
   std::shared_ptr<const gigapixel::Model>    m_Model;
-  double                                     m_Threshold{ 0.5 };
+  std::optional<double>                      m_Threshold;
   GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
   std::string                                m_Device{ "cpu" };
   std::string                                m_Precision{ "fp32" };
@@ -175,6 +177,22 @@ private:
 /** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,
  * upstream of it. (An image's own pipeline time will not do: it changes with every region that is streamed.) */
 GigapixelUNet_EXPORT ModifiedTimeType GigapixelUpstreamMTime(const DataObject & image);
+
+/** What a setter does: nothing where the value is the same. */
+template <typename TObject, typename TMember, typename TValue>
+void
+GigapixelSetMember(TObject & object, TMember & member, const TValue & value)
+{
+  if (!(member == value))
+  {
+    member = value;
+    object.Modified();
+  }
+}
+
+/** \throw std::runtime_error a sentence where a threshold was set and the model has an output for each class, the
+ * greatest of which decides */
+GigapixelUNet_EXPORT void GigapixelCheckThreshold(const gigapixel::Model & model, bool hasThreshold);
 
 /** \throw std::runtime_error when both are known and differ by more than 10 %; the message names both
  * \return a warning, or an empty string */

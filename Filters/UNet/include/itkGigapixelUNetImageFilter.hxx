@@ -58,7 +58,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetFormat() const
   const bool probability =
     m_OutputMode == GigapixelUNetOutput::Automatic ? isFloat : m_OutputMode == GigapixelUNetOutput::Probability;
   format.content = probability ? Format::Content::Probability : Format::Content::Label;
-  format.threshold = m_Threshold;
+  format.threshold = this->GetThreshold();
   return format;
 }
 
@@ -66,16 +66,35 @@ template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetPatches(const gigapixel::Patches & patches)
 {
-  m_Patches = patches;
-  this->Modified();
+  GigapixelSetMember(*this, m_Patches, std::make_optional(patches));
 }
 
 template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::ClearPatches()
 {
-  m_Patches.reset();
-  this->Modified();
+  GigapixelSetMember(*this, m_Patches, std::nullopt);
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetThreshold(double threshold)
+{
+  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::ClearThreshold()
+{
+  GigapixelSetMember(*this, m_Threshold, std::nullopt);
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
+{
+  GigapixelSetMember(*this, m_Ranks, ranks);
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -143,6 +162,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads());
   try
   {
+    GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
     for (const std::string & warning :
          { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()), m_Model->GetWarning() })
     {
@@ -273,7 +293,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
-  os << indent << "Threshold: " << m_Threshold << '\n';
+  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << m_Precision << '\n';

@@ -7,39 +7,13 @@
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelTrainingEvents.h"
 #include "itkImageRegion.h"
 #include "itkProcessObject.h"
 
-#include <set>
-
 namespace itk
 {
-
-/** \class GigapixelStepEvent
- * \brief GigapixelUNetTrainer has finished a step. (Not an IterationEvent: that is an epoch's.) */
-class GigapixelUNet_EXPORT GigapixelStepEvent : public AnyEvent
-{
-public:
-  GigapixelStepEvent() = default;
-  GigapixelStepEvent(const GigapixelStepEvent & other);
-  ~GigapixelStepEvent() override;
-  const char *  GetEventName() const override;
-  bool          CheckEvent(const EventObject * event) const override;
-  EventObject * MakeObject() const override;
-};
-
-/** \class GigapixelPlanEvent
- * \brief GigapixelUNetTrainer knows what it will take, and begins: see GetMemoryPlan(). */
-class GigapixelUNet_EXPORT GigapixelPlanEvent : public AnyEvent
-{
-public:
-  GigapixelPlanEvent() = default;
-  GigapixelPlanEvent(const GigapixelPlanEvent & other);
-  ~GigapixelPlanEvent() override;
-  const char *  GetEventName() const override;
-  bool          CheckEvent(const EventObject * event) const override;
-  EventObject * MakeObject() const override;
-};
+struct GigapixelTrainingSample;
 
 /** \class GigapixelUNetTrainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
@@ -134,8 +108,8 @@ public:
 
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
-  /** Slides with one label each, for networks that label images (gigapixel::NetworkDescription::LabelsImage()). Classes
-   * are told by their names; in their order by the alphabet they are the network's, if it has no names yet. */
+  /** Slides with one label each, for networks that label images (gigapixel::NetworkDescription::LabelsImage()). The
+   * names of all labels, sorted, are the network's classes, if it has no names of its own. */
   void AddLabeledTrainingSlide(const std::string &       slide,
                                const std::string &       label,
                                const gigapixel::Region & region = {});
@@ -153,8 +127,7 @@ public:
                            const gigapixel::PhysicalImage & mask,
                            const gigapixel::Region &        region = {});
 
-  /** The training and validation slides of a cohort, with its masks and its labels, of which the network takes what it
-   * can. */
+  /** The training and validation slides of a cohort, with its masks and its labels: the network takes what it can. */
   void AddCohort(const gigapixel::Cohort & cohort);
 
   void ClearSamples();
@@ -297,9 +270,6 @@ private:
     Validation
   };
 
-  /** A sample before it is opened. */
-  struct Definition;
-
   /** That word and the number of samples so far: what messages call an image, which has no name. */
   std::string NameNext(const std::string & word) const;
 
@@ -309,19 +279,13 @@ private:
                 const ImageBase<2> &             image,
                 const RegionType &               region);
 
-  void Add(Split split, Definition definition);
+  void Add(Split split, const GigapixelTrainingSample & sample);
 
   std::optional<gigapixel::BegunRun> FindBegunRun() const;
 
-  /** Of the samples, those that have one. */
-  std::set<std::string> GetLabels() const;
-
-  std::string GetDefaultNetwork() const;
-
-  /** Gives a network that labels images the names of the samples' labels. */
-  void NameClasses(gigapixel::NetworkDescription & network) const;
-
-  gigapixel::TrainingOptions GetOptions() const;
+  /** \param begun the run that goes on, if one does */
+  gigapixel::NetworkDescription MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const;
+  gigapixel::TrainingOptions    MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const;
 
   /** Null: everything is tissue. */
   std::unique_ptr<gigapixel::PhysicalImage> OpenTissue(const std::string & sample) const;

@@ -87,10 +87,16 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1. Default 0.5.
-   * Where there is an output for each class, the greatest decides, and a threshold that was set is refused. */
+  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without
+   * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
+   * is refused. */
   void SetThreshold(double threshold);
-  itkGetConstMacro(Threshold, double);
+  void ClearThreshold();
+  double
+  GetThreshold() const
+  {
+    return m_Threshold.value_or(0.5);
+  }
 
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
@@ -181,11 +187,9 @@ private:
   struct Stages;
 
   gigapixel::Region                 m_Region;
-  bool                              m_HasLevel{ false };
-  unsigned int                      m_Level{ 0 };
+  std::optional<unsigned int>       m_Level;
   std::string                       m_Tissue;
-  double                            m_Threshold{ 0.5 };
-  bool                              m_HasThreshold{ false };
+  std::optional<double>             m_Threshold;
   GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
   bool                              m_FillHoles{ false };
   std::string                       m_Device{ "cpu" };

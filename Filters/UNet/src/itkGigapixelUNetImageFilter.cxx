@@ -28,6 +28,16 @@ GigapixelUpstreamMTime(const DataObject & image)
   return mTime;
 }
 
+void
+GigapixelCheckThreshold(const gigapixel::Model & model, bool hasThreshold)
+{
+  if (const int channels = model.network.GetNumberOfOutputChannels(); hasThreshold && channels > 1)
+  {
+    throw std::runtime_error("the network has an output for each of " + std::to_string(channels) +
+                             " classes, the greatest of which decides: leave the threshold (--threshold) out");
+  }
+}
+
 std::string
 GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel)
 {

@@ -1,290 +1,30 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetTrainer.h"
 
-#include "gigapixelMaskLabelSource.h"
 #include "gigapixelMaskName.h"
-#include "gigapixelOneLabelSource.h"
-#include "gigapixelRegionSource.h"
-#include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
+#include "itkGigapixelTrainingSample.h"
 #include "itkMultiThreaderBase.h"
 #include "itkSimpleDataObjectDecorator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <optional>
-#include <set>
-#include <sstream>
 
 namespace itk
 {
 
-GigapixelStepEvent::GigapixelStepEvent(const GigapixelStepEvent & other)
-  : AnyEvent(other)
-{}
-
-GigapixelStepEvent::~GigapixelStepEvent() = default;
-
-const char *
-GigapixelStepEvent::GetEventName() const
-{
-  return "GigapixelStepEvent";
-}
-
-bool
-GigapixelStepEvent::CheckEvent(const EventObject * event) const
-{
-  return dynamic_cast<const GigapixelStepEvent *>(event) != nullptr;
-}
-
-EventObject *
-GigapixelStepEvent::MakeObject() const
-{
-  return new GigapixelStepEvent;
-}
-
-GigapixelPlanEvent::GigapixelPlanEvent(const GigapixelPlanEvent & other)
-  : AnyEvent(other)
-{}
-
-GigapixelPlanEvent::~GigapixelPlanEvent() = default;
-
-const char *
-GigapixelPlanEvent::GetEventName() const
-{
-  return "GigapixelPlanEvent";
-}
-
-bool
-GigapixelPlanEvent::CheckEvent(const EventObject * event) const
-{
-  return dynamic_cast<const GigapixelPlanEvent *>(event) != nullptr;
-}
-
-EventObject *
-GigapixelPlanEvent::MakeObject() const
-{
-  return new GigapixelPlanEvent;
-}
-
-struct GigapixelUNetTrainer::Definition
-{
-  /** Opened where these are empty. */
-  gigapixel::PhysicalImage pixels;
-  gigapixel::PhysicalImage mask;
-  std::string              pixelsFile;
-  std::string              maskFile;
-  gigapixel::Region        region; ///< level-0 pixels; width 0: all
-  Split                    split{ Split::Training };
-  std::string              label{}; ///< of the whole of it; empty: none
-};
-
 struct GigapixelUNetTrainer::Implementation
 {
-  std::vector<Definition>             definitions;
-  std::shared_ptr<gigapixel::Ranks>   ranks;
-  std::unique_ptr<gigapixel::Trainer> trainer;
-  gigapixel::MemoryPlan               plan;
-  gigapixel::TrainingProgress         progress;
-  double                              fraction{ 0 };
-  bool                                stepped{ false };
+  std::vector<GigapixelTrainingSample> samples;
+  std::shared_ptr<gigapixel::Ranks>    ranks;
+  std::unique_ptr<gigapixel::Trainer>  trainer;
+  gigapixel::MemoryPlan                plan;
+  gigapixel::TrainingProgress          progress;
+  double                               fraction{ 0 };
+  bool                                 stepped{ false };
 };
-
-namespace
-{
-
-/** Level-0 pixels to those of the level, outwards to whole ones; at its end a level may be cut by a part of a pixel,
- * but not by more: what reaches beyond the slide is refused. */
-gigapixel::Region
-AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size size)
-{
-  const auto down = [&](std::int64_t pixel) {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(pixel) / downsample));
-  };
-  const auto up = [&](std::int64_t pixel, std::int64_t most) {
-    const auto end = static_cast<std::int64_t>(std::ceil(static_cast<double>(pixel) / downsample));
-    return downsample != 1 && end == most + 1 ? most : end;
-  };
-  gigapixel::Region result;
-  result.x = down(region.x);
-  result.y = down(region.y);
-  result.width = up(region.x + region.width, size.width) - result.x;
-  result.height = up(region.y + region.height, size.height) - result.y;
-  return result;
-}
-
-/** Without any tissue a sample has no label that counts. */
-void
-RequireTissue(const gigapixel::TissueMask &    tissue,
-              const std::string &              name,
-              const gigapixel::PhysicalImage & pixels,
-              const gigapixel::Region &        region)
-{
-  const gigapixel::Size size = pixels.grid.size;
-  gigapixel::Region     part = AtLevel(region, pixels.downsample, size);
-  const bool            isInside = part.x >= 0 && part.y >= 0 && part.x + part.width <= size.width &&
-                        part.y + part.height <= size.height; // else it is refused later
-  if (isInside && !tissue.HasTissue(part))
-  {
-    throw std::runtime_error("the tissue mask " + name + " has no tissue " +
-                             (region.width > 0 ? "in the region of " : "at all on ") + pixels.name +
-                             ": give the right one, or leave out this sample");
-  }
-}
-
-/** The class of a whole image. */
-std::shared_ptr<gigapixel::LabelSource>
-MakeOneLabel(const std::string & label, const std::string & image, const gigapixel::NetworkDescription & network)
-{
-  const auto & names = network.classNames;
-  const auto   found = std::find(names.begin(), names.end(), label);
-  if (found == names.end())
-  {
-    throw std::runtime_error(
-      image + (label.empty() ? " has no label" : " has the label \"" + label + "\", which is no class of it") +
-      ", and the network " + network.name + " labels images: " +
-      (label.empty() ? "give it one (of a cohort in the column label), or another network" : "see its class names"));
-  }
-  return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
-}
-
-/** Pixels and labels of a sample as the network wants them.
- * \param mask null: the label is the truth
- * \param tissue null: everything is */
-gigapixel::Sample
-MakeSample(const gigapixel::PhysicalImage &      pixels,
-           const gigapixel::PhysicalImage *      mask,
-           const std::string &                   label,
-           const gigapixel::PhysicalImage *      tissue,
-           const gigapixel::Region &             region,
-           const gigapixel::NetworkDescription & network)
-{
-  gigapixel::Sample sample;
-  sample.name = pixels.name;
-  sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
-  if (mask)
-  {
-    sample.labels = std::make_shared<gigapixel::MaskLabelSource>(*mask,
-                                                                 pixels.grid,
-                                                                 pixels.name,
-                                                                 network.GetNumberOfClasses(),
-                                                                 network.ignoreUnscanned ? pixels.scanned
-                                                                                         : gigapixel::ScannedFunction(),
-                                                                 network.ignoredLabel);
-  }
-  else
-  {
-    sample.labels = MakeOneLabel(label, pixels.name, network);
-  }
-  if (!pixels.content.empty() && (!mask || !mask->content.empty()))
-  {
-    sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                      std::to_string(region.width) + ',' + std::to_string(region.height) +
-                      (mask ? " mask: " + mask->content : " label: " + label) +
-                      (tissue ? " tissue: " + tissue->content : "");
-  }
-  if (tissue)
-  {
-    const auto isTissue = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
-    RequireTissue(*isTissue, tissue->name, pixels, region);
-    sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, isTissue);
-    sample.labels = network.LabelsImage() ? sample.labels : gigapixel::IgnoreGlass(sample.labels, isTissue);
-  }
-  if (region.width > 0)
-  {
-    try
-    {
-      const gigapixel::Region part = AtLevel(region, pixels.downsample, pixels.grid.size);
-      sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
-      sample.labels = network.LabelsImage() ? sample.labels : gigapixel::MakeRegionSource(sample.labels, part);
-    }
-    catch (const std::runtime_error & error)
-    {
-      throw std::runtime_error(pixels.name + ": " + error.what());
-    }
-  }
-  return sample;
-}
-
-/** Regions of one slide are of one slide, whatever name leads to it; an image is one by itself. */
-template <typename TDefinitions>
-std::size_t
-CountSlides(const TDefinitions & definitions)
-{
-  std::size_t                     images = 0;
-  std::set<std::filesystem::path> files;
-  for (const auto & definition : definitions)
-  {
-    std::error_code error;
-    const auto      file = std::filesystem::canonical(definition.pixelsFile, error);
-    if (definition.pixelsFile.empty() || error)
-    {
-      ++images;
-    }
-    else
-    {
-      files.insert(file);
-    }
-  }
-  return images + files.size();
-}
-
-/** The resolution that all samples have. */
-class CommonResolution
-{
-public:
-  /** \throw std::runtime_error when it is another one. */
-  void
-  Add(const gigapixel::PhysicalImage & image)
-  {
-    const double mpp = image.grid.GetMicronsPerPixel();
-    if (mpp <= 0)
-    {
-      m_Unknown = m_Unknown.empty() ? image.name : m_Unknown;
-      return;
-    }
-    if (m_Mpp <= 0)
-    {
-      m_Mpp = mpp;
-      m_Name = image.name;
-    }
-    else if (std::abs(mpp / m_Mpp - 1) > gigapixel::ResolutionTolerance)
-    {
-      std::ostringstream text;
-      text << "all samples have to be of one resolution: " << m_Name << " has " << m_Mpp << " micrometers per pixel, "
-           << image.name << " has " << mpp
-           << "; choose slides that agree, or one resolution for all (--mpp, SetMicronsPerPixel())";
-      throw std::runtime_error(text.str());
-    }
-  }
-
-  double
-  Get() const
-  {
-    return m_Mpp;
-  }
-
-  /** Empty, or what is to be warned of. */
-  std::string
-  GetWarning() const
-  {
-    if (m_Unknown.empty())
-    {
-      return std::string();
-    }
-    return m_Unknown + " has no known resolution; " +
-           (m_Mpp > 0 ? "it is taken for that of " + m_Name : "the model will not know the one it was trained at");
-  }
-
-private:
-  double      m_Mpp{ 0 };
-  std::string m_Name;
-  std::string m_Unknown;
-};
-
-} // namespace
 
 GigapixelUNetTrainer::GigapixelUNetTrainer()
   : m_Implementation(std::make_unique<Implementation>())
@@ -318,17 +58,17 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 }
 
 void
-GigapixelUNetTrainer::Add(Split split, Definition definition)
+GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
-  definition.split = split;
-  m_Implementation->definitions.push_back(std::move(definition));
+  m_Implementation->samples.push_back(sample);
+  m_Implementation->samples.back().validates = split == Split::Validation;
   this->Modified();
 }
 
 std::string
 GigapixelUNetTrainer::NameNext(const std::string & word) const
 {
-  return word + " " + std::to_string(m_Implementation->definitions.size() + 1);
+  return word + " " + std::to_string(m_Implementation->samples.size() + 1);
 }
 
 void
@@ -338,18 +78,18 @@ GigapixelUNetTrainer::AddImage(Split                            split,
                                const ImageBase<2> &             image,
                                const RegionType &               region)
 {
-  Definition definition;
-  definition.pixels = pixels;
-  definition.mask = mask;
+  GigapixelTrainingSample sample;
+  sample.pixels = pixels;
+  sample.mask = mask;
   if (region.GetNumberOfPixels() > 0)
   {
     const Index<2> & first = image.GetLargestPossibleRegion().GetIndex();
-    definition.region = gigapixel::Region{ region.GetIndex(0) - first[0],
-                                           region.GetIndex(1) - first[1],
-                                           static_cast<std::int64_t>(region.GetSize(0)),
-                                           static_cast<std::int64_t>(region.GetSize(1)) };
+    sample.region = gigapixel::Region{ region.GetIndex(0) - first[0],
+                                       region.GetIndex(1) - first[1],
+                                       static_cast<std::int64_t>(region.GetSize(0)),
+                                       static_cast<std::int64_t>(region.GetSize(1)) };
   }
-  this->Add(split, std::move(definition));
+  this->Add(split, sample);
 }
 
 void
@@ -357,7 +97,7 @@ GigapixelUNetTrainer::AddTrainingSlide(const std::string &       slide,
                                        const std::string &       mask,
                                        const gigapixel::Region & region)
 {
-  this->Add(Split::Training, Definition{ {}, {}, slide, mask, region });
+  this->Add(Split::Training, { {}, {}, slide, mask, region });
 }
 
 void
@@ -365,7 +105,7 @@ GigapixelUNetTrainer::AddValidationSlide(const std::string &       slide,
                                          const std::string &       mask,
                                          const gigapixel::Region & region)
 {
-  this->Add(Split::Validation, Definition{ {}, {}, slide, mask, region });
+  this->Add(Split::Validation, { {}, {}, slide, mask, region });
 }
 
 void
@@ -373,7 +113,7 @@ GigapixelUNetTrainer::AddLabeledTrainingSlide(const std::string &       slide,
                                               const std::string &       label,
                                               const gigapixel::Region & region)
 {
-  this->Add(Split::Training, Definition{ {}, {}, slide, {}, region, {}, label });
+  this->Add(Split::Training, { {}, {}, slide, {}, region, false, label });
 }
 
 void
@@ -381,7 +121,7 @@ GigapixelUNetTrainer::AddLabeledValidationSlide(const std::string &       slide,
                                                 const std::string &       label,
                                                 const gigapixel::Region & region)
 {
-  this->Add(Split::Validation, Definition{ {}, {}, slide, {}, region, {}, label });
+  this->Add(Split::Validation, { {}, {}, slide, {}, region, true, label });
 }
 
 void
@@ -389,7 +129,7 @@ GigapixelUNetTrainer::AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                                         const gigapixel::PhysicalImage & mask,
                                         const gigapixel::Region &        region)
 {
-  this->Add(Split::Training, Definition{ pixels, mask, {}, {}, region });
+  this->Add(Split::Training, { pixels, mask, {}, {}, region });
 }
 
 void
@@ -397,7 +137,7 @@ GigapixelUNetTrainer::AddValidationSample(const gigapixel::PhysicalImage & pixel
                                           const gigapixel::PhysicalImage & mask,
                                           const gigapixel::Region &        region)
 {
-  this->Add(Split::Validation, Definition{ pixels, mask, {}, {}, region });
+  this->Add(Split::Validation, { pixels, mask, {}, {}, region });
 }
 
 void
@@ -405,10 +145,11 @@ GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 {
   for (const gigapixel::CohortEntry & entry : cohort.entries)
   {
+    const bool validates = entry.split == gigapixel::CohortEntry::Split::Validation;
     if (entry.split != gigapixel::CohortEntry::Split::Test)
     {
-      const Split split = entry.split == gigapixel::CohortEntry::Split::Training ? Split::Training : Split::Validation;
-      this->Add(split, Definition{ {}, {}, entry.slide, entry.mask, entry.region, {}, entry.label });
+      this->Add(validates ? Split::Validation : Split::Training,
+                { {}, {}, entry.slide, entry.mask, entry.region, validates, entry.label });
     }
   }
 }
@@ -416,7 +157,7 @@ GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 void
 GigapixelUNetTrainer::ClearSamples()
 {
-  m_Implementation->definitions.clear();
+  m_Implementation->samples.clear();
   this->Modified();
 }
 
@@ -424,66 +165,27 @@ GigapixelUNetTrainer::ClearSamples()
 std::optional<gigapixel::BegunRun>
 GigapixelUNetTrainer::FindBegunRun() const
 {
-  return m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get()) : std::nullopt;
-}
-
-std::set<std::string>
-GigapixelUNetTrainer::GetLabels() const
-{
-  std::set<std::string> labels;
-  for (const Definition & definition : m_Implementation->definitions)
-  {
-    labels.insert(definition.label);
-  }
-  labels.erase("");
-  return labels;
-}
-
-std::string
-GigapixelUNetTrainer::GetDefaultNetwork() const
-{
-  const auto & definitions = m_Implementation->definitions;
-  const bool   onlyLabels =
-    !definitions.empty() && std::all_of(definitions.begin(), definitions.end(), [](const Definition & definition) {
-      return !definition.label.empty() && definition.maskFile.empty() && !definition.mask.pixels;
-    });
-  return onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, this->GetLabels().size()))
-                    : "remedios2023";
-}
-
-void
-GigapixelUNetTrainer::NameClasses(gigapixel::NetworkDescription & network) const
-{
-  const std::set<std::string> labels = this->GetLabels();
-  std::string                 names;
-  for (const std::string & label : labels)
-  {
-    names += (names.empty() ? "" : ", ") + label;
-  }
-  if (labels.size() == 1)
-  {
-    throw std::runtime_error("all slides have the label " + names + ": there is nothing to tell apart");
-  }
-  if (!labels.empty() && static_cast<int>(labels.size()) != network.GetNumberOfClasses())
-  {
-    throw std::runtime_error(
-      "the slides have " + std::to_string(labels.size()) + " labels (" + names + "), and the network " + network.name +
-      " tells " + std::to_string(network.GetNumberOfClasses()) +
-      " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
-  }
-  network.classNames.assign(labels.begin(), labels.end());
+  return m_Resume && (m_Network.empty() || m_Precision.empty())
+           ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
+           : std::nullopt;
 }
 
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
 {
-  const auto                    begun = m_Network.empty() ? this->FindBegunRun() : std::nullopt;
+  return this->MakeNetwork(this->FindBegunRun());
+}
+
+gigapixel::NetworkDescription
+GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const
+{
   gigapixel::NetworkDescription network =
-    begun ? begun->network
-          : gigapixel::NetworkDescription::Load(m_Network.empty() ? this->GetDefaultNetwork() : m_Network);
+    begun && m_Network.empty() ? begun->network
+                               : gigapixel::NetworkDescription::Load(
+                                   m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network);
   if (network.LabelsImage() && network.classNames.empty())
   {
-    this->NameClasses(network);
+    network.classNames = GetClassNames(m_Implementation->samples, network);
   }
   if (!m_Loss.empty())
   {
@@ -501,10 +203,9 @@ GigapixelUNetTrainer::LoadNetwork() const
 }
 
 gigapixel::TrainingOptions
-GigapixelUNetTrainer::GetOptions() const
+GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const
 {
-  const auto                 begun = m_Precision.empty() ? this->FindBegunRun() : std::nullopt;
-  const std::string          precision = begun ? begun->precision : m_Precision.empty() ? "fp32" : m_Precision;
+  const std::string          precision = !m_Precision.empty() ? m_Precision : begun ? begun->precision : "fp32";
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
@@ -551,7 +252,7 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
     return nullptr;
   }
   const std::string mask = gigapixel::FindMask(m_Tissue, sample);
-  const std::size_t slides = CountSlides(m_Implementation->definitions);
+  const std::size_t slides = CountTrainingSlides(m_Implementation->samples);
   if (mask == m_Tissue && slides > 1)
   {
     throw std::runtime_error("the tissue mask " + m_Tissue + " is of one slide, but there are " +
@@ -568,36 +269,22 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   const GigapixelResolution resolution{ m_Level, m_MicronsPerPixel, m_LevelZeroMicronsPerPixel };
   CommonResolution          common;
   bool                      anyTraining = false;
-  for (const Definition & definition : m_Implementation->definitions)
+  for (const GigapixelTrainingSample & definition : m_Implementation->samples)
   {
     const auto pixels =
       definition.pixels.pixels
         ? definition.pixels
         : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
-    std::optional<gigapixel::PhysicalImage> mask;
-    if (!network.LabelsImage())
-    {
-      if (!definition.mask.pixels && definition.maskFile.empty())
-      {
-        throw std::runtime_error(pixels.name + " has no mask, and the network " + network.name +
-                                 " labels pixels: give one (of a cohort in the column mask), or a network that labels "
-                                 "images, such as resnet18");
-      }
-      mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
-    }
+    const bool hasMask = definition.mask.pixels || !definition.maskFile.empty();
+    const auto mask = definition.mask.pixels              ? definition.mask
+                      : hasMask && !network.LabelsImage() ? GigapixelMaskSource(definition.maskFile)
+                                                          : gigapixel::PhysicalImage();
     common.Add(pixels);
     const auto              tissue = this->OpenTissue(pixels.name);
     const gigapixel::Sample sample =
-      MakeSample(pixels, mask ? &*mask : nullptr, definition.label, tissue.get(), definition.region, network);
-    if (definition.split == Split::Training)
-    {
-      anyTraining = true;
-      trainer.AddTrainingSample(sample);
-    }
-    else
-    {
-      trainer.AddValidationSample(sample);
-    }
+      MakeTrainingSample(pixels, { mask, definition.label }, tissue.get(), definition.region, network);
+    definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
+    anyTraining = anyTraining || !definition.validates;
   }
   if (!anyTraining)
   {
@@ -653,8 +340,9 @@ GigapixelUNetTrainer::GenerateData()
   bool finished = false;
   try
   {
-    const auto network = this->LoadNetwork();
-    state.trainer = std::make_unique<gigapixel::Trainer>(network, this->GetOptions(), m_RunFolder);
+    const auto begun = this->FindBegunRun();
+    const auto network = this->MakeNetwork(begun);
+    state.trainer = std::make_unique<gigapixel::Trainer>(network, this->MakeOptions(begun), m_RunFolder);
     state.trainer->SetWarning([this](const std::string & sentence) { itkWarningMacro(<< sentence); });
     state.trainer->SetPlanObserver([&](const gigapixel::MemoryPlan & plan) {
       state.plan = plan;
@@ -734,7 +422,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   }
   os << '\n' << indent << "IgnoredLabel: " << m_IgnoredLabel << '\n';
   os << indent << "RunFolder: " << m_RunFolder << '\n';
-  os << indent << "Samples: " << m_Implementation->definitions.size() << '\n';
+  os << indent << "Samples: " << m_Implementation->samples.size() << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';

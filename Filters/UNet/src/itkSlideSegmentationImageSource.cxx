@@ -94,11 +94,7 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
   {
     throw std::runtime_error("a filled hole has no probability: ask for labels");
   }
-  if (const int channels = model.network.GetNumberOfOutputChannels(); hasThreshold && channels > 1)
-  {
-    throw std::runtime_error("it has an output for each of " + std::to_string(channels) +
-                             " classes, the greatest of which decides: leave the threshold (--threshold) out");
-  }
+  GigapixelCheckThreshold(model, hasThreshold);
 }
 
 template <typename TOutputImage>
@@ -136,26 +132,28 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetLevel(unsigned int level)
 {
-  m_HasLevel = true;
-  m_Level = level;
-  this->Modified();
+  GigapixelSetMember(*this, m_Level, std::make_optional(level));
 }
 
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::ClearLevel()
 {
-  m_HasLevel = false;
-  this->Modified();
+  GigapixelSetMember(*this, m_Level, std::nullopt);
 }
 
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetThreshold(double threshold)
 {
-  m_Threshold = std::clamp(threshold, 0.0, 1.0);
-  m_HasThreshold = true;
-  this->Modified();
+  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
+}
+
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::ClearThreshold()
+{
+  GigapixelSetMember(*this, m_Threshold, std::nullopt);
 }
 
 template <typename TOutputImage>
@@ -170,24 +168,21 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetPatches(const gigapixel::Patches & patches)
 {
-  m_Patches = patches;
-  this->Modified();
+  GigapixelSetMember(*this, m_Patches, std::make_optional(patches));
 }
 
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::ClearPatches()
 {
-  m_Patches.reset();
-  this->Modified();
+  GigapixelSetMember(*this, m_Patches, std::nullopt);
 }
 
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
 {
-  m_Ranks = ranks;
-  this->Modified();
+  GigapixelSetMember(*this, m_Ranks, ranks);
 }
 
 template <typename TOutputImage>
@@ -212,16 +207,16 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   slide.ReadImageInformation();
   gigapixel::RequireChannels(slide, static_cast<unsigned>(m_Stages->model->network.channels));
   slide.SetGray(m_Stages->model->network.channels == 1);
-  if (m_HasLevel)
+  if (m_Level)
   {
-    slide.SetLevel(m_Level);
+    slide.SetLevel(*m_Level);
   }
   const std::string name = slide.GetFileName();
   const std::string trained = "the model was trained at " + FormatResolution(wanted);
   const auto        isWanted = [&slide, wanted] {
     return std::abs(slide.GetMicronsPerPixel() / wanted - 1) <= gigapixel::ResolutionTolerance;
   };
-  if (m_HasLevel || wanted <= 0)
+  if (m_Level || wanted <= 0)
   {
     slide.ReadImageInformation();
     if (wanted > 0 && slide.GetMicronsPerPixel() > 0 && !isWanted())
@@ -315,7 +310,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   try
   {
-    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles, m_HasThreshold);
+    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles, m_Threshold.has_value());
   }
   catch (const std::runtime_error & unsuitable)
   {
@@ -429,7 +424,7 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.imbue(std::locale::classic());
   text.precision(17);
   text << "segment model=" << HashModel(*m_Stages->model);
-  isProbability ? text << " probability" : text << " threshold=" << m_Threshold; // it knows no threshold
+  isProbability ? text << " probability" : text << " threshold=" << this->GetThreshold(); // it knows no threshold
   if (m_Patches)
   {
     text << ' ' << m_Patches->Describe();
@@ -554,13 +549,12 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Model: " << (m_Stages->model ? m_Stages->model->network.name : "(none)") << '\n';
-  os << indent << "HasLevel: " << (m_HasLevel ? "On" : "Off") << '\n';
-  os << indent << "Level: " << (m_HasLevel ? m_Level : this->GetLevel()) << '\n';
+  os << indent << "Level: " << m_Level.value_or(this->GetLevel()) << (m_Level ? "" : " (not set)") << '\n';
   os << indent << "Region: " << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height
      << '\n';
   os << indent << "SlideRegion: " << m_SlideRegion << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
-  os << indent << "Threshold: " << m_Threshold << '\n';
+  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';
   os << indent << "Device: " << m_Device << '\n';

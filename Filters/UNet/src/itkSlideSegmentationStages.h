@@ -131,7 +131,10 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   }
   unet->SetSharedModel(model);
   unet->SetTileSize(source.GetEffectiveTileSize());
-  unet->SetThreshold(source.m_Threshold);
+  if (source.m_Threshold)
+  {
+    unet->SetThreshold(*source.m_Threshold);
+  }
   unet->SetOutputMode(source.m_OutputMode);
   unet->SetDevice(source.m_Device);
   unet->SetPrecision(source.m_Precision);

@@ -18,7 +18,8 @@ struct GigapixelNetwork_EXPORT BegunRun
   std::string        precision; ///< see Device::Find()
 
   /** None: the folder holds no run that could go on. \param ranks of which the first one looks, and tells all others;
-   * null: this process alone \throw std::runtime_error its checkpoint cannot be read */
+   * null: this process alone \throw std::runtime_error its checkpoint, of which the texts alone
+   * are read, tells none, and how to go on */
   static std::optional<BegunRun> Find(const std::string & folder, Ranks * ranks = nullptr);
 };
 

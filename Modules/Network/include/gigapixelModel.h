@@ -36,6 +36,9 @@ struct GigapixelNetwork_EXPORT Model
   /** Models that come with the library; each has its card, Modules/Network/models/NAME.md. */
   static std::vector<std::string> GetNames();
 
+  /** Whether it is one of these names. */
+  static bool IsReady(const std::string & name);
+
   /** A sentence about weights that can be used, but hardly are what was meant: the last ones are all 0, so that the
    * result is the same at every pixel. Empty: nothing is to be said. */
   std::string GetWarning() const;

@@ -64,6 +64,9 @@ public:
 
   static constexpr std::size_t  MostOperations = 4096;
   static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31;
+  /** As of the option --learning-rate. */
+  static constexpr double LeastLearningRate = 1e-9;
+  static constexpr double GreatestLearningRate = 10;
 
   std::string        name;
   int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give

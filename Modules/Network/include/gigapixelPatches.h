@@ -38,6 +38,12 @@ struct GigapixelNetwork_EXPORT Patches
   Blending     blending{ Blending::Gaussian };
   bool         mirror{ false }; ///< the mean of the logits of four mirrored patches, as nnU-Net's, in place of one's
 
+  bool
+  operator==(const Patches & other) const
+  {
+    return side == other.side && overlap == other.overlap && blending == other.blending && mirror == other.mirror;
+  }
+
   /** \throw std::invalid_argument names what is out of its range */
   void Validate(const NetworkDescription & network) const;
 

@@ -37,7 +37,7 @@ struct TrainingOptions
   double learningRate{ 0 };
   /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
   std::vector<std::string> freeze;
-  std::string weights; ///< file to take first weights from, by name and shape; see TakeWeights(). Empty: by chance
+  std::string weights; ///< file or ready model to take first weights from; see TakeWeights(). Empty: by chance
   /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
   bool partialWeights{ false };
   /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */

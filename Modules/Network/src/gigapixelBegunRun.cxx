@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelBegunRun.h"
+#include "gigapixelDevice.h"
+#include "gigapixelRunFolder.h"
 #include "gigapixelTrainingState.h"
 
 #include <nlohmann/json.hpp>
@@ -22,7 +24,14 @@ ReadSettings(const std::string & folder)
   {
     return {};
   }
-  return GetSettings(SafeTensors::Load(file), file);
+  try
+  {
+    return GetSettings(SafeTensors::LoadMetadata(file), file);
+  }
+  catch (const std::runtime_error & problem)
+  {
+    throw MakeLastFileError(folder, problem.what());
+  }
 }
 
 } // namespace
@@ -56,13 +65,15 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   try
   {
     const auto settings = nlohmann::ordered_json::parse(text);
-    return BegunRun{ NetworkDescription::FromJSON(settings.at(NetworkSetting).dump()),
-                     settings.value("precision", "fp32") };
+    BegunRun   run{ NetworkDescription::FromJSON(settings.at(NetworkSetting).dump()),
+                  settings.value("precision", "fp32") };
+    FindPrecision(run.precision);
+    return run;
   }
   catch (const std::exception &)
   {
-    throw std::runtime_error("checkpoint \"" + folder +
-                             "/last.safetensors\" does not tell the network of its run: begin in another folder");
+    throw MakeLastFileError(folder,
+                            "checkpoint \"" + folder + "/last.safetensors\" does not tell the network of its run");
   }
 }
 

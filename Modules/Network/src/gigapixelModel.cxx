@@ -109,9 +109,6 @@ CheckVariances(const Model & model)
   }
 }
 
-/** As much as a command may ask for. */
-constexpr std::int64_t MaximumTileSize = 65536;
-
 } // namespace
 
 void
@@ -180,6 +177,21 @@ ToModel(const SafeTensors & file, const std::string & path)
   return model;
 }
 
+Model
+ToModelOf(const NetworkDescription & network, const SafeTensors & file, const std::string & path)
+{
+  Model      model = ToModel(file, path);
+  const auto theirs = model.network.GetParameters(), ours = network.GetParameters();
+  const auto isSame = [](const ParameterDescription & a, const ParameterDescription & b) {
+    return a.name == b.name && a.shape == b.shape;
+  };
+  if (!std::equal(theirs.begin(), theirs.end(), ours.begin(), ours.end(), isSame))
+  {
+    throw std::runtime_error("model file \"" + path + "\" is of another network than \"" + network.name + '"');
+  }
+  return model;
+}
+
 SafeTensors
 FromModel(const Model & model)
 {
@@ -212,15 +224,20 @@ FindModelFile(const std::string & path)
   return best;
 }
 
+const std::string &
+GetReadyContent(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::find_if(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; })
+    ->content;
+}
+
 Model
 Model::Load(const std::string & path)
 {
-  for (const ReadyModel & model : GetReadyModels())
+  if (IsReady(path))
   {
-    if (model.name == path)
-    {
-      return ToModel(SafeTensors::Parse(model.content, path), path);
-    }
+    return ToModel(SafeTensors::Parse(GetReadyContent(path), path), path);
   }
   if (!std::filesystem::exists(path))
   {
@@ -249,6 +266,13 @@ Model::GetNames()
     names.push_back(model.name);
   }
   return names;
+}
+
+bool
+Model::IsReady(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::any_of(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; });
 }
 
 std::string

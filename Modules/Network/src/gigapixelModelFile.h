@@ -8,14 +8,23 @@
 namespace gigapixel
 {
 
+/** Of a model: as much as a command may ask for. */
+constexpr std::int64_t MaximumTileSize = 65536;
+
 /** Arrays and texts under this prefix belong to a training run, not to its model. */
 constexpr const char * TrainingPrefix = "training.";
 
 /** The file of a model, which may be given by its run's folder. \throw std::runtime_error the folder holds none */
 std::string FindModelFile(const std::string & path);
 
+/** The bytes of the file of a ready model. \param name for which Model::IsReady() */
+const std::string & GetReadyContent(const std::string & name);
+
 /** \throw std::runtime_error when the file holds no model, or one whose weights do not fit its network */
 Model ToModel(const SafeTensors & file, const std::string & path);
+
+/** The same of a model that has to be one of a network. \throw std::runtime_error it has other arrays */
+Model ToModelOf(const NetworkDescription & network, const SafeTensors & file, const std::string & path);
 
 SafeTensors FromModel(const Model & model);
 

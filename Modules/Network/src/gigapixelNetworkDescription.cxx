@@ -361,9 +361,9 @@ NetworkDescription::Validate() const
   CheckOutput(*this);
   CheckClassNames(*this);
   CheckLoss(*this);
-  if (!(learningRate >= 0) || !std::isfinite(learningRate))
+  if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {
-    Refuse("a learning rate is a number above 0");
+    Refuse("a learning rate is a number from 1e-9 to 10");
   }
 }
 
@@ -411,11 +411,10 @@ LoadFromModel(const std::string & path)
 bool
 NetworkDescription::IsModel(const std::string & nameOrFile)
 {
-  std::error_code                ignored;
-  const std::vector<std::string> ready = Model::GetNames();
+  std::error_code ignored;
   return NetworkPreset::Find(nameOrFile) == nullptr &&
-         (std::find(ready.begin(), ready.end(), nameOrFile) != ready.end() ||
-          std::filesystem::is_directory(nameOrFile, ignored) || FindFileKind(nameOrFile) == FileKind::SafeTensors ||
+         (Model::IsReady(nameOrFile) || std::filesystem::is_directory(nameOrFile, ignored) ||
+          FindFileKind(nameOrFile) == FileKind::SafeTensors ||
           std::filesystem::path(nameOrFile).extension() == ".safetensors");
 }
 

@@ -312,11 +312,12 @@ NetworkDescription::FromJSON(const std::string & text)
   if (json.contains("learning rate"))
   {
     const Json & rate = json.at("learning rate");
-    if (!rate.is_number() || !(rate.get<double>() > 0))
+    const double value = rate.is_number() ? rate.get<double>() : 0;
+    if (!(value >= NetworkDescription::LeastLearningRate && value <= NetworkDescription::GreatestLearningRate))
     {
-      Refuse("\"learning rate\" must be a number above 0, not " + rate.dump());
+      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + rate.dump().substr(0, 50));
     }
-    network.learningRate = rate.get<double>();
+    network.learningRate = value;
   }
   for (const Json & name : json.contains("class names") ? json.at("class names") : Json::array())
   {

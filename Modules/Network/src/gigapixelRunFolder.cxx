@@ -15,6 +15,35 @@
 namespace gigapixel
 {
 
+namespace
+{
+
+std::runtime_error
+MakeError(const std::string & problem, const std::string & remedy, const std::string & weights)
+{
+  std::error_code ignored;
+  const bool      isThere = std::filesystem::is_regular_file(weights, ignored);
+  return std::runtime_error(problem + "; the run cannot go on without this file: put a sound copy in its place" +
+                            remedy + ", or begin anew in another folder" +
+                            (isThere ? ", from the weights of \"" + weights + "\" if you like (--weights)" : ""));
+}
+
+} // namespace
+
+std::runtime_error
+MakeLastFileError(const std::string & folder, const std::string & problem)
+{
+  return MakeError(problem, "", folder + "/best.safetensors");
+}
+
+std::runtime_error
+MakeBestFileError(const std::string & folder, const std::string & problem)
+{
+  return MakeError(problem,
+                   ", or a copy of last.safetensors, whose weights then stand for the best ones",
+                   folder + "/last.safetensors");
+}
+
 RunFolder::RunFolder(const std::string & path, bool resume)
   : m_Path(path)
 {
@@ -81,7 +110,9 @@ RunFolder::FindObstacle(bool resume) const
   }
   if (resume && HoldsRun() && !HoldsCheckpoint())
   {
-    return "holds best.safetensors but no last.safetensors to go on from: choose another folder";
+    return "holds best.safetensors but no last.safetensors to go on from: put a copy of it there, or begin anew in "
+           "another folder, from its best weights if you like (--weights \"" +
+           m_Path + "\")";
   }
   // A run keeps its checkpoint before its history: this one is somebody else's.
   if (!HoldsRun() && std::filesystem::exists(GetHistoryFile()))

@@ -2,6 +2,7 @@
 #ifndef gigapixelRunFolder_h
 #define gigapixelRunFolder_h
 
+#include <stdexcept>
 #include <string>
 
 namespace gigapixel
@@ -58,6 +59,11 @@ private:
   bool        m_IsNew{ false };
   int         m_Descriptor{ -1 };
 };
+
+/** What is told of a run whose last.safetensors, or best.safetensors, cannot be used, with how to go on.
+ * \param problem names the file and what is wrong with it */
+std::runtime_error MakeLastFileError(const std::string & folder, const std::string & problem);
+std::runtime_error MakeBestFileError(const std::string & folder, const std::string & problem);
 
 } // namespace gigapixel
 

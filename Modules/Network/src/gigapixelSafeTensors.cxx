@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -68,6 +69,8 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
   return { type, shape, { reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T) } };
 }
 
+constexpr std::uint64_t MostHeaderBytes = 100000000; ///< as in the format's own implementation
+
 /** \param head the first bytes of a file of `size` bytes \return length of its header */
 std::uint64_t
 CheckHead(const std::string & head, std::uint64_t size, const std::string & path)
@@ -77,11 +80,56 @@ CheckHead(const std::string & head, std::uint64_t size, const std::string & path
   {
     length = length << 8 | static_cast<unsigned char>(head[i]);
   }
-  if (size < 10 || length > size - 8 || head[8] != '{')
+  if (size < 10 || length > std::min(size - 8, MostHeaderBytes) || head[8] != '{')
   {
     Refuse(path, "is no safetensors file, or a truncated one");
   }
   return length;
+}
+
+/** Takes a header apart. */
+template <typename TTake>
+void
+ParseHeader(std::string_view text, const std::string & path, const TTake & take)
+{
+  try
+  {
+    const nlohmann::json header = nlohmann::json::parse(text);
+    for (const auto & item : header.items())
+    {
+      take(item.key(), item.value());
+    }
+  }
+  catch (const nlohmann::json::parse_error & error) // whose text would show all that the header holds
+  {
+    Refuse(path,
+           "is no safetensors file, or a damaged one: its header is no JSON from byte " + std::to_string(error.byte) +
+             " on");
+  }
+  catch (const nlohmann::json::exception &)
+  {
+    Refuse(path,
+           "is no safetensors file, or a damaged one: its header does not describe all arrays by dtype, shape and "
+           "data_offsets");
+  }
+}
+
+constexpr const char * MetadataKey = "__metadata__";
+
+/** Before all of a file is read: a slide that is given for a model has gigabytes. \return length of its header; 0: it
+ * is no regular file, or an empty one */
+std::uint64_t
+ReadHead(const std::string & path)
+{
+  std::error_code error;
+  const auto      size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
+  if (error || size == 0)
+  {
+    return 0;
+  }
+  std::string head(9, '\0');
+  std::ifstream(path, std::ios::binary).read(&head[0], static_cast<std::streamsize>(head.size()));
+  return CheckHead(head, size, path);
 }
 
 } // namespace
@@ -107,16 +155,36 @@ ReadFile(const std::string & path)
 SafeTensors
 SafeTensors::Load(const std::string & path)
 {
-  // Before all of it is read: a slide that is given for a model has gigabytes.
-  std::error_code error;
-  const auto      size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
-  if (size > 0)
+  ReadHead(path);
+  std::string content = ReadFile(path);
+  try
   {
-    std::string head(9, '\0');
-    std::ifstream(path, std::ios::binary).read(&head[0], static_cast<std::streamsize>(head.size()));
-    CheckHead(head, size, path);
+    return Parse(std::move(content), path);
   }
-  return Parse(ReadFile(path), path);
+  catch (const std::runtime_error & damage)
+  {
+    throw std::runtime_error(damage.what() + std::string("; get it again, or make it anew"));
+  }
+}
+
+SafeTensors::Metadata
+SafeTensors::LoadMetadata(const std::string & path)
+{
+  const std::uint64_t length = ReadHead(path);
+  std::string         header(length, '\0');
+  if (length == 0 ||
+      !std::ifstream(path, std::ios::binary).seekg(8).read(&header[0], static_cast<std::streamsize>(length)))
+  {
+    Refuse(path, "is empty or cannot be read");
+  }
+  Metadata metadata;
+  ParseHeader(header, path, [&](const std::string & key, const nlohmann::json & value) {
+    if (key == MetadataKey)
+    {
+      value.get_to(metadata);
+    }
+  });
+  return metadata;
 }
 
 SafeTensors
@@ -126,33 +194,16 @@ SafeTensors::Parse(std::string content, const std::string & path)
   SafeTensors         file;
   file.contents.push_back(std::make_shared<const std::string>(std::move(content)));
   const std::string_view all = *file.contents.back(), data = all.substr(8 + length);
-  try
-  {
-    const nlohmann::json header = nlohmann::json::parse(all.substr(8, length));
-    for (const auto & item : header.items())
+  ParseHeader(all.substr(8, length), path, [&](const std::string & key, const nlohmann::json & value) {
+    if (key == MetadataKey)
     {
-      if (item.key() == "__metadata__")
-      {
-        item.value().get_to(file.metadata);
-      }
-      else
-      {
-        file.tensors[item.key()] = ReadTensor(path, item.key(), item.value(), data);
-      }
+      value.get_to(file.metadata);
     }
-  }
-  catch (const nlohmann::json::parse_error & error) // whose text would show all that the header holds
-  {
-    Refuse(path,
-           "is no safetensors file, or a damaged one: its header is no JSON from byte " + std::to_string(error.byte) +
-             " on; get it again, or make it anew");
-  }
-  catch (const nlohmann::json::exception &)
-  {
-    Refuse(path,
-           "is no safetensors file, or a damaged one: its header does not describe all arrays by dtype, shape and "
-           "data_offsets; get it again, or make it anew");
-  }
+    else
+    {
+      file.tensors[key] = ReadTensor(path, key, value, data);
+    }
+  });
   return file;
 }
 
@@ -161,7 +212,7 @@ SafeTensors::Save(const std::string & path, bool mayReplace) const
 {
   nlohmann::ordered_json header;
   std::size_t            end = 0;
-  header["__metadata__"] = metadata;
+  header[MetadataKey] = metadata;
   for (const auto & [name, tensor] : tensors)
   {
     header[name] = { { "dtype", tensor.type },

@@ -19,6 +19,8 @@ namespace gigapixel
  * Arrays are not copied: a network's weights and moments may be most of what a process has in memory. */
 struct SafeTensors
 {
+  using Metadata = std::map<std::string, std::string>;
+
   struct Tensor
   {
     std::string               type; ///< "F32", "F64", or of other programs' files another one of the format, "BF16"
@@ -27,11 +29,14 @@ struct SafeTensors
   };
 
   std::map<std::string, Tensor>                   tensors;
-  std::map<std::string, std::string>              metadata;
+  Metadata                                        metadata;
   std::vector<std::shared_ptr<const std::string>> contents; ///< what was read
 
   /** \throw std::runtime_error names the file and what is wrong with it */
   static SafeTensors Load(const std::string & path);
+
+  /** The texts of a file alone, whose arrays are not read. \throw as Load() */
+  static Metadata LoadMetadata(const std::string & path);
 
   /** The content of a file; the path is for messages. */
   static SafeTensors Parse(std::string content, const std::string & path);

@@ -64,7 +64,9 @@ private:
   void        AgreeOnPlan();
   void        TakeFirstWeights();
   void        Begin();
+  void        TakeBegunOptions();
   void        Resume(std::string && content);
+  Model       LoadBest();
   bool        IsFinished() const;
   int         GetNumberOfSteps() const;
   double      GetLearningRate(std::int64_t step) const;

@@ -1,10 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
-#include "gigapixelFileIdentity.h"
 #include "gigapixelFrozenParameters.h"
-#include "gigapixelModelFile.h"
 #include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
+#include "gigapixelWeightsFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -224,7 +223,7 @@ DescribeTraining(const NetworkDescription &  network,
   }
   if (!options.weights.empty())
   {
-    json[FirstWeightsSetting] = IdentifyFile(FindModelFile(options.weights), HashedBytes::All);
+    json[FirstWeightsSetting] = IdentifyWeights(options.weights);
   }
   return json.dump();
 }

@@ -93,14 +93,7 @@ Trainer::Implementation::Prepare()
   }
   if (resume)
   {
-    // What the plan chose when the run began stays, whatever the budget is now. The file is read again below: while the
-    // plan is made, memory holds none of it.
-    const SafeTensors checkpoint = SafeTensors::Load(folder->GetLastFile());
-    CheckSettings(GetSettings(checkpoint, folder->GetLastFile()), DescribeNetwork(network), folderPath);
-    options.learningRate =
-      options.learningRate > 0 ? options.learningRate : gigapixel::GetLearningRate(checkpoint, folder->GetLastFile());
-    options.segments = GetSegments(checkpoint, folder->GetLastFile());
-    options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(checkpoint, folder->GetLastFile());
+    TakeBegunOptions();
   }
   else if (options.resume && folder)
   {
@@ -134,6 +127,42 @@ Trainer::Implementation::Prepare()
   checkpoint.empty() ? Begin() : Resume(std::move(checkpoint));
   saved = true;
   savedAt = std::chrono::steady_clock::now();
+}
+
+namespace
+{
+
+/** Says of a file that cannot be used how the run can go on. \param makeError MakeLastFileError or MakeBestFileError */
+template <typename TError, typename TRead>
+auto
+ReadRunFile(const TError & makeError, const std::string & folder, const TRead & read)
+{
+  try
+  {
+    return read();
+  }
+  catch (const std::runtime_error & problem)
+  {
+    throw makeError(folder, problem.what());
+  }
+}
+
+} // namespace
+
+/** What the plan chose when the run began stays, whatever the budget is now. Of the file texts alone are read: while
+ * the plan is made, memory holds none of its arrays. */
+void
+Trainer::Implementation::TakeBegunOptions()
+{
+  const std::string file = folder->GetLastFile();
+  const std::string kept = ReadRunFile(MakeLastFileError, folderPath, [&] {
+    std::string settings = GetSettings(SafeTensors::LoadMetadata(file), file);
+    options.segments = GetSegments(settings, file);
+    return settings;
+  });
+  CheckSettings(kept, DescribeNetwork(network), folderPath);
+  options.learningRate = options.learningRate > 0 ? options.learningRate : gigapixel::GetLearningRate(kept);
+  options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(kept);
 }
 
 /** That of rank 0 for all. */
@@ -259,18 +288,32 @@ void
 Trainer::Implementation::Resume(std::string && content)
 {
   const std::string file = folderPath + "/last.safetensors";
-  const SafeTensors checkpoint = SafeTensors::Parse(std::move(content), file);
-  const std::string kept = GetSettings(checkpoint, file);
+  SafeTensors       checkpoint;
+  const std::string kept = ReadRunFile(MakeLastFileError, folderPath, [&] {
+    checkpoint = SafeTensors::Parse(std::move(content), file);
+    return GetSettings(checkpoint.metadata, file);
+  });
   CheckSettings(kept, settings, folderPath);
   settings = KeepFirstWeights(kept, settings, options.weights, folderPath);
-  state = TrainingState::FromFile(checkpoint, Optimizer(options, network), file);
-  state.Check(GetNumberOfSteps(), options.learningRate, file);
-  best = MakeModel();
-  if (!state.history.empty())
-  {
-    std::string content = ShareText(folder ? ReadFile(folder->GetBestFile()) : std::string());
-    best = ToModel(SafeTensors::Parse(std::move(content), folderPath + "/best.safetensors"), folderPath);
-  }
+  state = ReadRunFile(MakeLastFileError, folderPath, [&] {
+    TrainingState read = TrainingState::FromFile(checkpoint, network, Optimizer(options, network), file);
+    read.Check(GetNumberOfSteps(), options.learningRate, file);
+    return read;
+  });
+  best = state.history.empty() ? MakeModel() : LoadBest();
+}
+
+/** Only rank 0 needs to see the folder. */
+Model
+Trainer::Implementation::LoadBest()
+{
+  const std::string file = folderPath + "/best.safetensors";
+  std::string       content =
+    folder ? ReadRunFile(MakeBestFileError, folderPath, [&] { return ReadFile(file); }) : std::string();
+  content = ShareText(std::move(content));
+  return ReadRunFile(MakeBestFileError, folderPath, [&] {
+    return ToModelOf(network, SafeTensors::Parse(std::move(content), file), file);
+  });
 }
 
 } // namespace gigapixel

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingState.h"
+#include "gigapixelHash.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelParameterLayout.h"
 #include "gigapixelPrintable.h"
@@ -23,6 +24,7 @@ using Json = nlohmann::ordered_json;
 const std::string      Prefix = TrainingPrefix;
 const std::string      StateKey = Prefix + "state";
 const std::string      SettingsKey = Prefix + "settings";
+const std::string      HashKey = Prefix + "hash";
 constexpr const char * StepsKey = "optimizer_steps";
 constexpr const char * EarlierStepsKey = "adam_steps"; ///< of versions that had no other optimizer
 
@@ -36,7 +38,7 @@ RefuseState(const std::string & path, const std::string & reason)
 [[noreturn]] void
 RefuseDamage(const std::string & path, const std::string & damage)
 {
-  RefuseState(path, "has a damaged state (" + damage + "): begin anew in another folder");
+  RefuseState(path, "has a damaged state (" + damage + ")");
 }
 
 /** Taken strictly: get() would cut 1.5 down to 1, and wrap what is too large. */
@@ -105,14 +107,32 @@ GetMoment(const SafeTensors & file, const std::string & path, const std::string 
 }
 
 const std::string &
-GetText(const SafeTensors & file, const std::string & path, const std::string & key)
+GetText(const SafeTensors::Metadata & metadata, const std::string & path, const std::string & key)
 {
-  const auto found = file.metadata.find(key);
-  if (found == file.metadata.end())
+  const auto found = metadata.find(key);
+  if (found == metadata.end())
   {
     RefuseState(path, "is a model without the state of a training run: it cannot be resumed");
   }
   return found->second;
+}
+
+/** Of all texts: a learning rate that one wrong byte has changed would be as good as the right one. */
+std::string
+HashTexts(const SafeTensors::Metadata & metadata)
+{
+  Hash hash;
+  for (const auto & [key, text] : metadata)
+  {
+    for (const std::string * part : { &key, &text })
+    {
+      hash.Add(part->data(), key == HashKey ? 0 : part->size());
+    }
+  }
+  std::ostringstream digits;
+  digits.imbue(std::locale::classic());
+  digits << std::hex << hash.Get();
+  return digits.str();
 }
 
 /** Samples are [name, width, height, identity]. Where both identities are known, they alone count: a file may be named
@@ -141,7 +161,7 @@ AreSamples(const std::string & setting)
 Json
 GetSetting(const Json & settings, const std::string & name)
 {
-  Json setting = settings.is_object() ? settings.value(name, Json()) : Json();
+  Json setting = settings.value(name, Json());
   if (name == NetworkSetting && setting.is_object())
   {
     setting.erase("loss");
@@ -167,12 +187,12 @@ IsSame(const std::string & setting, const Json & before, const Json & now)
 Json
 ParseSettings(const std::string & kept)
 {
-  Json settings = Json::parse(kept, nullptr, false);
-  if (settings.is_object() && settings.value("strategy", Json()) == "whole")
+  Json settings = Json::parse(kept);
+  if (settings.value("strategy", Json()) == "whole")
   {
     settings["tile size"] = WholeImageSetting;
   }
-  if (settings.is_object() && !settings.contains("optimizer"))
+  if (!settings.contains("optimizer"))
   {
     settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
     settings["frozen"] = Json::array();
@@ -291,18 +311,22 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
   }
   file.metadata[StateKey] = json.dump();
   file.metadata[SettingsKey] = settings;
+  file.metadata[HashKey] = HashTexts(file.metadata);
   return file;
 }
 
 TrainingState
-TrainingState::FromFile(const SafeTensors & file, const Optimizer & optimizer, const std::string & path)
+TrainingState::FromFile(const SafeTensors &        file,
+                        const NetworkDescription & network,
+                        const Optimizer &          optimizer,
+                        const std::string &        path)
 {
   TrainingState state;
   try
   {
-    const Json   json = Json::parse(GetText(file, path, StateKey));
+    const Json   json = Json::parse(GetText(file.metadata, path, StateKey));
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    state.parameters = ToArray(ToModel(file, path));
+    state.parameters = ToArray(ToModelOf(network, file, path));
     state.optimizer = optimizer;
     state.optimizer.firstMoment = GetMoment(
       file, path, GetFirstMomentKey(optimizer), state.parameters.size(), std::numeric_limits<double>::lowest());
@@ -395,24 +419,31 @@ ToCSV(const std::vector<EpochRecord> & history)
 }
 
 std::string
-GetSettings(const SafeTensors & file, const std::string & path)
+GetSettings(const SafeTensors::Metadata & metadata, const std::string & path)
 {
-  return GetText(file, path, SettingsKey);
+  const std::string & settings = GetText(metadata, path, SettingsKey);
+  const auto          hash = metadata.find(HashKey); // earlier versions wrote none
+  if (!Json::parse(settings, nullptr, false).is_object() ||
+      (hash != metadata.end() && hash->second != HashTexts(metadata)))
+  {
+    RefuseDamage(path, "its settings, or what else it tells in words, are not as the run has written them");
+  }
+  return settings;
 }
 
 std::int64_t
-GetTileSize(const SafeTensors & file, const std::string & path)
+GetTileSize(const std::string & settings)
 {
-  const Json settings = ParseSettings(GetSettings(file, path));
-  const bool inOnePiece = settings.is_object() && settings.value("tile size", Json()) == WholeImageSetting;
-  return inOnePiece ? WholeImage : ToModel(file, path).tileSize;
+  const Json side = ParseSettings(settings).value("tile size", Json());
+  const bool isSide =
+    side.is_number_unsigned() && side.get<std::uint64_t>() <= static_cast<std::uint64_t>(MaximumTileSize);
+  return side == WholeImageSetting ? WholeImage : isSide ? side.get<std::int64_t>() : 0;
 }
 
 double
-GetLearningRate(const SafeTensors & file, const std::string & path)
+GetLearningRate(const std::string & settings)
 {
-  const Json settings = ParseSettings(GetSettings(file, path));
-  const Json rate = settings.is_object() ? settings.value("learning rate", Json()) : Json();
+  const Json rate = ParseSettings(settings).value("learning rate", Json());
   return rate.is_number() ? rate.get<double>() : 0;
 }
 
@@ -439,17 +470,16 @@ ToSegments(const std::string & text)
 }
 
 std::vector<SegmentPlan>
-GetSegments(const SafeTensors & file, const std::string & path)
+GetSegments(const std::string & settings, const std::string & path)
 {
-  const Json settings = ParseSettings(GetSettings(file, path));
+  const Json segments = ParseSettings(settings).value(SegmentsSetting, Json::array());
   try
   {
-    return settings.is_object() && settings.contains(SegmentsSetting) ? ToSegments(settings.at(SegmentsSetting).dump())
-                                                                      : std::vector<SegmentPlan>();
+    return ToSegments(segments.dump());
   }
   catch (const Json::exception &)
   {
-    throw std::runtime_error("\"" + path + "\" is damaged: its segments cannot be read");
+    RefuseDamage(path, "its segments cannot be read");
   }
 }
 

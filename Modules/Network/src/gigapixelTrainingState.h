@@ -39,10 +39,13 @@ struct TrainingState
    * \param settings text that decides over the bits of the run, see CheckSettings() */
   SafeTensors ToFile(const Model & model, const std::string & settings) const;
 
-  /** \param optimizer the run's, which gets its moments from the file
+  /** \param network, optimizer the run's; the latter gets its moments from the file
    * \param path for messages
    * \throw std::runtime_error names what is missing, or what no run can have written */
-  static TrainingState FromFile(const SafeTensors & file, const Optimizer & optimizer, const std::string & path);
+  static TrainingState FromFile(const SafeTensors &        file,
+                                const NetworkDescription & network,
+                                const Optimizer &          optimizer,
+                                const std::string &        path);
 
   /** \throw std::runtime_error when the counters do not fit each other, or not the run */
   void Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const;
@@ -51,17 +54,18 @@ struct TrainingState
 /** The text of history.csv. */
 std::string ToCSV(const std::vector<EpochRecord> & history);
 
-/** The settings kept in a checkpoint (a JSON object). */
-std::string GetSettings(const SafeTensors & file, const std::string & path);
+/** The settings kept in a checkpoint: a JSON object. \throw std::runtime_error the checkpoint's texts are not as the
+ * run has written them */
+std::string GetSettings(const SafeTensors::Metadata & metadata, const std::string & path);
 
-/** The tile size that the run of a checkpoint began with, maybe WholeImage. */
-std::int64_t GetTileSize(const SafeTensors & file, const std::string & path);
+/** Of settings: the tile size that the run of a checkpoint began with, maybe WholeImage; 0: they say none. */
+std::int64_t GetTileSize(const std::string & settings);
 
-/** The learning rate that it began with; 0: it says none. */
-double GetLearningRate(const SafeTensors & file, const std::string & path);
+/** The learning rate that it began with; 0: they say none. */
+double GetLearningRate(const std::string & settings);
 
 /** The segments that it began with. \throw std::runtime_error no run can have written them */
-std::vector<SegmentPlan> GetSegments(const SafeTensors & file, const std::string & path);
+std::vector<SegmentPlan> GetSegments(const std::string & settings, const std::string & path);
 
 /** Text of segments, and back: JSON. */
 std::string              ToText(const std::vector<SegmentPlan> & segments);

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
+#include "gigapixelFileIdentity.h"
 #include "gigapixelFileKind.h"
 #include "gigapixelModelFile.h"
 #include "gigapixelSafeTensors.h"
@@ -53,8 +54,13 @@ GetMostBytes(const NetworkDescription & network)
 }
 
 SafeTensors
-LoadArrays(const std::string & path, const NetworkDescription & network)
+LoadArrays(const std::string & nameOrFolder, const NetworkDescription & network)
 {
+  if (Model::IsReady(nameOrFolder))
+  {
+    return SafeTensors::Parse(GetReadyContent(nameOrFolder), nameOrFolder);
+  }
+  const std::string path = FindModelFile(nameOrFolder);
   // Before all of it is read: a slide that is given for weights has gigabytes.
   const FileKind kind = FindFileKind(path);
   if (kind == FileKind::ONNX || kind == FileKind::JSON || kind == FileKind::Text)
@@ -122,6 +128,13 @@ CheckNorms(const std::string & path, const std::string & network, const TakenWei
 } // namespace
 
 std::string
+IdentifyWeights(const std::string & path)
+{
+  return Model::IsReady(path) ? IdentifyContent(GetReadyContent(path))
+                              : IdentifyFile(FindModelFile(path), HashedBytes::All);
+}
+
+std::string
 TakenWeights::DescribeMissing(const std::string & network) const
 {
   std::vector<std::string> missing = notInFile;
@@ -180,9 +193,8 @@ WithoutPixel(std::vector<std::int64_t> shape)
 } // namespace
 
 TakenWeights
-TakeWeights(const std::string & nameOrFolder, const NetworkDescription & network, std::vector<double> & parameters)
+TakeWeights(const std::string & path, const NetworkDescription & network, std::vector<double> & parameters)
 {
-  const std::string   path = FindModelFile(nameOrFolder);
   SafeTensors         file = LoadArrays(path, network);
   TakenWeights        result;
   std::vector<double> values = parameters;

@@ -28,8 +28,9 @@ struct TakenWeights
   std::string DescribeTaken() const;
 };
 
-/** Sets those of a network's parameters whose names and shapes a file agrees on: a model, a run's folder (its best
- * one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file) or as torch.save writes it
+/** Sets those of a network's parameters whose names and shapes a file agrees on: a ready model by its name, a model, a
+ * run's folder (its best one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file) or
+ * as torch.save writes it
  * (.pth, .pt, .th: nothing in it is run), floats of 16, 32 or 64 bits. \param parameters as MakeInitialWeights() gives
  * them \throw std::runtime_error names the file and what is wrong: it is no such file, holds numbers that are not
  * finite, has norms beside convolutions where the network has none, or the network takes nothing of it; the parameters
@@ -37,6 +38,9 @@ struct TakenWeights
 GigapixelNetwork_EXPORT TakenWeights TakeWeights(const std::string &        path,
                                                  const NetworkDescription & network,
                                                  std::vector<double> &      parameters);
+
+/** Tells weights from other ones by their file's content, as IdentifyFile() does. \param path as of TakeWeights() */
+std::string IdentifyWeights(const std::string & path);
 
 } // namespace gigapixel
 

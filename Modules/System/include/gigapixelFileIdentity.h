@@ -26,6 +26,9 @@ enum class HashedBytes
  * one of the files that are there cannot be read */
 GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName, HashedBytes bytes);
 
+/** What IdentifyFile() says of a file with this content, all bytes of which are hashed. */
+GigapixelSystem_EXPORT std::string IdentifyContent(const std::string & content);
+
 } // namespace gigapixel
 
 #endif

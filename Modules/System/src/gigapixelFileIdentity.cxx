@@ -100,6 +100,15 @@ GetSize(const fs::path & path)
   }
   return size;
 }
+
+std::string
+Describe(std::uintmax_t size, std::uint64_t hash)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << "bytes=" << size << " hash=" << std::hex << hash;
+  return text.str();
+}
 } // namespace
 
 std::string
@@ -112,10 +121,15 @@ IdentifyFile(const std::string & fileName, HashedBytes bytes)
   {
     hash.AddAll(other, GetSize(other));
   }
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text << "bytes=" << size << " hash=" << std::hex << hash.Get();
-  return text.str();
+  return Describe(size, hash.Get());
+}
+
+std::string
+IdentifyContent(const std::string & content)
+{
+  Hash hash;
+  hash.Add(content.data(), content.size());
+  return Describe(content.size(), hash.Get());
 }
 
 } // namespace gigapixel

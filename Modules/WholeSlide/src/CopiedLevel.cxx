@@ -108,7 +108,7 @@ CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
                   std::uint64_t                     width,
                   std::uint64_t                     height)
 {
-  const TIFFPage & page = layout->GetPage(layout->GetLevels()[level]);
+  const TIFFPage & page = layout->GetPage(layout->GetLevels()[level].page);
   if (!IsCommon(page) || !FindObstacle(page).what.empty() || !IsOfWholeTiles(x, width, page.width, page.pieceWidth) ||
       !IsOfWholeTiles(y, height, page.height, page.pieceHeight))
   {

@@ -123,6 +123,12 @@ Slide::SetDownsamples()
   }
 }
 
+std::shared_ptr<const TIFFLayout>
+Slide::GetTIFFLayout() const
+{
+  return nullptr;
+}
+
 std::string
 Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std::unique_ptr<unsigned char[]> *) const
 {

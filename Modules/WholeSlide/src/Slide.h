@@ -43,6 +43,7 @@ enum class SampleType
 };
 
 class ColorTransform;
+class TIFFLayout;
 
 /** How pixels are wanted. */
 struct Rendering
@@ -195,6 +196,9 @@ public:
   {
     return m_Origin;
   }
+
+  /** Of a TIFF whose tiles are what its tags say and can be copied as they are; else null. */
+  virtual std::shared_ptr<const TIFFLayout> GetTIFFLayout() const;
 
   /** Pixels of the rectangle, which lies inside the plane, into `out`: rows without gaps, samples in the byte order of
    * this machine. Only the tiles that the rectangle touches are read, each once; they are shared among `threads`

@@ -1,14 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "DICOMSlide.h"
-#include "HamamatsuSlide.h"
 #include "OpenSlideLibrary.h"
 #include "OpenSlideSlide.h"
-#include "TIFFSlide.h"
+#include "formats/SlideFormat.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -43,116 +40,18 @@ GetIdentity(const std::string & path)
            static_cast<std::int64_t>(status.st_mtim.tv_nsec) };
 }
 
-/** Vendors whose TIFFs are decoded as what they say they are, so that OpenSlide's opinion is not needed. */
+/** A mark that cannot be read is none. */
 bool
-IsPlainVendor(const std::string & vendor)
+IsOfFormat(const SlideFormat & format, const SlideFile & file)
 {
-  return vendor.empty() || vendor == "generic-tiff" || vendor == "aperio";
-}
-
-/** Whose slide a TIFF is, in OpenSlide's words. OpenSlide is loaded and asked only where the first page bears a
- * vendor's mark, or the pages (without `layout`) are damaged or in a dialect; where it is not installed, the mark says
- * it. */
-std::string
-DetectTIFFVendor(const std::string & path, const TIFFLayout * layout)
-{
-  if (layout != nullptr && layout->GetVendor() == "aperio")
-  {
-    return "aperio";
-  }
-  const std::string mark = FindVendorMark(path);
-  if (layout != nullptr && mark.empty())
-  {
-    return {};
-  }
-  return OpenSlideLibrary::Find() != nullptr ? DetectOpenSlideVendor(path) : mark;
-}
-
-/** The first of what keeps the file from being read as one slide, or the levels' pages, those of further channels among
- * them, from being decoded. */
-TIFFObstacle
-FindObstacleOfLevels(const TIFFLayout & layout)
-{
-  if (!layout.GetObstacle().what.empty())
-  {
-    return layout.GetObstacle();
-  }
-  for (std::size_t level = 0; level < layout.GetLevels().size(); ++level)
-  {
-    std::vector<std::size_t> pages = layout.GetFurtherChannels(level);
-    pages.insert(pages.begin(), layout.GetLevels()[level]);
-    for (const std::size_t page : pages)
-    {
-      TIFFObstacle obstacle = FindObstacle(layout.GetPage(page));
-      if (!obstacle.what.empty())
-      {
-        return obstacle;
-      }
-    }
-  }
-  return {};
-}
-
-std::unique_ptr<const Slide>
-OpenTIFF(const std::string & path)
-{
-  std::unique_ptr<TIFFLayout> layout;
-  std::string                 damage;
   try
   {
-    layout = std::make_unique<TIFFLayout>(path);
+    return format.detect(file);
   }
-  catch (const std::runtime_error & error)
+  catch (const std::runtime_error &)
   {
-    damage = error.what(); // or a vendor's own dialect: Hamamatsu stretches TIFF beyond 4 GiB
+    return false;
   }
-  const std::string vendor = DetectTIFFVendor(path, layout.get());
-  if (vendor == "hamamatsu")
-  {
-    try
-    {
-      auto file = std::make_unique<TIFFFile>(path);
-      return std::make_unique<HamamatsuSlide>(path, std::move(file));
-    }
-    catch (const std::runtime_error &)
-    {} // older kinds of it, which OpenSlide knows
-  }
-  const bool isKnown = IsPlainVendor(vendor) || (layout && layout->GetVendor() == vendor);
-  if (!isKnown)
-  {
-    return std::make_unique<OpenSlideSlide>(path);
-  }
-  if (!layout)
-  {
-    throw std::runtime_error(damage);
-  }
-  const TIFFObstacle obstacle = FindObstacleOfLevels(*layout);
-  if (obstacle.what.empty())
-  {
-    try
-    {
-      return std::make_unique<TIFFSlide>(path, std::move(layout));
-    }
-    catch (const std::runtime_error &)
-    {
-      if (IsPlainVendor(vendor))
-      {
-        throw;
-      }
-      return std::make_unique<OpenSlideSlide>(path);
-    }
-  }
-  // OpenSlide may know the codec; more bits or channels it would squeeze into 8-bit RGB, which is no reading.
-  if (obstacle.compression)
-  {
-    try
-    {
-      return std::make_unique<OpenSlideSlide>(path);
-    }
-    catch (const std::runtime_error &)
-    {}
-  }
-  throw SlideError(path, obstacle.what, obstacle.remedy);
 }
 
 std::unique_ptr<const Slide>
@@ -161,17 +60,14 @@ OpenUnshared(const std::string & path)
   const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
   try
   {
-    if (TIFFFile::IsTIFF(path))
+    const SlideFile file(path);
+    for (const SlideFormat * const format : GetSlideFormats())
     {
-      return OpenTIFF(path);
-    }
-    if (DICOMFile::IsDICOM(path, false))
-    {
-      return std::make_unique<DICOMSlide>(path);
-    }
-    if (!DetectOpenSlideVendor(path).empty())
-    {
-      return std::make_unique<OpenSlideSlide>(path);
+      auto slide = IsOfFormat(*format, file) ? format->open(file) : nullptr;
+      if (slide)
+      {
+        return slide;
+      }
     }
   }
   catch (const SlideError &)
@@ -243,22 +139,11 @@ Slide::IsClaimed(const std::string & path) noexcept
     {
       return false;
     }
-    if (!TIFFFile::IsTIFF(path))
-    {
-      return DICOMFile::IsDICOM(path, true) || !DetectOpenSlideVendor(path).empty();
-    }
-    std::unique_ptr<TIFFLayout> layout;
-    try
-    {
-      layout = std::make_unique<TIFFLayout>(path);
-      if (layout->GetVendor() == "aperio" || layout->IsTiledPyramid())
-      {
-        return true;
-      }
-    }
-    catch (const std::runtime_error &)
-    {} // damaged, or a vendor's own dialect
-    return !IsPlainVendor(DetectTIFFVendor(path, layout.get()));
+    const SlideFile file(path);
+    const auto &    formats = GetSlideFormats();
+    const auto      format = std::find_if(
+      formats.begin(), formats.end(), [&file](const SlideFormat * each) { return IsOfFormat(*each, file); });
+    return format != formats.end() && ((*format)->claims == nullptr || (*format)->claims(file));
   }
   catch (...)
   {

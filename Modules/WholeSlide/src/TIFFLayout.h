@@ -2,108 +2,46 @@
 #ifndef TIFFLayout_h
 #define TIFFLayout_h
 
-#include "TIFFDirectory.h"
+#include "TIFFPixels.h"
 
+#include <array>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace gigapixel
 {
 
-/** TIFF's numbers for compression, as far as this library decodes them. */
-enum class TIFFCompression : unsigned
-{
-  None = 1,
-  LZW = 5,
-  JPEG = 7,
-  AdobeDeflate = 8,
-  PackBits = 32773,
-  Deflate = 32946,
-  AperioJPEG2000YCbCr = 33003,
-  AperioJPEG2000RGB = 33005,
-  JPEG2000 = 34712,
-  Zstandard = 50000,
-  WebP = 50001
-};
+/** The usual names of associated images, if the page's texts hold one: "label", "macro", "thumbnail", "overview". */
+std::string GetUsualName(const TIFFPage & page);
 
-/** TIFF's numbers for what samples mean. */
-enum class TIFFPhotometric : unsigned
-{
-  MinIsWhite = 0,
-  MinIsBlack = 1,
-  RGB = 2,
-  Palette = 3,
-  YCbCr = 6
-};
-
-/** Name of the page's compression, e.g. "JPEG"; empty where this library does not decode it. */
-std::string GetCompressionName(const TIFFPage & page);
-
-/** True where each tile is an image of its own (JPEG, JPEG 2000, WebP), false where it is compressed bytes. */
-bool IsImageCodec(const TIFFPage & page);
-
-/** Why a page cannot be decoded here. */
-struct TIFFObstacle
-{
-  std::string what;   // empty: there is none
-  std::string remedy; // what to do
-  bool        compression = false;
-};
-
-TIFFObstacle FindObstacle(const TIFFPage & page);
-
-/** What a fourth sample is to the first three. */
-enum class TIFFAlpha
-{
-  None,
-  Premultiplied,
-  Straight
-};
-
-/** As the tag ExtraSamples states it of RGB of 8 bit; WebP's fourth sample is alpha without it. */
-TIFFAlpha GetAlpha(const TIFFPage & page);
-
-/** Whether the pixels of a page only come as they are stored: of 16 bit, of floats, or of samples that no tag makes
- * gray, RGB or RGBA. */
-bool IsStoredOnly(const TIFFPage & page);
-
-/** The vendor whose mark the first page bears, without which OpenSlide takes no TIFF for that vendor's (its pages on
- * formats, openslide.org/formats): "hamamatsu", "leica", "philips", "trestle" or "ventana"; empty for none, or where
- * the page cannot be read. */
-std::string FindVendorMark(const std::string & path);
-
-/** Which page of a TIFF is what: levels of a pyramid, associated images, others. */
+/** The pages of a TIFF, and what a format (formats/SlideFormat.h) makes of them: levels of a pyramid, associated
+ * images, channels; and what else it knows of the slide. */
 class TIFFLayout
 {
 public:
+  struct Level
+  {
+    std::size_t              page;
+    std::vector<std::size_t> furtherChannels; // pages of the second and further channels, in their order
+  };
+
   struct Associated
   {
     std::string name;
     std::size_t page;
   };
 
-  /** Throws std::runtime_error, in a few words, where the page tables are damaged. */
-  explicit TIFFLayout(const std::string & path);
+  /** Reads the tables of the pages. Throws std::runtime_error, in a few words, where they are damaged. */
+  explicit TIFFLayout(std::string path);
 
-  /** In OpenSlide's words: "aperio"; "philips" or "ventana", whose XML says how large levels really are; or empty: a
-   * TIFF that says all in its tags. */
   const std::string &
-  GetVendor() const
+  GetPath() const
   {
-    return m_Vendor;
+    return m_Path;
   }
-
-  /** Why the pages are not the levels of one slide, whatever each of them is. */
-  const TIFFObstacle &
-  GetObstacle() const
-  {
-    return m_Obstacle;
-  }
-
-  /** Whether itk::WholeSlideImageIO takes the file unasked, if it is no vendor's slide. */
-  bool IsTiledPyramid() const;
-
   const TIFFFile &
   GetFile() const
   {
@@ -114,52 +52,84 @@ public:
   {
     return *m_Pages[index];
   }
-  /** Page numbers, finest level first. */
-  const std::vector<std::size_t> &
+  /** All that were read so far: those of the file, then children of some of them. */
+  std::size_t
+  GetNumberOfPages() const
+  {
+    return m_Pages.size();
+  }
+  /** Pages that are no children of others. */
+  std::size_t
+  GetNumberOfMainPages() const
+  {
+    return m_MainPages;
+  }
+
+  /** Reads the children (SubIFDs) of a page, which become pages behind the others. */
+  std::vector<std::size_t> ReadChildren(std::size_t page);
+
+  /** To its place by its width. */
+  void AddLevel(std::size_t page, std::vector<std::size_t> furtherChannels = {});
+
+  /** Leaves out a page that cannot be decoded. */
+  void AddAssociated(std::string name, std::size_t page);
+
+  /** The first page, and those that the tags call its reductions, are levels; others are associated images. */
+  void AddPagesByTags();
+
+  /** Takes properties, resolution and the sizes of levels, which may be smaller than what is stored, from OpenSlide.
+   * Throws std::runtime_error where it does not tell the sizes. */
+  void TakeFromOpenSlide(std::map<std::string, std::string> openSlideProperties);
+
+  /** Finest first. */
+  const std::vector<Level> &
   GetLevels() const
   {
     return m_Levels;
-  }
-  /** Of level \a level of an OME-TIFF: the pages of its second and further channels, in their order. */
-  const std::vector<std::size_t> &
-  GetFurtherChannels(std::size_t level) const
-  {
-    return m_FurtherChannels[level];
-  }
-  /** As OME-XML names them; fewer than there are where they have no names. */
-  const std::vector<std::string> &
-  GetChannelNames() const
-  {
-    return m_ChannelNames;
   }
   const std::vector<Associated> &
   GetAssociated() const
   {
     return m_Associated;
   }
+  /** Width and height of each level; empty where they are those of the pages. */
+  const std::vector<std::array<std::uint64_t, 2>> &
+  GetSizes() const
+  {
+    return m_Sizes;
+  }
+
+  /** Whether AddPagesByTags() found pages that are neither levels nor have one of the usual names. */
+  bool
+  HasOtherPages() const
+  {
+    return m_HasOtherPages;
+  }
+
+  /** Whether AddPagesByTags() found a pyramid of tiles that any TIFF reader would decode, and nothing beside it. */
+  bool IsTiledPyramid() const;
+
+  /** The first of what keeps the file from being read as one slide, or the levels' pages, those of further channels
+   * among them, from being decoded. */
+  TIFFObstacle FindObstacle() const;
+
+  TIFFObstacle                         obstacle;        // why the pages are not one slide, whatever each of them is
+  std::map<std::string, std::string>   properties;      // beside those of TIFF's tags, in OpenSlide's words
+  std::optional<std::array<double, 2>> micronsPerPixel; // 0: unknown; unset: as the tags say
+  std::vector<std::string>             channelNames;    // fewer than there are where they have no names
 
 private:
-  void                     ReadPages();
-  void                     SortOutAperio();
-  void                     SortOutPhilips();
-  bool                     SortOutVentana();
-  void                     SortOutPages();
-  bool                     SortOutChannels();
-  std::size_t              CountAlikePages() const;
-  std::vector<std::size_t> ReadChildren(std::size_t page);
-  bool                     IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
-  void                     AddAssociated(std::string name, std::size_t page);
+  void ReadPages();
+  bool IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
 
-  std::unique_ptr<TIFFFile>              m_File;
-  std::vector<std::unique_ptr<TIFFPage>> m_Pages;
-  std::string                            m_Vendor;
-  std::vector<std::size_t>               m_Levels;
-  std::vector<std::vector<std::size_t>>  m_FurtherChannels; // one list per level
-  std::vector<std::string>               m_ChannelNames;
-  std::vector<Associated>                m_Associated;
-  TIFFObstacle                           m_Obstacle;
-  std::size_t                            m_MainPages{ 0 }; // the others are children of these
-  bool                                   m_HasOtherPages{ false };
+  std::string                               m_Path;
+  std::unique_ptr<TIFFFile>                 m_File;
+  std::vector<std::unique_ptr<TIFFPage>>    m_Pages;
+  std::size_t                               m_MainPages{ 0 };
+  std::vector<Level>                        m_Levels;
+  std::vector<Associated>                   m_Associated;
+  std::vector<std::array<std::uint64_t, 2>> m_Sizes;
+  bool                                      m_HasOtherPages{ false };
 };
 
 } // namespace gigapixel

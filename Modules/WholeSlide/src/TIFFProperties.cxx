@@ -1,43 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "NumberText.h"
 #include "PyramidDescription.h"
 #include "TIFFSlide.h"
-#include "XMLTag.h"
-
-#include <cstdlib>
-#include <locale>
-#include <sstream>
 
 namespace gigapixel
 {
 namespace
 {
-
-std::string
-ToText(double value)
-{
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(17);
-  text << value;
-  return text.str();
-}
-
-double
-ToNumber(const std::string & text)
-{
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
-  double value = 0.0;
-  stream >> value;
-  return stream ? value : 0.0;
-}
-
-std::string
-Trim(const std::string & text)
-{
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 /** Micrometers per pixel of a resolution tag; 0 = not said. TIFF's unit is the inch where the file names none. */
 double
@@ -59,9 +28,8 @@ GetMicrons(const TIFFPage & page, TIFFTag tag)
 void
 TIFFSlide::FillProperties()
 {
-  const TIFFPage &    base = *m_Sources.front().page;
-  const std::string & vendor = m_Layout->GetVendor();
-  m_Properties.emplace("openslide.vendor", vendor.empty() ? "generic-tiff" : vendor);
+  const TIFFPage & base = *m_Sources.front().page;
+  m_Properties.emplace("openslide.vendor", "generic-tiff");
   const struct
   {
     TIFFTag      tag;
@@ -108,28 +76,13 @@ TIFFSlide::FillProperties()
   }
   double x = GetMicrons(base, TIFFTag::XResolution);
   double y = GetMicrons(base, TIFFTag::YResolution);
-  if (vendor == "aperio")
+  if (m_Layout->micronsPerPixel)
   {
-    FillAperioProperties(base.GetText(TIFFTag::ImageDescription));
-    const auto mpp = m_Properties.find("aperio.MPP");
-    x = y = mpp == m_Properties.end() ? 0.0 : ToNumber(mpp->second);
-  }
-  if (vendor == "philips" || vendor == "ventana")
-  {
-    x = ToNumber(m_Properties["openslide.mpp-x"]);
-    y = ToNumber(m_Properties["openslide.mpp-y"]);
-  }
-  const std::string xml = m_Layout->GetPage(0).GetText(TIFFTag::ImageDescription); // of OME-TIFF
-  if (!m_Layout->GetChannelNames().empty() && !GetXMLAttribute(xml, "PhysicalSizeX").empty())
-  {
-    // In micrometers, where no other unit is named.
-    const std::string unit = GetXMLAttribute(xml, "PhysicalSizeXUnit");
-    const double      factor = unit == "nm" ? 1e-3 : unit == "mm" ? 1e3 : 1.0;
-    x = ToNumber(GetXMLAttribute(xml, "PhysicalSizeX")) * factor;
-    y = ToNumber(GetXMLAttribute(xml, "PhysicalSizeY")) * factor;
+    x = m_Layout->micronsPerPixel->front();
+    y = m_Layout->micronsPerPixel->back();
   }
   std::string names;
-  for (const std::string & name : m_Layout->GetChannelNames())
+  for (const std::string & name : m_Layout->channelNames)
   {
     names += name + '\n';
   }
@@ -152,29 +105,6 @@ TIFFSlide::FillProperties()
     m_Properties.insert(own.properties.begin(), own.properties.end());
   }
   FillLevelProperties();
-}
-
-/** "Aperio ...|AppMag = 20|MPP = 0.499|...": OpenSlide's names for the fields and for what it makes of them. */
-void
-TIFFSlide::FillAperioProperties(const std::string & description)
-{
-  std::size_t at = description.find('|');
-  while (at != std::string::npos)
-  {
-    const std::size_t next = description.find('|', at + 1);
-    const std::string field = description.substr(at + 1, next == std::string::npos ? next : next - at - 1);
-    const std::size_t equals = field.find('=');
-    if (equals != std::string::npos && !Trim(field.substr(0, equals)).empty())
-    {
-      m_Properties["aperio." + Trim(field.substr(0, equals))] = Trim(field.substr(equals + 1)); // the last one counts
-    }
-    at = next;
-  }
-  const auto power = m_Properties.find("aperio.AppMag");
-  if (power != m_Properties.end() && ToNumber(power->second) > 0.0)
-  {
-    m_Properties.emplace("openslide.objective-power", power->second);
-  }
 }
 
 /** Our levels, where OpenSlide may see other ones. */

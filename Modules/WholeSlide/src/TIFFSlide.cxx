@@ -1,12 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFSlide.h"
 
-#include "OpenSlideSlide.h"
 #include "PyramidDescription.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -92,17 +89,18 @@ UnpackBits(const unsigned char * bits, const PixelSpan & out)
 
 } // namespace
 
-TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout)
+TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout> layout)
   : Slide(path)
   , m_Layout(std::move(layout))
 {
+  m_Properties = m_Layout->properties;
   PyramidDescription own;
-  const TIFFPage &   first = m_Layout->GetPage(m_Layout->GetLevels().front());
+  const TIFFPage &   first = m_Layout->GetPage(m_Layout->GetLevels().front().page);
   m_HoldsLabels = PyramidDescription::Parse(first.GetText(TIFFTag::ImageDescription), own) && own.labels;
-  for (const std::size_t page : m_Layout->GetLevels())
+  for (const TIFFLayout::Level & level : m_Layout->GetLevels())
   {
-    AddPlane(page, {});
-    for (const std::size_t further : m_Layout->GetFurtherChannels(m_Planes.size() - 1))
+    AddPlane(level.page, {});
+    for (const std::size_t further : level.furtherChannels)
     {
       m_Sources.back().furtherChannels.push_back(MakeSource(further));
       ++m_Planes.back().channels;
@@ -110,10 +108,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout>
     }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
-  if (m_Layout->GetVendor() == "philips" || m_Layout->GetVendor() == "ventana")
-  {
-    SetStatedSizes();
-  }
+  CropLevels();
   SetDownsamples();
   AddReducedLevels();
   m_Sources.resize(m_Planes.size());
@@ -177,38 +172,19 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
   m_Sources.push_back(std::move(source));
 }
 
-/** Makes levels as large as OpenSlide says, and leaves out the tiles that are beyond. */
+/** To the sizes that the format says they have: tiles beyond are left out. */
 void
-TIFFSlide::SetStatedSizes()
+TIFFSlide::CropLevels()
 {
-  m_Properties = ReadOpenSlideProperties(m_Path);
-  for (unsigned level = 0; level < m_NumberOfLevels; ++level)
+  for (std::size_t level = 0; level < m_Layout->GetSizes().size(); ++level)
   {
     SlidePlane &           plane = m_Planes[level];
     const std::uint64_t    storedAcross = plane.GetTilesAcross();
     const std::uint64_t    storedTiles = storedAcross * plane.GetTilesDown();
     const TIFFPage::Pieces stored = std::move(m_Sources[level].pieces);
     TIFFPage::Pieces       pieces;
-    const auto             getNumber = [&](const char * word) {
-      const auto found = m_Properties.find("openslide.level[" + std::to_string(level) + "]." + word);
-      return found == m_Properties.end() ? 0.0 : std::strtod(found->second.c_str(), nullptr);
-    };
-    const double width = getNumber("width");
-    const double height = getNumber("height");
-    const double downsample = getNumber("downsample");
-    if (!(width >= 1.0) || !(height >= 1.0) || width > static_cast<double>(plane.width) ||
-        height > static_cast<double>(plane.height))
-    {
-      throw std::runtime_error("the sizes of its levels are not known");
-    }
-    // Of Ventana's, OpenSlide puts the parts that show a tile of level 0 each to a place of their own.
-    if (m_Layout->GetVendor() == "ventana" &&
-        (std::fmod(plane.tileWidth, downsample) != 0.0 || std::fmod(plane.tileHeight, downsample) != 0.0))
-    {
-      throw std::runtime_error("the tiles of its levels are not made of whole pixels");
-    }
-    plane.width = static_cast<std::uint64_t>(width);
-    plane.height = static_cast<std::uint64_t>(height);
+    plane.width = m_Layout->GetSizes()[level][0];
+    plane.height = m_Layout->GetSizes()[level][1];
     const TIFFPage &    page = *m_Sources[level].page;
     const std::uint64_t storedPieces = storedTiles * (page.separatePlanes ? page.samples : 1);
     for (std::uint64_t first = 0; first < storedPieces; first += storedTiles)
@@ -222,6 +198,12 @@ TIFFSlide::SetStatedSizes()
     }
     m_Sources[level].pieces = std::move(pieces);
   }
+}
+
+std::shared_ptr<const TIFFLayout>
+TIFFSlide::GetTIFFLayout() const
+{
+  return m_Layout->GetSizes().empty() ? m_Layout : nullptr;
 }
 
 bool

@@ -8,14 +8,14 @@
 namespace gigapixel
 {
 
-/** Aperio SVS, Philips TIFF, Ventana TIFF (and BIF without overlaps), and other TIFFs whose tiles (or strips) we decode
- * ourselves.
- */
+/** A TIFF whose tiles (or strips) we decode ourselves, whichever format says what its pages are. */
 class TIFFSlide : public Slide
 {
 public:
   /** A layout whose first level has no obstacle. Throws std::exception in a few words. */
-  TIFFSlide(const std::string & path, std::unique_ptr<const TIFFLayout> layout);
+  TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout> layout);
+
+  std::shared_ptr<const TIFFLayout> GetTIFFLayout() const override;
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -48,9 +48,8 @@ private:
   Source      MakeSource(std::size_t page) const;
   void        AddPlane(std::size_t page, std::string name);
   void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
-  void        SetStatedSizes();
+  void        CropLevels();
   void        FillProperties();
-  void        FillAperioProperties(const std::string & description);
   void        FillLevelProperties();
   ByteSpan    ReadPiece(const Source & source, std::uint64_t piece) const;
   static bool IsDirect(const Source & source);
@@ -68,7 +67,7 @@ private:
                     const PixelSpan &     out,
                     unsigned char *       scanned) const;
 
-  std::unique_ptr<const TIFFLayout> m_Layout;
+  std::shared_ptr<const TIFFLayout> m_Layout;
   std::vector<Source>               m_Sources; // one per plane; those of reduced levels are empty
   bool                              m_HoldsLabels{ false };
   std::uint64_t                     m_TableEntries = 0; // of all planes

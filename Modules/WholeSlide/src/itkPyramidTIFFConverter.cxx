@@ -4,6 +4,7 @@
 #include "CopiedLevel.h"
 #include "PyramidDescription.h"
 #include "PyramidWriter.h"
+#include "Slide.h"
 
 #include "itkMetaDataObject.h"
 
@@ -133,17 +134,14 @@ PyramidTIFFConverter::GetRegionOfLevel(unsigned int level) const
 PyramidTIFFConverter::CopiedLevels
 PyramidTIFFConverter::FindCopiedLevels() const
 {
-  CopiedLevels      copied;
-  const std::string vendor = m_Slide->GetVendor();
-  // Other vendors' tiles need more than their places: an order of their own, overlaps, tables elsewhere.
-  const bool hasOrdinaryTiles =
-    (vendor == "aperio" || vendor == "generic-tiff") && m_Slide->GetDecoder().rfind("tiles", 0) == 0;
-  const bool convertsColors = m_Slide->GetMetaDataDictionary().HasKey("gigapixel.colors");
-  if (!m_CopyTiles || !hasOrdinaryTiles || convertsColors)
+  CopiedLevels copied;
+  const bool   convertsColors = m_Slide->GetMetaDataDictionary().HasKey("gigapixel.colors");
+  // Of other slides, tiles need more than their places: an order of their own, overlaps, tables elsewhere.
+  const auto layout = gigapixel::Slide::Open(m_Slide->GetFileName())->GetTIFFLayout();
+  if (!m_CopyTiles || !layout || convertsColors)
   {
     return copied;
   }
-  const auto layout = std::make_shared<const gigapixel::TIFFLayout>(m_Slide->GetFileName());
   const auto first = m_Slide->GetLevel();
   for (unsigned int level = first; level < m_Slide->GetNumberOfLevels(); ++level)
   {

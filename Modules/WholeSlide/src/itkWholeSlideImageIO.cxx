@@ -6,6 +6,7 @@
 #include "OpenSlideSlide.h"
 #include "Slide.h"
 #include "TileCache.h"
+#include "formats/SlideFormat.h"
 #include "gigapixelFreeMemory.h"
 
 #include "itkMetaDataObject.h"
@@ -82,10 +83,15 @@ WholeSlideImageIO::WholeSlideImageIO()
   m_ComponentType = IOComponentEnum::UCHAR;
   m_PixelType = IOPixelEnum::RGB;
   m_NumberOfComponents = 3;
-  for (const char * const extension :
-       { ".svs", ".tif", ".tiff", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs", ".svslide", ".bif", ".dcm" })
+  for (const gigapixel::SlideFormat * const format : gigapixel::GetSlideFormats())
   {
-    this->AddSupportedReadExtension(extension);
+    for (const char * const extension : format->extensions)
+    {
+      if (extension != nullptr)
+      {
+        this->AddSupportedReadExtension(extension);
+      }
+    }
   }
 }
 

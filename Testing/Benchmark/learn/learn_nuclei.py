@@ -2,7 +2,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Does a U-Net learn real nuclei from random weights, in tiles, as it does in PyTorch on whole images?
 
-    Testing/Benchmark/learn/learn_nuclei.py WORK-FOLDER [--seeds 1,2,3] [--epochs 12] [--precision bf16] [--skip-torch]
+    Testing/Benchmark/learn/learn_nuclei.py WORK-FOLDER [--seeds 1,2,3] [--epochs 12] [--learning-rate 1e-3] [--precision bf16]
+                                             [--skip-torch]
 
 The 30 H&E pictures of 320 x 256 of the test data ($GIGAPIXEL_TEST_DATA/histology, CC0) are split by picture: ten are
 held back. Of each half mosaics are laid, every place a picture by chance, turned and mirrored by chance. `gigapixel train`
@@ -37,7 +38,6 @@ SIDE = 2048
 TILE = 512
 HELD_BACK = 10  # pictures
 MOSAICS = {"train": 4, "validation": 2}
-LEARNING_RATE = 3e-3
 
 
 def lay(pictures, random):
@@ -82,7 +82,7 @@ def make_cohort(work):
     return cohort, mosaics
 
 
-def train(cohort, folder, seed, epochs, *more, rate=LEARNING_RATE):
+def train(cohort, folder, seed, epochs, rate, *more):
     words = ["train", "--cohort", cohort, "-o", folder, "--network", NETWORK, "--tile-size", TILE, "--seed", seed]
     words += ["--epochs", epochs, "--learning-rate", rate, "--no-augmentation", "--quiet", *more]
     subprocess.run([str(word) for word in (PROGRAM, *words)], check=True)
@@ -137,13 +137,13 @@ def make_module():
     return UNet().eval()  # norms keep their statistics, as the preset's do
 
 
-def train_eager(mosaics, weights, seed, epochs):
+def train_eager(mosaics, weights, seed, epochs, rate):
     """The Dice of the held-back mosaics after each epoch of steps on whole ones."""
     import torch
 
     module = make_module()
     module.load_state_dict(load(weights), strict=False)
-    adam = torch.optim.Adam(module.parameters(), LEARNING_RATE)
+    adam = torch.optim.Adam(module.parameters(), rate)
     maps = {
         split: [torch.from_numpy(1 - pixels / np.float32(255)).permute(2, 0, 1)[None] for pixels, _ in of]
         for split, of in mosaics.items()
@@ -216,6 +216,7 @@ def main():
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--precision", default="fp32", help="of gigapixel train")
     parser.add_argument("--skip-torch", action="store_true")
     parser.add_argument("--draw", action="store_true", help="only draw the curve of an earlier run anew")
@@ -231,14 +232,14 @@ def main():
     for seed in [int(word) for word in arguments.seeds.split(",")]:
         run = arguments.work / f"run-{seed}"
         goes_on = ["--resume"] if run.exists() else []
-        history = train(cohort, run, seed, arguments.epochs, "--precision", arguments.precision, *goes_on)
+        history = train(cohort, run, seed, arguments.epochs, arguments.learning_rate, "--precision", arguments.precision, *goes_on)
         best = max(best, (max(dice for _, dice in history), run))
         print(f"seed {seed}: best Dice {max(dice for _, dice in history):.4f}, last {history[-1][1]:.4f}", flush=True)
         eager = [None] * len(history)
         if not arguments.skip_torch:
             start = arguments.work / f"start-{seed}"
-            train(cohort, start, seed, 1, *(["--resume"] if start.exists() else []), rate=1e-9)
-            eager = train_eager(mosaics, start / "last.safetensors", seed, arguments.epochs)
+            train(cohort, start, seed, 1, 1e-9, *(["--resume"] if start.exists() else []))
+            eager = train_eager(mosaics, start / "last.safetensors", seed, arguments.epochs, arguments.learning_rate)
         for i, ((_, dice), other) in enumerate(zip(history, eager)):
             lines.append({"seed": seed, "epoch": i + 1, "step": (i + 1) * MOSAICS["train"], "gigapixel": dice, "eager": other})
         (arguments.work / "learning.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

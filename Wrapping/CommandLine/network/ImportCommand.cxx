@@ -8,7 +8,6 @@
 #include "gigapixelNetworkImport.h"
 #include "gigapixelNetworkPresets.h"
 
-#include <algorithm>
 #include <filesystem>
 
 namespace gigapixel::commandline
@@ -46,7 +45,6 @@ void
 RefuseName(const std::string & network)
 {
   std::error_code ignored;
-  const auto      names = Model::GetNames();
   if (std::filesystem::exists(network, ignored))
   {
     return;
@@ -56,7 +54,7 @@ RefuseName(const std::string & network)
     throw std::runtime_error(network + " is a preset, without weights: give them (--weights FILE), or an ONNX file in "
                                        "its place.");
   }
-  if (std::find(names.begin(), names.end(), network) != names.end())
+  if (Model::IsReady(network))
   {
     throw std::runtime_error(network + " is a ready model, which needs no import.");
   }
@@ -67,6 +65,7 @@ ImportModel(const ArgumentValues & values, const ImportOptions & options, const 
 {
   if (values.Has("weights"))
   {
+    SayIfModelHidesFile(values.GetText("weights"), session);
     return ImportWeights(LoadNetwork(values, "NETWORK", session), values.GetText("weights"), options);
   }
   RefuseName(values.GetText("NETWORK"));

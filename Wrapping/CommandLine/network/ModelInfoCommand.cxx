@@ -6,7 +6,6 @@
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
 
-#include <algorithm>
 #include <filesystem>
 
 namespace gigapixel::commandline
@@ -18,16 +17,13 @@ using JSON = nlohmann::ordered_json;
 bool
 IsPreset(const std::string & name)
 {
-  const std::string head = name.substr(0, name.find(':'));
-  const auto        presets = NetworkDescription::GetPresets();
-  return !std::filesystem::exists(name) && std::find(presets.begin(), presets.end(), head) != presets.end();
+  return !std::filesystem::exists(name) && NetworkPreset::Find(name) != nullptr;
 }
 
 bool
 IsReadyModel(const std::string & name)
 {
-  const auto names = Model::GetNames();
-  return !std::filesystem::exists(name) && std::find(names.begin(), names.end(), name) != names.end();
+  return !std::filesystem::exists(name) && Model::IsReady(name);
 }
 
 JSON

@@ -285,8 +285,10 @@ DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
                                 : "");
 }
 
+namespace
+{
 void
-SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session)
+SayIfFileIsThere(const std::string & name, const std::string & kind, const Session & session)
 {
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored))
@@ -294,26 +296,34 @@ SayIfFileIsHidden(const std::string & name, const std::string & kind, const Sess
     session.Say(name + " is taken for the " + kind + " of this name; the file or folder is meant by ./" + name);
   }
 }
+} // namespace
 
 void
-SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session)
+SayIfModelHidesFile(const std::string & name, const Session & session)
 {
-  const std::string &            name = values.GetText(argument);
-  const std::vector<std::string> ready = Model::GetNames();
+  if (Model::IsReady(name))
+  {
+    SayIfFileIsThere(name, "ready model", session);
+  }
+}
+
+void
+SayIfNetworkHidesFile(const std::string & name, const Session & session)
+{
   if (NetworkPreset::Find(name))
   {
-    SayIfFileIsHidden(name, "preset", session);
+    SayIfFileIsThere(name, "preset", session);
   }
-  else if (std::find(ready.begin(), ready.end(), name) != ready.end())
+  else
   {
-    SayIfFileIsHidden(name, "ready model", session);
+    SayIfModelHidesFile(name, session);
   }
 }
 
 NetworkDescription
 LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
-  SayIfPresetIsFile(values, argument, session);
+  SayIfNetworkHidesFile(values.GetText(argument), session);
   return NetworkDescription::Load(values.GetText(argument));
 }
 

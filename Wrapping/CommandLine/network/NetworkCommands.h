@@ -85,8 +85,11 @@ std::string DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & r
  * said. \throw std::invalid_argument as NetworkDescription::Load() does */
 NetworkDescription LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session);
 
-/** Says so where the network that an argument names is a preset or a ready model, and a file has the same name. */
-void SayIfPresetIsFile(const ArgumentValues & values, const std::string & argument, const Session & session);
+/** Says so where a name is taken for a ready model, and there is a file or folder of the same name. */
+void SayIfModelHidesFile(const std::string & name, const Session & session);
+
+/** Likewise of a name that is taken for a preset or a ready model. */
+void SayIfNetworkHidesFile(const std::string & name, const Session & session);
 
 /** Gives the network the --loss that is minimized. */
 void TakeLoss(const ArgumentValues & values, NetworkDescription & network);
@@ -96,10 +99,6 @@ std::vector<std::string> GetFreeze(const ArgumentValues & values);
 
 /** "4492 parameters", and how many more are not trained. */
 std::string FormatParameters(std::int64_t trained, std::int64_t kept);
-
-/** Says that a name is taken for what comes with the program, where there is a file or folder of the same name.
- * \param kind "preset" or "ready model" */
-void SayIfFileIsHidden(const std::string & name, const std::string & kind, const Session & session);
 
 /** Numbers of an argument that are separated by commas; empty: it is not given. \throw UsageError they are none */
 std::vector<double> GetNumbers(const ArgumentValues & values, const std::string & argument);

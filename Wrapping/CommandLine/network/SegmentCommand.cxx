@@ -346,10 +346,7 @@ SharedModel
 LoadModel(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
-  if (const auto names = Model::GetNames(); std::find(names.begin(), names.end(), name) != names.end())
-  {
-    SayIfFileIsHidden(name, "ready model", session);
-  }
+  SayIfModelHidesFile(name, session);
   auto model = std::make_shared<const Model>(Model::Load(name));
   try
   {

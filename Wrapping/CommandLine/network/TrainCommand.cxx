@@ -336,7 +336,11 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   const auto trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values);
-  SayIfPresetIsFile(values, "network", session);
+  SayIfNetworkHidesFile(values.GetText("network"), session);
+  if (values.Has("weights"))
+  {
+    SayIfModelHidesFile(values.GetText("weights"), session);
+  }
   trainer->AddCohort(cohort);
   auto           network = trainer->LoadNetwork();
   const Workload workload = MeasureCohort(cohort, network, values);

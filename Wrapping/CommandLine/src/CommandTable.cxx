@@ -101,10 +101,11 @@ Train()
       Network(),
       InputFile(
         "weights",
-        "FILE|RUN",
+        "NAME|RUN|FILE",
         "model",
-        "File to begin with the weights of, by name and shape: a model, a run's folder (its best one), or a "
-        "PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, .pt, .th; nothing "
+        "What to begin with the weights of, by name and shape: a ready model (tissue), a model's file, a run's folder "
+        "(its best one), or a PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, "
+        ".pt, .th; nothing "
         "in it is run). All arrays of the network have to be there. Without it weights begin by chance."),
       Switch("partial-weights",
              "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
@@ -428,11 +429,12 @@ Import()
     { Required(InputFile(
         "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),
-      InputFile("weights",
-                "FILE",
-                "weights",
-                "All weights of the network, by name and shape: a PyTorch module's state_dict as torch.save writes it "
-                "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
+      InputFile(
+        "weights",
+        "FILE",
+        "weights",
+        "All weights of the network, by name and shape: a model, a PyTorch module's state_dict as torch.save writes it "
+        "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
       name,
       logits,
       mean,

@@ -69,7 +69,7 @@ def train(
     :param validation: more of them; the weights with the best loss there are kept
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
         taken; None: with *resume* the run's, else "remedios2023"
-    :param weights: a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
+    :param weights: "tissue" (the ready model), a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
     :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
         begin by chance, instead of refusing them

@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "DICOMSlide.h"
+// DICOM whole-slide images.
+#include "DICOMFile.h"
+#include "SlideFormat.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,7 +41,54 @@ GetWidth(const DICOMFile & file)
   return file.GetInteger(DICOMTag::TotalColumns, 0);
 }
 
-} // namespace
+/** DICOM whole-slide image: the files of one series in a folder, each a level, a part of one (concatenation) or an
+ * associated image (label, macro, thumbnail). Frames are JPEG, JPEG 2000 or uncompressed; tiles may be absent. */
+class DICOMSlide : public Slide
+{
+public:
+  /** Any file of the series. Throws std::exception in a few words. */
+  explicit DICOMSlide(const std::string & path);
+
+protected:
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeReducedTile(unsigned          plane,
+                                std::uint64_t     tile,
+                                unsigned          reduction,
+                                const PixelSpan & out) const override;
+  unsigned    GetLargestReduction(unsigned plane) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
+
+private:
+  enum class Codec
+  {
+    None,
+    JPEG,
+    JPEG2000
+  };
+
+  /** Where a tile is: nowhere, where `file` is null. */
+  struct Tile
+  {
+    const DICOMFile * file = nullptr;
+    DICOMFile::Frame  frame{ 0, 0 };
+  };
+
+  struct Source
+  {
+    Codec             codec = Codec::None;
+    ColorModel        model = ColorModel::RGB;
+    std::vector<Tile> tiles;
+  };
+
+  void FindFiles();
+  void FindFilesIn(const std::string & folder);
+  void AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name);
+  void AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const;
+  void FillProperties(const DICOMFile & base);
+
+  std::vector<std::unique_ptr<const DICOMFile>> m_Files;
+  std::vector<Source>                           m_Sources; // one per plane; those of reduced levels are empty
+};
 
 DICOMSlide::DICOMSlide(const std::string & path)
   : Slide(path)
@@ -247,7 +296,7 @@ DICOMSlide::FillProperties(const DICOMFile & base)
                : codec == Codec::JPEG2000 ? "JPEG 2000"
                                           : "uncompressed") +
               "), DICOM";
-  m_ColorProfile = base.GetText(DICOMTag::ICCProfile);
+  m_ColorProfile = base.GetBytes(DICOMTag::ICCProfile);
   m_Properties["openslide.vendor"] = "dicom";
   for (const auto & [name, tag] : { std::pair<const char *, std::uint32_t>{ "dicom.SOPClassUID", DICOMTag::SOPClass },
                                     { "dicom.SeriesInstanceUID", DICOMTag::SeriesInstance },
@@ -262,20 +311,18 @@ DICOMSlide::FillProperties(const DICOMFile & base)
     }
   }
   // Millimeters between rows, then between columns.
-  std::istringstream spacing(base.GetText(DICOMTag::PixelSpacing));
-  spacing.imbue(std::locale::classic());
-  double rows = 0.0;
-  double columns = 0.0;
-  char   separator = 0;
-  if (spacing >> rows >> separator >> columns)
+  const auto spacing = base.GetNumbers(DICOMTag::PixelSpacing);
+  if (spacing.size() > 1)
   {
-    std::ostringstream x;
-    std::ostringstream y;
-    x << columns * 1000.0;
-    y << rows * 1000.0;
-    m_Properties["openslide.mpp-x"] = x.str();
-    m_Properties["openslide.mpp-y"] = y.str();
-    SetMicronsPerPixel(columns * 1000.0, rows * 1000.0);
+    const auto describe = [](double microns) {
+      std::ostringstream text;
+      text.imbue(std::locale::classic());
+      text << microns;
+      return text.str();
+    };
+    m_Properties["openslide.mpp-x"] = describe(spacing[1] * 1000.0);
+    m_Properties["openslide.mpp-y"] = describe(spacing[0] * 1000.0);
+    SetMicronsPerPixel(spacing[1] * 1000.0, spacing[0] * 1000.0);
   }
 }
 
@@ -359,5 +406,29 @@ DICOMSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) co
     }
   }
 }
+
+bool
+Detect(const SlideFile & file)
+{
+  return DICOMFile::IsDICOM(file.GetPath(), false);
+}
+
+std::unique_ptr<const Slide>
+Open(const SlideFile & file)
+{
+  return std::make_unique<const DICOMSlide>(file.GetPath());
+}
+
+/** Not what is no slide: volumes have readers of their own. */
+bool
+Claims(const SlideFile & file)
+{
+  return DICOMFile::IsDICOM(file.GetPath(), true);
+}
+
+} // namespace
+
+extern const SlideFormat dicomFormat;
+const SlideFormat        dicomFormat{ "dicom", { ".dcm" }, Detect, Open, Claims };
 
 } // namespace gigapixel

@@ -43,12 +43,20 @@ public:
     m_File.Prefetch(frame.begin, frame.end - frame.begin);
   }
 
-  /** Value of a tag of the file, or the first one found in its shared sequences; empty where it is absent. Padding is
-   * removed; several values are separated by backslashes. */
+  /** \name Values of a tag (DICOMTag) of the file, or the first that is found in its shared sequences, read as their
+   * value representation has them (PS3.5 6.2). Throw std::runtime_error where they are not what they claim. @{ */
+  /** Without padding; several values are separated by backslashes. Empty where there is none. */
   std::string GetText(std::uint32_t tag) const;
 
-  /** Integer, be it stored as number or as text. */
+  /** As it is stored. */
+  std::string GetBytes(std::uint32_t tag) const;
+
+  /** Numbers, be they stored so or as text; none where the value is empty or absent. */
+  std::vector<double> GetNumbers(std::uint32_t tag) const;
+
+  /** The first number, which is whole and not negative; \a otherwise where there is none. */
   std::uint64_t GetInteger(std::uint32_t tag, std::uint64_t otherwise) const;
+  /** @} */
 
   const std::vector<Frame> &
   GetFrames() const
@@ -67,20 +75,30 @@ private:
   struct Element
   {
     std::uint32_t tag;
-    char          kind[2]; // VR
+    std::string   representation; // VR; empty for tags that are not read here, where the file does not state it
+    bool          isImplied;      // it is the standard's
     bool          isUnending;
     std::uint64_t length;
   };
 
-  std::uint64_t              ReadNumber(unsigned size);
-  Element                    ReadElement(bool isExplicit);
-  void                       ReadElements(std::uint64_t end, unsigned depth);
-  void                       ReadSequence(const Element & sequence, unsigned depth);
-  void                       ReadMetaGroup();
-  void                       FindFrames(const Element & pixels);
-  void                       FindItems(std::uint64_t first);
-  void                       KeepValue(const Element & element);
-  std::vector<std::uint64_t> ReadOffsets(std::uint32_t tag, unsigned size) const;
+  struct Value
+  {
+    std::string representation;
+    std::string bytes;
+    unsigned    depth; // 0: of the file itself
+  };
+
+  static void   CheckRepresentation(Element & element);
+  std::uint64_t ReadNumber(unsigned size);
+  Element       ReadElement(bool isExplicit);
+  void          ReadElements(std::uint64_t end, unsigned depth);
+  void          ReadSequence(const Element & sequence, unsigned depth);
+  void          ReadMetaGroup();
+  void          FindFrames(const Element & pixels);
+  void          FindItems(std::uint64_t first);
+  void          SkipItems();
+  void          KeepValue(const Element & element, unsigned depth);
+  const Value * Find(std::uint32_t tag) const;
 
   RandomAccessFile                                     m_File;
   std::uint64_t                                        m_At{ 0 };
@@ -88,7 +106,7 @@ private:
   bool                                                 m_Encapsulated{ false };
   bool                                                 m_InFrame{ false }; // inside the groups of single frames
   bool                                                 m_FoundPixels{ false };
-  std::map<std::uint32_t, std::string>                 m_Values;
+  std::map<std::uint32_t, Value>                       m_Values;
   std::vector<Frame>                                   m_Frames;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> m_Positions;
 };
@@ -99,7 +117,6 @@ namespace DICOMTag
 constexpr std::uint32_t TransferSyntax = 0x00020010;
 constexpr std::uint32_t ImageType = 0x00080008;
 constexpr std::uint32_t SOPClass = 0x00080016;
-constexpr std::uint32_t SliceThickness = 0x00180050;
 constexpr std::uint32_t SeriesInstance = 0x0020000e;
 constexpr std::uint32_t Concatenation = 0x00209161;
 constexpr std::uint32_t ConcatenationFrameOffset = 0x00209228;
@@ -113,13 +130,17 @@ constexpr std::uint32_t Columns = 0x00280011;
 constexpr std::uint32_t PixelSpacing = 0x00280030;
 constexpr std::uint32_t BitsAllocated = 0x00280100;
 constexpr std::uint32_t ICCProfile = 0x00282000;
+constexpr std::uint32_t PixelMeasures = 0x00289110;
 constexpr std::uint32_t TotalColumns = 0x00480006;
 constexpr std::uint32_t TotalRows = 0x00480007;
+constexpr std::uint32_t OpticalPath = 0x00480105;
 constexpr std::uint32_t ObjectivePower = 0x00480112;
+constexpr std::uint32_t PlanePosition = 0x0048021a;
 constexpr std::uint32_t ColumnPosition = 0x0048021e;
 constexpr std::uint32_t RowPosition = 0x0048021f;
 constexpr std::uint32_t OpticalPaths = 0x00480302;
 constexpr std::uint32_t FocalPlanes = 0x00480303;
+constexpr std::uint32_t SharedGroups = 0x52009229;
 constexpr std::uint32_t FrameGroups = 0x52009230;
 constexpr std::uint32_t FrameOffsets = 0x7fe00001;
 constexpr std::uint32_t FrameLengths = 0x7fe00002;

@@ -1,0 +1,116 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideFormat.h"
+
+#include "OpenSlideLibrary.h"
+#include "OpenSlideSlide.h"
+#include "TIFFSlide.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+// Each in the file of its name.
+extern const SlideFormat aperioFormat;
+extern const SlideFormat hamamatsuFormat;
+extern const SlideFormat trestleFormat;
+extern const SlideFormat leicaFormat;
+extern const SlideFormat philipsFormat;
+extern const SlideFormat ventanaFormat;
+extern const SlideFormat omeFormat;
+extern const SlideFormat plainTIFFFormat;
+extern const SlideFormat dicomFormat;
+extern const SlideFormat openSlideFormat;
+
+const std::vector<const SlideFormat *> &
+GetSlideFormats()
+{
+  // Vendors' TIFFs before those that many write, and what only OpenSlide knows at the end.
+  static const std::vector<const SlideFormat *> formats{ &aperioFormat,   &hamamatsuFormat, &trestleFormat,
+                                                         &leicaFormat,    &philipsFormat,   &ventanaFormat,
+                                                         &omeFormat,      &plainTIFFFormat, &dicomFormat,
+                                                         &openSlideFormat };
+  return formats;
+}
+
+SlideFile::SlideFile(std::string path)
+  : m_Path(std::move(path))
+  , m_IsTIFF(TIFFFile::IsTIFF(m_Path))
+{
+  if (!m_IsTIFF)
+  {
+    return;
+  }
+  try
+  {
+    m_File = std::make_unique<const TIFFFile>(m_Path);
+    std::uint64_t next = 0;
+    m_FirstPage = std::make_unique<const TIFFPage>(*m_File, m_File->GetFirstPage(), next);
+  }
+  catch (const std::runtime_error &)
+  {} // who opens the file says what is wrong with it
+}
+
+const std::string &
+SlideFile::GetOpenSlideVendor() const
+{
+  if (!m_OpenSlideVendor)
+  {
+    m_OpenSlideVendor = DetectOpenSlideVendor(m_Path);
+  }
+  return *m_OpenSlideVendor;
+}
+
+bool
+SlideFile::IsConfirmed(const std::string & vendor) const
+{
+  return OpenSlideLibrary::Find() == nullptr || GetOpenSlideVendor() == vendor;
+}
+
+std::unique_ptr<const Slide>
+OpenThroughOpenSlide(const SlideFile & file)
+{
+  return std::make_unique<const OpenSlideSlide>(file.GetPath());
+}
+
+std::unique_ptr<const Slide>
+OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout)
+{
+  const TIFFObstacle obstacle = layout->FindObstacle();
+  if (obstacle.what.empty())
+  {
+    return std::make_unique<const TIFFSlide>(file.GetPath(), std::move(layout));
+  }
+  // More bits or channels it would squeeze into 8-bit RGB, which is no reading.
+  if (obstacle.isOpenSlides)
+  {
+    try
+    {
+      return OpenThroughOpenSlide(file);
+    }
+    catch (const std::runtime_error &)
+    {}
+  }
+  throw SlideError(file.GetPath(), obstacle.what, obstacle.remedy);
+}
+
+std::unique_ptr<const Slide>
+OpenTIFFOrElseOpenSlide(const SlideFile & file, void (*describe)(TIFFLayout & layout))
+{
+  try
+  {
+    auto layout = std::make_shared<TIFFLayout>(file.GetPath());
+    describe(*layout);
+    return OpenTIFF(file, std::move(layout));
+  }
+  catch (const SlideError &)
+  {
+    throw;
+  }
+  catch (const std::runtime_error &)
+  {
+    return OpenThroughOpenSlide(file);
+  }
+}
+
+} // namespace gigapixel

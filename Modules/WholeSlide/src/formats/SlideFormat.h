@@ -1,0 +1,92 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SlideFormat_h
+#define SlideFormat_h
+
+#include "Slide.h"
+#include "TIFFLayout.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** A file whose format is looked for: what formats know their files by, read once for all of them. */
+class SlideFile
+{
+public:
+  explicit SlideFile(std::string path);
+
+  const std::string &
+  GetPath() const
+  {
+    return m_Path;
+  }
+
+  bool
+  IsTIFF() const
+  {
+    return m_IsTIFF;
+  }
+
+  /** Of a TIFF; null where the file is none, or the page cannot be read. */
+  const TIFFPage *
+  GetFirstPage() const
+  {
+    return m_FirstPage.get();
+  }
+
+  /** The vendor whose slide OpenSlide takes it for, in OpenSlide's words; empty for none, or without OpenSlide, which
+   * is loaded to be asked. */
+  const std::string & GetOpenSlideVendor() const;
+
+  /** Whether a TIFF that bears the mark of a vendor is one of its slides, as OpenSlide finds by looking closer; without
+   * OpenSlide the mark says it. */
+  bool IsConfirmed(const std::string & vendor) const;
+
+private:
+  std::string                        m_Path;
+  bool                               m_IsTIFF;
+  std::unique_ptr<const TIFFFile>    m_File;
+  std::unique_ptr<const TIFFPage>    m_FirstPage;
+  mutable std::optional<std::string> m_OpenSlideVendor;
+};
+
+/** A vendor's format, or one that many write: a file of this folder each, and a row in the table of SlideFormat.cxx. */
+struct SlideFormat
+{
+  const char * name;
+  const char * extensions[4]; // of files that are of this format only, with their dots
+
+  /** Whether the file is of this format, by as little of it as says so. Throws std::exception where it cannot be read.
+   */
+  bool (*detect)(const SlideFile & file);
+
+  /** Null where the file turns out to be of a format further down in the table. Throws SlideError, or another
+   * std::exception in a few words. */
+  std::unique_ptr<const Slide> (*open)(const SlideFile & file);
+
+  /** Whether a reader that serves all TIFFs and slides by default should take a file that is detected; null: it should.
+   */
+  bool (*claims)(const SlideFile & file);
+};
+
+/** In the order in which they are asked. */
+const std::vector<const SlideFormat *> & GetSlideFormats();
+
+/** Of a format that only OpenSlide reads. */
+std::unique_ptr<const Slide> OpenThroughOpenSlide(const SlideFile & file);
+
+/** A slide of these pages. Where they are of a compression that is not ours, through OpenSlide; throws as
+ * SlideFormat::open does. */
+std::unique_ptr<const Slide> OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout);
+
+/** As OpenTIFF(), of a format that OpenSlide reads, too: where `describe` or the tables of tiles end in an exception,
+ * through OpenSlide. */
+std::unique_ptr<const Slide> OpenTIFFOrElseOpenSlide(const SlideFile & file, void (*describe)(TIFFLayout & layout));
+
+} // namespace gigapixel
+
+#endif
