@@ -8,8 +8,9 @@ endif()
 itk_module(Gigapixel
   DEPENDS
     ITKCommon
-    ITKExpat
     ITKIOImageBase
+  PRIVATE_DEPENDS
+    ITKExpat
   FACTORY_NAMES
     ImageIO::WholeSlide
     ImageIO::PyramidTIFF

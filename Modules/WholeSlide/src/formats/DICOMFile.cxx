@@ -1,18 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMFile.h"
 
-#include "NumberText.h"
-
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <fstream>
-#include <iomanip>
-#include <locale>
-#include <set>
-#include <sstream>
 #include <stdexcept>
-#include <type_traits>
 
 namespace gigapixel
 {
@@ -31,159 +22,6 @@ constexpr const char *  slideClass = "1.2.840.10008.5.1.4.1.1.77.1.6";
 Fail()
 {
   throw std::runtime_error("its DICOM elements are damaged");
-}
-
-std::uint64_t
-GetLittleEndian(const char * bytes, std::size_t size)
-{
-  std::uint64_t value = 0;
-  for (std::size_t i = size; i > 0; --i)
-  {
-    value = value << 8u | static_cast<unsigned char>(bytes[i - 1]);
-  }
-  return value;
-}
-
-/** What the values of a representation are, as far as reading them goes. */
-enum class Nature
-{
-  Text,
-  Number, // in binary, or as text
-  Bytes,
-  Sequence
-};
-
-Nature
-GetNature(const std::string & representation)
-{
-  static const std::set<std::string> numbers{ "DS", "FD", "FL", "IS", "SL", "SS", "SV", "UL", "US", "UV" };
-  static const std::set<std::string> bytes{ "OB", "OD", "OF", "OL", "OV", "OW", "UN", "AT" };
-  return representation == "SQ"              ? Nature::Sequence
-         : numbers.count(representation) > 0 ? Nature::Number
-         : bytes.count(representation) > 0   ? Nature::Bytes
-                                             : Nature::Text;
-}
-
-/** The representation that the standard (PS3.6) gives to the tags that are read here, for files that leave it to that;
- * empty for others. */
-std::string
-GetStandardRepresentation(std::uint32_t tag)
-{
-  static const std::map<std::uint32_t, const char *> representations{
-    { DICOMTag::TransferSyntax, "UI" },
-    { DICOMTag::ImageType, "CS" },
-    { DICOMTag::SOPClass, "UI" },
-    { DICOMTag::SeriesInstance, "UI" },
-    { DICOMTag::Concatenation, "UI" },
-    { DICOMTag::ConcatenationFrameOffset, "UL" },
-    { DICOMTag::DimensionOrganization, "CS" },
-    { DICOMTag::Samples, "US" },
-    { DICOMTag::Photometric, "CS" },
-    { DICOMTag::PlanarConfiguration, "US" },
-    { DICOMTag::NumberOfFrames, "IS" },
-    { DICOMTag::Rows, "US" },
-    { DICOMTag::Columns, "US" },
-    { DICOMTag::PixelSpacing, "DS" },
-    { DICOMTag::BitsAllocated, "US" },
-    { DICOMTag::ICCProfile, "OB" },
-    { DICOMTag::PixelMeasures, "SQ" },
-    { DICOMTag::TotalColumns, "UL" },
-    { DICOMTag::TotalRows, "UL" },
-    { DICOMTag::OpticalPath, "SQ" },
-    { DICOMTag::ObjectivePower, "DS" },
-    { DICOMTag::PlanePosition, "SQ" },
-    { DICOMTag::ColumnPosition, "SL" },
-    { DICOMTag::RowPosition, "SL" },
-    { DICOMTag::OpticalPaths, "UL" },
-    { DICOMTag::FocalPlanes, "UL" },
-    { DICOMTag::SharedGroups, "SQ" },
-    { DICOMTag::FrameGroups, "SQ" },
-    { DICOMTag::FrameOffsets, "OV" },
-    { DICOMTag::FrameLengths, "OV" },
-    { DICOMTag::PixelData, "OW" },
-  };
-  const auto found = representations.find(tag);
-  return found == representations.end() ? std::string() : found->second;
-}
-
-/** Whether the length of a value of this representation is of 16 bit; that of all others, those of the future among
- * them, is of 32 bit (PS3.5 7.1.2). */
-bool
-HasShortLength(const std::string & representation)
-{
-  static const std::set<std::string> representations{ "AE", "AS", "AT", "CS", "DA", "DS", "DT", "FD", "FL", "IS", "LO",
-                                                      "LT", "PN", "SH", "SL", "SS", "ST", "TM", "UI", "UL", "US" };
-  return representations.count(representation) > 0;
-}
-
-/** "(0028,0010)". */
-std::string
-DescribeTag(std::uint32_t tag)
-{
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text << '(' << std::hex << std::setfill('0') << std::setw(4) << (tag >> 16u) << ',' << std::setw(4) << (tag & 0xffffu)
-       << ')';
-  return text.str();
-}
-
-std::string
-Trim(const std::string & text)
-{
-  const std::string padding(" \0", 2);
-  const std::size_t first = text.find_first_not_of(padding);
-  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(padding) - first + 1);
-}
-
-/** IS or DS: of digits, at least. */
-double
-ReadNumberText(std::uint32_t tag, const std::string & text)
-{
-  const std::string number = Trim(text);
-  if (number.empty() || number.find_first_not_of("+-.0123456789eE") != std::string::npos ||
-      number.find_first_of("0123456789") == std::string::npos)
-  {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no number");
-  }
-  return ToNumber(number);
-}
-
-template <typename T>
-double
-ReadAs(const char * bytes)
-{
-  const std::uint64_t bits = GetLittleEndian(bytes, sizeof(T));
-  if constexpr (std::is_floating_point_v<T>)
-  {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const auto pattern = static_cast<Bits>(bits);
-    T          value = 0;
-    std::memcpy(&value, &pattern, sizeof(T));
-    return static_cast<double>(value);
-  }
-  else
-  {
-    return static_cast<double>(static_cast<T>(bits));
-  }
-}
-
-struct BinaryNumber
-{
-  std::size_t size;
-  double (*read)(const char * bytes);
-};
-
-/** Of a representation whose numbers are no text. */
-BinaryNumber
-GetBinaryNumber(const std::string & representation)
-{
-  static const std::map<std::string, BinaryNumber> kinds{
-    { "US", { 2, ReadAs<std::uint16_t> } }, { "SS", { 2, ReadAs<std::int16_t> } },
-    { "UL", { 4, ReadAs<std::uint32_t> } }, { "SL", { 4, ReadAs<std::int32_t> } },
-    { "UV", { 8, ReadAs<std::uint64_t> } }, { "SV", { 8, ReadAs<std::int64_t> } },
-    { "FL", { 4, ReadAs<float> } },         { "FD", { 8, ReadAs<double> } }
-  };
-  return kinds.at(representation);
 }
 
 /** Numbers of a table that is no more than its bytes. */
@@ -237,23 +75,6 @@ DICOMFile::ReadNumber(unsigned size)
   return GetLittleEndian(bytes, size);
 }
 
-/** That of the standard, where the file states none; one of another nature than the standard's is refused. */
-void
-DICOMFile::CheckRepresentation(Element & element)
-{
-  const std::string standard = GetStandardRepresentation(element.tag);
-  element.isImplied = element.representation.empty() || element.representation == "UN";
-  if (element.isImplied)
-  {
-    element.representation = standard;
-  }
-  if (!standard.empty() && GetNature(element.representation) != GetNature(standard))
-  {
-    throw std::runtime_error("its DICOM element " + DescribeTag(element.tag) + " has the value representation " +
-                             element.representation + ", where " + standard + " is expected");
-  }
-}
-
 DICOMFile::Element
 DICOMFile::ReadElement(bool isExplicit)
 {
@@ -277,7 +98,8 @@ DICOMFile::ReadElement(bool isExplicit)
     element.length = HasShortLength(element.representation) ? GetLittleEndian(header + 6, 2) : ReadNumber(4);
   }
   element.isUnending = element.length == unending;
-  CheckRepresentation(element);
+  element.isImplied = element.representation.empty() || element.representation == "UN";
+  element.representation = ResolveRepresentation(element.tag, element.representation);
   if (!element.isUnending && element.length > m_File.GetSize() - std::min(m_At, m_File.GetSize()))
   {
     throw std::runtime_error("the file ends early");
@@ -403,8 +225,8 @@ DICOMFile::KeepValue(const Element & element, unsigned depth)
   {
     return;
   }
-  Value value{ element.representation, std::string(element.length, '\0'), depth };
-  m_File.Read(begin, value.bytes.data(), value.bytes.size());
+  Value value{ { element.tag, element.representation, std::string(element.length, '\0') }, depth };
+  m_File.Read(begin, value.value.bytes.data(), value.value.bytes.size());
   m_Values[element.tag] = std::move(value);
 }
 
@@ -419,72 +241,28 @@ std::string
 DICOMFile::GetBytes(std::uint32_t tag) const
 {
   const Value * const value = Find(tag);
-  return value == nullptr ? std::string() : value->bytes;
+  return value == nullptr ? std::string() : value->value.bytes;
 }
 
 std::string
 DICOMFile::GetText(std::uint32_t tag) const
 {
   const Value * const value = Find(tag);
-  const bool          isText = value != nullptr && (GetNature(value->representation) == Nature::Text ||
-                                           value->representation == "IS" || value->representation == "DS");
-  if (value == nullptr || isText)
-  {
-    return value == nullptr ? std::string() : Trim(value->bytes);
-  }
-  std::string text;
-  for (const double number : GetNumbers(tag))
-  {
-    text += (text.empty() ? "" : "\\") + ToText(number);
-  }
-  return text;
+  return value == nullptr ? std::string() : value->value.GetText();
 }
 
 std::vector<double>
 DICOMFile::GetNumbers(std::uint32_t tag) const
 {
-  std::vector<double> numbers;
   const Value * const value = Find(tag);
-  if (value == nullptr)
-  {
-    return numbers;
-  }
-  if (value->representation == "IS" || value->representation == "DS")
-  {
-    std::istringstream texts(value->bytes);
-    for (std::string text; !Trim(value->bytes).empty() && std::getline(texts, text, '\\');)
-    {
-      numbers.push_back(ReadNumberText(tag, text));
-    }
-    return numbers;
-  }
-  const BinaryNumber kind = GetBinaryNumber(value->representation);
-  if (value->bytes.size() % kind.size != 0)
-  {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " has " + std::to_string(value->bytes.size()) +
-                             " bytes, which are no values of " + value->representation);
-  }
-  for (std::size_t at = 0; at < value->bytes.size(); at += kind.size)
-  {
-    numbers.push_back(kind.read(value->bytes.data() + at));
-  }
-  return numbers;
+  return value == nullptr ? std::vector<double>() : value->value.GetNumbers();
 }
 
 std::uint64_t
 DICOMFile::GetInteger(std::uint32_t tag, std::uint64_t otherwise) const
 {
-  const auto numbers = GetNumbers(tag);
-  if (numbers.empty())
-  {
-    return otherwise;
-  }
-  constexpr double limit = 4294967296.0;
-  if (!(numbers.front() >= 0.0) || numbers.front() >= limit || numbers.front() != std::floor(numbers.front()))
-  {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no whole number below 2^32");
-  }
-  return static_cast<std::uint64_t>(numbers.front());
+  const Value * const value = Find(tag);
+  return value == nullptr ? otherwise : value->value.GetInteger(otherwise);
 }
 
 void

@@ -2,6 +2,7 @@
 #ifndef DICOMFile_h
 #define DICOMFile_h
 
+#include "DICOMValue.h"
 #include "TIFFDirectory.h"
 
 #include <cstdint>
@@ -83,12 +84,10 @@ private:
 
   struct Value
   {
-    std::string representation;
-    std::string bytes;
-    unsigned    depth; // 0: of the file itself
+    DICOMValue value;
+    unsigned   depth; // 0: of the file itself
   };
 
-  static void   CheckRepresentation(Element & element);
   std::uint64_t ReadNumber(unsigned size);
   Element       ReadElement(bool isExplicit);
   void          ReadElements(std::uint64_t end, unsigned depth);
@@ -110,43 +109,6 @@ private:
   std::vector<Frame>                                   m_Frames;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> m_Positions;
 };
-
-/** \name Tags that a slide reader needs. @{ */
-namespace DICOMTag
-{
-constexpr std::uint32_t TransferSyntax = 0x00020010;
-constexpr std::uint32_t ImageType = 0x00080008;
-constexpr std::uint32_t SOPClass = 0x00080016;
-constexpr std::uint32_t SeriesInstance = 0x0020000e;
-constexpr std::uint32_t Concatenation = 0x00209161;
-constexpr std::uint32_t ConcatenationFrameOffset = 0x00209228;
-constexpr std::uint32_t DimensionOrganization = 0x00209311;
-constexpr std::uint32_t Samples = 0x00280002;
-constexpr std::uint32_t Photometric = 0x00280004;
-constexpr std::uint32_t PlanarConfiguration = 0x00280006;
-constexpr std::uint32_t NumberOfFrames = 0x00280008;
-constexpr std::uint32_t Rows = 0x00280010;
-constexpr std::uint32_t Columns = 0x00280011;
-constexpr std::uint32_t PixelSpacing = 0x00280030;
-constexpr std::uint32_t BitsAllocated = 0x00280100;
-constexpr std::uint32_t ICCProfile = 0x00282000;
-constexpr std::uint32_t PixelMeasures = 0x00289110;
-constexpr std::uint32_t TotalColumns = 0x00480006;
-constexpr std::uint32_t TotalRows = 0x00480007;
-constexpr std::uint32_t OpticalPath = 0x00480105;
-constexpr std::uint32_t ObjectivePower = 0x00480112;
-constexpr std::uint32_t PlanePosition = 0x0048021a;
-constexpr std::uint32_t ColumnPosition = 0x0048021e;
-constexpr std::uint32_t RowPosition = 0x0048021f;
-constexpr std::uint32_t OpticalPaths = 0x00480302;
-constexpr std::uint32_t FocalPlanes = 0x00480303;
-constexpr std::uint32_t SharedGroups = 0x52009229;
-constexpr std::uint32_t FrameGroups = 0x52009230;
-constexpr std::uint32_t FrameOffsets = 0x7fe00001;
-constexpr std::uint32_t FrameLengths = 0x7fe00002;
-constexpr std::uint32_t PixelData = 0x7fe00010;
-} // namespace DICOMTag
-/** @} */
 
 } // namespace gigapixel
 

@@ -1,0 +1,83 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// What the reader says of an open slide: geometry and dictionary.
+#include "Slide.h"
+#include "itkWholeSlideImageIO.h"
+
+#include "itkMetaDataObject.h"
+#include "itksys/Base64.h"
+
+#include <vector>
+
+namespace itk
+{
+namespace
+{
+
+std::string
+EncodeBase64(const std::string & bytes)
+{
+  std::vector<unsigned char> text(bytes.size() / 3 * 4 + 8);
+  const size_t               length =
+    itksysBase64_Encode(reinterpret_cast<const unsigned char *>(bytes.data()), bytes.size(), text.data(), 0);
+  return { text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length) };
+}
+
+} // namespace
+
+void
+WholeSlideImageIO::SetGeometry()
+{
+  const auto & plane = m_Slide->GetPlanes()[m_Plane];
+  this->SetNumberOfDimensions(2);
+  this->SetDimensions(0, plane.width);
+  this->SetDimensions(1, plane.height);
+  const auto resolution = this->GetLevelZeroResolution();
+  const bool isLevel = m_AssociatedImage.empty();
+  for (unsigned int i = 0; i < 2; ++i)
+  {
+    const bool   known = isLevel && resolution[0] > 0.0 && resolution[1] > 0.0;
+    const double downsample = isLevel ? plane.downsample : 1.0;
+    const double base = known ? resolution[i] / 1000.0 : 1.0; // mm
+    // Of unknown resolution, each level has spacing 1 times its downsample: levels still cover the same rectangle.
+    this->SetSpacing(i, base * downsample);
+    this->SetOrigin(i, (known ? m_Slide->GetOrigin()[i] : 0.0) + (downsample - 1.0) / 2.0 * base);
+    std::vector<double> direction(2, 0.0);
+    direction[i] = 1.0;
+    this->SetDirection(i, direction);
+  }
+  m_ComponentType = plane.sample == gigapixel::SampleType::UInt8    ? IOComponentEnum::UCHAR
+                    : plane.sample == gigapixel::SampleType::UInt16 ? IOComponentEnum::USHORT
+                                                                    : IOComponentEnum::FLOAT;
+  m_NumberOfComponents = m_Gray && plane.IsPicture() ? 1 : plane.channels;
+  m_PixelType = m_NumberOfComponents == 1 ? IOPixelEnum::SCALAR
+                : plane.IsPicture()       ? IOPixelEnum::RGB
+                                          : IOPixelEnum::VECTOR;
+}
+
+void
+WholeSlideImageIO::FillDictionary()
+{
+  MetaDataDictionary & dictionary = this->GetMetaDataDictionary();
+  dictionary = MetaDataDictionary();
+  for (const auto & property : m_Slide->GetProperties())
+  {
+    EncapsulateMetaData<std::string>(dictionary, property.first, property.second);
+  }
+  EncapsulateMetaData<std::string>(dictionary, "gigapixel.decoder", m_Slide->GetDecoder());
+  std::string names;
+  for (const auto & name : this->GetAssociatedImageNames())
+  {
+    names += (names.empty() ? "" : "\n") + name;
+  }
+  EncapsulateMetaData<std::string>(dictionary, "gigapixel.associated-images", names);
+  if (m_Colors)
+  {
+    EncapsulateMetaData<std::string>(dictionary, "gigapixel.colors", "sRGB");
+  }
+  else if (!m_Slide->GetColorProfile().empty())
+  {
+    EncapsulateMetaData<std::string>(dictionary, "ICCProfile", EncodeBase64(m_Slide->GetColorProfile()));
+  }
+}
+
+} // namespace itk
