@@ -2,7 +2,9 @@
 """Networks that label slides: training on one label for each, and what they say of others."""
 
 import csv
+import json
 import os
+import struct
 
 import numpy as np
 import pytest
@@ -128,3 +130,21 @@ def test_presets_are_torchvisions(preset, published):
     told = run("networks", f"{preset}:classes=254", "--json").json
     told = told[0] if isinstance(told, list) else told
     assert told["parameters"] == published - (1000 - 254) * (features + 1)
+
+
+def test_neurons_of_pytorch_are_taken(cohort, model, tmp_path):
+    """Which has a matrix where the network has a convolution of one pixel."""
+    data = (model / "best.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    assert header["fc.weight"]["shape"] == [1, 32, 1, 1]
+    header["fc.weight"]["shape"] = [1, 32]
+    text = json.dumps({key: value for key, value in header.items() if key != "__metadata__"}).encode()
+    text += b" " * (-len(text) % 8)
+    (tmp_path / "module.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+    words = ["--network", NETWORK, "--epochs", 1, "--learning-rate", 1e-9]
+    losses = [
+        run("train", "--cohort", cohort / "cohort.csv", "-o", tmp_path / str(i), *words, "--weights", weights, "--json").json["validationLoss"]
+        for i, weights in enumerate([tmp_path / "module.safetensors", model])
+    ]
+    assert losses[0] == losses[1]
