@@ -3,10 +3,13 @@
 #include "gigapixelMemoryPlan.h"
 #include "schedule/gigapixelGraphPlan.h"
 #include "schedule/gigapixelTileGrid.h"
+#include "schedule/gigapixelTileProgram.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -132,6 +135,63 @@ TEST(MemoryPlan, TilesOfAGraphTakeLessInBFloat16)
     EXPECT_EQ(ofBFloat16.operations, ofFloat.operations);
     EXPECT_LT(ofBFloat16.seconds, ofFloat.seconds);
   }
+}
+
+// Tiles at the edges of an image are of other sizes: those that take most count, each once. Up to three of them along
+// an axis, of which the one in the middle stands for itself alone.
+TEST(MemoryPlan, SumsUpTheTilesThatAreInFlightTogether)
+{
+  constexpr std::int64_t   TileSize = 256;
+  const NetworkDescription network = NetworkDescription::Load("resnet18-unet");
+  for (const Size image : { Size{ 700, 600 }, Size{ 400, 700 }, Size{ 300, 200 } })
+  {
+    std::vector<std::vector<std::int64_t>> rows;
+    std::vector<std::int64_t>              all;
+    const TileGrid                         grid(network, image, TileSize);
+    for (std::int64_t index = 0; index < grid.GetNumberOfTiles(); ++index)
+    {
+      const Tile          tile = grid.GetTile(index);
+      const TileProgram & program = *tile.program;
+      const std::int64_t  bytes = program.GetPeakBytes(network.graph, false, 4) +
+                                 GetNumberOfBytes(program.window, 3, 1) + GetNumberOfBytes(program.core, 1, 1);
+      rows.resize(index / grid.GetNumberOfColumns() + 1);
+      rows.back().push_back(bytes);
+      all.push_back(bytes);
+    }
+    using Together = GraphTileCost::Together;
+    for (const Together together : { Together::Row, Together::All })
+    {
+      const auto cost = GraphTileCost::Make(network, image, Purpose::Inference, TileSize, Precision::Float, together);
+      const std::int64_t worker = cost.bytes - *std::max_element(all.begin(), all.end());
+      EXPECT_EQ(cost.GetMostTogether(),
+                together == Together::Row ? grid.GetNumberOfColumns() : grid.GetNumberOfTiles());
+      for (std::int64_t number = 1; number <= cost.GetMostTogether(); ++number)
+      {
+        std::int64_t most = 0;
+        for (std::vector<std::int64_t> group : together == Together::Row ? rows : decltype(rows){ all })
+        {
+          std::sort(group.rbegin(), group.rend());
+          most = std::max(most, std::accumulate(group.begin(), group.begin() + number, number * worker));
+        }
+        EXPECT_EQ(cost.GetBytes(number), most) << image.width << " x " << image.height << ", " << number << " tiles";
+      }
+    }
+  }
+}
+
+TEST(MemoryPlan, OfAGraphHasTilesOfARowInFlight)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=8");
+  const auto               make = [&](Size image, Purpose purpose) {
+    return Make(network, image, purpose, std::int64_t{ 1 } << 33, 2, 1024);
+  };
+  EXPECT_EQ(make({ 1024, 1536 }, Purpose::Inference).tilesInFlight, 1);
+  EXPECT_EQ(make({ 1024, 1536 }, Purpose::Training).tilesInFlight, 2);
+  const MemoryPlan one = make({ 1024, 1024 }, Purpose::Inference), unequal = make({ 1536, 1024 }, Purpose::Inference),
+                   equal = make({ 2048, 1024 }, Purpose::Inference);
+  EXPECT_EQ(unequal.tilesInFlight, 2);
+  EXPECT_EQ(equal.tilesInFlight, 2);
+  EXPECT_NEAR(unequal.peakBytes - one.peakBytes, (equal.peakBytes - one.peakBytes) / 2, 16 * MiB);
 }
 
 TEST(MemoryPlan, NamesTheLeastBudgetThatWouldDo)

@@ -74,6 +74,30 @@ TEST(TileData, OnlyAnUnturnedPictureIsLeftInItsPlace)
   }
 }
 
+// Halos of 64 pixels: less than a tile's side, as much, and more.
+TEST(TileGrid, GreatestWindowIsThatOfNoOtherTile)
+{
+  const NetworkDescription network = NetworkDescription::Load("remedios2023");
+  ASSERT_EQ(network.GetHalo(), 64);
+  for (const std::int64_t tileSize : { 32, 64, 128, 512 })
+  {
+    for (const std::int64_t side : { 1, 50, 64, 100, 130, 190, 260, 700, 1300 })
+    {
+      const TileGrid grid(network, { side, 2 * side }, tileSize);
+      std::int64_t   width = 0, height = 0;
+      for (std::int64_t index = 0; index < grid.GetNumberOfTiles(); ++index)
+      {
+        const Tile tile = grid.GetTile(index);
+        width = std::max(width, tile.window.width);
+        height = std::max(height, tile.window.height);
+        EXPECT_EQ(tile.greatestWindow, grid.GetGreatestWindow().width * grid.GetGreatestWindow().height);
+      }
+      EXPECT_EQ(grid.GetGreatestWindow().width, width) << side << " pixels in tiles of " << tileSize;
+      EXPECT_EQ(grid.GetGreatestWindow().height, height) << side << " pixels in tiles of " << tileSize;
+    }
+  }
+}
+
 class TileDataInPlace : public testing::TestWithParam<std::tuple<int, bool, Precision>>
 {
 };

@@ -18,7 +18,8 @@ struct GigapixelNetwork_EXPORT MachinePace
   /** With this network, whose weights are drawn, on pictures of noise in one tile. It takes a second or two.
    * \param budget bytes that the process may take meanwhile, which makes pictures smaller; 0: any
    * \throw std::runtime_error not even a small picture fits, or the network cannot be computed here, for instance
-   * because LibTorch is missing */
+   * because LibTorch is missing; std::invalid_argument what MemoryPlan::Make() throws: networks that take no square
+   * picture of a multiple of their stride, and what CheckDevice() throws */
   static MachinePace Measure(const NetworkDescription & network, Precision precision, std::int64_t budget);
 };
 

@@ -96,8 +96,9 @@ struct GigapixelNetwork_EXPORT PlannedRun
   /** Inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
    * them are kept. */
   std::optional<Patches> patches{};
-  /** What the process holds beside the network: what is resident now, or what a program holds that has opened a few
-   * images, if that is more, so that it does not matter at which of its first steps a program makes a plan. */
+  /** What the process holds beside the network and the library that computes it: what a program holds that has opened a
+   * few images, unless what is resident now is far more. So a program's plan depends on what it is asked for, and not
+   * on which of its first steps makes it, nor on which pages happen to be in memory then. */
   std::int64_t processBytes;
 };
 
@@ -125,7 +126,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::string remark{};
 
   /** \throw MemoryLimitError when even one tile (or patch) does not fit; std::runtime_error a tile whose maps have more
-   * values than operators take; std::invalid_argument what CheckDevice() throws */
+   * values than operators take; std::invalid_argument an image without pixels, or too small for the network, a tile
+   * size that is no multiple of its stride, patches or segments that do not suit it, and what CheckDevice() throws */
   static MemoryPlan Make(const PlannedRun & run);
 };
 

@@ -30,7 +30,9 @@ struct GigapixelNetwork_EXPORT PatchDifference
    * every image may be. */
   std::map<std::string, int> sizes;
 
-  /** \param network validated */
+  /** \param network validated
+   * \throw std::invalid_argument maps that meet are of different sizes in a patch whose side is a power of two times
+   * the network's stride */
   static PatchDifference Make(const NetworkDescription & network);
 };
 

@@ -553,10 +553,11 @@ void
 NetworkDescription::CheckImage(const Size & image) const
 {
   constexpr std::int64_t Most = 4096; // no network that is too large for such an image is looked into further
-  const auto             find = [this](const Size & size) -> std::string {
+  const auto             inputs = graph.GetInputs();
+  const auto             find = [&](const Size & size) -> std::string {
     try
     {
-      const GraphGeometry geometry(graph, { { size.height, size.width } });
+      GetMapSizes(graph, inputs, { size.height, size.width });
       return {};
     }
     catch (const std::invalid_argument & problem)

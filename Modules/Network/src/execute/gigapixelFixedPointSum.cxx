@@ -175,11 +175,16 @@ FixedPointSum::Add(const FixedPointSum & other)
   }
 }
 
-double
-FixedPointSum::GetValue(std::size_t index) const
+void
+FixedPointSum::GetValues(std::size_t first, std::size_t number, double * values) const
 {
-  const Fixed sum = m_Implementation->sums[index];
-  return IsSum(sum) ? std::ldexp(static_cast<double>(sum), -FractionBits) : std::numeric_limits<double>::quiet_NaN();
+  constexpr double Unit = 0x1p-64;
+  static_assert(FractionBits == 64);
+  for (std::size_t i = 0; i < number; ++i)
+  {
+    const Fixed sum = m_Implementation->sums[first + i];
+    values[i] = IsSum(sum) ? static_cast<double>(sum) * Unit : std::numeric_limits<double>::quiet_NaN();
+  }
 }
 
 std::size_t

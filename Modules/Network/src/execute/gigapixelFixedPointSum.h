@@ -36,8 +36,16 @@ public:
 
   void Add(const FixedPointSum & other);
 
-  /** A sum, rounded; NaN for what is none. */
-  double GetValue(std::size_t index) const;
+  /** Sums from `first` on, rounded; NaN for what is none. */
+  void GetValues(std::size_t first, std::size_t number, double * values) const;
+
+  double
+  GetValue(std::size_t index) const
+  {
+    double value = 0;
+    GetValues(index, 1, &value);
+    return value;
+  }
 
   // As a message between ranks: GetBytes() bytes.
   std::size_t  GetBytes() const;

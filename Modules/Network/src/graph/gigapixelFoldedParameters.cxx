@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace gigapixel
 {
@@ -55,6 +56,7 @@ FindFolded(const NetworkGraph & graph)
 FoldedParameters::FoldedParameters(const NetworkGraph & graph)
   : m_Graph(graph)
   , m_Arrays(graph.operations.size())
+  , m_NormOf(graph.operations.size(), -1)
 {
   for (const ParameterDescription & parameter : graph.GetParameters())
   {
@@ -82,6 +84,7 @@ FoldedParameters::FoldedParameters(const NetworkGraph & graph)
     const int norm = normOf[i];
     if (norm >= 0 || GetSchema(operation).Is(Role::FrozenNorm))
     {
+      m_NormOf[i] = static_cast<int>(m_Norms.size());
       m_Norms.push_back(MakeNorm(norm >= 0 ? norm : i));
       if (norm >= 0)
       {
@@ -146,7 +149,8 @@ FoldedParameters::Norm::GetDeviation(const std::vector<T> & parameters, std::siz
   return std::sqrt(parameters[variance + channel] + eps);
 }
 
-/** Calls f(value, channel) for each value of the convolution's weight and the channel of the map that it belongs to. */
+/** Calls f(value, channel) for each value of the convolution's weight and the channel of the map that it belongs to,
+ * which is one for all values of a window. */
 template <typename F>
 void
 FoldedParameters::ForEachValue(const Norm & norm, const F & f) const
@@ -154,98 +158,127 @@ FoldedParameters::ForEachValue(const Norm & norm, const F & f) const
   const Operation & convolution = m_Graph.operations[norm.convolution];
   const Array &     weight = m_Arrays[norm.convolution].front();
   const auto        getChannel = GetSchema(convolution).weight->getOutputChannel;
-  for (std::size_t i = 0; i < weight.size; ++i)
+  const auto        window = static_cast<std::size_t>(weight.shape[2] * weight.shape[3]);
+  for (std::size_t begin = 0; begin < weight.size; begin += window)
   {
-    f(i, getChannel(convolution, weight.shape, i));
-  }
-}
-
-std::vector<double>
-FoldedParameters::Fold(const std::vector<double> & parameters) const
-{
-  std::vector<double> values(m_NumberOfValues);
-  for (const Plain & plain : m_Plain)
-  {
-    std::copy_n(parameters.begin() + plain.parameter, plain.size, values.begin() + plain.first);
-  }
-  for (const Norm & norm : m_Norms)
-  {
-    const auto &        arrays = m_Arrays[norm.convolution >= 0 ? norm.convolution : norm.operation];
-    const Array &       bias = arrays.back();
-    const double        eps = m_Graph.operations[norm.operation].GetNumber("eps");
-    std::vector<double> scales(bias.size);
-    for (std::size_t c = 0; c < bias.size; ++c)
+    const std::size_t channel = getChannel(convolution, weight.shape, begin);
+    for (std::size_t i = begin; i < begin + window; ++i)
     {
-      const double gamma = norm.gamma == Norm::None ? 1.0 : parameters[norm.gamma + c];
-      const double beta = norm.beta == Norm::None ? 0.0 : parameters[norm.beta + c];
-      const double before = norm.bias == Norm::None ? 0.0 : parameters[norm.bias + c];
-      scales[c] = gamma / norm.GetDeviation(parameters, c, eps);
-      values[bias.first + c] = beta + (before - parameters[norm.mean + c]) * scales[c];
+      f(i, channel);
     }
-    const Array & weight = arrays.front();
-    if (norm.convolution < 0)
-    {
-      std::copy(scales.begin(), scales.end(), values.begin() + weight.first);
-      continue;
-    }
-    ForEachValue(
-      norm, [&](std::size_t i, std::size_t c) { values[weight.first + i] = parameters[norm.weight + i] * scales[c]; });
   }
-  return values;
 }
 
 template <typename T>
 std::vector<double>
-FoldedParameters::Unfold(const std::vector<T> & parameters, const std::function<double(std::size_t)> & gradient) const
+FoldedParameters::GetScales(const Norm & norm, const std::vector<T> & parameters) const
 {
-  std::vector<double> unfolded(m_NumberOfParameters);
+  const auto &        arrays = m_Arrays[norm.convolution >= 0 ? norm.convolution : norm.operation];
+  const double        eps = m_Graph.operations[norm.operation].GetNumber("eps");
+  std::vector<double> scales(arrays.back().size);
+  for (std::size_t c = 0; c < scales.size(); ++c)
+  {
+    const double gamma = norm.gamma == Norm::None ? 1.0 : parameters[norm.gamma + c];
+    scales[c] = gamma / norm.GetDeviation(parameters, c, eps);
+  }
+  return scales;
+}
+
+void
+FoldedParameters::FoldNorm(const Norm &                                               norm,
+                           const std::vector<double> &                                parameters,
+                           const std::function<void(const Array &, const double *)> & take) const
+{
+  const auto &              arrays = m_Arrays[norm.convolution >= 0 ? norm.convolution : norm.operation];
+  const std::vector<double> scales = GetScales(norm, parameters);
+  if (norm.convolution < 0)
+  {
+    take(arrays.front(), scales.data());
+  }
+  else
+  {
+    std::vector<double> weight(arrays.front().size);
+    ForEachValue(norm, [&](std::size_t i, std::size_t c) { weight[i] = parameters[norm.weight + i] * scales[c]; });
+    take(arrays.front(), weight.data());
+  }
+  std::vector<double> bias(scales.size());
+  for (std::size_t c = 0; c < bias.size(); ++c)
+  {
+    const double beta = norm.beta == Norm::None ? 0.0 : parameters[norm.beta + c];
+    const double before = norm.bias == Norm::None ? 0.0 : parameters[norm.bias + c];
+    bias[c] = beta + (before - parameters[norm.mean + c]) * scales[c];
+  }
+  take(arrays.back(), bias.data());
+}
+
+void
+FoldedParameters::Fold(const std::vector<double> &                                parameters,
+                       int                                                        operation,
+                       const std::function<void(const Array &, const double *)> & take) const
+{
+  if (m_NormOf[operation] >= 0)
+  {
+    FoldNorm(m_Norms[m_NormOf[operation]], parameters, take);
+    return;
+  }
+  for (const Array & array : m_Arrays[operation])
+  {
+    take(array, parameters.data() + GetPlace(operation, array.role.c_str()));
+  }
+}
+
+template <typename T>
+std::vector<double>
+FoldedParameters::Unfold(const std::vector<T> &                                          parameters,
+                         const std::function<void(std::size_t, std::size_t, double *)> & read) const
+{
+  std::vector<double> unfolded(m_NumberOfParameters), gradient;
+  const auto          readArray = [&](std::size_t first, std::size_t size) {
+    gradient.resize(size);
+    read(first, size, gradient.data());
+  };
   for (const Plain & plain : m_Plain)
   {
-    for (std::size_t i = 0; i < plain.size; ++i)
-    {
-      unfolded[plain.parameter + i] += gradient(plain.first + i);
-    }
+    readArray(plain.first, plain.size);
+    std::transform(gradient.begin(),
+                   gradient.end(),
+                   unfolded.begin() + plain.parameter,
+                   unfolded.begin() + plain.parameter,
+                   std::plus<>());
   }
   for (const Norm & norm : m_Norms)
   {
-    const auto &        arrays = m_Arrays[norm.convolution >= 0 ? norm.convolution : norm.operation];
-    const Array &       weight = arrays.front();
-    const Array &       bias = arrays.back();
-    const double        eps = m_Graph.operations[norm.operation].GetNumber("eps");
-    std::vector<double> ofScales(bias.size); // gradients of gamma / deviation
-    std::vector<double> scales(bias.size);
-    for (std::size_t c = 0; c < bias.size; ++c)
+    const auto &              arrays = m_Arrays[norm.convolution >= 0 ? norm.convolution : norm.operation];
+    const double              eps = m_Graph.operations[norm.operation].GetNumber("eps");
+    const std::vector<double> scales = GetScales(norm, parameters);
+    std::vector<double>       ofScales(scales.size()); // gradients of gamma / deviation
+    readArray(arrays.back().first, arrays.back().size);
+    for (std::size_t c = 0; c < scales.size(); ++c)
     {
-      const double ofShift = gradient(bias.first + c);
-      const double gamma = norm.gamma == Norm::None ? 1.0 : parameters[norm.gamma + c];
       const double before = norm.bias == Norm::None ? 0.0 : parameters[norm.bias + c];
-      scales[c] = gamma / norm.GetDeviation(parameters, c, eps);
-      ofScales[c] = ofShift * (before - parameters[norm.mean + c]);
+      ofScales[c] = gradient[c] * (before - parameters[norm.mean + c]);
       if (norm.beta != Norm::None)
       {
-        unfolded[norm.beta + c] += ofShift;
+        unfolded[norm.beta + c] += gradient[c];
       }
       if (norm.bias != Norm::None)
       {
-        unfolded[norm.bias + c] += ofShift * scales[c];
+        unfolded[norm.bias + c] += gradient[c] * scales[c];
       }
     }
+    readArray(arrays.front().first, arrays.front().size);
     if (norm.convolution < 0)
     {
-      for (std::size_t c = 0; c < weight.size; ++c)
-      {
-        ofScales[c] += gradient(weight.first + c);
-      }
+      std::transform(ofScales.begin(), ofScales.end(), gradient.begin(), ofScales.begin(), std::plus<>());
     }
     else
     {
       ForEachValue(norm, [&](std::size_t i, std::size_t c) {
-        const double ofWeight = gradient(weight.first + i);
-        ofScales[c] += ofWeight * parameters[norm.weight + i];
-        unfolded[norm.weight + i] += ofWeight * scales[c];
+        ofScales[c] += gradient[i] * parameters[norm.weight + i];
+        unfolded[norm.weight + i] += gradient[i] * scales[c];
       });
     }
-    for (std::size_t c = 0; norm.gamma != Norm::None && c < bias.size; ++c)
+    for (std::size_t c = 0; norm.gamma != Norm::None && c < scales.size(); ++c)
     {
       unfolded[norm.gamma + c] += ofScales[c] / norm.GetDeviation(parameters, c, eps);
     }
@@ -253,9 +286,11 @@ FoldedParameters::Unfold(const std::vector<T> & parameters, const std::function<
   return unfolded;
 }
 
-template std::vector<double> FoldedParameters::Unfold(const std::vector<float> &,
-                                                      const std::function<double(std::size_t)> &) const;
-template std::vector<double> FoldedParameters::Unfold(const std::vector<double> &,
-                                                      const std::function<double(std::size_t)> &) const;
+template std::vector<double> FoldedParameters::Unfold(
+  const std::vector<float> &,
+  const std::function<void(std::size_t, std::size_t, double *)> &) const;
+template std::vector<double> FoldedParameters::Unfold(
+  const std::vector<double> &,
+  const std::function<void(std::size_t, std::size_t, double *)> &) const;
 
 } // namespace gigapixel

@@ -46,13 +46,17 @@ public:
     return m_Arrays[operation];
   }
 
-  /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
-  std::vector<double> Fold(const std::vector<double> & parameters) const;
+  /** Calls take(array, values) for each array of an operation.
+   * \param parameters those of NetworkGraph::GetParameters(), one behind the other */
+  void Fold(const std::vector<double> &                                parameters,
+            int                                                        operation,
+            const std::function<void(const Array &, const double *)> & take) const;
 
-  /** Gradient of the parameters, 0 for statistics. \param gradient of a value of the folded arrays */
+  /** Gradient of the parameters, 0 for statistics.
+   * \param read (first, number, values) reads that of the folded arrays, from one of all their values on */
   template <typename T>
-  std::vector<double> Unfold(const std::vector<T> &                     parameters,
-                             const std::function<double(std::size_t)> & gradient) const;
+  std::vector<double> Unfold(const std::vector<T> &                                          parameters,
+                             const std::function<void(std::size_t, std::size_t, double *)> & read) const;
 
 private:
   /** A batch norm, and the convolution it is folded into, or -1; the places of parameters, or None. */
@@ -77,6 +81,14 @@ private:
   Norm        MakeNorm(int operation) const;
   void        AddArray(int operation, const ParameterDescription & array, std::size_t first);
 
+  /** What a norm multiplies each channel by. */
+  template <typename T>
+  std::vector<double> GetScales(const Norm & norm, const std::vector<T> & parameters) const;
+
+  void FoldNorm(const Norm &                                               norm,
+                const std::vector<double> &                                parameters,
+                const std::function<void(const Array &, const double *)> & take) const;
+
   template <typename F>
   void ForEachValue(const Norm & norm, const F & f) const;
 
@@ -86,6 +98,7 @@ private:
   std::size_t                        m_NumberOfValues{ 0 };
   std::vector<std::vector<Array>>    m_Arrays;
   std::vector<Norm>                  m_Norms;
+  std::vector<int>                   m_NormOf; ///< of each operation that has the arrays of a norm, its place; -1: none
   /** Arrays that are as they are in the parameters: place there, place here, size. */
   struct Plain
   {

@@ -17,12 +17,52 @@ constexpr std::int64_t MostPixels = std::int64_t{ 1 } << 40;
 
 } // namespace
 
+std::vector<Extent>
+GetMapSizes(const NetworkGraph & graph, const std::vector<std::vector<int>> & inputs, const Extent & image)
+{
+  const std::string ofImage = "an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) + " pixels";
+  std::vector<Extent> sizes(graph.operations.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+  {
+    const Operation &       operation = graph.operations[i];
+    const OperationSchema & schema = *OperationSchema::Find(operation.type);
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      std::vector<std::int64_t> ofInputs;
+      for (const int input : inputs[i])
+      {
+        ofInputs.push_back(sizes[input][axis]);
+      }
+      std::int64_t & size = sizes[i][axis];
+      try
+      {
+        size = ofInputs.empty() ? image[axis] : schema.getSize(operation, axis, ofInputs);
+      }
+      catch (const std::invalid_argument & error)
+      {
+        throw std::invalid_argument("for " + ofImage + " the operation \"" + operation.name +
+                                    "\" cannot be computed: " + error.what());
+      }
+      if (size < 1)
+      {
+        throw std::invalid_argument(ofImage + " is too small for the operation \"" + operation.name +
+                                    "\": nothing is left of it");
+      }
+      if (size > MostPixels)
+      {
+        throw std::invalid_argument("operation \"" + operation.name + "\": its map has too many pixels");
+      }
+    }
+  }
+  return sizes;
+}
+
 GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
   : m_Graph(graph)
   , m_Output(graph.GetIndex(graph.output))
   , m_Channels(graph.GetChannels())
   , m_Inputs(graph.GetInputs())
-  , m_Sizes(graph.operations.size())
+  , m_Sizes(GetMapSizes(graph, m_Inputs, image))
   , m_AxisSizes(graph.operations.size())
   , m_FoldedInto(FindFolded(graph))
 {
@@ -32,29 +72,6 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
     m_Schemas.push_back(OperationSchema::Find(operation.type));
     for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
     {
-      std::int64_t & size = m_Sizes[i][axis];
-      try
-      {
-        size = m_Inputs[i].empty()
-                 ? image[axis]
-                 : m_Schemas[i]->getSize(operation, axis, MakeAxisSizes(static_cast<int>(i), axis).inputs);
-      }
-      catch (const std::invalid_argument & error)
-      {
-        throw std::invalid_argument("for an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) +
-                                    " pixels the operation \"" + operation.name +
-                                    "\" cannot be computed: " + error.what());
-      }
-      if (size < 1)
-      {
-        throw std::invalid_argument("an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) +
-                                    " pixels is too small for the operation \"" + operation.name +
-                                    "\": nothing is left of it");
-      }
-      if (size > MostPixels)
-      {
-        throw std::invalid_argument("operation \"" + operation.name + "\": its map has too many pixels");
-      }
       m_AxisSizes[i][axis] = MakeAxisSizes(static_cast<int>(i), axis);
     }
     std::vector<int> ofInputs;

@@ -40,6 +40,12 @@ GetNumberOfBytes(const Box & box, std::int64_t channels, std::int64_t valueBytes
   return static_cast<std::int64_t>(std::min(bytes, Most));
 }
 
+/** Of all operations' maps, for an image of one size. \param inputs NetworkGraph::GetInputs()
+ * \throw std::invalid_argument the image is too small for the network, or maps that meet are of different sizes */
+GigapixelNetwork_EXPORT std::vector<Extent> GetMapSizes(const NetworkGraph &                  graph,
+                                                        const std::vector<std::vector<int>> & inputs,
+                                                        const Extent &                        image);
+
 /** \class GraphGeometry
  * \brief Sizes of all maps of a network for an image of one size, and which part of each map a part of the output is
  * computed from.
@@ -50,7 +56,7 @@ class GigapixelNetwork_EXPORT GraphGeometry
 {
 public:
   /** \param graph validated; has to live as long as this
-   * \throw std::invalid_argument the image is too small for the network, or maps that meet are of different sizes */
+   * \throw std::invalid_argument what GetMapSizes() throws */
   GraphGeometry(const NetworkGraph & graph, const Extent & image);
 
   const NetworkGraph &

@@ -189,6 +189,10 @@ struct GigapixelNetwork_EXPORT OperationSchema
   InputGradient gradient{ InputGradient::Computed };
   Scratch       scratch{ Scratch::Nothing };
   PassMaps (*getPassMaps)(const Operation & operation, const MapSizes & sizes);
+  /** Whether an operator of libraries computes it that makes all of what is read twice as large, of which the outputs
+   * that are asked for may be a part: DoublesMaps(). Null: there is none. */
+  bool (*doublesMaps)(const Operation & operation, const MapSizes & sizes){ nullptr };
+
   int                  keptChannels{ 0 };     ///< of a map that the forward pass leaves for the backward pass
   bool                 mayOverwrite{ false }; ///< its output may take the place of its first input
   unsigned             roles{ Role::None };   ///< Role::Bits

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -22,87 +23,132 @@ IsNear(double a, double b)
   return std::abs(a - b) < 1e-9 * std::max(1.0, std::abs(b));
 }
 
-/** Whether the values of an input count, and not its size alone. */
-bool
-IsSampled(const GraphGeometry & geometry, int operation, std::size_t input, int axis)
-{
-  const Operation & it = geometry.GetGraph().operations[operation];
-  return !geometry.GetSchema(operation)
-            .getRequired(it, axis, input, { 0, 1 }, geometry.GetAxisSizes(operation, axis))
-            .IsEmpty();
-}
-
 /** \class Alignment
  * \brief By how many pixels the maps of a patch begin behind those of the whole image, along one axis. */
 class Alignment
 {
 public:
   Alignment(const GraphGeometry & patch, const GraphGeometry & image, int axis)
-    : m_Patch(patch)
-    , m_Image(image)
-    , m_Axis(axis)
+    : m_Output(image.GetOutput())
     , m_Shifts(image.GetInputs().size())
-  {}
-
-  /** The operations whose outputs lie between those of the whole image. \param begin of the patch, in the image */
-  Places
-  FindMisplaced(std::int64_t begin)
   {
-    Places misplaced;
     for (std::size_t i = 0; i < m_Shifts.size(); ++i)
     {
-      const auto operation = static_cast<int>(i);
+      m_Placements.push_back(MakePlacement(patch, image, axis, static_cast<int>(i)));
+    }
+  }
+
+  /** The operations whose outputs lie between those of the whole image. \param begin of the patch, in the image
+   * \param most after which no more are looked for */
+  Places
+  FindMisplaced(std::int64_t begin, std::size_t most)
+  {
+    Places misplaced;
+    for (std::size_t i = 0; i < m_Shifts.size() && misplaced.size() < most; ++i)
+    {
       m_Shifts[i] = static_cast<double>(begin);
-      if (!m_Image.GetInputs()[i].empty() && !this->Shift(operation))
+      if (!m_Placements[i].inputs.empty() && !this->Shift(i))
       {
-        misplaced.insert(operation);
+        misplaced.insert(static_cast<int>(i));
       }
     }
-    if (misplaced.empty() && m_Shifts[m_Image.GetOutput()] != static_cast<double>(begin))
+    if (misplaced.empty() && m_Shifts[m_Output] != static_cast<double>(begin))
     {
-      misplaced.insert(m_Image.GetOutput());
+      misplaced.insert(m_Output);
     }
     return misplaced;
   }
 
 private:
-  /** \return whether the operation's outputs lie on those of the whole image, a whole number of them behind */
-  bool
-  Shift(int operation)
+  /** Of an operation's outputs, whatever place the patch has. */
+  struct Placement
   {
-    const OperationSchema &  schema = m_Image.GetSchema(operation);
-    const Operation &        it = m_Image.GetGraph().operations[operation];
-    const std::vector<int> & inputs = m_Image.GetInputs()[operation];
-    const Sampling           inPatch = schema.getSampling(it, m_Axis, m_Patch.GetAxisSizes(operation, m_Axis));
-    const Sampling           inImage = schema.getSampling(it, m_Axis, m_Image.GetAxisSizes(operation, m_Axis));
-    const double             first = m_Shifts[inputs.front()];
-    const bool               sameStep = IsNear(inPatch.step, inImage.step);
-    const double             behind = first + (sameStep ? inPatch.offset - inImage.offset : 0.0);
-    const double             shift = behind / inPatch.step;
-    m_Shifts[operation] = std::round(shift);
-    bool same = sameStep && IsNear(shift, m_Shifts[operation]);
+    std::vector<int> inputs;            ///< those whose values count, the first one first
+    double           step{ 1 };         ///< from output to output in the first input
+    double           behind{ 0 };       ///< by so much the patch's first output is farther into it than the image's
+    bool             sameStep{ false }; ///< as in the whole image
+  };
+
+  static Placement
+  MakePlacement(const GraphGeometry & patch, const GraphGeometry & image, int axis, int operation)
+  {
+    const std::vector<int> & inputs = image.GetInputs()[operation];
+    if (inputs.empty())
+    {
+      return {};
+    }
+    const OperationSchema & schema = image.GetSchema(operation);
+    const Operation &       it = image.GetGraph().operations[operation];
+    const AxisSizes &       sizes = image.GetAxisSizes(operation, axis);
+    const Sampling          inPatch = schema.getSampling(it, axis, patch.GetAxisSizes(operation, axis));
+    const Sampling          inImage = schema.getSampling(it, axis, sizes);
+    Placement               placement{ { inputs.front() }, inPatch.step, 0, IsNear(inPatch.step, inImage.step) };
+    placement.behind = placement.sameStep ? inPatch.offset - inImage.offset : 0.0;
     for (std::size_t j = 1; j < inputs.size(); ++j)
     {
-      same = same && (m_Shifts[inputs[j]] == first || !IsSampled(m_Image, operation, j, m_Axis));
+      if (!schema.getRequired(it, axis, j, { 0, 1 }, sizes).IsEmpty()) // else its size alone counts
+      {
+        placement.inputs.push_back(inputs[j]);
+      }
     }
-    return same;
+    return placement;
   }
 
-  const GraphGeometry & m_Patch;
-  const GraphGeometry & m_Image;
-  int                   m_Axis;
-  std::vector<double>   m_Shifts;
+  /** \return whether the operation's outputs lie on those of the whole image, a whole number of them behind */
+  bool
+  Shift(std::size_t operation)
+  {
+    const Placement & placement = m_Placements[operation];
+    const double      first = m_Shifts[placement.inputs.front()];
+    const double      shift = (first + placement.behind) / placement.step;
+    m_Shifts[operation] = std::round(shift);
+    return placement.sameStep && IsNear(shift, m_Shifts[operation]) &&
+           std::all_of(
+             placement.inputs.begin(), placement.inputs.end(), [&](int input) { return m_Shifts[input] == first; });
+  }
+
+  int                    m_Output;
+  std::vector<double>    m_Shifts;
+  std::vector<Placement> m_Placements;
 };
 
-Places
-FindMisplaced(const GraphGeometry & patch, const GraphGeometry & image, std::int64_t begin)
+/** Along all axes. */
+std::vector<Alignment>
+MakeAlignments(const GraphGeometry & patch, const GraphGeometry & image)
 {
-  Places misplaced;
+  std::vector<Alignment> alignments;
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
-    misplaced.merge(Alignment(patch, image, axis).FindMisplaced(begin));
+    alignments.emplace_back(patch, image, axis);
+  }
+  return alignments;
+}
+
+Places
+FindMisplaced(std::vector<Alignment> && alignments, std::int64_t begin)
+{
+  Places misplaced;
+  for (Alignment & alignment : alignments)
+  {
+    misplaced.merge(alignment.FindMisplaced(begin, std::numeric_limits<std::size_t>::max()));
   }
   return misplaced;
+}
+
+/** The least place of patches for which no operation is misplaced. \return 0: there is none up to `most` */
+std::int64_t
+FindMultiple(std::vector<Alignment> && alignments, std::int64_t most)
+{
+  for (std::int64_t begin = 1; begin <= most; ++begin)
+  {
+    if (std::all_of(alignments.begin(), alignments.end(), [begin](Alignment & alignment) {
+          return alignment.FindMisplaced(begin, 1).empty();
+        }))
+    {
+      return begin;
+    }
+  }
+  return 0;
 }
 
 GraphGeometry
@@ -126,7 +172,7 @@ FindMisplacedByRemainders(const NetworkGraph &  graph,
   {
     try
     {
-      misplaced.merge(FindMisplaced(patch, MakeSquare(graph, side + rest), multiple));
+      misplaced.merge(FindMisplaced(MakeAlignments(patch, MakeSquare(graph, side + rest)), multiple));
     }
     catch (const std::invalid_argument &)
     {
@@ -182,14 +228,12 @@ PatchDifference::Make(const NetworkDescription & network)
     side *= 2;
   }
   const GraphGeometry patch = MakeSquare(graph, side), image = MakeSquare(graph, 4 * side);
-  PatchDifference     difference{ CountBorders(patch), 0, {} };
-  for (std::int64_t begin = 1; begin <= MostStrides * stride && difference.multiple == 0; ++begin)
-  {
-    difference.multiple = FindMisplaced(patch, image, begin).empty() ? begin : 0;
-  }
+  PatchDifference     difference{ CountBorders(patch),
+                              FindMultiple(MakeAlignments(patch, image), MostStrides * stride),
+                              {} };
   difference.sizes =
     CountTypes(graph,
-               difference.multiple == 0 ? FindMisplaced(patch, image, stride)
+               difference.multiple == 0 ? FindMisplaced(MakeAlignments(patch, image), stride)
                                         : FindMisplacedByRemainders(graph, patch, 4 * side, difference.multiple));
   return difference;
 }

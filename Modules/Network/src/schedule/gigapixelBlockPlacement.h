@@ -27,6 +27,13 @@ public:
   /** \param first of a block that was taken */
   void Give(std::int64_t first);
 
+  /** One byte behind the last one that is taken. */
+  std::int64_t
+  GetEnd() const
+  {
+    return m_End;
+  }
+
   /** One byte behind the last one that was ever taken. */
   std::int64_t
   GetPeak() const

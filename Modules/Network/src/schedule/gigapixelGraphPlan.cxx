@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace gigapixel
@@ -21,11 +22,10 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64.
-constexpr std::int64_t TorchBytes = 156 * MiB; ///< LibTorch 1.13 and what it holds beside the maps
-constexpr std::int64_t WorkerBytes = 8 * MiB;  ///< stack, and what oneDNN keeps for one thread
-constexpr std::int64_t InferenceBytes = 12;    ///< for each parameter: the model's, the executor's, and folded ones
-constexpr std::int64_t LoadingBytes = 24;      ///< before there are tiles: all twice in floats, and twice in double
-constexpr std::int64_t TrainingBytes = 60;     ///< weights thrice and in double, moments, sums, the gradient
+constexpr std::int64_t WorkerBytes = 8 * MiB; ///< stack, and what oneDNN keeps for one thread
+constexpr std::int64_t InferenceBytes = 12;   ///< for each parameter: the model's, the executor's, and folded ones
+constexpr std::int64_t LoadingBytes = 24;     ///< before there are tiles: all twice in floats, and twice in double
+constexpr std::int64_t TrainingBytes = 60;    ///< weights thrice and in double, moments, sums, the gradient
 
 constexpr std::int64_t GreatestClass = 1024 * MiB;
 constexpr std::int64_t LeastClass = 16 * MiB;
@@ -94,14 +94,19 @@ public:
 
   /** \param passes in forward ones */
   void
-  Add(const TileGrid & grid, bool training, double passes)
+  Add(const TileGrid & grid, bool training, double passes, GraphTileCost::Together together)
   {
     const NetworkGraph & graph = m_Network.graph;
+    const bool           byRow = together == GraphTileCost::Together::Row;
     double               operations = 0;
     std::int64_t         side = 0;
     m_Cost.tiles += grid.GetNumberOfTiles();
     for (const auto & [row, likeRow] : GetPlaces(grid.GetNumberOfRows()))
     {
+      if (byRow || m_Cost.groups.empty())
+      {
+        m_Cost.groups.emplace_back();
+      }
       for (const auto & [column, likeColumn] : GetPlaces(grid.GetNumberOfColumns()))
       {
         const Tile         tile = grid.GetTile(row * grid.GetNumberOfColumns() + column);
@@ -109,6 +114,7 @@ public:
           GetNumberOfBytes(tile.program->window, m_Network.channels, 1) + GetNumberOfBytes(tile.program->core, 1, 1);
         const std::int64_t maps = tile.program->GetPeakBytes(graph, training, GetValueBytes(m_Precision));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
+        m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : likeRow) * likeColumn;
         operations += static_cast<double>(likeRow * likeColumn) * passes * tile.program->GetOperations(graph);
         side = std::max(side, tile.program->GetGreatestSide());
         AddShapes(graph, *tile.program, m_Shapes);
@@ -139,6 +145,37 @@ private:
 } // namespace
 
 std::int64_t
+GraphTileCost::GetMostTogether() const
+{
+  std::int64_t most = 0;
+  for (const auto & group : groups)
+  {
+    most =
+      std::max(most, std::accumulate(group.begin(), group.end(), std::int64_t{ 0 }, [](auto sum, const auto & alike) {
+                 return sum + alike.second;
+               }));
+  }
+  return most;
+}
+
+std::int64_t
+GraphTileCost::GetBytes(std::int64_t together) const
+{
+  std::int64_t most = 0;
+  for (const auto & group : groups)
+  {
+    std::int64_t sum = 0, left = together;
+    for (const auto & [ofOne, number] : group)
+    {
+      sum += ofOne * std::min(left, number);
+      left -= std::min(left, number);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+std::int64_t
 GraphTileCost::GetPrimitiveBytes(int sizes) const
 {
   // Where they come and go with the images, the heap loses as much between them as their code takes.
@@ -151,7 +188,8 @@ GraphTileCost::Make(const NetworkDescription & network,
                     Size                       image,
                     Purpose                    purpose,
                     std::int64_t               tileSize,
-                    Precision                  precision)
+                    Precision                  precision,
+                    Together                   together)
 {
   const bool training = purpose == Purpose::Training;
   if (network.LabelsImage())
@@ -160,7 +198,7 @@ GraphTileCost::Make(const NetworkDescription & network,
     return Make(network, image, MakeReducingSegments(geometry, tileSize), purpose, precision);
   }
   CostSum sum(network, precision);
-  sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1);
+  sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1, together);
   return sum.Get(training, image);
 }
 
@@ -178,7 +216,8 @@ GraphTileCost::Make(const NetworkDescription &       network,
   for (const Segment & segment : MakeSegments(*geometry, segments))
   {
     const bool ofOutput = segment.operation == geometry->GetOutput();
-    sum.Add(TileGrid(geometry, segment, training), training, training ? GetPasses(network, ofOutput) : 1);
+    sum.Add(
+      TileGrid(geometry, segment, training), training, training ? GetPasses(network, ofOutput) : 1, Together::All);
     kept = segment.kept;
   }
   GraphTileCost cost = sum.Get(training, image);
@@ -194,8 +233,7 @@ namespace
 std::int64_t
 GetBaseBytes(const PlannedRun & run, std::int64_t parameterBytes)
 {
-  const std::int64_t torch = IsLibraryLoaded("libtorch_cpu") ? 0 : TorchBytes; // by whomever
-  return run.processBytes + torch + run.network.GetNumberOfParameters() * parameterBytes;
+  return run.processBytes + TorchBytes + run.network.GetNumberOfParameters() * parameterBytes;
 }
 
 std::int64_t
@@ -341,12 +379,16 @@ private:
     {
       choice.tileSize = ChooseTileSize(m_Run, purpose, isAtOnce ? bytes : choice.cost.bytes);
     }
-    const GraphTileCost cost = GraphTileCost::Make(m_Run.network, m_Run.image, purpose, choice.tileSize, precision);
+    const auto together =
+      m_Run.purpose == Purpose::Training ? GraphTileCost::Together::All : GraphTileCost::Together::Row;
+    GraphTileCost cost = GraphTileCost::Make(m_Run.network, m_Run.image, purpose, choice.tileSize, precision, together);
     if (isAtOnce)
     {
-      choice.cost = cost;
+      choice.cost = std::move(cost);
+      return choice;
     }
     choice.cost.bytes = std::max(choice.cost.bytes, cost.bytes);
+    std::move(cost.groups.begin(), cost.groups.end(), std::back_inserter(choice.cost.groups));
     return choice;
   }
 
@@ -401,15 +443,18 @@ MakeGraphPlan(const PlannedRun & run)
     const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
     throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.keptBytes : 0);
   }
-  const std::int64_t together = choices.GetNeed(choice, inFiles) - cost.bytes;
+  const std::int64_t without = choices.GetNeed(choice, inFiles) - cost.bytes; // any tiles
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
   plan.keptBytes = cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
-  plan.tilesInFlight = static_cast<int>(
-    std::min({ std::int64_t{ GetNumberOfThreads(run.threads) }, cost.tiles, (limit - together) / cost.bytes }));
-  plan.peakBytes = std::max(together + plan.tilesInFlight * cost.bytes, loading);
+  const auto most = std::min(std::int64_t{ GetNumberOfThreads(run.threads) }, cost.GetMostTogether());
+  while (plan.tilesInFlight < most && without + cost.GetBytes(plan.tilesInFlight + 1) <= limit)
+  {
+    ++plan.tilesInFlight;
+  }
+  plan.peakBytes = std::max(without + cost.GetBytes(plan.tilesInFlight), loading);
   plan.tileBytes = cost.bytes;
   plan.coreSeconds = cost.seconds;
   plan.remark = DescribeChoice(run, choices, choice);

@@ -28,11 +28,17 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64 (Testing/Network/MeasureStep).
-constexpr std::int64_t ProgramBytes = 20 * MiB; ///< of the command line and what it links, with a slide that is open
-constexpr std::int64_t StartBytes = 2 * MiB;    ///< the process' first allocations
-constexpr std::int64_t WorkerBytes = MiB / 4;   ///< stack and strips of the kernels of one worker
-constexpr std::int64_t BandRows = 256;          ///< that a picture is turned by at a time
-constexpr std::int64_t WeightBytes = 80;        ///< of training, for each weight: Adam's moments, models, their files
+/** Of the command line and what it links, with what it touches of that until its peak, and a slide that is open. */
+constexpr std::int64_t ProgramBytes = 17 * MiB;
+/** When it makes a plan it holds 16 to 20 MiB, by how far it has come and which pages of its libraries are in memory:
+ * it is counted alike, so that all commands plan alike. Who holds more than this beyond it has something else in
+ * memory. */
+constexpr std::int64_t SlackBytes = 8 * MiB;
+constexpr std::int64_t StartBytes = 2 * MiB;  ///< the process' first allocations
+constexpr std::int64_t WorkerBytes = MiB / 4; ///< stack and strips of the kernels of one worker
+constexpr std::int64_t BandRows = 256;        ///< that a picture is turned by at a time
+constexpr std::int64_t TrainingBytes = 80;    ///< for each weight: Adam's moments, models, their files
+constexpr std::int64_t InferenceBytes = 12;   ///< for each weight: the model's, the kernels', and both in double before
 
 // Of one core of the machine in Documentation/Performance.md: the kernels reach the same for training and inference.
 constexpr double OperationsPerSecond = 47e9; // those of the halos counted
@@ -159,7 +165,7 @@ public:
     , m_InPlace(run.inPlace)
     , m_SharedMemory(run.device.shared)
     , m_Base(run.processBytes + StartBytes +
-             (m_Purpose == Purpose::Training ? WeightBytes * m_Network.GetNumberOfParameters() : 0))
+             (m_Purpose == Purpose::Training ? TrainingBytes : InferenceBytes) * m_Network.GetNumberOfParameters())
   {}
 
   MemoryPlan
@@ -168,7 +174,7 @@ public:
     const TileGrid     grid(m_Network, m_Image, tileSize);
     const std::int64_t image = m_SharedMemory ? GetSharedBytes(tileSize) : 0;
     const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid, tileSize));
+    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid));
     const std::int64_t copies = GetMostCopies(grid, m_Threads);
     const std::int64_t left = budget - m_Base - image;
     const std::int64_t fitting =
@@ -207,35 +213,17 @@ private:
     return along(m_Image.width) * along(m_Image.height);
   }
 
-  /** Side of the greatest window: the second tile has a halo before and behind it, if there is a third one. */
-  std::int64_t
-  GetWindowSide(std::int64_t canvas, std::int64_t tileSize) const
+  static double
+  GetTilePixels(const TileGrid & grid)
   {
-    const std::int64_t halo = m_Network.GetHalo();
-    const std::int64_t first = std::min(tileSize + halo, canvas);
-    const std::int64_t second = std::min(2 * tileSize + halo, canvas) - (tileSize - halo);
-    return std::max(first, second);
-  }
-
-  /** The greatest one. */
-  Size
-  GetWindow(const TileGrid & grid, std::int64_t tileSize) const
-  {
-    const Size canvas = grid.GetCanvas();
-    return { GetWindowSide(canvas.width, tileSize), GetWindowSide(canvas.height, tileSize) };
-  }
-
-  double
-  GetTilePixels(const TileGrid & grid, std::int64_t tileSize) const
-  {
-    const Size window = GetWindow(grid, tileSize);
+    const Size window = grid.GetGreatestWindow();
     return static_cast<double>(window.width) * static_cast<double>(window.height);
   }
 
   std::int64_t
   GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
-    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid, tileSize));
+    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;
@@ -269,11 +257,11 @@ private:
   GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
   {
     const double maps = m_Network.channels + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
-    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid, tileSize));
+    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid));
     const auto   ofCore = ToBytes(static_cast<double>(std::min(tileSize, m_Image.width)) *
                                 static_cast<double>(std::min(tileSize, m_Image.height))); // classes or labels
     const auto   sums =
-      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, GetWindow(grid, tileSize).height) : 0;
+      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, grid.GetGreatestWindow().height) : 0;
     return ofWindow + ofCore + sums;
   }
 
@@ -322,19 +310,39 @@ CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
 
 } // namespace
 
+namespace
+{
+
+/** What the heap holds of what was freed, as of a model that was read for its network alone, is used again: it is given
+ * back before pages are counted. What is counted with the network, such as LibTorch where it is loaded already, by
+ * whomever, is an estimate as well.
+ * \param counted bytes of it that the process holds */
+std::int64_t
+GetProcessBytes(const NetworkDescription & network, std::int64_t counted)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  counted += !network.graph.IsEmpty() && IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0;
+  const std::int64_t held = GetResidentBytes() - counted;
+  return held <= ProgramBytes + SlackBytes + counted / 8 ? ProgramBytes : held;
+}
+
+} // namespace
+
 PlannedRun::PlannedRun(const NetworkDescription & whichNetwork, Size ofImage, Purpose forWhat, const Device & onDevice)
   : network(whichNetwork)
   , image(ofImage)
   , purpose(forWhat)
   , device(onDevice)
-  , processBytes(std::max(ProgramBytes, GetResidentBytes()))
+  , processBytes(GetProcessBytes(network, 0))
 {}
 
 void
 PlannedRun::LeaveOutWeights()
 {
   constexpr std::int64_t BytesOfWeight = 4;
-  processBytes = std::max(ProgramBytes, GetResidentBytes() - BytesOfWeight * network.GetNumberOfParameters());
+  processBytes = GetProcessBytes(network, BytesOfWeight * network.GetNumberOfParameters());
 }
 
 void

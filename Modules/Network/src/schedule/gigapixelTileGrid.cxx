@@ -97,6 +97,24 @@ TileGrid::GetWindow(const Region & core) const
                    { 0, 0, m_Canvas.width, m_Canvas.height });
 }
 
+/** That of the first tile which has all of its halo before it, or of the one before: the farther on a tile is, the more
+ * halo it has before it, and the less behind it. */
+std::int64_t
+TileGrid::GetGreatestSide(std::int64_t canvas) const
+{
+  const auto getSide = [&](std::int64_t tile) {
+    const std::int64_t begin = tile * m_TileSize;
+    return std::min(canvas, begin + m_TileSize + m_Halo) - std::max<std::int64_t>(0, begin - m_Halo);
+  };
+  return std::max(getSide(m_Halo / m_TileSize), getSide(m_Halo / m_TileSize + 1));
+}
+
+Size
+TileGrid::GetGreatestWindow() const
+{
+  return { GetGreatestSide(m_Canvas.width), GetGreatestSide(m_Canvas.height) };
+}
+
 Tile
 TileGrid::GetTile(std::int64_t index) const
 {
@@ -104,8 +122,8 @@ TileGrid::GetTile(std::int64_t index) const
   const Region core = Intersect(whole, { 0, 0, m_Image.width, m_Image.height });
   if (!m_Graph)
   {
-    const std::int64_t side = m_TileSize + 2 * m_Halo;
-    return { core, GetWindow(whole), nullptr, std::min(side, m_Canvas.width) * std::min(side, m_Canvas.height) };
+    const Size greatest = GetGreatestWindow();
+    return { core, GetWindow(whole), nullptr, greatest.width * greatest.height };
   }
   const auto program =
     std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core), m_Training));

@@ -17,7 +17,7 @@ struct Tile
   Region core;   ///< real pixels of the image; the cores cover the image once
   Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
   std::shared_ptr<const TileProgram> program{}; ///< of a network that is a graph: its window ends where the image does
-  std::int64_t greatestWindow{ 0 };             ///< pixels of the greatest one of a chain of layers' grid; 0: unknown
+  std::int64_t greatestWindow{ 0 };             ///< pixels of a chain of layers' TileGrid::GetGreatestWindow()
 };
 
 class GraphGeometry;
@@ -83,8 +83,13 @@ public:
     return m_Canvas;
   }
 
+  /** Of a chain of layers: no window is wider or higher, and one is as wide, and one as high. */
+  Size GetGreatestWindow() const;
+
 private:
   Region GetWindow(const Region & core) const;
+
+  std::int64_t GetGreatestSide(std::int64_t canvas) const;
 
   std::shared_ptr<const GraphGeometry> m_Graph; ///< null for a chain of layers
   int                                  m_Target{ 0 };

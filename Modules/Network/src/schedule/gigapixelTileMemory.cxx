@@ -240,8 +240,9 @@ private:
   IsPartOfDoubled(const Step & step) const
   {
     const Operation & operation = m_Graph.operations[step.operation];
-    return operation.type == std::string("interpolate") && !step.sources.empty() &&
-           DoublesMaps(operation, step.sizes) && 2 * step.inputs.front()[1].GetLength() != step.output[1].GetLength();
+    const auto        doubles = OperationSchema::Find(operation.type)->doublesMaps;
+    return doubles && !step.sources.empty() && doubles(operation, step.sizes) &&
+           2 * step.inputs.front()[1].GetLength() != step.output[1].GetLength();
   }
 
   /** Whether the operator sees a copy of the pixels that its stride leads to, and no others. */

@@ -67,6 +67,7 @@ public:
       m_Blocks.Give(first);
       return nullptr;
     }
+    m_Kept = std::max(m_Kept, m_Blocks.GetEnd());
     return static_cast<char *>(m_Memory) + first;
   }
 
@@ -82,6 +83,28 @@ public:
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
     return m_Blocks.GetPeak();
+  }
+
+  /** Where its pages end that may have been written. */
+  std::int64_t
+  GetKept()
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    return m_Kept;
+  }
+
+  /** Gives pages back to the system that lie beyond so many bytes, and beyond all blocks. */
+  void
+  GiveBack(std::int64_t bytes)
+  {
+    constexpr std::int64_t            Page = Growth; // at least one of any system's
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    const std::int64_t                kept = (std::max(bytes, m_Blocks.GetEnd()) + Page - 1) / Page * Page;
+    if (kept < m_Kept)
+    {
+      madvise(static_cast<char *>(m_Memory) + kept, m_Usable - kept, MADV_DONTNEED);
+      m_Kept = kept;
+    }
   }
 
   /** Whether any arena holds this place. */
@@ -142,6 +165,7 @@ private:
   std::size_t    m_Usable{ 0 };
   std::mutex     m_Mutex;
   BlockPlacement m_Blocks;
+  std::int64_t   m_Kept{ 0 };
 };
 
 namespace
@@ -283,30 +307,83 @@ TileArenas::~TileArenas()
   }
 }
 
-TileArenas::Scope::Scope(TileArenas & arenas)
-  : m_Arenas(arenas)
-  , m_Before(GetArena())
+/** The smallest one that is free and has been as large; else the largest one that is free, else a new one. */
+std::shared_ptr<TileArena>
+TileArenas::Begin(std::int64_t bytes)
 {
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  Entry *                           best = nullptr;
+  for (Entry & entry : m_Entries)
   {
-    const std::lock_guard<std::mutex> lock(arenas.m_Mutex);
-    if (!arenas.m_Free.empty())
+    const auto isBetter = [&] {
+      const std::int64_t kept = entry.arena->GetKept(), before = best->arena->GetKept();
+      return before < bytes ? kept > before : kept >= bytes && kept < before;
+    };
+    if (entry.needed == 0 && (best == nullptr || isBetter()))
     {
-      m_Arena = std::move(arenas.m_Free.back());
-      arenas.m_Free.pop_back();
+      best = &entry;
     }
   }
-  if (!m_Arena)
+  if (best == nullptr)
   {
-    m_Arena = std::make_shared<TileArena>();
+    best = &m_Entries.emplace_back(Entry{ std::make_shared<TileArena>() });
   }
+  best->needed = std::max<std::int64_t>(1, bytes);
+  const std::shared_ptr<TileArena> arena = best->arena;
+  GiveBackExcess();
+  return arena;
+}
+
+void
+TileArenas::End(const TileArena * arena)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  for (Entry & entry : m_Entries)
+  {
+    entry.needed = entry.arena.get() == arena ? 0 : entry.needed;
+  }
+}
+
+/** Where arenas would come to more than tiles have needed together, first those that are free give back what is too
+ * much, then the others what their tiles do not need. What tiles need is an estimate: an eighth more is left alone. */
+void
+TileArenas::GiveBackExcess()
+{
+  const auto   getKept = [](const Entry & entry) { return std::max(entry.needed, entry.arena->GetKept()); };
+  std::int64_t needed = 0, kept = 0;
+  for (const Entry & entry : m_Entries)
+  {
+    needed += entry.needed;
+    kept += getKept(entry);
+  }
+  m_Most = std::max(m_Most, needed);
+  const std::int64_t most = m_Most + m_Most / 8;
+  for (const bool free : { true, false })
+  {
+    for (const Entry & entry : m_Entries)
+    {
+      if (kept > most && (entry.needed == 0) == free)
+      {
+        const std::int64_t before = getKept(entry);
+        entry.arena->GiveBack(std::max(entry.needed, before - (kept - m_Most)));
+        kept -= before - getKept(entry);
+      }
+    }
+  }
+}
+
+TileArenas::Scope::Scope(TileArenas & arenas, std::int64_t bytes)
+  : m_Arenas(arenas)
+  , m_Arena(arenas.Begin(bytes))
+  , m_Before(GetArena())
+{
   GetArena() = m_Arena;
 }
 
 TileArenas::Scope::~Scope()
 {
   GetArena() = m_Before;
-  const std::lock_guard<std::mutex> lock(m_Arenas.m_Mutex);
-  m_Arenas.m_Free.push_back(std::move(m_Arena));
+  m_Arenas.End(m_Arena.get());
 }
 
 std::int64_t
@@ -314,11 +391,23 @@ TileArenas::GetPeak()
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
   std::int64_t                      peak = 0;
-  for (const auto & arena : m_Free)
+  for (const Entry & entry : m_Entries)
   {
-    peak = std::max(peak, arena->GetPeak());
+    peak = std::max(peak, entry.arena->GetPeak());
   }
   return peak;
+}
+
+std::int64_t
+TileArenas::GetKept()
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  std::int64_t                      kept = 0;
+  for (const Entry & entry : m_Entries)
+  {
+    kept += entry.arena->GetKept();
+  }
+  return kept;
 }
 
 } // namespace gigapixel::torchmodule

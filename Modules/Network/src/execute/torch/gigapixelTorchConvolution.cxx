@@ -8,6 +8,8 @@
 #include <ATen/ops/zeros.h>
 
 #include <array>
+#include <stdexcept>
+#include <string>
 
 namespace gigapixel::torchmodule
 {
@@ -26,9 +28,20 @@ TorchConvolution::GetDilation() const
   return IsPoint() ? std::vector<std::int64_t>(dilation.size(), weight.scalar_type() == at::kFloat ? 2 : 1) : dilation;
 }
 
+/** OperationSchema::needsFloat and PaddedWindow leave no others to it. \throw std::logic_error */
+void
+TorchConvolution::RequireForBFloat16(bool suits, const char * what)
+{
+  if (!suits)
+  {
+    throw std::logic_error(std::string("in bf16 there is no convolution that is ") + what);
+  }
+}
+
 at::Tensor
 TorchConvolution::Compute(const at::Tensor & input) const
 {
+  RequireForBFloat16(!transposed || input.scalar_type() != at::kBFloat16, "transposed");
   // oneDNN adds the bias to its sums before it rounds them, so that the bias may be a float; at::convolution, which
   // would call the same function, wants it to be of the maps' type.
   return input.scalar_type() == at::kBFloat16
@@ -43,6 +56,7 @@ TorchConvolution::Differentiate(const at::Tensor & gradient, const at::Tensor & 
   {
     return DifferentiateBoth(gradient, input, wanted, true);
   }
+  RequireForBFloat16(!transposed, "transposed");
   at::Tensor ofInput;
   if (wanted)
   {
@@ -105,6 +119,8 @@ TorchConvolution::DifferentiateInBands(const at::Tensor & gradient, const at::Te
 at::Tensor
 TorchConvolution::DifferentiatePoint(const at::Tensor & gradient) const
 {
+  RequireForBFloat16(stride == std::vector<std::int64_t>{ 1, 1 } && padding == std::vector<std::int64_t>{ 0, 0 },
+                     "of one pixel, with a stride or padding");
   const std::int64_t outputs = weight.size(0), inputs = weight.size(1); // of a group
   const at::Tensor   turned = weight.reshape({ groups, outputs / groups, inputs }).transpose(1, 2);
   return TorchConvolution{

@@ -34,6 +34,7 @@ struct TorchConvolution
   bool                      transposed{ false };
 
 private:
+  static void               RequireForBFloat16(bool suits, const char * what);
   bool                      IsPoint() const;
   std::vector<std::int64_t> GetDilation() const;
   Gradients DifferentiateBoth(const at::Tensor & gradient, const at::Tensor & input, bool ofInput, bool ofWeight) const;

@@ -82,15 +82,14 @@ public:
   SetParameters(const std::vector<double> & parameters) override
   {
     m_Values.assign(parameters.begin(), parameters.end());
-    const std::vector<double> folded = m_Parameters.Fold(parameters);
     for (std::size_t i = 0; i < m_Weights.size(); ++i)
     {
-      for (const FoldedParameters::Array & array : m_Parameters.GetArrays(static_cast<int>(i)))
-      {
-        const at::Tensor tensor = at::empty(array.shape, ValueType);
-        std::copy_n(folded.begin() + array.first, array.size, tensor.data_ptr<Value>());
-        m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
-      }
+      m_Parameters.Fold(
+        parameters, static_cast<int>(i), [this, i](const FoldedParameters::Array & array, const double * values) {
+          const at::Tensor tensor = at::empty(array.shape, ValueType);
+          std::copy_n(values, array.size, tensor.data_ptr<Value>());
+          m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
+        });
     }
   }
 
@@ -111,7 +110,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     const TileProgram &      program = *data.tile.program;
     const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
@@ -132,7 +131,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
     const TileProgram &      program = *data.tile.program;
     const Step &             target = program.steps.back();
     const bool               reduced = GetReduction(target.operation) != nullptr;
@@ -161,7 +160,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
     Tape                     tape = Forward(data);
     at::Tensor               logits = tape.maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
@@ -181,7 +180,9 @@ public:
   std::vector<double>
   GetGradient(const FixedPointSum & sums) const override
   {
-    return m_Parameters.Unfold(m_Values, [&sums](std::size_t i) { return sums.GetValue(i); });
+    return m_Parameters.Unfold(m_Values, [&sums](std::size_t first, std::size_t number, double * values) {
+      sums.GetValues(first, number, values);
+    });
   }
 
   void
@@ -221,13 +222,19 @@ private:
     return { logits.data_ptr<Value>(), static_cast<int>(logits.size(1)), data, data.tile.core };
   }
 
+  std::int64_t
+  GetBytes(const TileData & data, bool training) const
+  {
+    return data.tile.program->GetPeakBytes(m_Network.graph, training, sizeof(T));
+  }
+
   template <typename F>
   void
   TakeLogits(TileData & data, const F & f) const
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     at::Tensor               logits = Forward(data).maps.back().to(ValueType).contiguous();
     CheckLogits(logits);
     f(GetLogitMap(logits, data));

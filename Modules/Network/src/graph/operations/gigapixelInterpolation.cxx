@@ -140,6 +140,7 @@ MakeInterpolation()
                        OptionalAlongAxes("size", 1) };
   entry.needsFloat = &NeedsFloat;
   entry.getPassMaps = &HoldInterpolated;
+  entry.doublesMaps = &DoublesMaps;
   entry.roles = Role::Placement;
   entry.check = &CheckInterpolation;
   entry.getSize = &GetInterpolatedSize;
