@@ -221,7 +221,7 @@ ComputeInSegments(const NetworkDescription &   network,
   goOver(last, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, gradient); });
   for (; !segments.empty(); segments.pop_back())
   {
-    goOver(segments.back(), true, [&](TileData & data) { passes->AddGradientBehindMap(data, gradient); });
+    goOver(segments.back(), true, [&](TileData & data) { passes->AddGradientBehindMap(data, 1, gradient); });
     maps.Drop(segments.back().operation);
   }
   GraphResult result;

@@ -288,6 +288,11 @@ GetOperations()
     { "conv_transpose2d", ConvolveTransposed },
     { "max_pool2d", PoolGreatest },
     { "avg_pool2d", PoolMean },
+    { "adaptive_avg_pool2d",
+      [](const Given & given) {
+        return at::adaptive_avg_pool2d(
+          given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) });
+      } },
     { "interpolate", Interpolate },
     { "cat", [](const Given & given) { return at::cat(given.inputs, 1); } },
     { "add", [](const Given & given) { return given.X() + Second(given); } },
@@ -319,7 +324,7 @@ GetOperations()
     { "batch_norm", NormalizeBatch },
     { "affine",
       [](const Given & given) {
-        const Tensor                                                       scaled = given.X() * given.Array("weight").view({ 1, -1, 1, 1 });
+        const Tensor scaled = given.X() * given.Array("weight").view({ 1, -1, 1, 1 });
         return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
       } },
     { "layer_norm", NormalizeLayer },
@@ -500,7 +505,7 @@ ComputeReference(const NetworkDescription &   network,
   const auto           arrays = MakeArrays(network.graph, parameters, computed);
   const Tensor         logits = Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed);
   const Tensor         classes =
-    at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, image.size.height, image.size.width });
+    at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, logits.size(2), logits.size(3) });
   const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});
   GraphResult result;

@@ -185,7 +185,7 @@ TEST(SegmentPlan, TakesLittleMoreThanTheImageInOnePiece)
   ASSERT_GE(segments.size(), 2u);
   EXPECT_LE(segments.size(), 5u);
   const GraphTileCost whole = GraphTileCost::Make(network, Square, Purpose::Training, 2048, Precision::Float);
-  const GraphTileCost cost = GraphTileCost::Make(network, Square, segments, Precision::Float);
+  const GraphTileCost cost = GraphTileCost::Make(network, Square, segments, Purpose::Training, Precision::Float);
   EXPECT_LE(cost.operations / whole.operations, 1.6);
   EXPECT_LE(cost.bytes, Class + Class / 20); // pixels and the library's memory beside the maps
   RecordProperty("operations", std::to_string(cost.operations / whole.operations));
@@ -245,6 +245,8 @@ TEST(SegmentPlan, CountsOperationsOfHalosAndRepetitions)
   };
   for (const auto & [segments, times] : cases)
   {
-    EXPECT_NEAR(GraphTileCost::Make(network, Square, segments, Precision::Float).operations / whole, times, 0.03);
+    EXPECT_NEAR(GraphTileCost::Make(network, Square, segments, Purpose::Training, Precision::Float).operations / whole,
+                times,
+                0.03);
   }
 }

@@ -51,7 +51,8 @@ public:
   itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
 
   /** A preset, the path of a JSON file, or a model, whose network is taken. See gigapixel::NetworkDescription::Load().
-   * Empty, the default: of a run that is resumed the run's, else "remedios2023". */
+   * Empty, the default: of a run that is resumed the run's, else "remedios2023", or, where slides have labels and no
+   * masks, "resnet18" with as many classes. */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
 
@@ -107,6 +108,16 @@ public:
 
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
+  /** Slides with one label each, for networks that label images (gigapixel::NetworkDescription::LabelsImage()). The
+   * names of all labels, sorted, are the network's classes, if it has no names of its own. */
+  void AddLabeledTrainingSlide(const std::string &       slide,
+                               const std::string &       label,
+                               const gigapixel::Region & region = {});
+
+  void AddLabeledValidationSlide(const std::string &       slide,
+                                 const std::string &       label,
+                                 const gigapixel::Region & region = {});
+
   /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
   void AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                          const gigapixel::PhysicalImage & mask,
@@ -116,7 +127,7 @@ public:
                            const gigapixel::PhysicalImage & mask,
                            const gigapixel::Region &        region = {});
 
-  /** The training and validation slides of a cohort. */
+  /** The training and validation slides of a cohort, with its masks and its labels: the network takes what it can. */
   void AddCohort(const gigapixel::Cohort & cohort);
 
   void ClearSamples();

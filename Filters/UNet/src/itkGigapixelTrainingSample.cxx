@@ -2,9 +2,11 @@
 #include "itkGigapixelTrainingSample.h"
 
 #include "gigapixelMaskLabelSource.h"
+#include "gigapixelOneLabelSource.h"
 #include "gigapixelRegionSource.h"
 #include "gigapixelTissueSource.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -15,6 +17,29 @@ namespace itk
 {
 namespace
 {
+
+std::string
+Join(const std::vector<std::string> & names)
+{
+  std::string text;
+  for (const std::string & name : names)
+  {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::vector<std::string>
+GetLabels(const std::vector<GigapixelTrainingSample> & samples)
+{
+  std::set<std::string> labels;
+  for (const GigapixelTrainingSample & sample : samples)
+  {
+    labels.insert(sample.label);
+  }
+  labels.erase("");
+  return { labels.begin(), labels.end() };
+}
 
 /** Level-0 pixels to those of the level, outwards to whole ones; at its end a level may be cut by a part of a pixel,
  * but not by more: what reaches beyond the slide is refused. */
@@ -55,11 +80,50 @@ RequireTissue(const gigapixel::TissueMask &    tissue,
   }
 }
 
+std::shared_ptr<gigapixel::LabelSource>
+MakeLabels(const gigapixel::PhysicalImage &      mask,
+           const gigapixel::PhysicalImage &      pixels,
+           const gigapixel::NetworkDescription & network)
+{
+  if (!mask.pixels)
+  {
+    throw std::runtime_error(pixels.name + " has no mask, and the network " + network.name +
+                             " labels pixels: give one (of a cohort in the column mask), or a network that labels "
+                             "images, such as resnet18");
+  }
+  return std::make_shared<gigapixel::MaskLabelSource>(mask,
+                                                      pixels.grid,
+                                                      pixels.name,
+                                                      network.GetNumberOfClasses(),
+                                                      network.ignoreUnscanned ? pixels.scanned
+                                                                              : gigapixel::ScannedFunction(),
+                                                      network.ignoredLabel);
+}
+
+/** The class of a whole image. */
+std::shared_ptr<gigapixel::LabelSource>
+FindLabel(const std::string & label, const std::string & image, const gigapixel::NetworkDescription & network)
+{
+  const auto & names = network.classNames;
+  const auto   found = std::find(names.begin(), names.end(), label);
+  if (label.empty())
+  {
+    throw std::runtime_error(image + " has no label, and the network " + network.name +
+                             " labels images: give it one (of a cohort in the column label), or another network");
+  }
+  if (found == names.end())
+  {
+    throw std::runtime_error(image + " has the label \"" + label + "\", which is no class of the network " +
+                             network.name + " (" + Join(names) + ")");
+  }
+  return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
+}
+
 } // namespace
 
 gigapixel::Sample
 MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
-                   const gigapixel::PhysicalImage &      mask,
+                   const GigapixelTruth &                truth,
                    const gigapixel::PhysicalImage *      tissue,
                    const gigapixel::Region &             region,
                    const gigapixel::NetworkDescription & network)
@@ -67,17 +131,13 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
   gigapixel::Sample sample;
   sample.name = pixels.name;
   sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
-  sample.labels = std::make_shared<gigapixel::MaskLabelSource>(mask,
-                                                               pixels.grid,
-                                                               pixels.name,
-                                                               network.GetNumberOfClasses(),
-                                                               network.ignoreUnscanned ? pixels.scanned
-                                                                                       : gigapixel::ScannedFunction(),
-                                                               network.ignoredLabel);
-  if (!pixels.content.empty() && !mask.content.empty())
+  const bool labelsImage = network.LabelsImage();
+  sample.labels = labelsImage ? FindLabel(truth.label, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
+  if (!pixels.content.empty() && (labelsImage || !truth.mask.content.empty()))
   {
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                      std::to_string(region.width) + ',' + std::to_string(region.height) + " mask: " + mask.content +
+                      std::to_string(region.width) + ',' + std::to_string(region.height) +
+                      (labelsImage ? " label: " + truth.label : " mask: " + truth.mask.content) +
                       (tissue ? " tissue: " + tissue->content : "");
   }
   if (tissue)
@@ -85,7 +145,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     const auto mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
     RequireTissue(*mask, tissue->name, pixels, region);
     sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, mask);
-    sample.labels = gigapixel::IgnoreGlass(sample.labels, mask);
+    sample.labels = labelsImage ? sample.labels : gigapixel::IgnoreGlass(sample.labels, mask);
   }
   if (region.width > 0)
   {
@@ -93,7 +153,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     {
       const gigapixel::Region part = AtLevel(region, pixels.downsample, pixels.grid.size);
       sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
-      sample.labels = gigapixel::MakeRegionSource(sample.labels, part);
+      sample.labels = labelsImage ? sample.labels : gigapixel::MakeRegionSource(sample.labels, part);
     }
     catch (const std::runtime_error & error)
     {
@@ -101,6 +161,35 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     }
   }
   return sample;
+}
+
+std::string
+GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples)
+{
+  const bool onlyLabels =
+    !samples.empty() && std::all_of(samples.begin(), samples.end(), [](const GigapixelTrainingSample & sample) {
+      return !sample.label.empty() && sample.maskFile.empty() && !sample.mask.pixels;
+    });
+  return onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, GetLabels(samples).size()))
+                    : "remedios2023";
+}
+
+std::vector<std::string>
+GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapixel::NetworkDescription & network)
+{
+  const std::vector<std::string> labels = GetLabels(samples);
+  if (labels.size() == 1)
+  {
+    throw std::runtime_error("all slides have the label " + labels.front() + ": there is nothing to tell apart");
+  }
+  if (!labels.empty() && static_cast<int>(labels.size()) != network.GetNumberOfClasses())
+  {
+    throw std::runtime_error(
+      "the slides have " + std::to_string(labels.size()) + " labels (" + Join(labels) + "), and the network " +
+      network.name + " tells " + std::to_string(network.GetNumberOfClasses()) +
+      " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
+  }
+  return labels;
 }
 
 std::size_t

@@ -22,16 +22,32 @@ struct GigapixelTrainingSample
   std::string              maskFile;
   gigapixel::Region        region; ///< level-0 pixels; width 0: all
   bool                     validates{ false };
+  std::string              label{}; ///< of the whole of it; empty: none
+};
+
+/** What is known of a sample; the network takes what it can. */
+struct GigapixelTruth
+{
+  const gigapixel::PhysicalImage & mask;
+  const std::string &              label;
 };
 
 /** Pixels and labels of a sample as the network wants them.
  * \param tissue null: everything is
- * \throw std::runtime_error the region is not inside the slide, or holds no tissue */
+ * \throw std::runtime_error the region is not inside the slide, or holds no tissue; there is no mask or label */
 gigapixel::Sample MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
-                                     const gigapixel::PhysicalImage &      mask,
+                                     const GigapixelTruth &                truth,
                                      const gigapixel::PhysicalImage *      tissue,
                                      const gigapixel::Region &             region,
                                      const gigapixel::NetworkDescription & network);
+
+/** "remedios2023", or where all samples have labels and no masks "resnet18" with as many classes. */
+std::string GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples);
+
+/** The labels of all samples, sorted; empty where there are none.
+ * \throw std::runtime_error they are not as many as the network tells classes apart */
+std::vector<std::string> GetClassNames(const std::vector<GigapixelTrainingSample> & samples,
+                                       const gigapixel::NetworkDescription &        network);
 
 /** Regions of one slide are of one slide, whatever name leads to it; an image is one by itself. */
 std::size_t CountTrainingSlides(const std::vector<GigapixelTrainingSample> & samples);

@@ -109,6 +109,22 @@ GigapixelUNetTrainer::AddValidationSlide(const std::string &       slide,
 }
 
 void
+GigapixelUNetTrainer::AddLabeledTrainingSlide(const std::string &       slide,
+                                              const std::string &       label,
+                                              const gigapixel::Region & region)
+{
+  this->Add(Split::Training, { {}, {}, slide, {}, region, false, label });
+}
+
+void
+GigapixelUNetTrainer::AddLabeledValidationSlide(const std::string &       slide,
+                                                const std::string &       label,
+                                                const gigapixel::Region & region)
+{
+  this->Add(Split::Validation, { {}, {}, slide, {}, region, true, label });
+}
+
+void
 GigapixelUNetTrainer::AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                                         const gigapixel::PhysicalImage & mask,
                                         const gigapixel::Region &        region)
@@ -129,13 +145,11 @@ GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 {
   for (const gigapixel::CohortEntry & entry : cohort.entries)
   {
-    if (entry.split == gigapixel::CohortEntry::Split::Training)
+    const bool validates = entry.split == gigapixel::CohortEntry::Split::Validation;
+    if (entry.split != gigapixel::CohortEntry::Split::Test)
     {
-      this->AddTrainingSlide(entry.slide, entry.mask, entry.region);
-    }
-    else if (entry.split == gigapixel::CohortEntry::Split::Validation)
-    {
-      this->AddValidationSlide(entry.slide, entry.mask, entry.region);
+      this->Add(validates ? Split::Validation : Split::Training,
+                { {}, {}, entry.slide, entry.mask, entry.region, validates, entry.label });
     }
   }
 }
@@ -167,7 +181,12 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
 {
   gigapixel::NetworkDescription network =
     begun && m_Network.empty() ? begun->network
-                               : gigapixel::NetworkDescription::Load(m_Network.empty() ? "remedios2023" : m_Network);
+                               : gigapixel::NetworkDescription::Load(
+                                   m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network);
+  if (network.LabelsImage() && network.classNames.empty())
+  {
+    network.classNames = GetClassNames(m_Implementation->samples, network);
+  }
   if (!m_Loss.empty())
   {
     network.SetLoss(m_Loss);
@@ -256,10 +275,14 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       definition.pixels.pixels
         ? definition.pixels
         : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
-    const auto mask = definition.mask.pixels ? definition.mask : GigapixelMaskSource(definition.maskFile);
+    const bool hasMask = definition.mask.pixels || !definition.maskFile.empty();
+    const auto mask = definition.mask.pixels              ? definition.mask
+                      : hasMask && !network.LabelsImage() ? GigapixelMaskSource(definition.maskFile)
+                                                          : gigapixel::PhysicalImage();
     common.Add(pixels);
     const auto              tissue = this->OpenTissue(pixels.name);
-    const gigapixel::Sample sample = MakeTrainingSample(pixels, mask, tissue.get(), definition.region, network);
+    const gigapixel::Sample sample =
+      MakeTrainingSample(pixels, { mask, definition.label }, tissue.get(), definition.region, network);
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
   }

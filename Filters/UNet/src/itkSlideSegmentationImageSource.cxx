@@ -76,6 +76,10 @@ void
 CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles, bool hasThreshold)
 {
   const int classes = model.network.GetNumberOfClasses();
+  if (model.network.LabelsImage())
+  {
+    throw std::runtime_error("it labels images, and no pixels: use classify (gigapixel::Classifier)");
+  }
   if (content == GigapixelUNetOutput::Probability && classes > 2)
   {
     throw std::runtime_error("it tells " + std::to_string(classes) +

@@ -11,7 +11,7 @@
 namespace gigapixel
 {
 
-/** One row of a cohort: a slide, its mask, and what it is used for. */
+/** One row of a cohort: a slide, its truth, and what it is used for. */
 struct CohortEntry
 {
   enum class Split
@@ -22,7 +22,8 @@ struct CohortEntry
   };
 
   std::string slide; ///< path, absolute or relative to the working directory
-  std::string mask;
+  std::string mask;  ///< empty: the table has no masks
+  std::string label; ///< of the whole slide or region; empty: the table has no labels
   Split       split{ Split::Training };
   Region      region; ///< level-0 pixels; width 0: the whole slide
   int         line{ 0 };
@@ -31,12 +32,13 @@ struct CohortEntry
 /** \class Cohort
  * \brief The slides of a study, from a CSV file (RFC 4180).
  *
- * The first line names the columns, in any order: slide, mask, split and optionally region. Others are left unread,
- * with a warning. Split is train, validation or test. Region is x,y,width,height in level-0 pixels: quoted, or with
- * spaces or semicolons between the numbers; empty: the whole slide. Paths are relative to the CSV's folder, and follow
- * links as the file system does ("link/../a.svs" is beside the folder that the link leads to). Where the CSV itself is
- * a link, they are relative to the link's folder, or to that of the file it leads to; files in both are refused. Empty
- * lines are skipped. A slide may come several times with regions, but what is in one split is in no other.
+ * The first line names the columns, in any order: slide, split, mask or label (the class of the whole slide) or both,
+ * and optionally region. Others are left unread, with a warning. Split is train, validation or test. Region is
+ * x,y,width,height in level-0 pixels: quoted, or with spaces or semicolons between the numbers; empty: the whole slide.
+ * Paths are relative to the CSV's folder, and follow links as the file system does ("link/../a.svs" is beside the
+ * folder that the link leads to). Where the CSV itself is a link, they are relative to the link's folder, or to that of
+ * the file it leads to; files in both are refused. Empty lines are skipped. A slide may come several times with
+ * regions, but what is in one split is in no other.
  *
  * \par Example
  * \code
@@ -47,6 +49,8 @@ struct CohortEntry
 struct GigapixelCohort_EXPORT Cohort
 {
   std::vector<CohortEntry> entries;
+  /** Names of the classes that the table has labels of, sorted; empty: it has none. */
+  std::vector<std::string> classes;
   std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
 
   /** \throw std::runtime_error names file and line: no such column, no such split, a malformed region or quote, a file

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -143,6 +144,7 @@ struct Columns
 {
   int slide{ -1 };
   int mask{ -1 };
+  int label{ -1 };
   int split{ -1 };
   int region{ -1 };
 };
@@ -151,9 +153,10 @@ Columns
 ReadHeader(const std::string & file, const Record & header, std::vector<std::string> & warnings)
 {
   Columns                                             columns;
-  const std::array<std::pair<const char *, int *>, 4> known{ { { "slide", &columns.slide },
+  const std::array<std::pair<const char *, int *>, 5> known{ { { "slide", &columns.slide },
                                                                { "mask", &columns.mask },
                                                                { "split", &columns.split },
+                                                               { "label", &columns.label },
                                                                { "region", &columns.region } } };
   for (std::size_t i = 0; i < header.fields.size(); ++i)
   {
@@ -172,12 +175,14 @@ ReadHeader(const std::string & file, const Record & header, std::vector<std::str
   }
   for (std::size_t i = 0; i < 3; ++i)
   {
-    if (*known[i].second < 0)
+    const bool isNeeded = known[i].second != &columns.mask || columns.label < 0;
+    if (isNeeded && *known[i].second < 0)
     {
       Fail(file,
            header.line,
            std::string("the column \"") + known[i].first +
-             "\" is missing; the first line names the columns: slide,mask,split and optionally region");
+             "\" is missing; the first line names the columns: slide,mask,split and optionally region, or label (the "
+             "class of a whole slide) instead of, or beside, mask");
     }
   }
   return columns;
@@ -371,7 +376,12 @@ Cohort::Load(const std::string & fileName)
     CohortEntry entry;
     entry.line = record.line;
     entry.slide = ResolveFile(fileName, entry.line, "slide", field(columns.slide));
-    entry.mask = ResolveFile(fileName, entry.line, "mask", field(columns.mask));
+    entry.mask = columns.mask < 0 ? "" : ResolveFile(fileName, entry.line, "mask", field(columns.mask));
+    entry.label = columns.label < 0 ? "" : field(columns.label);
+    if (columns.label >= 0 && entry.label.empty())
+    {
+      Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
+    }
     entry.split = ParseSplit(fileName, entry.line, field(columns.split));
     if (columns.region >= 0 && !field(columns.region).empty())
     {
@@ -386,6 +396,13 @@ Cohort::Load(const std::string & fileName)
   {
     Fail(fileName, 1, "the cohort names no slides below its header");
   }
+  std::set<std::string> classes;
+  for (const CohortEntry & entry : cohort.entries)
+  {
+    classes.insert(entry.label);
+  }
+  classes.erase("");
+  cohort.classes.assign(classes.begin(), classes.end());
   return cohort;
 }
 

@@ -43,12 +43,11 @@ struct GigapixelNetwork_EXPORT Layer
 };
 
 /** \class NetworkDescription
- * \brief A fully convolutional network as data: what the JSON file says, which is a chain of layers or a graph of
- * operations.
+ * \brief A network as data: what the JSON file says, which is a chain of layers or a graph of operations.
  *
  * The output has one channel per class (softmax), or one channel (sigmoid) for two classes. Its map has the size of
- * the input; networks whose output is not of the input's size, or with layers that see the whole image, are refused
- * with the reason (std::invalid_argument).
+ * the input, or one pixel that is computed from means of maps over the whole image: such a network labels images.
+ * Others are refused with the reason (std::invalid_argument).
  *
  * \par Example
  * See Modules/Network/networks/remedios2023.json, and Documentation/Networks.md for graphs */
@@ -81,10 +80,12 @@ public:
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
   std::vector<double> classWeights;
-  int                 ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
-  std::string         provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
-  bool                ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
-  double              learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one
+  /** One for each class, none twice; empty: classes are numbers. */
+  std::vector<std::string> classNames;
+  int                      ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
+  std::string provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
+  bool        ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
+  double      learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one
 
   /** A preset, with options if it has some ("unet:base=32,depth=3"; see NetworkPreset), the path of a JSON file, or a
    * model (*.safetensors, or a run's folder), whose network is taken.
@@ -129,6 +130,9 @@ public:
 
   /** Of these, what training changes: neither statistics of norms, nor what is frozen. */
   std::int64_t GetNumberOfTrainedParameters() const;
+
+  /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */
+  bool LabelsImage() const;
 
   int GetNumberOfOutputChannels() const;
 

@@ -43,7 +43,6 @@ public:
     }
   }
 
-private:
   /** Signature of the program, and what its steps read. */
   using Key = std::pair<std::vector<std::int64_t>, std::vector<char>>;
 
@@ -53,6 +52,7 @@ private:
   /** \return whether each map that the program reads is constant over what it reads, and the pixels are */
   static bool FindConstants(const TileData & data, int channels, std::vector<char> & constants);
 
+private:
   /** \return false: there is none that is equal */
   bool Copy(const TileData & data, const Key & key);
 

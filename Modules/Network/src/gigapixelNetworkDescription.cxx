@@ -180,7 +180,7 @@ CheckSizes(const NetworkGraph & graph)
        { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
     const Extent size = GraphGeometry(graph, image).GetSize(output);
-    if (size != image)
+    if (size != image && !LabelsImage(graph))
     {
       Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
              std::to_string(image[0]) + " pixels it has " + std::to_string(size[1]) + " x " + std::to_string(size[0]) +
@@ -291,6 +291,23 @@ CheckOutput(const NetworkDescription & network)
 }
 
 void
+CheckClassNames(const NetworkDescription & network)
+{
+  const std::set<std::string> names(network.classNames.begin(), network.classNames.end());
+  if (!names.empty() && (static_cast<int>(network.classNames.size()) != network.GetNumberOfClasses() ||
+                         names.size() != network.classNames.size()))
+  {
+    Refuse("\"class names\" must be a name for each of the " + std::to_string(network.GetNumberOfClasses()) +
+           " classes, none twice");
+  }
+  if (std::any_of(
+        names.begin(), names.end(), [](const auto & name) { return name.empty() || GetPrintable(name) != name; }))
+  {
+    Refuse("a class name is empty or holds what is no printable character");
+  }
+}
+
+void
 CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
@@ -342,6 +359,7 @@ NetworkDescription::Validate() const
     CheckGraph(*this);
   }
   CheckOutput(*this);
+  CheckClassNames(*this);
   CheckLoss(*this);
   if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {
@@ -490,6 +508,12 @@ NetworkDescription::GetNumberOfTrainedParameters() const
     number += parameter.trained ? parameter.GetNumberOfValues() : 0;
   }
   return number;
+}
+
+bool
+NetworkDescription::LabelsImage() const
+{
+  return !graph.IsEmpty() && gigapixel::LabelsImage(graph);
 }
 
 int

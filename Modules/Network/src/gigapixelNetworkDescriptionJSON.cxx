@@ -289,7 +289,9 @@ NetworkDescription::FromJSON(const std::string & text)
     Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
   CheckKeys(
-    json, "the network", { "name", "input", "layers", "operations", "output", "loss", "learning rate", "provenance" });
+    json,
+    "the network",
+    { "name", "input", "layers", "operations", "output", "loss", "learning rate", "class names", "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
@@ -316,6 +318,14 @@ NetworkDescription::FromJSON(const std::string & text)
       Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + rate.dump().substr(0, 50));
     }
     network.learningRate = value;
+  }
+  for (const Json & name : json.contains("class names") ? json.at("class names") : Json::array())
+  {
+    if (!json.at("class names").is_array() || !name.is_string())
+    {
+      Refuse("\"class names\" must be a list of names");
+    }
+    network.classNames.push_back(name.get<std::string>());
   }
   if (json.contains("provenance"))
   {
@@ -366,6 +376,10 @@ NetworkDescription::ToJSON() const
   if (learningRate > 0)
   {
     json["learning rate"] = learningRate;
+  }
+  if (!classNames.empty())
+  {
+    json["class names"] = classNames;
   }
   if (!provenance.empty())
   {

@@ -7,6 +7,8 @@
 #include "gigapixelValueRange.h"
 #include "gigapixelWorkers.h"
 
+#include <stdexcept>
+
 namespace gigapixel
 {
 
@@ -25,6 +27,11 @@ Predictor::Predictor(const Model &                  model,
                      std::int64_t                   tileSize)
 {
   model.network.Validate();
+  if (model.network.LabelsImage())
+  {
+    throw std::invalid_argument("the network \"" + model.network.name +
+                                "\" labels images, and no pixels: classify them with it");
+  }
   CheckParameters(model);
   if (device.precision == Precision::Float16)
   {

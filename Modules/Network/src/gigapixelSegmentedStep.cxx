@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelEqualMaps.h"
+#include "gigapixelEqualReductions.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
@@ -8,20 +9,22 @@
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace gigapixel
 {
 
 /** \class StreamedNetwork::SegmentedStep
- * \brief Gradient of one image in segments: forward through all but the last, which takes the loss and goes backward,
- * then backward through the others in reverse order. Tiles of a pass begin as soon as what they read is there. */
+ * \brief One image in segments: forward through all but the last, which takes the output; for the gradient it takes the
+ * loss and goes backward, then backward through the others in reverse order. Tiles of a pass begin as soon as what they
+ * read is there. */
 class StreamedNetwork::SegmentedStep
 {
 public:
   SegmentedStep(StreamedNetwork & streamed,
                 PixelSource &     pixels,
-                LabelSource &     labels,
+                LabelSource *     labels,
                 const Progress &  progress,
                 const RankTeam &  team)
     : m_Streamed(streamed)
@@ -32,7 +35,9 @@ public:
     , m_Team(team)
     , m_Geometry(std::make_shared<GraphGeometry>(streamed.m_Network.graph,
                                                  Extent{ pixels.GetSize().height, pixels.GetSize().width }))
-    , m_Segments(MakeSegments(*m_Geometry, streamed.m_Segments))
+    , m_Segments(MakeSegments(*m_Geometry,
+                              streamed.m_Segments.empty() ? MakeReducingSegments(*m_Geometry, streamed.m_TileSize)
+                                                          : streamed.m_Segments))
     , m_Maps(*m_Geometry,
              m_Segments.back().kept,
              std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
@@ -45,8 +50,20 @@ public:
     }
   }
 
+  /** \param compute (data, result) is for a tile of the output, of which the results are added up
+   * \return false if it was stopped */
+  template <typename TResult, typename TCompute>
   bool
-  Run(LossGradient & sum)
+  TakeOutput(TResult & sum, const TCompute & compute)
+  {
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
+    m_AllWork = GetWork(passes);
+    return GoOver(passes, sum, compute);
+  }
+
+  bool
+  ComputeGradient(LossGradient & sum)
   {
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
@@ -60,7 +77,7 @@ public:
     if (dice) // the loss is made of sums over the whole image
     {
       score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
-      forward.push_back({ SegmentPass::Kind::Score, m_Segments.size() - 1 });
+      forward.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
       const auto addScore = [&](TileData & data, Score & result) { m_Passes.AddScore(data, terms, result); };
       m_AllWork = GetWork(forward) + GetWork(backward);
       if (!GoOver(forward, score, addScore))
@@ -124,7 +141,7 @@ private:
   MakeWholeProgram(const Segment & segment) const
   {
     return TileProgram::Make(
-      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetWhole(segment.operation), true);
+      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetTiled(segment.operation), true);
   }
 
   /** Of the maps that are kept. */
@@ -179,18 +196,19 @@ private:
     std::vector<EqualMaps> equal(m_Segments.size());
     Turns                  turns;
     const PointToMaps      pointTo(m_Streamed.m_Data, m_Maps, turns);
+    EqualReductions        reductions;
     const auto             computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
         case SegmentPass::Kind::Map:
-          return WriteMap(data, equal[pass.segment]);
+          return Reduces(pass) ? Reduce(data, reductions) : WriteMap(data, equal[pass.segment]);
         case SegmentPass::Kind::Gradient:
-          return m_Passes.AddGradientBehindMap(data, m_Gradient);
+          return AddGradient(data, pass, reductions);
         default:
           return compute(data, result);
       }
     };
-    return workers.Run(
+    const bool finished = workers.Run(
       passes.GetNumberOfItems(),
       [&](int worker, std::int64_t item) {
         try
@@ -206,7 +224,7 @@ private:
             turns.WaitFor(passes.GetNeeded(item, *data.tile.program));
             m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
-          if (!takesPart || !pass.IsBackward()) // which takes its turn, and is finished with it
+          if (!takesPart || !TakesTurn(pass)) // and is finished with it
           {
             turns.Finish(item);
           }
@@ -226,6 +244,7 @@ private:
         }
         return Report(pass, passes.GetDone(item));
       });
+    return finished && AddCounted(reductions.GetCounted());
   }
 
   /** \param part of the pass that is done */
@@ -235,6 +254,18 @@ private:
     const double work = GetWork(pass), done = m_Done + part * work;
     m_Done += part < 1 ? 0 : work;
     return !m_Progress || m_Progress(std::min(1.0, done / m_AllWork));
+  }
+
+  bool
+  Reduces(const SegmentPass & pass) const
+  {
+    return m_Geometry->GetReduction(m_Segments[pass.segment].operation) != nullptr;
+  }
+
+  bool
+  TakesTurn(const SegmentPass & pass) const
+  {
+    return pass.IsBackward() || Reduces(pass);
   }
 
   bool
@@ -250,6 +281,55 @@ private:
                           : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
   }
 
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there. */
+  void
+  Reduce(TileData & data, EqualReductions & equal)
+  {
+    const TileProgram::Step & target = data.tile.program->steps.back();
+    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
+    const auto                compute = [&] { return m_Passes.Reduce(data); };
+    const std::vector<double> part =
+      m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute);
+    data.turns->Take(data.turn, [&] {
+      const Box             whole = m_Geometry->GetTiled(target.operation);
+      std::vector<double> & sums = m_Maps.GetSums(target.operation);
+      reduction.add(sums, part);
+      if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
+      {
+        m_Maps.WriteReduced(target.operation, reduction.finish(sums, static_cast<double>(GetNumberOfPixels(whole))));
+      }
+    });
+  }
+
+  void
+  AddGradient(TileData & data, const SegmentPass & pass, EqualReductions & equal)
+  {
+    if (Reduces(pass) && !m_Streamed.m_HasMasks && equal.Count(data, m_Streamed.m_Network.channels))
+    {
+      return data.turns->Take(data.turn, [] {});
+    }
+    m_Passes.AddGradientBehindMap(data, 1, m_Gradient);
+  }
+
+  /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
+  bool
+  AddCounted(const std::vector<EqualReductions::Counted> & counted)
+  {
+    const auto add = [&](int worker, std::int64_t index) {
+      TileData & data = m_Streamed.m_Data[worker];
+      Read(counted[index].tile, false, data);
+      data.kept = &m_Maps;
+      m_Streamed.Measure(m_Streamed.m_NetworkTime,
+                         [&] { m_Passes.AddGradientBehindMap(data, counted[index].times, m_Gradient); });
+      data.kept = nullptr;
+    };
+    const auto goOn = [&](std::int64_t) {
+      m_Team.ReportProgress();
+      return !m_Progress || m_Progress(std::nextafter(1.0, 0.0));
+    };
+    return m_Streamed.m_Workers.Run(static_cast<std::int64_t>(counted.size()), add, goOn);
+  }
+
   /** \return false: no pixel of it takes part in the loss */
   bool
   Read(const Tile & tile, bool labeled, TileData & data)
@@ -257,9 +337,9 @@ private:
     data.tile = tile;
     data.rows = {};
     data.classes.clear();
-    if (labeled)
+    if (labeled && m_Labels)
     {
-      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(m_Labels, tile, m_Streamed.m_Network, data); });
+      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(*m_Labels, tile, m_Streamed.m_Network, data); });
       if (TakesNoPart(data.classes))
       {
         return false;
@@ -275,7 +355,7 @@ private:
   StreamedNetwork &                          m_Streamed;
   const GraphPasses &                        m_Passes;
   PixelSource &                              m_Pixels;
-  LabelSource &                              m_Labels;
+  LabelSource * const                        m_Labels; ///< null: there are none
   const Progress &                           m_Progress;
   const RankTeam &                           m_Team;
   const std::shared_ptr<const GraphGeometry> m_Geometry;
@@ -296,7 +376,36 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
                                           const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  return !team.IsThis(GetLastRank(pixels, team)) || SegmentedStep(*this, pixels, labels, progress, team).Run(sum);
+  return !team.IsThis(GetLastRank(pixels, team)) ||
+         SegmentedStep(*this, pixels, &labels, progress, team).ComputeGradient(sum);
+}
+
+bool
+StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
+                                     LabelSource &    labels,
+                                     Score &          sum,
+                                     const Progress & progress,
+                                     const RankTeam & team)
+{
+  CheckSizes(pixels, labels);
+  const LossTerms terms = MakeLossTerms(m_Network);
+  const auto      addScore = [&](TileData & data, Score & result) {
+    result.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+    m_Tiles.AddScore(data, terms, result);
+  };
+  return !team.IsThis(GetLastRank(pixels, team)) ||
+         SegmentedStep(*this, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+}
+
+bool
+StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * values, const Progress & progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  LossSum        none;
+  return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
+    m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
+  });
 }
 
 } // namespace gigapixel

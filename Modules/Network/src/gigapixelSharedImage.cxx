@@ -183,8 +183,10 @@ SharedImage::Read(const Device &                device,
 {
   const Size                      size = pixels.GetSize();
   const Region                    whole{ 0, 0, size.width, size.height };
+  const Size                      labeled = labels.GetSize(); // one pixel, of a network that labels images
   std::unique_ptr<Implementation> image(
-    new Implementation{ { device, size, whole, pixels.GetNumberOfChannels() }, { device, size, whole, 1 } });
+    new Implementation{ { device, size, whole, pixels.GetNumberOfChannels() },
+                        { device, labeled, { 0, 0, labeled.width, labeled.height }, 1 } });
   std::vector<TileData> data(workers.GetNumberOfThreads());
   const auto            readClasses = [&](int worker, const Region & rows, std::uint8_t * classes) {
     ReadClasses(labels, { rows, rows }, network, data[worker]);

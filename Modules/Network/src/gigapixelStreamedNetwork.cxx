@@ -58,6 +58,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   , m_Tiles(m_Network, device)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
+  , m_LabelsImage(m_Network.LabelsImage())
 {}
 
 std::unique_ptr<SharedImage>
@@ -89,7 +90,7 @@ void
 StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
 {
   m_Network.CheckChannels(pixels);
-  const Size size = pixels.GetSize();
+  const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize();
   if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
   {
     throw std::invalid_argument("the labels are of another size (" + std::to_string(labels.GetSize().width) + " x " +
@@ -162,7 +163,7 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const RankTeam & team)
 {
   sum = LossGradient{};
-  if (!m_Segments.empty())
+  if (!m_Segments.empty() || m_LabelsImage)
   {
     return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
   }
@@ -313,6 +314,10 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
 {
   sum = Score{};
   sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+  if (m_LabelsImage)
+  {
+    return ComputeScoreOfImage(pixels, labels, sum, progress, team);
+  }
   const LossTerms terms = MakeLossTerms(m_Network);
   const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
   const bool      finished = SumOverTiles(pixels, labels, sum, progress, team, compute);
@@ -332,7 +337,8 @@ StreamedNetwork::GetSeconds() const
 int
 StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) const
 {
-  return team.GetRankOf(TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles() - 1);
+  const std::int64_t tiles = m_LabelsImage ? 1 : TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles();
+  return team.GetRankOf(tiles - 1);
 }
 
 /** Writes what compute(data, target, pitch) yields for the pixels of the region.

@@ -73,6 +73,9 @@ public:
   /** The rank of the team that adds the image's last tile. */
   int GetLastRank(const PixelSource & pixels, const RankTeam & team) const;
 
+  /** What a network that labels images says of this one, a value for each output channel. */
+  bool PredictImage(PixelSource & pixels, PixelValue value, float * values, const Progress & progress = {});
+
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});
 
@@ -101,6 +104,13 @@ private:
                                 LossGradient &   sum,
                                 const Progress & progress,
                                 const RankTeam & team);
+
+  /** Of a network that labels images: the score of one label. */
+  bool ComputeScoreOfImage(PixelSource &    pixels,
+                           LabelSource &    labels,
+                           Score &          sum,
+                           const Progress & progress,
+                           const RankTeam & team);
 
   void CheckSizes(const PixelSource & pixels, const LabelSource & labels) const;
 
@@ -148,7 +158,8 @@ private:
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
 
-  bool m_HasMasks{ false }; ///< equal tiles are not computed alike
+  const bool m_LabelsImage;
+  bool       m_HasMasks{ false }; ///< equal tiles are not computed alike
 
   std::vector<SegmentPlan> m_Segments;
   std::string              m_Scratch;

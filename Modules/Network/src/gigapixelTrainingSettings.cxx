@@ -101,7 +101,8 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   {
     throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
   }
-  if (pixels.width != labels.width || pixels.height != labels.height)
+  const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
+  if (wanted.width != labels.width || wanted.height != labels.height)
   {
     throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + Describe(labels) +
                                 ") than the pixels (" + Describe(pixels) + ")");

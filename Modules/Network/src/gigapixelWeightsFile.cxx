@@ -178,6 +178,20 @@ TakenWeights::DescribeTaken() const
          (listed < parts.size() ? " ..." : "") + ')';
 }
 
+namespace
+{
+
+/** Of a layer of neurons, which is a convolution of one pixel here. */
+std::vector<std::int64_t>
+WithoutPixel(std::vector<std::int64_t> shape)
+{
+  const bool isOfOnePixel = shape.size() == 4 && shape[2] == 1 && shape[3] == 1;
+  shape.resize(isOfOnePixel ? 2 : shape.size());
+  return shape;
+}
+
+} // namespace
+
 TakenWeights
 TakeWeights(const std::string & path, const NetworkDescription & network, std::vector<double> & parameters)
 {
@@ -196,7 +210,8 @@ TakeWeights(const std::string & path, const NetworkDescription & network, std::v
       continue;
     }
     const std::vector<float> floats = ToFloats(found->second);
-    const bool               fits = found->second.shape == parameter.shape && !floats.empty();
+    const auto &             shape = found->second.shape;
+    const bool fits = (shape == parameter.shape || shape == WithoutPixel(parameter.shape)) && !floats.empty();
     if (!std::all_of(floats.begin(), floats.end(), [](float value) { return std::isfinite(value); }))
     {
       throw std::runtime_error("weights file \"" + path + "\": \"" + parameter.name +

@@ -134,7 +134,7 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
                                                             : 2048;
   const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
   return GetDecodedBytes(run, side, budget) +
-         (run.purpose == Purpose::Inference ? GetStripBytes(run, side, around) : 0);
+         (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
 }
 
 std::int64_t
@@ -474,8 +474,8 @@ GigapixelFindNetworkCommand(const char * name)
 {
   using namespace gigapixel::commandline;
   static const std::map<std::string, CommandFunction> functions{
-    { "train", RunTrain },       { "segment", RunSegment }, { "plan", RunPlan },
-    { "networks", RunNetworks }, { "import", RunImport },   { "info", RunModelInfo },
+    { "train", RunTrain },   { "segment", RunSegment }, { "plan", RunPlan },         { "networks", RunNetworks },
+    { "import", RunImport }, { "info", RunModelInfo },  { "classify", RunClassify },
   };
   return functions.at(name);
 }

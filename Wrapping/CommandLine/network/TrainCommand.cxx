@@ -79,7 +79,10 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
     }
     const auto slide = OpenSlide(entry.slide, values);
     RequireChannels(*slide, static_cast<unsigned>(network.channels));
-    CheckInputFile(entry.mask);
+    if (!network.LabelsImage() && !entry.mask.empty())
+    {
+      CheckInputFile(entry.mask);
+    }
     SelectLevel(*slide, values);
     workload.slides[entry.slide] = slide;
     const Size size = MeasureSample(entry, *slide);
@@ -221,8 +224,15 @@ ReadOutcome(const std::string & runFolder)
   return outcome;
 }
 
+/** What Dice is called where images are labeled. */
+const char *
+GetScoreName(const NetworkDescription & network)
+{
+  return network.LabelsImage() ? "F1" : "Dice";
+}
+
 std::string
-FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
+FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * score)
 {
   std::string text =
     "epoch " + std::to_string(state.epoch) + '/' + std::to_string(epochs) + ": loss " + FormatNumber(state.loss, 5);
@@ -232,7 +242,7 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
   }
   if (!std::isnan(state.validationDice))
   {
-    text += ", validation Dice " + FormatNumber(state.validationDice, 4);
+    text += std::string(", validation ") + score + ' ' + FormatNumber(state.validationDice, 4);
   }
   return text;
 }
@@ -253,7 +263,7 @@ Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const Imag
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
   });
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
-    progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs));
+    progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs, GetScoreName(run.network)));
   });
   try
   {
@@ -331,6 +341,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     SayIfModelHidesFile(values.GetText("weights"), session);
   }
+  trainer->AddCohort(cohort);
   auto           network = trainer->LoadNetwork();
   const Workload workload = MeasureCohort(cohort, network, values);
   CheckIgnoredLabel(values, network);
@@ -339,7 +350,6 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
-  trainer->AddCohort(cohort);
   const MemoryPlan   plan = Train(*trainer, workload, run, session);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
@@ -353,8 +363,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   std::string text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
-    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (Dice " +
-            FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
+    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (" + GetScoreName(network) +
+            ' ' + FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +

@@ -84,13 +84,16 @@ Train()
   return {
     "train",
     "a network on whole slides",
-    "Trains a segmentation network on whole slides, one slide (or region) a step, with exact gradients, in the memory "
-    "that you allow. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
+    "Trains a network on whole slides, one slide (or region) a step, with exact gradients, in the memory that you "
+    "allow: with masks, networks that label pixels, with one label for each slide, those that label images. The run "
+    "folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
     { Required(InputFile("cohort",
                          "CSV",
                          "table",
                          "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                         "(x,y,width,height in level-0 pixels). Paths are relative to the table's folder; where the "
+                         "(x,y,width,height in level-0 pixels). Instead of mask, or beside it, label: the class of "
+                         "the whole slide, by a name; then the network labels images (resnet18 by default). Paths are "
+                         "relative to the table's folder; where the "
                          "table is a link, to the link's folder or to that of the table. Masks are pyramids, PNG, "
                          "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
                          "classes).")),
@@ -307,6 +310,42 @@ Segment()
 }
 
 Command
+Classify()
+{
+  return {
+    "classify",
+    "slides with a trained network that labels images",
+    "Says of whole slides which class they are of, and how probable each class is, with a network that was trained on "
+    "one label for each slide (train, with the column label). The table has a row for each slide: its file, its most "
+    "probable class, and the probability of each class.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+      Required(
+        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+      Required(Output("CSV", "table", "The table, a .csv file.")),
+      Integer("level",
+              "",
+              0,
+              63,
+              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
+              "model's resolution (10 % allowed)."),
+      SlideResolution(),
+      InputFile("tissue",
+                "MASK|FOLDER",
+                "label",
+                "Where there is tissue, as for train: what is no tissue is white to the network and not even read."),
+      ComputingDevice(),
+      NumberPrecision(),
+      TileSize("that of the model's training"),
+      Memory(),
+      Strict(),
+      Replace() },
+    { "gigapixel classify slides/ --model run -o predictions.csv",
+      "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif" },
+    true
+  };
+}
+
+Command
 Plan()
 {
   Argument slide = Slide("Slide file.");
@@ -428,8 +467,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),    Label(),   Train(),      Segment(), Evaluate(), Overlay(), Rasterize(),
-                              Outline(), Convert(), Synthesize(), Plan(),    Networks(), Import(),  Doctor() };
+    std::vector<Command> all{ Info(),     Label(),     Train(),    Segment(), Evaluate(),
+                              Overlay(),  Rasterize(), Outline(),  Convert(), Synthesize(),
+                              Classify(), Plan(),      Networks(), Import(),  Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -40,6 +40,7 @@ GetFormat(const std::string & content)
     { "label", pyramid },
     { "probability", pyramid },
     { "model", { "a model", { ".safetensors" } } },
+    { "table", { "a table", { ".csv" } } },
     { "picture", { "a PNG picture", { ".png" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },

@@ -46,9 +46,12 @@ public:
   /** Computes the core of a map that is kept and writes it there. */
   virtual void WriteMap(TileData & data) const = 0;
 
-  /** The backward pass from a map that is kept, whose gradient is complete: adds the tile's gradient to the sums, and
-   * to gradients of the kept maps that it is computed from. */
-  virtual void AddGradientBehindMap(TileData & data, FixedPointSum & gradient) const = 0;
+  /** Of an operation that reduces the image: sums of the tile's part, see ReductionSchema. */
+  virtual std::vector<double> Reduce(TileData & data) const = 0;
+
+  /** The backward pass from a map that is kept, whose gradient is complete: adds the tile's gradient to the sums
+   * `times` times, and to gradients of the kept maps that it is computed from. */
+  virtual void AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const = 0;
 
   // The following throw NotFiniteError where they see logits that are none.
 

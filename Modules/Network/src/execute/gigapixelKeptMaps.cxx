@@ -211,6 +211,7 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
                    const std::vector<int> & operations,
                    int                      valueBytes,
                    const std::string &      directory)
+  : m_ValueBytes(valueBytes)
 {
   if (!directory.empty())
   {
@@ -225,6 +226,15 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
                     std::make_unique<KeptMap>(geometry.GetSize(operation), channels[operation], valueBytes, directory));
     }
   }
+}
+
+void
+KeptMaps::WriteReduced(int operation, const std::vector<double> & values)
+{
+  const Box                onePixel{ Interval{ 0, 1 }, { 0, 1 } };
+  const std::vector<float> floats(values.begin(), values.end());
+  GetMap(operation).Write(onePixel,
+                          m_ValueBytes == sizeof(double) ? static_cast<const void *>(values.data()) : floats.data());
 }
 
 } // namespace gigapixel

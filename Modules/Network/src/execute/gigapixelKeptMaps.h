@@ -115,6 +115,16 @@ public:
     return *m_Gradients.at(operation);
   }
 
+  /** Of an operation that reduces the image: the sums of the parts until now. By one thread at a time. */
+  std::vector<double> &
+  GetSums(int operation)
+  {
+    return m_Sums[operation];
+  }
+
+  /** The values of an operation that reduces the image, rounded to what maps have. */
+  void WriteReduced(int operation, const std::vector<double> & values);
+
   /** They are not needed any more. */
   void
   Drop(int operation)
@@ -126,6 +136,8 @@ public:
 private:
   std::map<int, std::unique_ptr<KeptMap>> m_Maps;
   std::map<int, std::unique_ptr<KeptMap>> m_Gradients;
+  std::map<int, std::vector<double>>      m_Sums;
+  const int                               m_ValueBytes;
 };
 
 } // namespace gigapixel

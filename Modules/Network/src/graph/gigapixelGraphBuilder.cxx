@@ -75,6 +75,12 @@ GraphBuilder::PoolMaximum(const Name & name, const Name & input, int kernel, int
 }
 
 GraphBuilder::Name
+GraphBuilder::AverageAll(const Name & name, const Name & input)
+{
+  return Append({ name, "adaptive_avg_pool2d", { input }, { { "output_size", Whole(1) } }, {} });
+}
+
+GraphBuilder::Name
 GraphBuilder::Add(const Name & name, const Name & a, const Name & b)
 {
   return Append({ name, "add", { a, b }, {}, {} });

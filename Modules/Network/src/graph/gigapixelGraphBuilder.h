@@ -30,6 +30,9 @@ public:
 
   Name PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding);
 
+  /** To one pixel: the mean of all. */
+  Name AverageAll(const Name & name, const Name & input);
+
   Name Add(const Name & name, const Name & a, const Name & b);
 
   Name Concatenate(const Name & name, const Name & a, const Name & b);

@@ -124,8 +124,18 @@ GraphGeometry::GetWhole(int operation) const
 }
 
 Box
+GraphGeometry::GetTiled(int operation) const
+{
+  return GetWhole(GetReduction(operation) ? m_Inputs[operation].front() : operation);
+}
+
+Box
 GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output) const
 {
+  if (GetReduction(operation))
+  {
+    return output;
+  }
   Box box;
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
@@ -176,9 +186,9 @@ GraphGeometry::GetAsRead(int operation) const
 }
 
 Box
-GraphGeometry::GetInputBox(const Box & output) const
+GraphGeometry::GetInputBox(int operation, const Box & part) const
 {
-  const auto boxes = GetRequired(m_Output, output);
+  const auto boxes = GetRequired(operation, part);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
     if (m_Inputs[i].empty() && boxes[i])
@@ -186,7 +196,31 @@ GraphGeometry::GetInputBox(const Box & output) const
       return *boxes[i];
     }
   }
-  return output; // of a network whose output does not depend on the image
+  return part; // of a map that does not depend on the image
+}
+
+bool
+LabelsImage(const NetworkGraph & graph)
+{
+  constexpr std::int64_t Side = 1 << 16; // whatever it is
+  Extent                 image;
+  image.fill(Side);
+  const GraphGeometry geometry(graph, image);
+  std::vector<int>    reductions;
+  bool                fromImage = false;
+  for (int i = 0; i < static_cast<int>(graph.operations.size()); ++i)
+  {
+    if (geometry.GetReduction(i))
+    {
+      reductions.push_back(i);
+    }
+  }
+  const auto boxes = geometry.GetRequired(geometry.GetOutput(), geometry.GetWhole(geometry.GetOutput()), reductions);
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+  {
+    fromImage = fromImage || (boxes[i] && geometry.GetInputs()[i].empty());
+  }
+  return !reductions.empty() && !fromImage && GetNumberOfPixels(geometry.GetWhole(geometry.GetOutput())) == 1;
 }
 
 std::int64_t
@@ -219,13 +253,20 @@ GetHalo(const NetworkGraph & graph)
   Extent             image;
   image.fill(side);
   const GraphGeometry geometry(graph, image);
-  std::int64_t        halo = 0;
+  int                 target = geometry.GetOutput();
+  for (int i = 0; i < geometry.GetOutput() && LabelsImage(graph); ++i)
+  {
+    target = geometry.GetReduction(i) ? i : target;
+  }
+  const std::int64_t tiled = geometry.GetTiled(target)[0].GetLength();
+  const std::int64_t scale = (side + tiled / 2) / tiled;
+  std::int64_t       halo = 0;
   for (const std::int64_t begin : { std::int64_t{ 0 }, side / 2 / stride * stride, side - stride })
   {
     const Interval core{ begin, begin + stride };
-    Box            output;
-    output.fill(core);
-    for (const Interval & interval : geometry.GetInputBox(output))
+    Box            part;
+    part.fill({ begin / scale, (begin + stride) / scale });
+    for (const Interval & interval : geometry.GetInputBox(target, part))
     {
       halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
     }

@@ -81,21 +81,33 @@ public:
   /** All of the operation's map. */
   Box GetWhole(int operation) const;
 
+  /** What tiles of the operation lie on: its map or, where it reduces an image to one pixel, that of its first input,
+   * in whose pixels a part of it is told. */
+  Box GetTiled(int operation) const;
+
+  /** Null: it sums up no image. */
+  const ReductionSchema *
+  GetReduction(int operation) const
+  {
+    return m_Schemas[operation]->getReduction(m_Graph.operations[operation]);
+  }
+
   const AxisSizes &
   GetAxisSizes(int operation, int axis) const
   {
     return m_AxisSizes[operation][axis];
   }
 
-  /** The part of input number `input` of the operation that a part of its output reads; empty: none. */
+  /** The part of input number `input` of the operation that a part of its output (see GetTiled()) reads; empty: none.
+   */
   Box GetRequired(int operation, std::size_t input, const Box & output) const;
 
   /** Of each operation the hull of what has to be computed for a part of the target's map; without a value: nothing.
    * \param kept operations whose maps are there already: of these, what is read of them */
   std::vector<std::optional<Box>> GetRequired(int target, const Box & part, const std::vector<int> & kept = {}) const;
 
-  /** Of the input's map, for this part of the output. */
-  Box GetInputBox(const Box & output) const;
+  /** Of the input's map, for this part of an operation's. */
+  Box GetInputBox(int operation, const Box & part) const;
 
   int
   GetOutput() const
@@ -154,9 +166,13 @@ private:
   std::vector<int>                     m_FoldedInto;
 };
 
-/** How far an output pixel sees in a large image, before or behind itself and along whichever axis is more: the
- * greatest at the beginning, in the middle and at the end, since with align_corners it changes from one end to the
- * other. Pixels.
+/** Whether the output is one pixel for the whole image, computed from nothing but what operations have reduced it to.
+ */
+GigapixelNetwork_EXPORT bool LabelsImage(const NetworkGraph & graph);
+
+/** How far an output pixel, or one of those that a network which labels images reduces, sees in a large image, before
+ * or behind itself and along whichever axis is more: the greatest at the beginning, in the middle and at the end, since
+ * with align_corners it changes from one end to the other. Pixels.
  */
 GigapixelNetwork_EXPORT std::int64_t GetHalo(const NetworkGraph & graph);
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkPresets.h"
+#include "gigapixelClassifierPresets.h"
 #include "gigapixelPresets.h"
 #include "gigapixelUNetPresets.h"
 
@@ -157,6 +158,10 @@ NetworkPreset::GetAll()
     for (const int depth : { 18, 34, 50 })
     {
       all.push_back(MakeResNetUNetPreset(depth));
+    }
+    for (const int depth : { 18, 34, 50 })
+    {
+      all.push_back(MakeResNetPreset(depth));
     }
     return all;
   }();

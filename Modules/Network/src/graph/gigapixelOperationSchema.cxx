@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelGraphGeometry.h"
 #include "operations/gigapixelOperationEntry.h"
 
 #include <cmath>
@@ -57,6 +58,12 @@ HaveNoBorder(const Operation &, int, const AxisSizes &)
   return {};
 }
 
+const ReductionSchema *
+ReduceNothing(const Operation &)
+{
+  return nullptr;
+}
+
 std::vector<ParameterDescription>
 HaveNone(const Operation &, const std::vector<int> &)
 {
@@ -102,6 +109,7 @@ OperationSchema::OperationSchema(const char * name, std::size_t fewest, std::siz
   , getKeeps(&KeepNothing)
   , needsFloat(&schema::NeverNeedFloat)
   , getPassMaps(&schema::HoldNoMaps)
+  , getReduction(&ReduceNothing)
   , check(&AcceptAll)
   , getChannels(&KeepChannels)
   , getSize(&KeepSize)
@@ -205,7 +213,14 @@ std::string
 GetRunProblem(const NetworkGraph & graph)
 {
   const std::string wholeImage = ListWholeImage(graph);
-  return wholeImage.empty()
+  const auto        isReduced = [](const Operation & operation) {
+    const OperationSchema * const schema = OperationSchema::Find(operation.type);
+    const auto &                  all = OperationSchema::GetWholeImage();
+    const bool seesAll = std::any_of(all.begin(), all.end(), [&](const auto & one) { return &one == schema; });
+    return !seesAll || schema->getReduction(operation);
+  };
+  const bool areReduced = std::all_of(graph.operations.begin(), graph.operations.end(), isReduced);
+  return wholeImage.empty() || (areReduced && LabelsImage(graph))
            ? ""
            : "it is a graph of " + std::to_string(graph.operations.size()) +
                " operations, but does not run yet: nothing computes what sees the whole image: " + wholeImage;

@@ -115,6 +115,17 @@ struct WeightSchema
                                   std::size_t                       place);
 };
 
+/** Of an operation that sums up all of its inputs' maps: sums of parts of them are taken together one by one, in a
+ * fixed order, and its map has one pixel. */
+struct ReductionSchema
+{
+  /** Takes those of one more part into the sums of the parts before it, of which there are none in the beginning. */
+  void (*add)(std::vector<double> & sums, const std::vector<double> & part);
+
+  /** The values of the one pixel. \param pixels of the first input's map */
+  std::vector<double> (*finish)(const std::vector<double> & sums, double pixels);
+};
+
 struct AttributeSchema
 {
   enum class Kind
@@ -186,6 +197,9 @@ struct GigapixelNetwork_EXPORT OperationSchema
   bool                 mayOverwrite{ false }; ///< its output may take the place of its first input
   unsigned             roles{ Role::None };   ///< Role::Bits
   const WeightSchema * weight{ nullptr };     ///< null: it has none
+
+  /** Null: it sums up no image. */
+  const ReductionSchema * (*getReduction)(const Operation & operation);
 
   /** What the attributes and input channels must fulfill beyond their ranges; empty: nothing is wrong. */
   std::string (*check)(const Operation & operation, const std::vector<int> & channels);

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelUNetPresets.h"
-#include "gigapixelGraphBuilder.h"
+#include "gigapixelResNet.h"
 
 #include <array>
 
@@ -88,91 +88,6 @@ BuildUNet(const PresetValues & values)
   return network;
 }
 
-/** Numbers of blocks of the four stages, and whether they are bottlenecks. */
-struct ResNet
-{
-  std::array<int, 4> blocks;
-  bool               bottleneck;
-
-  int
-  GetExpansion() const
-  {
-    return bottleneck ? 4 : 1;
-  }
-};
-
-ResNet
-GetResNet(int depth)
-{
-  return { depth == 18 ? std::array<int, 4>{ 2, 2, 2, 2 } : std::array<int, 4>{ 3, 4, 6, 3 }, depth == 50 };
-}
-
-/** A convolution and its norm under torchvision's names: "conv1", "bn1". */
-Name
-ConvolveNumbered(GraphBuilder & builder,
-                 const Name &   block,
-                 int            number,
-                 const Name &   map,
-                 int            channels,
-                 int            kernel,
-                 int            stride)
-{
-  const std::string place = std::to_string(number);
-  return builder.Normalize(block + "bn" + place,
-                           builder.Convolve(block + "conv" + place, map, channels, kernel, stride, false));
-}
-
-/** A block with torchvision's names. Of a bottleneck the 3x3 convolution has the stride, as in torchvision. */
-Name
-BuildBlock(GraphBuilder & builder,
-           const ResNet & resnet,
-           const Name &   block,
-           const Name &   input,
-           int            width,
-           int            stride,
-           bool           reshape)
-{
-  Name map = input;
-  if (resnet.bottleneck)
-  {
-    map = builder.Rectify(block + "relu1", ConvolveNumbered(builder, block, 1, map, width, 1, 1));
-    map = builder.Rectify(block + "relu2", ConvolveNumbered(builder, block, 2, map, width, 3, stride));
-    map = ConvolveNumbered(builder, block, 3, map, 4 * width, 1, 1);
-  }
-  else
-  {
-    map = builder.Rectify(block + "relu1", ConvolveNumbered(builder, block, 1, map, width, 3, stride));
-    map = ConvolveNumbered(builder, block, 2, map, width, 3, 1);
-  }
-  Name identity = input;
-  if (reshape)
-  {
-    identity = builder.Convolve(block + "downsample.0", input, width * resnet.GetExpansion(), 1, stride, false);
-    identity = builder.Normalize(block + "downsample.1", identity);
-  }
-  return builder.Rectify(block + "relu", builder.Add(block + "add", map, identity));
-}
-
-/** The maps at 1/2, 1/4, 1/8, 1/16 and 1/32 of the image. */
-std::vector<Name>
-BuildEncoder(GraphBuilder & builder, const ResNet & resnet, const Name & image)
-{
-  std::vector<Name> maps{ builder.Rectify("relu", ConvolveNumbered(builder, "", 1, image, 64, 7, 2)) };
-  Name              map = builder.PoolMaximum("maxpool", maps.back(), 3, 2, 1);
-  for (int stage = 0; stage < 4; ++stage)
-  {
-    for (int i = 0; i < resnet.blocks[stage]; ++i)
-    {
-      const int  stride = stage > 0 && i == 0 ? 2 : 1;
-      const bool reshape = i == 0 && (stage > 0 || resnet.bottleneck);
-      const Name block = "layer" + std::to_string(stage + 1) + '.' + std::to_string(i) + '.';
-      map = BuildBlock(builder, resnet, block, map, 64 << stage, stride, reshape);
-    }
-    maps.push_back(map);
-  }
-  return maps;
-}
-
 /** The decoder of segmentation_models_pytorch's Unet, by its names: nearest pixels to the size of the skip, whatever it
  * is, so that images of every size fit; the last block has no skip and is of the image's size. */
 NetworkDescription
@@ -182,7 +97,7 @@ BuildResNetUNet(int depth, const PresetValues & values)
   GraphBuilder                 builder;
   const int                    channels = values.GetInteger("channels");
   const Name                   image = builder.Input(channels);
-  const std::vector<Name>      maps = BuildEncoder(builder, GetResNet(depth), image);
+  const std::vector<Name>      maps = BuildResNet(builder, depth, 64, image);
   Name                         map = maps.back();
   for (int i = 0; i < 5; ++i)
   {
@@ -198,16 +113,7 @@ BuildResNetUNet(int depth, const PresetValues & values)
   }
   map = builder.Convolve("segmentation_head.0", map, GetOutputChannels(values), 3, 1, true);
   NetworkDescription network = Describe(builder.Finish(map));
-  // Of ImageNet's training pictures, by which torchvision's weights were trained; of other channels than red, green and
-  // blue, the mean of these three.
-  network.invert = false;
-  network.mean = { 0.485, 0.456, 0.406 };
-  network.deviation = { 0.229, 0.224, 0.225 };
-  if (channels != 3)
-  {
-    network.mean.assign(channels, 0.449);
-    network.deviation.assign(channels, 0.226);
-  }
+  TakeImageNetStandardization(network);
   return network;
 }
 

@@ -2,6 +2,7 @@
 #include "gigapixelGraphPlan.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
+#include "gigapixelSegment.h"
 #include "gigapixelSegmentPlanner.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
@@ -191,7 +192,12 @@ GraphTileCost::Make(const NetworkDescription & network,
                     Together                   together)
 {
   const bool training = purpose == Purpose::Training;
-  CostSum    sum(network, precision);
+  if (network.LabelsImage())
+  {
+    const GraphGeometry geometry(network.graph, { image.height, image.width });
+    return Make(network, image, MakeReducingSegments(geometry, tileSize), purpose, precision);
+  }
+  CostSum sum(network, precision);
   sum.Add(TileGrid(network, image, tileSize, training), training, training ? GetPasses(network, true) : 1, together);
   return sum.Get(training, image);
 }
@@ -200,18 +206,21 @@ GraphTileCost
 GraphTileCost::Make(const NetworkDescription &       network,
                     Size                             image,
                     const std::vector<SegmentPlan> & segments,
+                    Purpose                          purpose,
                     Precision                        precision)
 {
+  const bool       training = purpose == Purpose::Training;
   const auto       geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
   CostSum          sum(network, precision);
   std::vector<int> kept;
   for (const Segment & segment : MakeSegments(*geometry, segments))
   {
     const bool ofOutput = segment.operation == geometry->GetOutput();
-    sum.Add(TileGrid(geometry, segment, true), true, GetPasses(network, ofOutput), Together::All);
+    sum.Add(
+      TileGrid(geometry, segment, training), training, training ? GetPasses(network, ofOutput) : 1, Together::All);
     kept = segment.kept;
   }
-  GraphTileCost cost = sum.Get(true, image);
+  GraphTileCost cost = sum.Get(training, image);
   cost.keptBytes = GetKeptBytes(*geometry, kept, sizeof(float));
   cost.seconds += GetTrafficSeconds(cost.keptBytes);
   return cost;
@@ -354,14 +363,15 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    if (!atOnce && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training)
+    if (!atOnce && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training &&
+        !m_Run.network.LabelsImage())
     {
       choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision);
     }
     const bool isAtOnce = choice.segments.empty();
     if (!isAtOnce)
     {
-      choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, precision);
+      choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, Purpose::Training, precision);
     }
     // What validates and segments images later takes the network at once, and no more memory than training does.
     const Purpose purpose = isAtOnce ? m_Run.purpose : Purpose::Inference;

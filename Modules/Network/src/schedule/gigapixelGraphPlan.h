@@ -43,10 +43,11 @@ struct GigapixelNetwork_EXPORT GraphTileCost
                             Precision                  precision,
                             Together                   together = Together::All);
 
-  /** Of training in segments. */
+  /** In segments. */
   static GraphTileCost Make(const NetworkDescription &       network,
                             Size                             image,
                             const std::vector<SegmentPlan> & segments,
+                            Purpose                          purpose,
                             Precision                        precision);
 
   /** Tiles of the largest group. */

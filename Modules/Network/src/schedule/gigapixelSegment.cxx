@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegment.h"
+#include "gigapixelTileGrid.h"
 
 #include <algorithm>
 #include <set>
@@ -20,12 +21,19 @@ FindKept(const GraphGeometry & geometry, const std::vector<int> & operations)
       wanted.insert(asRead);
     }
   }
+  for (std::size_t i = 0; i < geometry.GetInputs().size(); ++i)
+  {
+    if (geometry.GetReduction(static_cast<int>(i)))
+    {
+      wanted.insert(static_cast<int>(i));
+    }
+  }
   // From the output backwards: what a segment reads that is needed itself.
   std::vector<int> kept;
   std::set<int>    read;
   const auto       go = [&](int target) {
     wanted.erase(target);
-    const auto boxes = geometry.GetRequired(target, geometry.GetWhole(target), { wanted.begin(), wanted.end() });
+    const auto boxes = geometry.GetRequired(target, geometry.GetTiled(target), { wanted.begin(), wanted.end() });
     for (const int operation : wanted)
     {
       if (boxes[operation])
@@ -61,6 +69,22 @@ MakeSegments(const GraphGeometry &             geometry,
     segments.push_back({ target, tileSizes[i], { operations.begin(), operations.begin() + i } });
   }
   return segments;
+}
+
+std::vector<SegmentPlan>
+MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
+{
+  std::vector<int> operations = FindKept(geometry, {});
+  operations.push_back(geometry.GetOutput());
+  std::vector<SegmentPlan> plan;
+  for (const int operation : operations)
+  {
+    const std::int64_t side = geometry.GetSize(0)[0], tiled = geometry.GetTiled(operation)[0].GetLength();
+    const std::int64_t scale = (side + tiled - 1) / tiled;
+    plan.push_back(
+      { geometry.GetGraph().operations[operation].name, std::max<std::int64_t>(1, RoundUp(tileSize, scale) / scale) });
+  }
+  return plan;
 }
 
 std::int64_t

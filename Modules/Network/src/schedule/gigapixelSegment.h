@@ -17,18 +17,22 @@ namespace gigapixel
 struct Segment
 {
   int              operation; ///< whose map it computes
-  std::int64_t     tileSize;  ///< side of a tile's core, in pixels of that map
+  std::int64_t     tileSize;  ///< side of a tile's core, in pixels of what GraphGeometry::GetTiled() says
   std::vector<int> kept{};    ///< operations whose maps earlier segments have left
 };
 
-/** Of operations whose maps are to be kept: those that make segments, in their order. Each stands for its map as its
- * readers see it; the image, the output and what nobody reads are left out. */
+/** Of operations whose maps are to be kept: those that make segments, in their order, and those that reduce the image.
+ * Each stands for its map as its readers see it; the image, the output and what nobody reads are left out. */
 GigapixelNetwork_EXPORT std::vector<int> FindKept(const GraphGeometry & geometry, const std::vector<int> & operations);
 
 /** \param operations as FindKept() returns them; the output follows \param tileSizes theirs, and the output's */
 GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &             geometry,
                                                           const std::vector<int> &          operations,
                                                           const std::vector<std::int64_t> & tileSizes);
+
+/** The fewest there are: they end where operations reduce the image. \param tileSize in pixels of the image */
+GigapixelNetwork_EXPORT std::vector<SegmentPlan> MakeReducingSegments(const GraphGeometry & geometry,
+                                                                      std::int64_t          tileSize);
 
 /** Of the maps of these operations and of their gradients, which are all kept at the same time.
  * \param valueBytes of a float or a double */

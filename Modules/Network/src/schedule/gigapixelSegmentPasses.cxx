@@ -16,7 +16,8 @@ SegmentPasses::SegmentPasses(const std::shared_ptr<const GraphGeometry> & geomet
   for (const SegmentPass & pass : passes)
   {
     const Segment & segment = segments[pass.segment];
-    m_Runs.push_back({ pass, begin, TileGrid(geometry, segment, pass.IsBackward()) });
+    const bool      reduces = geometry->GetReduction(segment.operation) != nullptr;
+    m_Runs.push_back({ pass, begin, TileGrid(geometry, segment, pass.IsBackward()), reduces });
     begin += m_Runs.back().grid.GetNumberOfTiles();
     if (pass.IsBackward())
     {
@@ -29,7 +30,7 @@ SegmentPasses::SegmentPasses(const std::shared_ptr<const GraphGeometry> & geomet
 void
 SegmentPasses::FindReads(const GraphGeometry & geometry, const Segment & segment, Run & run) const
 {
-  const Box whole = geometry.GetWhole(segment.operation);
+  const Box whole = geometry.GetTiled(segment.operation);
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
     for (std::int64_t begin = 0; begin < whole[axis].end; begin += segment.tileSize)
@@ -79,6 +80,10 @@ SegmentPasses::GetDone(std::int64_t item) const
 std::int64_t
 SegmentPasses::CountWriters(const Run & run, const Box & part) const
 {
+  if (run.reduces)
+  {
+    return run.begin + run.grid.GetNumberOfTiles();
+  }
   const std::int64_t size = run.grid.GetTileSize();
   const std::int64_t row = (part[0].end - 1) / size, column = (part[1].end - 1) / size;
   return run.begin + row * run.grid.GetNumberOfColumns() + column + 1;

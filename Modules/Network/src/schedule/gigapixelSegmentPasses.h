@@ -14,7 +14,7 @@ struct SegmentPass
   enum class Kind
   {
     Map,     ///< writes the segment's map
-    Score,   ///< of the last segment
+    Output,  ///< of the last segment, without a backward pass
     Loss,    ///< of the last segment, and its backward pass
     Gradient ///< the backward pass from the gradient of the segment's map
   };
@@ -75,6 +75,7 @@ private:
     SegmentPass           pass;
     std::int64_t          begin; ///< its first item
     TileGrid              grid;
+    bool                  reduces; ///< its map is there with its last tile
     std::map<int, Begins> reads{}; ///< of a backward pass, by the kept map's operation
   };
 

@@ -34,7 +34,7 @@ public:
   {
     for (std::size_t i = 0; i < m_Sources.size(); ++i)
     {
-      const Box                whole = m_Geometry.GetWhole(static_cast<int>(i));
+      const Box                whole = m_Geometry.GetTiled(static_cast<int>(i));
       const std::vector<int> & inputs = m_Geometry.GetInputs()[i];
       for (std::size_t j = 0; j < inputs.size(); ++j)
       {

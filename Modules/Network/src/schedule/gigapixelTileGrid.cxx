@@ -82,7 +82,7 @@ TileGrid::TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment 
   , m_Target(segment.operation)
   , m_Kept(segment.kept)
   , m_Training(training)
-  , m_Image{ m_Graph->GetSize(m_Target)[1], m_Graph->GetSize(m_Target)[0] }
+  , m_Image{ m_Graph->GetTiled(m_Target)[1].end, m_Graph->GetTiled(m_Target)[0].end }
   , m_Canvas(m_Image)
   , m_TileSize(segment.tileSize)
   , m_Columns((m_Image.width + m_TileSize - 1) / m_TileSize)
@@ -142,7 +142,7 @@ TileGrid::GetInputRegion(const Region & region) const
   const Region tiles = GrowToTiles(region);
   if (m_Graph)
   {
-    return ToRegion(m_Graph->GetInputBox(ToBox(tiles)));
+    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles)));
   }
   return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
                    { 0, 0, m_Image.width, m_Image.height });

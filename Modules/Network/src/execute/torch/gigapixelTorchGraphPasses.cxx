@@ -12,6 +12,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -115,24 +116,42 @@ public:
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
   }
 
+  std::vector<double>
+  Reduce(TileData & data) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas);
+    const at::Tensor         sums = Forward(data).maps.back().contiguous();
+    return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
+  }
+
   void
-  AddGradientBehindMap(TileData & data, FixedPointSum & gradient) const override
+  AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const override
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
     const TileProgram &      program = *data.tile.program;
     const Step &             target = program.steps.back();
-    if (data.kept->GetGradient(target.operation).IsZero(program.core)) // of what nothing is learnt from
+    const bool               reduced = GetReduction(target.operation) != nullptr;
+    const Box                part = reduced ? Box{ Interval{ 0, 1 }, { 0, 1 } } : program.core;
+    const KeptMap &          gradientOfMap = data.kept->GetGradient(target.operation);
+    if (gradientOfMap.IsZero(part)) // of what nothing is learnt from
     {
-      return TakeTurn(data, Tape{});
+      return AddToKept(data, Tape{});
     }
     Tape tape = Forward(data);
     if (target.keptFor < 0)
     {
       tape.maps.back().reset();
     }
-    Backward(data, tape, ReadKept(data.kept->GetGradient(target.operation), target), 1, gradient);
+    if (reduced)
+    {
+      const std::vector<double> & sums = data.kept->GetSums(target.operation);
+      tape.kept.back() = { at::tensor(sums, at::kDouble) };
+    }
+    Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), times, gradient);
   }
 
   void
@@ -254,11 +273,18 @@ private:
     return input;
   }
 
-  at::Tensor
-  ReadKept(const KeptMap & kept, const Step & step) const
+  const ReductionSchema *
+  GetReduction(int operation) const
   {
-    const at::Tensor map = MakeMap(step.channels, step.output, ValueType);
-    kept.Read(step.output, map.data_ptr<Value>());
+    const Operation & of = m_Network.graph.operations[operation];
+    return OperationSchema::Find(of.type)->getReduction(of);
+  }
+
+  at::Tensor
+  ReadKept(const KeptMap & kept, int channels, const Box & part) const
+  {
+    const at::Tensor map = MakeMap(channels, part, ValueType);
+    kept.Read(part, map.data_ptr<Value>());
     return map.to(MapType);
   }
 
@@ -300,8 +326,9 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] =
-          m_Operations[step.operation] ? ReadKept(data.kept->GetMap(step.operation), step) : MakeInput(data);
+        tape.maps[i] = m_Operations[step.operation]
+                         ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output)
+                         : MakeInput(data);
         continue;
       }
       if (step.folded)
@@ -345,7 +372,8 @@ private:
       maps[step.sources.front()].reset();
       call.inPlace = IsAlone(call.inputs.front());
     }
-    output = ToType(m_Operations[step.operation]->forward(call), MapType);
+    output = m_Operations[step.operation]->forward(call);
+    output = GetReduction(step.operation) ? output : ToType(std::move(output), MapType);
     kept = std::move(call.kept);
   }
 
@@ -378,21 +406,21 @@ private:
         }
       }
     }
-    TakeTurn(data, tape);
+    AddToKept(data, tape);
   }
 
   /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
   static void
-  TakeTurn(const TileData & data, const Tape & tape)
+  AddToKept(const TileData & data, const Tape & tape)
   {
     if (data.turns)
     {
-      data.turns->Take(data.turn, [&] { AddToKept(data, tape); });
+      data.turns->Take(data.turn, [&] { AddGradientsToKept(data, tape); });
     }
   }
 
   static void
-  AddToKept(const TileData & data, const Tape & tape)
+  AddGradientsToKept(const TileData & data, const Tape & tape)
   {
     const TileProgram & program = *data.tile.program;
     for (std::size_t i = 0; i < tape.gradients.size(); ++i)

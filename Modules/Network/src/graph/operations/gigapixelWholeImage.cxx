@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include <functional>
+
 namespace gigapixel
 {
 namespace schema
@@ -37,6 +39,46 @@ MakeAdaptivePool(const char * type)
   OperationSchema entry = MakeEntry(type);
   entry.attributes = { NeededAlongAxes("output_size", 1) };
   entry.getSize = &GetPooledSize;
+  return entry;
+}
+
+void
+AddSums(std::vector<double> & sums, const std::vector<double> & part)
+{
+  sums.resize(part.size());
+  std::transform(part.begin(), part.end(), sums.begin(), sums.begin(), std::plus<>());
+}
+
+std::vector<double>
+DividePixels(const std::vector<double> & sums, double pixels)
+{
+  std::vector<double> means;
+  for (const double sum : sums)
+  {
+    means.push_back(sum / pixels);
+  }
+  return means;
+}
+
+const ReductionSchema *
+ReduceToMean(const Operation & operation)
+{
+  static const ReductionSchema mean{ &AddSums, &DividePixels };
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    if (operation.GetAlong("output_size", axis) != 1)
+    {
+      return nullptr;
+    }
+  }
+  return &mean;
+}
+
+OperationSchema
+MakeAdaptiveMean()
+{
+  OperationSchema entry = MakeAdaptivePool("adaptive_avg_pool2d");
+  entry.getReduction = &ReduceToMean;
   return entry;
 }
 
@@ -80,10 +122,7 @@ MakeGroupNorm()
 std::vector<OperationSchema>
 MakeWholeImage()
 {
-  return { MakeAdaptivePool("adaptive_avg_pool2d"),
-           MakeAdaptivePool("adaptive_max_pool2d"),
-           MakeInstanceNorm(),
-           MakeGroupNorm() };
+  return { MakeAdaptiveMean(), MakeAdaptivePool("adaptive_max_pool2d"), MakeInstanceNorm(), MakeGroupNorm() };
 }
 
 } // namespace schema

@@ -1,0 +1,41 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelClassifier_h
+#define gigapixelClassifier_h
+
+#include "gigapixelDevice.h"
+#include "gigapixelModel.h"
+
+#include <functional>
+#include <memory>
+
+namespace gigapixel
+{
+
+/** \class Classifier
+ * \brief What a model that labels images says of a whole one, exact: the same bits for any number of threads. */
+class GigapixelNetwork_EXPORT Classifier
+{
+public:
+  /** \param model is not kept
+   * \param threads 0: as many as the machine has cores
+   * \param tileSize in pixels of the image; 0: the model's
+   * \throw std::invalid_argument the model labels pixels */
+  explicit Classifier(const Model & model, int threads = 0, Device device = {}, std::int64_t tileSize = 0);
+  ~Classifier();
+
+  /** Writes the probability of each class.
+   * \param probabilities gets as many as the network tells classes apart, which together are 1
+   * \param progress called with 0..1, from one thread at a time; returning false stops
+   * \return false if it was stopped */
+  bool Classify(PixelSource &                       image,
+                std::vector<double> &               probabilities,
+                const std::function<bool(double)> & progress = {});
+
+private:
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,52 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelClassifier.h"
+#include "gigapixelModelFile.h"
+#include "gigapixelParameterLayout.h"
+#include "gigapixelStreamedNetwork.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+struct Classifier::Implementation
+{
+  StreamedNetwork network;
+};
+
+Classifier::Classifier(const Model & model, int threads, Device device, std::int64_t tileSize)
+{
+  model.network.Validate();
+  if (!model.network.LabelsImage())
+  {
+    throw std::invalid_argument("the network \"" + model.network.name +
+                                "\" labels pixels, and no images: segment them with it");
+  }
+  CheckParameters(model);
+  m_Implementation.reset(new Implementation{
+    StreamedNetwork(model.network, tileSize == 0 ? model.tileSize : tileSize, GetNumberOfThreads(threads), device) });
+  m_Implementation->network.SetParameters(ToArray(model));
+}
+
+Classifier::~Classifier() = default;
+
+bool
+Classifier::Classify(PixelSource &                       image,
+                     std::vector<double> &               probabilities,
+                     const std::function<bool(double)> & progress)
+{
+  StreamedNetwork &  network = m_Implementation->network;
+  std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
+  if (!network.PredictImage(image, PixelValue::Probability, values.data(), progress))
+  {
+    return false;
+  }
+  probabilities.assign(values.begin(), values.end());
+  if (values.size() == 1)
+  {
+    probabilities.insert(probabilities.begin(), 1 - probabilities.front());
+  }
+  return true;
+}
+
+} // namespace gigapixel

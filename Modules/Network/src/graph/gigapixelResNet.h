@@ -1,0 +1,25 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelResNet_h
+#define gigapixelResNet_h
+
+#include "gigapixelGraphBuilder.h"
+#include "gigapixelNetworkDescription.h"
+
+namespace gigapixel
+{
+
+/** The convolutions of a ResNet (He et al., CVPR 2016; of 50 in version 1.5), under torchvision's names.
+ * \param depth 18, 34 or 50 \param width channels of the first maps, 64 of the published ones
+ * \return the maps at 1/2, 1/4, 1/8, 1/16 and 1/32 of the image */
+std::vector<GraphBuilder::Name> BuildResNet(GraphBuilder &             builder,
+                                            int                        depth,
+                                            int                        width,
+                                            const GraphBuilder::Name & image);
+
+/** That of ImageNet's training pictures, by which torchvision's weights were trained; of other channels than red, green
+ * and blue, the mean of these three. */
+void TakeImageNetStandardization(NetworkDescription & network);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,150 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks that label slides: training on one label for each, and what they say of others."""
+
+import csv
+import json
+import os
+import struct
+
+import numpy as np
+import pytest
+import tifffile
+
+from conftest import fails, run
+
+pytestmark = pytest.mark.usefixtures("network")
+
+NETWORK = "resnet18:width=4"
+
+
+def write_slide(path, seed, positive):
+    """Gray noise; where it is positive, with a few dark spots, by which the mean color hardly changes."""
+    random = np.random.default_rng(seed)
+    pixels = random.integers(150, 250, (210, 330, 3), dtype=np.uint8)
+    if positive:
+        for y, x in zip(random.integers(0, 180, 4), random.integers(0, 300, 4)):
+            pixels[y : y + 30, x : x + 30] = random.integers(0, 60, (30, 30, 3), dtype=np.uint8)
+    tifffile.imwrite(path, pixels, tile=(64, 64), photometric="rgb", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """Twelve slides, of which four are for validation."""
+    folder = tmp_path_factory.mktemp("labels")
+    rows = ["slide,label,split"]
+    for i in range(12):
+        write_slide(folder / f"{i}.tif", i, i % 2 == 1)
+        rows.append(f"{i}.tif,{'tumor' if i % 2 else 'normal'},{'validation' if i >= 8 else 'train'}")
+    (folder / "cohort.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(cohort, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model") / "run"
+    words = ["--network", NETWORK, "--epochs", 12, "--learning-rate", 0.003, "--tile-size", 128]
+    told = run("train", "--cohort", cohort / "cohort.csv", "-o", folder, *words, "--json").json
+    assert told["bestValidationLoss"] < 0.3, "it has learnt what spots are"
+    return folder
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_slides_are_told_apart(cohort, model, tmp_path):
+    """Of slides that the training has not seen."""
+    for i in range(20, 26):
+        write_slide(tmp_path / f"{i}.tif", i, i % 2 == 1)
+    told = run("classify", tmp_path, "--model", model, "-o", tmp_path / "p.csv", "--json").json
+    rows = read(tmp_path / "p.csv")
+    assert [row["predicted"] for row in rows] == ["normal", "tumor"] * 3
+    for row, item in zip(rows, told):
+        assert float(row["p_normal"]) + float(row["p_tumor"]) == pytest.approx(1, abs=1e-6)
+        assert float(row["p_tumor"]) == pytest.approx(item["probabilities"]["tumor"], rel=1e-6)
+        assert row["slide"] == item["slide"] and (item["width"], item["height"]) == (330, 210)
+
+
+def test_no_division_changes_a_bit(cohort, model, tmp_path):
+    tables = []
+    for threads in (1, 2):
+        path = tmp_path / f"{threads}.csv"
+        run("classify", cohort / "3.tif", "--model", model, "-o", path, "--threads", threads)
+        tables.append(path.read_text())
+    assert tables[0] == tables[1]
+    run("classify", cohort / "3.tif", "--model", model, "-o", tmp_path / "one.csv", "--tile-size", "image")
+    one, tiled = read(tmp_path / "one.csv")[0], read(tmp_path / "1.csv")[0]
+    assert float(one["p_tumor"]) == pytest.approx(float(tiled["p_tumor"]), abs=1e-5)
+
+
+def test_interrupted_training_goes_on_bit_for_bit(cohort, tmp_path):
+    words = ["--cohort", cohort / "cohort.csv", "--network", NETWORK, "--tile-size", 96, "--epochs"]
+    run("train", *words, 2, "-o", tmp_path / "whole")
+    run("train", *words, 1, "-o", tmp_path / "parts")
+    run("train", "--cohort", cohort / "cohort.csv", "--epochs", 2, "-o", tmp_path / "parts", "--resume")
+    for name in ("best.safetensors", "last.safetensors", "history.csv"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_default_network_has_as_many_classes(cohort, tmp_path):
+    text = (cohort / "cohort.csv").read_text().replace("10.tif,normal", "10.tif,other")
+    (cohort / "three.csv").write_text(text)
+    told = run("train", "--cohort", cohort / "three.csv", "-o", tmp_path / "run", "--epochs", 1, "--memory", "3G").err
+    assert "network resnet18:classes=3" in told
+    run("classify", cohort / "0.tif", "--model", tmp_path / "run", "-o", tmp_path / "p.csv")
+    assert list(read(tmp_path / "p.csv")[0])[2:] == ["p_normal", "p_other", "p_tumor"]
+
+
+def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
+    slide, table = cohort / "0.tif", cohort / "cohort.csv"
+    out = ["-o", tmp_path / "x"]
+    assert "no mask, and the network unet" in fails("train", "--cohort", table, *out, "--network", "unet", "--epochs", 1)
+    assert "2 labels (normal, tumor), and the network resnet18:classes=3,width=4 tells 3" in fails(
+        "train", "--cohort", table, *out, "--network", "resnet18:classes=3,width=4", "--epochs", 1
+    )
+    (cohort / "one.csv").write_text("slide,label,split\n0.tif,normal,train\n")
+    assert "all slides have the label normal" in fails("train", "--cohort", cohort / "one.csv", *out, "--epochs", 1)
+    (cohort / "none.csv").write_text("slide,label,split\n0.tif,,train\n")
+    assert "line 2: the label is empty" in fails("train", "--cohort", cohort / "none.csv", *out, "--epochs", 1)
+    assert "labels images" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+    assert "labels pixels" in fails("classify", slide, "--model", "tissue", "-o", tmp_path / "p.csv")
+    assert "end it in .csv" in run("classify", slide, "--model", model, "-o", tmp_path / "p.txt", code=2).err
+    (tmp_path / "there.csv").write_text("mine")
+    assert "there.csv" in fails("classify", slide, "--model", model, "-o", tmp_path / "there.csv")
+    assert (tmp_path / "there.csv").read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == ["there.csv"]
+
+
+def test_a_slide_that_fails_costs_its_row(cohort, model, tmp_path):
+    (tmp_path / "broken.tif").write_bytes((cohort / "0.tif").read_bytes()[:3000])
+    words = ["classify", tmp_path / "broken.tif", cohort / "1.tif", "--model", model, "-o", tmp_path / "p.csv"]
+    assert "broken.tif" in run(*words, code=1).err
+    assert [row["slide"] for row in read(tmp_path / "p.csv")] == [str(cohort / "1.tif")]
+
+
+@pytest.mark.parametrize("preset, published", [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032)])
+def test_presets_are_torchvisions(preset, published):
+    """By the number of their weights, which is published for 1000 classes."""
+    features = 2048 if preset == "resnet50" else 512
+    told = run("networks", f"{preset}:classes=254", "--json").json
+    told = told[0] if isinstance(told, list) else told
+    assert told["parameters"] == published - (1000 - 254) * (features + 1)
+
+
+def test_neurons_of_pytorch_are_taken(cohort, model, tmp_path):
+    """Which has a matrix where the network has a convolution of one pixel."""
+    data = (model / "best.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    assert header["fc.weight"]["shape"] == [1, 32, 1, 1]
+    header["fc.weight"]["shape"] = [1, 32]
+    text = json.dumps({key: value for key, value in header.items() if key != "__metadata__"}).encode()
+    text += b" " * (-len(text) % 8)
+    (tmp_path / "module.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+    words = ["--network", NETWORK, "--epochs", 1, "--learning-rate", 1e-9]
+    losses = [
+        run("train", "--cohort", cohort / "cohort.csv", "-o", tmp_path / str(i), *words, "--weights", weights, "--json").json["validationLoss"]
+        for i, weights in enumerate([tmp_path / "module.safetensors", model])
+    ]
+    assert losses[0] == losses[1]

@@ -1,0 +1,161 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Networks that label images: their gradient of one label, in tiles, against autograd on the whole image.
+#include "GraphFixture.h"
+#include "gigapixelStreamedNetwork.h"
+
+#include <gtest/gtest.h>
+
+using namespace gigapixel;
+using namespace gigapixel::test;
+
+namespace
+{
+
+/** The mean of maps, and a layer of neurons behind it. */
+NetworkDescription
+MakeClassifier(int classes)
+{
+  NetworkGraph graph;
+  std::string  map = Append(graph, "input", {}, { { "channels", std::int64_t{ 3 } } });
+  for (const std::int64_t channels : { 4, 6, 8 })
+  {
+    map = Append(graph,
+                 "conv2d",
+                 { map },
+                 { { "out_channels", channels },
+                   { "kernel_size", Pair(3, 3) },
+                   { "stride", Pair(2, 2) },
+                   { "padding", Pair(1, 1) } });
+    map = Append(graph, "relu", { Append(graph, "batch_norm", { map }) });
+  }
+  const std::string mean = Append(graph, "adaptive_avg_pool2d", { map }, { { "output_size", Pair(1, 1) } });
+  AppendConvolution(graph, Append(graph, "relu", { AppendConvolution(graph, mean, 5, 1, 0) }), classes, 1, 0);
+  return MakeNetwork(graph);
+}
+
+class MemoryPixels : public PixelSource
+{
+public:
+  explicit MemoryPixels(const LabeledImage & image, unsigned channels)
+    : m_Image(image)
+    , m_Channels(channels)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return m_Image.size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * m_Channels)
+    {
+      const auto row = m_Image.pixels.begin() + (y * m_Image.size.width + region.x) * m_Channels;
+      std::copy(row, row + region.width * m_Channels, samples);
+    }
+  }
+
+private:
+  const LabeledImage & m_Image;
+  const unsigned       m_Channels;
+};
+
+class OneLabel : public LabelSource
+{
+public:
+  explicit OneLabel(std::uint8_t label)
+    : m_Label(label)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return { 1, 1 };
+  }
+
+  void
+  Read(const Region &, std::uint8_t * labels) override
+  {
+    *labels = m_Label;
+  }
+
+private:
+  std::uint8_t m_Label;
+};
+
+class ImageLabels : public testing::TestWithParam<std::tuple<int, std::int64_t, int>>
+{
+};
+
+} // namespace
+
+TEST_P(ImageLabels, GradientIsThatOfTheWholeImage)
+{
+  const auto [classes, tileSize, threads] = GetParam();
+  const NetworkDescription  network = MakeClassifier(classes == 2 ? 1 : classes);
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const Size                size{ 83, 61 };
+  LabeledImage              image = MakeImage(size, 3, classes, 5);
+  image.labels = { 1 };
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  Device            device;
+  device.precision = Precision::Double;
+  StreamedNetwork streamed(network, tileSize, threads, device);
+  streamed.SetParameters(parameters);
+  MemoryPixels pixels(image, 3);
+  OneLabel     labels(1);
+  LossGradient sum;
+  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  GraphResult result;
+  result.loss = sum.loss;
+  result.gradient = sum.gradient;
+  std::vector<float> probabilities(network.GetNumberOfOutputChannels());
+  ASSERT_TRUE(streamed.PredictImage(pixels, PixelValue::Probability, probabilities.data()));
+  result.probabilities.assign(probabilities.begin(), probabilities.end());
+  const Difference difference = Compare(network.graph, result, reference);
+  EXPECT_LE(difference.loss, 1e-12);
+  EXPECT_LE(difference.gradient, 1e-12) << difference.array;
+  EXPECT_LE(difference.probability, 1e-6);
+  Score score;
+  ASSERT_TRUE(streamed.ComputeScore(pixels, labels, score));
+  EXPECT_EQ(score.pixels, 1);
+  EXPECT_NEAR(score.loss, reference.loss, 1e-12 * reference.loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles,
+                         ImageLabels,
+                         testing::Combine(testing::Values(2, 3), testing::Values(8, 24, 128), testing::Values(1, 2)));
+
+/** Half of it is glass, whose tiles are computed once: a tile's part of the mean, and of the gradient, is exact. */
+TEST(ImageLabels, GlassIsComputedOnce)
+{
+  const NetworkDescription  network = MakeClassifier(3);
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const Size                size{ 640, 480 };
+  LabeledImage              image = MakeImage(size, 3, 3, 5);
+  std::fill(image.pixels.begin() + size.width * 3 * 130, image.pixels.end(), 255);
+  image.labels = { 2 };
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  Device            device;
+  device.precision = Precision::Double;
+  StreamedNetwork streamed(network, 32, 2, device);
+  streamed.SetParameters(parameters);
+  MemoryPixels pixels(image, 3);
+  OneLabel     labels(2);
+  LossGradient sum;
+  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  GraphResult result;
+  result.loss = sum.loss;
+  result.gradient = sum.gradient;
+  const Difference difference = Compare(network.graph, result, reference);
+  EXPECT_LE(difference.loss, 1e-12);
+  EXPECT_LE(difference.gradient, 1e-12) << difference.array;
+}
