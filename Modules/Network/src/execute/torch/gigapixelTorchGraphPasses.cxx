@@ -121,7 +121,7 @@ public:
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas);
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     const at::Tensor         sums = Forward(data).maps.back().contiguous();
     return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
   }
