@@ -117,6 +117,7 @@ std::vector<Alignment>
 MakeAlignments(const GraphGeometry & patch, const GraphGeometry & image)
 {
   std::vector<Alignment> alignments;
+  alignments.reserve(NetworkGraph::NumberOfAxes);
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
     alignments.emplace_back(patch, image, axis);
