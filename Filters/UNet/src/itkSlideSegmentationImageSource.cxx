@@ -346,11 +346,13 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
     throw std::runtime_error("In one piece a slide is computed as a whole: ask for all of it in place of a region, or "
                              "for another tile size.");
   }
-  const std::int64_t stride = m_Stages->model->network.GetStride();
-  if (m_TileSize != gigapixel::WholeImage && (m_TileSize < 0 || m_TileSize % stride != 0))
+  try
   {
-    throw std::runtime_error("The tile size " + std::to_string(m_TileSize) +
-                             " is no multiple of the network's stride " + std::to_string(stride) + '.');
+    m_Stages->model->network.CheckTileSize(this->GetEffectiveTileSize());
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::runtime_error(unsuitable.what());
   }
 }
 

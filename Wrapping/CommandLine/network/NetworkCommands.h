@@ -110,7 +110,7 @@ MemoryPlan MakePlan(const ImageRun & run, int threads, bool holdsWeights);
 /** The numbers of a plan. */
 nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescription & network);
 
-/** "estimated peak memory 1.2 GB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
+/** "estimated peak memory 1.2 GiB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
 /** CPU seconds of this process so far, of all threads. */
