@@ -395,6 +395,23 @@ SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 }
 
 template <typename TOutputImage>
+ImageRegion<2>
+SlideSegmentationImageSource<TOutputImage>::GetComputedRegion() const
+{
+  const auto         all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
+  const std::int64_t tile = this->GetEffectiveTileSize();
+  ImageRegion<2>     computed;
+  for (unsigned int axis = 0; axis < 2; ++axis)
+  {
+    const auto begin = static_cast<std::int64_t>(m_SlideRegion.GetIndex(axis)) / tile * tile;
+    const auto end = static_cast<std::int64_t>(m_SlideRegion.GetUpperIndex()[axis]) / tile * tile + tile;
+    computed.SetIndex(axis, begin);
+    computed.SetSize(axis, static_cast<SizeValueType>(std::min(end, static_cast<std::int64_t>(all[axis])) - begin));
+  }
+  return computed;
+}
+
+template <typename TOutputImage>
 unsigned int
 SlideSegmentationImageSource<TOutputImage>::GetLevel() const
 {

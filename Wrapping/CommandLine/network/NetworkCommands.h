@@ -68,6 +68,9 @@ struct ImageRun
   Size                       image;
   Purpose                    purpose;
   Tiling                     tiling;
+  /** Of an image of which only a part is computed, whole tiles: the network's plan is that of the image, whose tiles
+   * are as large as any, but a slide takes only what is read of it. */
+  std::optional<Size> part{};
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles and, for inference, rows of tiles of
