@@ -116,7 +116,7 @@ def test_files_that_are_too_large(files):
     with open(files / "weights.pth", "r+b") as file:
         file.truncate(5 << 30)
     message = fails("import", files / "net.json", "--weights", files / "weights.pth", "-o", files / "new.safetensors")
-    assert "has 5 GB, where at most 1 GB are read" in message
+    assert "has 5 GiB, where at most 1 GiB are read" in message
     assert not (files / "new.safetensors").exists()
 
 

@@ -2,12 +2,14 @@
 """plan, networks and doctor: what the engine says before it computes; skipped where there is none."""
 
 import json
+import os
 import pathlib
 import re
 
 import pytest
 
 from conftest import fails, run
+from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -60,7 +62,7 @@ def test_plan_of_images_that_nobody_has(name):
 def test_plan_of_patches():
     arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
     inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
-    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.50"]
+    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.5"]
     row = inference[0]
     assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
     sums = 16000 * 1024 * 2 * 4
@@ -139,6 +141,26 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
     assert "it has: base" in fails("networks", "unet:levels=3")
     assert "resnet18-unet" in fails("networks", "nosuch")
+
+
+def test_interpolation_by_no_factor(tmp_path):
+    operations = [{"name": "x", "type": "input", "channels": 1}]
+    operations += [{"name": "y", "type": "interpolate", "inputs": ["x"]}]
+    operations += [{"name": "z", "type": "conv2d", "inputs": ["y"], "out_channels": 1, "kernel_size": 1}]
+    file = tmp_path / "mine.json"
+    for factor in (0, -1, [2, 0], [0, 2], 257):
+        operations[1]["scale_factor"] = factor
+        file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "z"}))
+        assert re.search(r"its scale_factor must be above 0 and at most 256, not (0|-1|257)", fails("networks", file))
+
+
+def test_plan_shows_that_it_goes_on():
+    """Of a network whose plans take some seconds."""
+    process, terminal = start_on_terminal(["plan", "--size", "30000x20000", "--network", "resnet18-unet"])
+    read_until(terminal, r"plan resnet18-unet: \d+ %")
+    process.kill()
+    process.wait()
+    os.close(terminal)
 
 
 def test_plan_of_a_slide(cohort):

@@ -70,6 +70,17 @@ def test_plan_is_what_segment_does(preset, memory, tmp_path):
         assert options or told["tileSize"] == 288
 
 
+def test_plan_of_a_region_is_that_of_the_slide(tmp_path):
+    """Whose tiles are as large as any; but for how many there are, and what is read of the slide."""
+    run("synthesize", tmp_path / "a.tif", "--size", "1500x1100", "--seed", 1, "--truth", tmp_path / "m.tif")
+    words = ["segment", tmp_path / "a.tif", "--model", "tissue", "-o", tmp_path / "o.tif", "--overwrite", "--threads", 1, "--json"]
+    for options, tiles in ((["--tile-size", 256], (30, 4)), (["--semantics", "patch", "--patch", 128, "--overlap", 0.5], (23 * 17, 7 * 4))):
+        whole, part = (run(*words, *options, *region).json["plan"] for region in ([], ["--region", "300,200,300,130"]))
+        assert (whole.pop("tiles"), part.pop("tiles")) == tiles
+        assert part.pop("peakBytes") <= whole.pop("peakBytes")
+        assert part == whole
+
+
 @pytest.mark.parametrize("preset", ["remedios2023", "unet:base=8", "resnet18-unet"])
 def test_least_memory_that_a_refusal_names_is_enough(preset):
     """Also by the numbers of the text: what is said to be needed is given."""
@@ -105,7 +116,8 @@ def test_plan_says_whose_memory_is_too_little(tmp_path):
 
 @pytest.mark.parametrize("precision", ["fp16", "tf32"])
 def test_plan_refuses_what_the_engine_refuses(precision):
-    assert "in fp32 or bf16 only" in fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
+    refused = fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
+    assert "in fp32 or bf16 only" in refused and "--device cpu" in refused
     assert run("plan", "--size", "900x900", "--precision", precision, "--json").json["plans"][0]["fits"]
 
 

@@ -160,6 +160,7 @@ def test_folders_that_are_not_there(cohort, tmp_path):
     for command in (words, ["plan", "--size", "100x100"]):
         assert "is not there" in fails(*command, "--scratch", tmp_path / "scratch")
         assert "is a file" in fails(*command, "--scratch", file)
+        assert '"a\\x0ab" is not there' in fails(*command, "--scratch", "a\nb")
         assert "cannot be written into" in fails(*command, "--scratch", "/proc")
     refused = fails(*words, "--tissue", tmp_path / "tissue")
     assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
@@ -207,7 +208,7 @@ def test_scratch_folder_without_room(tmp_path):
     try:
         words = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "--epochs", 1]
         refused = run(*words, "--memory", "340M", "--scratch", disk, "-o", tmp_path / "run", code=1).err
-        assert f'the scratch folder "{disk}" has 1 MB left, and maps of the network take' in refused
+        assert f'the scratch folder "{disk}" has 1 MiB left, and maps of the network take' in refused
         assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
     finally:
         subprocess.run(["umount", disk], check=True)

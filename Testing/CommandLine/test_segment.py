@@ -77,6 +77,8 @@ def test_segmentation_with_probability(trained, cohort, tmp_path):
     threshold = float(numpy.median(probability)) / 255
     run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", threshold)
     cut = tifffile.imread(tmp_path / "t.tif")
+    run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", 0.3, "--overwrite")
+    assert "--threshold 0.3 then, 0.4 now" in fails("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", 0.4)
     assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
 
 

@@ -68,7 +68,8 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
         at = options.index(changed[0])
         others = [*options[:at], *changed, *options[at + 2 :]]
         assert f"cannot be resumed with another {name} (" in fails(*others, "--resume")
-    assert "cannot be resumed with other frozen arrays" in fails(*options, "--freeze", "L3", "--resume")
+    refused = fails(*options, "--freeze", "L3", "--resume")
+    assert 'cannot be resumed with other frozen arrays (none only then, ["L3.bias","L3.weight"] only now)' in refused
 
 
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
@@ -80,6 +81,24 @@ def test_options_of_training_that_cannot_be(cohort, tmp_path):
     assert "leaves none of the run's 2" in fails(*options, "--learning-rate-schedule", "cosine", "--warmup", 2)
     assert "adam, adamw or sgd" in run(*options, "--optimizer", "lion", code=2).err
     assert not (tmp_path / "new").exists()
+
+
+def test_tile_sizes_that_are_no_multiples(cohort, tmp_path):
+    words = [["train", "--cohort", cohort], ["segment", cohort.parent / "a.tif", "--model", "tissue"]]
+    for command in ([*word, "-o", tmp_path / "out.tif"] for word in words):
+        for side, said in ((33, "take 32 or 64"), (95, "take 64 or 96")):
+            refused = fails(*command, "--tile-size", side)
+            assert f"the tile size {side} is no multiple of the network's stride 32: {said}" in refused
+    plan = run("plan", "--size", "900x900", "--tile-size", 33, code=1).err
+    assert "take 32 or 64" in plan and not (tmp_path / "out.tif").exists()
+
+
+def test_rates_have_digits(tmp_path):
+    run("synthesize", tmp_path / "a.tif", "--size", "64x64", "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    said = run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1, "--network", "unet:base=16,depth=3").err
+    rate = re.search(r"^train: .*, ([\d.]+) Mpx/s", said, re.M)[1]
+    assert re.fullmatch(r"0\.0*[1-9]\d|\d\.\d|\d\d+", rate), said
 
 
 def test_training_begins_with_given_weights(trained, cohort, tmp_path):
@@ -213,7 +232,7 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     segments, tiles = [*options, tmp_path / "segments"], [*options, tmp_path / "tiles"]
     begun = run(*segments, "--epochs", 1, "--memory", "340M", "--json")
     told = re.search(plan, begun.err)[1]
-    assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MB of maps between them", told)
+    assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MiB of maps between them", told)
     assert begun.json["estimatedPeakBytes"] <= 340 * 1024**2
     again = run(*segments, "--epochs", 2, "--memory", "340M", "--resume", "--json")
     assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= 340 * 1024**2

@@ -67,12 +67,12 @@ TEST_P(Sweep, WhatFitsFitsWithMoreMemory)
        run.budget += run.budget / 30)
   {
     const Outcome outcome = Make(run);
-    EXPECT_TRUE(outcome.least == 0 || !fits) << run.budget / MiB << " MB: " << outcome.sentence;
+    EXPECT_TRUE(outcome.least == 0 || !fits) << run.budget / MiB << " MiB: " << outcome.sentence;
     fits = outcome.least == 0;
     if (fits)
     {
       EXPECT_LE(outcome.plan.peakBytes, run.budget);
-      EXPECT_LE(outcome.plan.coreSeconds, 1.25 * seconds) << run.budget / MiB << " MB";
+      EXPECT_LE(outcome.plan.coreSeconds, 1.25 * seconds) << run.budget / MiB << " MiB";
       seconds = outcome.plan.coreSeconds;
     }
   }
@@ -99,7 +99,7 @@ TEST_P(Sweep, RefusalsNameTheLeastThatWorks)
     const auto        said = std::stoll(almost.sentence.substr(almost.sentence.find(key) + key.size()));
     EXPECT_GE(said * MiB, refused.least);
     EXPECT_LT((said - 1) * MiB, refused.least);
-    EXPECT_EQ(almost.sentence.find("memory limit of " + std::to_string(said) + " MB"), std::string::npos)
+    EXPECT_EQ(almost.sentence.find("memory limit of " + std::to_string(said) + " MiB"), std::string::npos)
       << almost.sentence;
   }
 }

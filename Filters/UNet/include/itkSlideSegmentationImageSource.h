@@ -150,6 +150,9 @@ public:
     return m_SlideRegion;
   }
 
+  /** Whole tiles that hold the region, as far as the level reaches: what is read (but for a halo) and computed. */
+  ImageRegion<2> GetComputedRegion() const;
+
   /** All that decides on the pixels, in a line for PyramidTIFFImageIO::SetMadeBy().
    * \param content Automatic: what the output holds; the same for a file of labels or probabilities made of it */
   std::string GetMadeBy(GigapixelUNetOutput content = GigapixelUNetOutput::Automatic) const;

@@ -350,11 +350,13 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
     throw std::runtime_error("In one piece a slide is computed as a whole: ask for all of it in place of a region, or "
                              "for another tile size.");
   }
-  const std::int64_t stride = m_Stages->model->network.GetStride();
-  if (m_TileSize != gigapixel::WholeImage && (m_TileSize < 0 || m_TileSize % stride != 0))
+  try
   {
-    throw std::runtime_error("The tile size " + std::to_string(m_TileSize) +
-                             " is no multiple of the network's stride " + std::to_string(stride) + '.');
+    m_Stages->model->network.CheckTileSize(this->GetEffectiveTileSize());
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::runtime_error(unsuitable.what());
   }
 }
 
@@ -394,6 +396,23 @@ SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
   return m_TileSize == 0                       ? model.tileSize
          : m_TileSize == gigapixel::WholeImage ? (longer + stride - 1) / stride * stride
                                                : m_TileSize;
+}
+
+template <typename TOutputImage>
+ImageRegion<2>
+SlideSegmentationImageSource<TOutputImage>::GetComputedRegion() const
+{
+  const auto         all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
+  const std::int64_t tile = this->GetEffectiveTileSize();
+  ImageRegion<2>     computed;
+  for (unsigned int axis = 0; axis < 2; ++axis)
+  {
+    const auto begin = static_cast<std::int64_t>(m_SlideRegion.GetIndex(axis)) / tile * tile;
+    const auto end = static_cast<std::int64_t>(m_SlideRegion.GetUpperIndex()[axis]) / tile * tile + tile;
+    computed.SetIndex(axis, begin);
+    computed.SetSize(axis, static_cast<SizeValueType>(std::min(end, static_cast<std::int64_t>(all[axis])) - begin));
+  }
+  return computed;
 }
 
 template <typename TOutputImage>

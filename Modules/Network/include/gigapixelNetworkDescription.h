@@ -148,6 +148,9 @@ public:
    * for remedios2023, whose exact halo is 60), of a graph exact, of the side that sees farther. */
   int GetHalo() const;
 
+  /** \throw std::invalid_argument the side of a tile's core is no multiple of the stride: names the nearest ones */
+  void CheckTileSize(std::int64_t side) const;
+
   /** \throw std::invalid_argument a graph cannot compute an image of this size: names the size, and the least one of a
    * square image that it can */
   void CheckImage(const Size & image) const;

@@ -98,12 +98,12 @@ CheckDevice(const NetworkDescription & network, const Device & device)
   {
     throw std::invalid_argument("the network \"" + network.name +
                                 "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
-                                "the device cpu and one of these precisions");
+                                "--device cpu and one of these precisions (--precision)");
   }
   if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
   {
     throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which is not known to have AVX-512: "
-                             "choose the precision fp32");
+                             "choose --precision fp32");
   }
 }
 

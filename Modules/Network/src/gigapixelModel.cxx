@@ -2,6 +2,7 @@
 #include "gigapixelModelFile.h"
 #include "gigapixelFileKind.h"
 #include "gigapixelPresets.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelValueRange.h"
 #include "graph/gigapixelOperationSchema.h"
 
@@ -47,14 +48,6 @@ GetNumber(const SafeTensors & file, const std::string & path, const char * key)
     throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text + "\"");
   }
   return value;
-}
-
-/** Shortest text that reads back as the same number, whatever the locale. */
-std::string
-FormatNumber(double value)
-{
-  char text[32];
-  return { text, std::to_chars(text, text + sizeof text, value).ptr };
 }
 
 Parameter
@@ -125,17 +118,12 @@ CheckParameters(const Model & model)
   }
   CheckValueRange(model);
   CheckVariances(model);
-  const int stride = model.network.GetStride();
   if (model.tileSize > MaximumTileSize)
   {
     throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) + " is above " +
                                 std::to_string(MaximumTileSize));
   }
-  if (model.tileSize < stride || model.tileSize % stride != 0)
-  {
-    throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) +
-                                " is no multiple of the network's stride " + std::to_string(stride));
-  }
+  model.network.CheckTileSize(model.tileSize);
   if (!(model.micronsPerPixel >= 0) || !std::isfinite(model.micronsPerPixel))
   {
     throw std::invalid_argument("the microns per pixel must be positive, or 0 for unknown");
@@ -199,7 +187,7 @@ FromModel(const Model & model)
   SafeTensors file;
   file.metadata = { { FormatKey, model.network.graph.IsEmpty() ? FormatOfLayers : FormatOfGraphs },
                     { "network", model.network.ToJSON() },
-                    { "microns_per_pixel", FormatNumber(model.micronsPerPixel) },
+                    { "microns_per_pixel", FormatShortest(model.micronsPerPixel) },
                     { "tile_size", std::to_string(model.tileSize) } };
   for (const auto & [name, parameter] : model.parameters)
   {

@@ -550,6 +550,20 @@ NetworkDescription::GetHalo() const
 }
 
 void
+NetworkDescription::CheckTileSize(std::int64_t side) const
+{
+  const std::int64_t stride = GetStride();
+  if (side >= stride && side % stride == 0)
+  {
+    return;
+  }
+  const std::int64_t below = side < stride ? 0 : side - side % stride;
+  throw std::invalid_argument("the tile size " + std::to_string(side) + " is no multiple of the network's stride " +
+                              std::to_string(stride) + ": take " + (below > 0 ? std::to_string(below) + " or " : "") +
+                              std::to_string(below + stride));
+}
+
+void
 NetworkDescription::CheckImage(const Size & image) const
 {
   constexpr std::int64_t Most = 4096; // no network that is too large for such an image is looked into further

@@ -212,10 +212,34 @@ AreObjects(const Json & value)
          std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_object(); });
 }
 
+bool
+AreNames(const Json & value)
+{
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_string(); });
+}
+
+/** Names of one list that another one lacks. */
+Json
+Without(const Json & names, const Json & others)
+{
+  Json left = Json::array();
+  std::copy_if(names.begin(), names.end(), std::back_inserter(left), [&](const Json & name) {
+    return std::find(others.begin(), others.end(), name) == others.end();
+  });
+  return left;
+}
+
 std::string
 Show(const Json & value)
 {
-  return value.is_null() ? "none" : AreObjects(value) ? std::to_string(value.size()) : value.dump().substr(0, 200);
+  constexpr std::size_t Most = 200;
+  if (value.is_null() || value == Json::array())
+  {
+    return "none";
+  }
+  const std::string text = AreObjects(value) ? std::to_string(value.size()) : value.dump();
+  return text.size() <= Most ? text : text.substr(0, text.find_last_of(", ", Most)) + " ...";
 }
 
 /** "another seed", "other training samples". */
@@ -255,6 +279,10 @@ DescribeFirstChange(const Json & before, const Json & now)
     const auto first = std::mismatch(before.begin(), before.end(), now.begin());
     return "number " + std::to_string(first.first - before.begin() + 1) + ", " +
            DescribeFirstChange(*first.first, *first.second);
+  }
+  if (AreNames(before) && AreNames(now))
+  {
+    return Show(Without(before, now)) + " only then, " + Show(Without(now, before)) + " only now";
   }
   return Show(before) + " then, " + Show(now) + " now";
 }

@@ -72,7 +72,7 @@ LoadArrays(const std::string & nameOrFolder, const NetworkDescription & network)
   if (const std::uintmax_t most = GetMostBytes(network); !error && bytes > most)
   {
     throw std::runtime_error("weights file \"" + path + "\" has " + std::to_string(bytes / GiB) +
-                             " GB, where at most " + std::to_string(most / GiB) + " GB are read for the network \"" +
+                             " GiB, where at most " + std::to_string(most / GiB) + " GiB are read for the network \"" +
                              network.name + "\": save its weights alone");
   }
   if (kind != FileKind::PyTorch)

@@ -49,8 +49,8 @@ CheckScratchFolder(const std::string & folder, std::int64_t bytes)
   const auto             space = std::filesystem::space(folder, error);
   if (!error && space.available < static_cast<std::uintmax_t>(bytes))
   {
-    refuse("has " + std::to_string(space.available / MiB) + " MB left, and maps of the network take " +
-           std::to_string(bytes / MiB + 1) + " MB: make room there or choose another one");
+    refuse("has " + std::to_string(space.available / MiB) + " MiB left, and maps of the network take " +
+           std::to_string(bytes / MiB + 1) + " MiB: make room there or choose another one");
   }
 }
 

@@ -160,8 +160,11 @@ private:
   Clock::time_point m_LastShown;
 };
 
-/** "1 byte", "41.3 MB", "2.0 GB"; powers of 1024, for people. */
+/** "1 byte", "41.3 MiB", "2.0 GiB", for people: powers of 1024, as --memory takes them. */
 GigapixelCommandLine_EXPORT std::string FormatBytes(double bytes);
+
+/** "120 Mpx/s", "1.2 Mpx/s", "0.0034 Mpx/s": two digits, or the whole number. */
+GigapixelCommandLine_EXPORT std::string FormatRate(double pixels, double seconds);
 
 /** "4.2 s", "3 min 20 s", "2 h 05 min", and from 48 hours on "3 days 07 h". */
 GigapixelCommandLine_EXPORT std::string FormatDuration(double seconds);

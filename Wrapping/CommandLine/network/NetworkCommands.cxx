@@ -90,7 +90,7 @@ constexpr std::int64_t BandBytes = 8 << 20; ///< that a pyramid's writer asks fo
 std::int64_t
 GetDecodedBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t budget)
 {
-  const Size &       image = run.image;
+  const Size         image = run.part.value_or(run.image);
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
   const bool         training = run.purpose == Purpose::Training;
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
@@ -104,10 +104,12 @@ GetDecodedBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t budget
 std::int64_t
 GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
 {
-  const auto & [values, network, image, purpose, tiling] = run;
-  const bool         probability = values.GetCommand().Find("probability") && values.Has("probability");
-  const std::int64_t row = image.width * std::min(image.height, SlideTile);
-  const std::int64_t band =
+  const ArgumentValues &     values = run.values;
+  const NetworkDescription & network = run.network;
+  const Size                 image = run.part.value_or(run.image);
+  const bool                 probability = values.GetCommand().Find("probability") && values.Has("probability");
+  const std::int64_t         row = image.width * std::min(image.height, SlideTile);
+  const std::int64_t         band =
     probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
   const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
   const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + around);

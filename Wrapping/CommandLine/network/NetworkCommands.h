@@ -69,6 +69,9 @@ struct ImageRun
   Size                       image;
   Purpose                    purpose;
   Tiling                     tiling;
+  /** Of an image of which only a part is computed, whole tiles: the network's plan is that of the image, whose tiles
+   * are as large as any, but a slide takes only what is read of it. */
+  std::optional<Size> part{};
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles and, for inference, rows of tiles of
@@ -111,7 +114,7 @@ MemoryPlan MakePlan(const ImageRun & run, int threads, bool holdsWeights);
 /** The numbers of a plan. */
 nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescription & network);
 
-/** "estimated peak memory 1.2 GB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
+/** "estimated peak memory 1.2 GiB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
 /** CPU seconds of this process so far, of all threads. */

@@ -7,6 +7,7 @@
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelMachinePace.h"
 #include "gigapixelModel.h"
+#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -29,7 +30,7 @@ FormatOptions(const Tiling & tiling)
   if (tiling.patches)
   {
     return "--semantics patch --patch " + std::to_string(tiling.patches->side) + " --overlap " +
-           FormatNumber(tiling.patches->overlap, 2) + (tiling.patches->mirror ? " --mirror" : "");
+           FormatShortest(tiling.patches->overlap) + (tiling.patches->mirror ? " --mirror" : "");
   }
   const std::string size = tiling.tileSize == WholeImage ? "image" : std::to_string(tiling.tileSize);
   const std::string tiles = tiling.tileSize == 0 ? "" : "--tile-size " + size;
@@ -96,10 +97,12 @@ DescribeRuns(const ArgumentValues &         values,
              const NetworkDescription &     network,
              const Size &                   image,
              const std::optional<Patches> & patches,
-             const Session &                session)
+             const Session &                session,
+             Progress &                     progress)
 {
-  JSON         rows = JSON::array();
-  std::int64_t modelTileSize = 0;
+  constexpr double MostRows = 7; // the last part is to measure the pace
+  JSON             rows = JSON::array();
+  std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
     for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches))
@@ -107,6 +110,7 @@ DescribeRuns(const ArgumentValues &         values,
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches ? asked.tileSize : modelTileSize;
       rows.push_back(DescribeRun({ values, network, image, purpose, tiling }, asked, session));
+      progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
     modelTileSize = purpose == Purpose::Training ? FindModelTileSize(values, rows.front()) : 0;
   }
@@ -258,7 +262,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["budgetBytes"] = values.Has("memory") ? JSON(GetBudget(values)) : JSON();
   json["freeMemoryBytes"] = GetFreeMemory();
   json["threads"] = session.GetThreads();
-  json["plans"] = DescribeRuns(values, network, image, patches, session);
+  Progress progress(session, "plan " + network.name); // of large networks it takes a minute
+  progress.Update(0);
+  json["plans"] = DescribeRuns(values, network, image, patches, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

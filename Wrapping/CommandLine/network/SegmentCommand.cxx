@@ -99,15 +99,51 @@ GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & so
            asked.patches };
 }
 
+/** As the engine plans, which sees the whole level. */
 template <typename TOutputImage>
 ImageRun
 GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
+  const auto level = segmentation.slide->GetLevelSize(source.GetLevel());
   return { segmentation.values,
            segmentation.model->network,
-           GetSize(source.GetSlideRegion()),
+           { static_cast<std::int64_t>(level[0]), static_cast<std::int64_t>(level[1]) },
            Purpose::Inference,
-           GetTiling(segmentation, source) };
+           GetTiling(segmentation, source),
+           GetSize(source.GetComputedRegion()) };
+}
+
+/** Along one axis, of those that hold a pixel of the region; of the plan's, which are those of the level. */
+std::int64_t
+CountPatches(const Patches & patches, std::int64_t begin, std::int64_t length, std::int64_t all)
+{
+  const std::int64_t step = patches.GetStep(), last = std::max<std::int64_t>(0, all - patches.side);
+  std::int64_t       number = 0;
+  for (std::int64_t first = 0;; first += step)
+  {
+    const std::int64_t place = std::min(first, last);
+    number += place < begin + length && place + patches.side > begin ? 1 : 0;
+    if (place == last)
+    {
+      return number;
+    }
+  }
+}
+
+/** What is computed of them for the region. */
+template <typename TOutputImage>
+std::int64_t
+CountTiles(const ImageRun & run, const SourceType<TOutputImage> & source)
+{
+  if (const auto & patches = run.tiling.patches)
+  {
+    const auto & region = source.GetSlideRegion();
+    const Size   size = GetSize(region);
+    return CountPatches(*patches, region.GetIndex(0), size.width, run.image.width) *
+           CountPatches(*patches, region.GetIndex(1), size.height, run.image.height);
+  }
+  const std::int64_t tile = source.GetEffectiveTileSize();
+  return ((run.part->width + tile - 1) / tile) * ((run.part->height + tile - 1) / tile);
 }
 
 /** Slide -> network -> region, with all that the command was asked for. */
@@ -282,10 +318,12 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   }
   bool wasThere = ranks.GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation, *source);
   ranks.Broadcast(0, &wasThere, sizeof(wasThere));
-  const MemoryPlan plan = MakePlan(GetRun(segmentation, *source), session.GetThreads(), true);
-  const unsigned   level = source->GetLevel();
-  const double     resolution = source->GetMicronsPerPixel();
-  DamageOverRanks  damage(segmentation.slide, ranks);
+  const ImageRun run = GetRun(segmentation, *source);
+  MemoryPlan     plan = MakePlan(run, session.GetThreads(), true);
+  plan.numberOfTiles = CountTiles(run, *source);
+  const unsigned  level = source->GetLevel();
+  const double    resolution = source->GetMicronsPerPixel();
+  DamageOverRanks damage(segmentation.slide, ranks);
   if (!wasThere)
   {
     for (const std::string & output : { segmentation.task.output, probability })

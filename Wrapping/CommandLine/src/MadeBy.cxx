@@ -1,7 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "MadeBy.h"
 
+#include "ArgumentText.h"
+
 #include "gigapixelArgument.h"
+#include "gigapixelPrintable.h"
 
 #include <algorithm>
 #include <map>
@@ -93,6 +96,14 @@ NameOption(const std::string & command, const std::string & key)
   return isOption ? "--" + option : key;
 }
 
+/** A number as people write it: records keep all its digits. */
+std::string
+Show(const std::string & value)
+{
+  const auto number = ReadNumber(value);
+  return number && value.find('.') != std::string::npos ? FormatShortest(*number) : value;
+}
+
 std::string
 DescribeChange(const std::string & name, const std::string & before, const std::string & now)
 {
@@ -124,7 +135,7 @@ DescribeOtherMaking(const std::string & found, const std::string & wanted)
     {
       continue;
     }
-    add(file.empty() ? DescribeChange(NameOption(now.command, key), was, is)
+    add(file.empty() ? DescribeChange(NameOption(now.command, key), Show(was), Show(is))
                      : file + (was.empty() || is.empty() ? "" : ", or one that has changed since"));
   }
   if (before.words != now.words)

@@ -7,6 +7,7 @@
 #include "NetworkModule.h"
 
 #include "gigapixelCoreShare.h"
+#include "gigapixelPrintable.h"
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
@@ -105,7 +106,7 @@ RunWords(const std::vector<std::string> & words)
 int
 Report(const std::string & sentence, int exitCode)
 {
-  std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
+  std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(sentence).c_str());
   return exitCode;
 }
 

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSession.h"
 
+#include "gigapixelPrintable.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
@@ -38,7 +40,7 @@ Progress::SetWitness(std::function<void()> witness)
 }
 
 Progress::Progress(const Session & session, std::string title, double pixels)
-  : m_Title(std::move(title))
+  : m_Title(GetPrintable(title))
   , m_Pixels(pixels)
   , m_Listener(session.GetListener())
   , m_Shown(!session.IsQuiet() || m_Listener)
@@ -62,8 +64,7 @@ Progress::Compose(double fraction, Clock::time_point now, const std::string & no
   std::string  line = m_Title + ": " + FormatNumber(100 * fraction, 0) + " %";
   if (m_Pixels > 0 && seconds > 0 && fraction > 0)
   {
-    const double rate = m_Pixels * fraction / seconds / 1e6;
-    line += ", " + FormatNumber(rate, rate < 10 ? 1 : 0) + " Mpx/s";
+    line += ", " + FormatRate(m_Pixels * fraction, seconds);
   }
   if (fraction > 0)
   {
@@ -119,7 +120,7 @@ Progress::Interject(const std::string & sentence)
   }
   else if (m_Shown)
   {
-    std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", sentence.c_str());
+    std::fprintf(stderr, m_LineIsOpen ? "\r%s\x1b[K\n" : "%s\n", GetPrintable(sentence).c_str());
     std::fflush(stderr);
     m_LineIsOpen = false;
   }
@@ -138,7 +139,7 @@ Progress::Finish(const std::string & note)
   std::string  line = m_Title + ": " + FormatDuration(seconds);
   if (m_Pixels > 0 && seconds > 0)
   {
-    line += ", " + FormatNumber(m_Pixels / seconds / 1e6, m_Pixels / seconds < 1e7 ? 1 : 0) + " Mpx/s";
+    line += ", " + FormatRate(m_Pixels, seconds);
   }
   line += note.empty() ? "" : ", " + note;
   if (m_Listener)

@@ -2,6 +2,10 @@
 #include "gigapixelProgram.h"
 #include "gigapixelSession.h"
 
+#include "gigapixelPrintable.h"
+
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -145,7 +149,7 @@ Session::Say(const std::string & sentence) const
 void
 Session::Warn(const std::string & sentence) const
 {
-  std::fprintf(stderr, "%s\n", sentence.c_str());
+  std::fprintf(stderr, "%s\n", GetPrintable(sentence).c_str());
 }
 
 void
@@ -178,7 +182,7 @@ FormatNumber(double value, int digits)
 std::string
 FormatBytes(double bytes)
 {
-  static constexpr const char * units[] = { "bytes", "kB", "MB", "GB", "TB" };
+  static constexpr const char * units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
   int                           unit = 0;
   while (bytes >= (unit == 0 ? 1024 : 1023.95) && unit < 4) // as it is rounded below
   {
@@ -186,6 +190,14 @@ FormatBytes(double bytes)
     ++unit;
   }
   return bytes == 1 && unit == 0 ? "1 byte" : FormatNumber(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
+}
+
+std::string
+FormatRate(double pixels, double seconds)
+{
+  const double rate = pixels / seconds / 1e6;
+  const double leading = rate > 0 ? std::floor(std::log10(rate)) : 0;
+  return FormatNumber(rate, static_cast<int>(std::clamp(1 - leading, 0.0, 9.0))) + " Mpx/s";
 }
 
 std::string

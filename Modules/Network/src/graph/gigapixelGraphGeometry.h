@@ -25,19 +25,24 @@ GetNumberOfPixels(const Box & box)
   return pixels;
 }
 
-/** Of a part of a map. Below 2^53, exact; what is more is as much, which no machine has and sums of which fit in 64
- * bits.
- */
+/** Below 2^53, exact; what is more is as much, which no machine has and sums of which fit in 64 bits. */
+inline std::int64_t
+ToBytes(double bytes)
+{
+  constexpr double Most = 9007199254740992.0;
+  return static_cast<std::int64_t>(std::min(bytes, Most));
+}
+
+/** Of a part of a map. */
 inline std::int64_t
 GetNumberOfBytes(const Box & box, std::int64_t channels, std::int64_t valueBytes)
 {
-  constexpr double Most = 9007199254740992.0;
-  double           bytes = static_cast<double>(channels * valueBytes);
+  double bytes = static_cast<double>(channels * valueBytes);
   for (const Interval & interval : box)
   {
     bytes *= static_cast<double>(interval.GetLength());
   }
-  return static_cast<std::int64_t>(std::min(bytes, Most));
+  return ToBytes(bytes);
 }
 
 /** Of all operations' maps, for an image of one size. \param inputs NetworkGraph::GetInputs()

@@ -11,6 +11,7 @@
 #include "gigapixelWorkers.h"
 
 #include "device/gigapixelDeviceKernels.h"
+#include "graph/gigapixelGraphGeometry.h"
 
 #include <algorithm>
 #include <iterator>
@@ -143,14 +144,6 @@ GetDeviceSumBytes(const NetworkDescription & network, std::int64_t windowHeight)
   const std::int64_t taps = fusedLast ? network.layers.back().stride * network.layers.back().stride : 1;
   const std::int64_t scores = 1 + 3 * network.GetNumberOfClasses() + 2 * network.GetNumberOfOutputChannels();
   return 4 * (weights + biases) + 8 * ((slices * taps + slices + 1) * scores + network.GetNumberOfParameters());
-}
-
-/** As GetNumberOfBytes(): no machine has more, and sums fit in 64 bits. */
-std::int64_t
-ToBytes(double bytes)
-{
-  constexpr double Most = 9007199254740992.0; // 2^53
-  return static_cast<std::int64_t>(std::min(bytes, Most));
 }
 
 class Planner

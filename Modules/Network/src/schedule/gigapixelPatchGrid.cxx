@@ -1,11 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchGrid.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelTileGrid.h"
 
 #include <algorithm>
 #include <cmath>
-#include <locale>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -24,7 +23,7 @@ Patches::Validate(const NetworkDescription & network) const
   }
   if (!(overlap >= 0 && overlap <= GreatestOverlap))
   {
-    throw std::invalid_argument("neighboring patches share 0 to 0.95 of a side, not " + std::to_string(overlap));
+    throw std::invalid_argument("neighboring patches share 0 to 0.95 of a side, not " + FormatShortest(overlap));
   }
 }
 
@@ -45,12 +44,8 @@ Patches::GetTileSize() const
 std::string
 Patches::Describe() const
 {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(17);
-  text << "patches of " << side << " px, overlap " << overlap
-       << (blending == Blending::Gaussian ? ", gaussian" : ", constant") << (mirror ? ", mirrored" : "");
-  return text.str();
+  return "patches of " + std::to_string(side) + " px, overlap " + FormatShortest(overlap) + ", " +
+         (blending == Blending::Gaussian ? "gaussian" : "constant") + (mirror ? ", mirrored" : "");
 }
 
 PatchAxis::PatchAxis(const Patches & patches, std::int64_t length)

@@ -13,9 +13,9 @@ constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 /** Up, so that the limit that a sentence names is enough when it is given. */
 std::string
-RoundUpToMegabytes(std::int64_t bytes)
+RoundUpToMiB(std::int64_t bytes)
 {
-  return std::to_string((bytes + MiB - 1) / MiB) + " MB";
+  return std::to_string((bytes + MiB - 1) / MiB) + " MiB";
 }
 
 } // namespace
@@ -28,9 +28,9 @@ MakeMemoryLimitError(const PlannedRun &  run,
 {
   // Rounded down: it is below what is needed in words, too.
   const std::string limit =
-    run.budget > 0 ? "the memory limit of " + std::to_string(run.budget / MiB) + " MB is too small"
-                   : "the " + std::to_string(GetMachineBytes() / MiB) + " MB of memory of this machine are too little";
-  return { limit + ": at least " + RoundUpToMegabytes(leastBytes) + " are needed" + what, leastBytes, scratchBytes };
+    run.budget > 0 ? "the memory limit of " + std::to_string(run.budget / MiB) + " MiB is too small"
+                   : "the " + std::to_string(GetMachineBytes() / MiB) + " MiB of memory of this machine are too little";
+  return { limit + ": at least " + RoundUpToMiB(leastBytes) + " are needed" + what, leastBytes, scratchBytes };
 }
 
 std::string
@@ -63,7 +63,7 @@ std::string
 DescribeScratchFolder(double part, std::int64_t bytes)
 {
   const auto percent = static_cast<int>(std::lround(100 * part));
-  return "with a scratch folder that has " + RoundUpToMegabytes(bytes) + " of room it would take about " +
+  return "with a scratch folder that has " + RoundUpToMiB(bytes) + " of room it would take about " +
          std::to_string(percent) + " % of the time";
 }
 

@@ -62,11 +62,7 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   {
     throw std::invalid_argument("the image has no pixels");
   }
-  if (m_TileSize < stride || m_TileSize % stride != 0)
-  {
-    throw std::invalid_argument("the tile size " + std::to_string(tileSize) +
-                                " is no multiple of the network's stride " + std::to_string(stride));
-  }
+  network.CheckTileSize(m_TileSize);
   if (!network.graph.IsEmpty())
   {
     m_Graph = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
+#include "gigapixelPrintable.h"
 
 #include <cmath>
 
@@ -13,8 +14,16 @@ namespace
 std::string
 CheckInterpolation(const Operation & operation, const Channels & channels)
 {
-  const bool scaled = operation.GetNumberAlong("scale_factor", 0) > 0;
+  const bool scaled = !std::get<std::vector<double>>(operation.attributes.at("scale_factor")).empty();
   const bool sized = operation.GetAlong("size", 0) > 0;
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    const double factor = operation.GetNumberAlong("scale_factor", axis);
+    if (scaled && !(factor > 0 && factor <= 256))
+    {
+      return "its scale_factor must be above 0 and at most 256, not " + FormatShortest(factor);
+    }
+  }
   if (scaled + sized + (channels.size() == 2) != 1)
   {
     return "it needs one of scale_factor, size, and a second input whose size it takes";
@@ -22,14 +31,6 @@ CheckInterpolation(const Operation & operation, const Channels & channels)
   if (operation.GetFlag("align_corners") && operation.GetWord("mode") == "nearest")
   {
     return "align_corners is for the mode bilinear";
-  }
-  for (int axis = 0; axis < Axes; ++axis)
-  {
-    const double factor = operation.GetNumberAlong("scale_factor", axis);
-    if (scaled && !(factor > 0 && factor <= 256))
-    {
-      return "its scale_factor must be above 0 and at most 256";
-    }
   }
   return {};
 }

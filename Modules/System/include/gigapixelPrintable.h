@@ -2,7 +2,7 @@
 #ifndef gigapixelPrintable_h
 #define gigapixelPrintable_h
 
-#include "GigapixelNetworkExport.h"
+#include "GigapixelSystemExport.h"
 
 #include <string>
 
@@ -11,10 +11,13 @@ namespace gigapixel
 
 /** The text with "\xNN" for each byte that is a control character or not part of valid UTF-8: what comes from a file
  * may be shown in a message, but must neither move a terminal's cursor nor be more than Python takes for a text. */
-GigapixelNetwork_EXPORT std::string GetPrintable(const std::string & text);
+GigapixelSystem_EXPORT std::string GetPrintable(const std::string & text);
 
 /** Where a text is no JSON, and why: what nlohmann's exception says, without its number and name. */
-std::string GetPrintableReason(const std::string & what);
+GigapixelSystem_EXPORT std::string GetPrintableReason(const std::string & what);
+
+/** The shortest text that reads back as the same number, whatever the locale: "0.3". */
+GigapixelSystem_EXPORT std::string FormatShortest(double number);
 
 } // namespace gigapixel
 

@@ -2,6 +2,7 @@
 #include "gigapixelPrintable.h"
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 
 namespace gigapixel
@@ -61,6 +62,13 @@ GetPrintable(const std::string & text)
     printable += { '\\', 'x', digits[byte / 16], digits[byte % 16] };
   }
   return printable;
+}
+
+std::string
+FormatShortest(double number)
+{
+  char text[32];
+  return { text, std::to_chars(text, text + sizeof text, number).ptr };
 }
 
 std::string
