@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Every command that writes, each with a small input: what is interrupted in one of them must be so in all."""
 
+import functools
 import os
 import pathlib
 
@@ -38,6 +39,7 @@ def inputs(tmp_path_factory):
     return folder
 
 
+@functools.lru_cache(None)
 def is_built(command):
     return command not in OF_NETWORKS or run("doctor", "--json").json["network"]["installed"]
 
