@@ -1,0 +1,55 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Every command that writes, on a disk where one call after the other fails: one sentence, nothing half written, and the
+same command succeeds when there is room again."""
+
+import itertools
+import os
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, run
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, inputs  # noqa: F401
+
+LIBRARY = os.environ.get("GIGAPIXEL_FAILING_DISK")
+EVERY_CALL = os.environ.get("GIGAPIXEL_EVERY_CALL")  # else the first few, and ever fewer behind them
+
+pytestmark = pytest.mark.skipif(not LIBRARY, reason="FailingDisk was not built")
+
+
+def get_calls():
+    return itertools.count(1) if EVERY_CALL else itertools.accumulate(itertools.repeat(0), lambda n, _: n + max(1, n // 3), initial=1)
+
+
+def run_failing(words, which, cwd, marker):
+    """\\return the result, and which calls failed"""
+    marker.unlink(missing_ok=True)
+    env = {**os.environ, "LD_PRELOAD": LIBRARY, "GIGAPIXEL_FAILING_CALL": which, "GIGAPIXEL_FAILED": str(marker)}
+    result = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=cwd, env=env, timeout=300)
+    return result, marker.read_text().split() if marker.exists() else []
+
+
+@pytest.mark.parametrize("ending", ["", "-"], ids=["one-call", "all-further-calls"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_disk_that_fails(command, ending, inputs, tmp_path):  # noqa: F811
+    words = begin(command, inputs, tmp_path / "whole")
+    run(*words, cwd=inputs)
+    whole = get_outputs(tmp_path / "whole")
+    assert whole
+    for call in get_calls():
+        folder = tmp_path / str(call)
+        words = begin(command, inputs, folder)
+        result, failed = run_failing(words, f"{call}{ending}", inputs, tmp_path / "failed")
+        case = f"call {call}{ending}: {failed}, exit code {result.returncode}\n{result.stderr}"
+        if not failed:
+            assert result.returncode == 0 and get_outputs(folder) == whole, case
+            assert call > 3  # something was written
+            return
+        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, case
+        assert result.stderr.startswith("gigapixel: ") and "No space left" in result.stderr, case
+        assert str(folder) in result.stderr and get_unfinished(folder) == [], case
+        if command != "train":  # which keeps what is finished
+            assert get_outputs(folder).items() <= whole.items(), case
+        again = words + ["--resume"] if command == "train" else words
+        run(*again, cwd=inputs)
+        assert get_outputs(folder) == whole and get_unfinished(folder) == [], case

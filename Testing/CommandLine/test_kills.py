@@ -1,0 +1,90 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Every command that writes, killed at any time, and two of a kind at once: under a name there is the whole file or none,
+and the same command goes on where the killed one was."""
+
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGRAM, run
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, inputs  # noqa: F401
+
+KILLS = int(os.environ.get("GIGAPIXEL_KILLS", 3))  # of each command
+PAIRS = int(os.environ.get("GIGAPIXEL_PAIRS", 1))
+
+
+def start(words, cwd):
+    return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
+
+
+def kill_after(seconds, words, cwd):
+    """\\return whether it was still running"""
+    process = start(words, cwd)
+    try:
+        process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+    return process.returncode < 0
+
+
+@pytest.fixture(scope="module")
+def whole(inputs, tmp_path_factory):  # noqa: F811
+    """Of each command what it writes undisturbed, and how long that takes."""
+    known = {}
+
+    def get(command):
+        if command not in known:
+            folder = tmp_path_factory.mktemp("whole") / "out"
+            words = begin(command, inputs, folder)
+            begun = time.monotonic()
+            run(*words, cwd=inputs)
+            known[command] = get_outputs(folder), time.monotonic() - begun
+        return known[command]
+
+    return get
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counts():
+    counts = {}
+    yield counts
+    for command, (killed, finished) in counts.items():
+        print(f"{command:20} {killed:4} killed, {finished:4} were done before")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_killed_at_any_time(command, inputs, whole, counts, tmp_path):  # noqa: F811
+    expected, seconds = whole(command)
+    times = random.Random(command)
+    killed = 0
+    for number in range(KILLS):
+        folder = tmp_path / str(number)
+        words = begin(command, inputs, folder)
+        killed += kill_after(times.uniform(0, seconds), words, inputs)
+        if command != "train":  # which keeps what is finished
+            assert get_outputs(folder).items() <= expected.items()
+        again = words + ["--resume"] if command == "train" else words
+        if command in ("overlay", "outline", "rasterize", "import") and get_outputs(folder):
+            again = words + ["--overwrite"]  # they do not know their own outputs
+        run(*again, cwd=inputs)
+        assert get_outputs(folder) == expected and get_unfinished(folder) == []
+    counts[command] = killed, KILLS - killed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_at_once(command, inputs, whole, tmp_path):  # noqa: F811
+    expected, _ = whole(command)
+    for number in range(PAIRS):
+        folder = tmp_path / str(number)
+        words = begin(command, inputs, folder)
+        pair = [start(words, inputs) for _ in range(2)]
+        said = [process.communicate()[1] for process in pair]
+        codes = [process.returncode for process in pair]
+        assert 0 in codes and set(codes) <= {0, 1}, said
+        for code, text in zip(codes, said):
+            assert code == 0 or (text.startswith("gigapixel: ") and len(text.splitlines()) == 1), text
+        assert get_outputs(folder) == expected and get_unfinished(folder) == []

@@ -1,0 +1,62 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Every command that writes, each with a small input: what is interrupted in one of them must be so in all."""
+
+import functools
+import os
+import pathlib
+
+import numpy
+import pytest
+
+from conftest import run, weights
+
+NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
+COMMANDS = {
+    "synthesize": ["synthesize", "out/slide.tif", "--size", "900x700", "--truth", "out/truth.tif"],
+    "convert": ["convert", "slide.tif", "out/copy.tif"],
+    "convert to deflate": ["convert", "slide.tif", "out/copy.tif", "--compression", "deflate"],
+    "label": ["label", "slide.tif", "-o", "out/mask.tif", "--full-resolution"],
+    "overlay": ["overlay", "slide.tif", "truth.tif", "-o", "out/picture.png"],
+    "outline": ["outline", "truth.tif", "--like", "slide.tif", "-o", "out/outlines.geojson"],
+    "rasterize": ["rasterize", "outlines.geojson", "--like", "slide.tif", "-o", "out/mask.tif", "--downsample", "1"],
+    "segment": ["segment", "slide.tif", "--model", "tissue", "-o", "out/mask.tif", "--probability", "out/probability.tif"],
+    "import": ["import", "network.onnx", "-o", "out/model.safetensors"],
+    "train": ["train", "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
+}
+OF_NETWORKS = ("segment", "import", "train")
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory):
+    """A folder with what the commands read; they are run in it."""
+    folder = tmp_path_factory.mktemp("inputs")
+    run("synthesize", "slide.tif", "--size", "900x700", "--seed", 3, "--truth", "truth.tif", cwd=folder)
+    run("outline", "truth.tif", "--like", "slide.tif", "-o", "outlines.geojson", cwd=folder)
+    for name, seed in (("a", 1), ("b", 2)):
+        run("synthesize", f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", f"{name}.m.tif", cwd=folder)
+    (folder / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
+    (folder / "network.onnx").write_bytes(numpy.load(NETWORKS)["unet/onnx"].tobytes())
+    return folder
+
+
+@functools.lru_cache(None)
+def is_built(command):
+    return command not in OF_NETWORKS or run("doctor", "--json").json["network"]["installed"]
+
+
+def begin(command, inputs, folder):
+    """The words of a command that writes into a folder of its own."""
+    if not is_built(command):
+        pytest.skip("the network module was not built")
+    folder.mkdir()
+    return [str(folder / word[4:]) if word.startswith("out/") else word for word in COMMANDS[command]] + ["--quiet"]
+
+
+def get_outputs(folder):
+    """Names and bytes of the finished files; of a run's checkpoint its numbers, for its text may name times."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    return {str(path.relative_to(folder)): weights(path.parent) if path.name == "last.safetensors" else path.read_bytes() for path in files}
+
+
+def get_unfinished(folder):
+    return [name for _, _, names in os.walk(folder) for name in names if name.startswith(".") or name.endswith(".part")]
