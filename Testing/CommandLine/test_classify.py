@@ -66,6 +66,12 @@ def test_slides_are_told_apart(cohort, model, tmp_path):
         assert row["slide"] == item["slide"] and (item["width"], item["height"]) == (330, 210)
 
 
+def test_info_names_the_classes(model):
+    told = run("info", model, "--json").json
+    assert told["labels"] == "images" and told["classNames"] == ["normal", "tumor"]
+    assert "2, of whole images: normal, tumor" in run("info", model).out
+
+
 def test_no_division_changes_a_bit(cohort, model, tmp_path):
     tables = []
     for threads in (1, 2):

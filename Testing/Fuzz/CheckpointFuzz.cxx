@@ -33,7 +33,7 @@ ReadState(const std::string & folder, const std::string & path)
   {
     const SafeTensors file = SafeTensors::Load(path);
     const Optimizer   optimizer(TrainingOptions(), begun->network);
-    TrainingState::FromFile(file, optimizer, path).Check(2, 0.01, path);
+    TrainingState::FromFile(file, begun->network, optimizer, path).Check(2, 0.01, path);
   }
 }
 

@@ -7,12 +7,13 @@ import struct
 
 import numpy
 import pytest
+import tifffile
 
 from conftest import DATA, HERE, compute, refuse, run
 from images import make_image
 
 STORED = numpy.load(HERE / "networks.npz")
-NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith("refused/")]
+NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith(("refused/", "labels/"))]
 REFUSED = [key.split("/")[1] for key in STORED.files if key.startswith("refused/") and key.endswith("/words")]
 
 
@@ -57,6 +58,17 @@ def read_names(model):
     content = model.read_bytes()
     (length,) = struct.unpack_from("<Q", content)
     return set(json.loads(content[8 : 8 + length])) - {"__metadata__"}
+
+
+def test_labels_of_images(tmp_path):
+    """Global pooling, and a matrix behind it, against onnxruntime, in tiles and in one."""
+    model, slide, table = (tmp_path / name for name in ("model.safetensors", "slide.tif", "table.csv"))
+    run("import", write_network("labels/classes", tmp_path), "-o", model)
+    tifffile.imwrite(slide, make_image(*STORED["labels/classes/size"], 3), tile=(32, 32), photometric="rgb")
+    for size in (32, "image"):
+        run("classify", slide, "--model", model, "-o", table, "--level", 0, "--tile-size", size, "--overwrite")
+        given = numpy.array([float(word) for word in table.read_text().splitlines()[1].split(",")[2:]])
+        assert abs(given - STORED["labels/classes/probabilities"]).max() < 2e-6
 
 
 @pytest.mark.parametrize("name", REFUSED)

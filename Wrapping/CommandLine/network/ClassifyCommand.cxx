@@ -43,9 +43,9 @@ std::vector<std::string>
 GetClassNames(const NetworkDescription & network)
 {
   std::vector<std::string> names = network.classNames;
-  for (int c = 0; names.empty() && c < network.GetNumberOfClasses(); ++c)
+  while (static_cast<int>(names.size()) < network.GetNumberOfClasses()) // numbers, where there are no names
   {
-    names.push_back(std::to_string(c));
+    names.push_back(std::to_string(names.size()));
   }
   return names;
 }

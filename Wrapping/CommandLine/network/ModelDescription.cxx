@@ -130,6 +130,8 @@ DescribeComposition(const NetworkDescription & network)
   json["keptParameters"] = kept;
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
+  json["classNames"] = network.classNames;
+  json["labels"] = network.LabelsImage() ? "images" : "pixels";
   json["input"] = DescribeInput(network);
   json["halo"] = network.GetHalo();
   json["stride"] = network.GetStride();
@@ -152,7 +154,13 @@ FormatComposition(const JSON & json)
   text += "  parameters  " + json["parameters"].dump();
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += "\n  input       " + FormatInput(json["input"]);
-  text += "\n  classes     " + json["classes"].dump();
+  text += "\n  classes     " + json["classes"].dump() + (json["labels"] == "images" ? ", of whole images" : "");
+  std::string names;
+  for (const auto & name : json["classNames"])
+  {
+    names += (names.empty() ? ": " : ", ") + name.get<std::string>();
+  }
+  text += names;
   text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
   text += "  patches     " + FormatPatches(json["patches"]) + '\n';
   if (json["provenance"].is_null())
