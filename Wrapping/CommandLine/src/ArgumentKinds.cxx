@@ -194,7 +194,8 @@ Memory()
     "memory",
     Type::Memory,
     "BYTES",
-    "Peak resident memory that the whole process may take, for instance 2G or 512M, which are powers of 1024 as the GiB "
+    "Peak resident memory that the whole process may take, for instance 2G or 512M, which are powers of 1024 as the "
+    "GiB "
     "and MiB that are told. It decides how much is in "
     "flight, which changes no result. Only where not even one tile fits a training makes tiles smaller, which changes "
     "last "
