@@ -35,9 +35,12 @@ public:
     , m_Team(team)
     , m_Geometry(std::make_shared<GraphGeometry>(streamed.m_Network.graph,
                                                  Extent{ pixels.GetSize().height, pixels.GetSize().width }))
-    , m_Segments(MakeSegments(*m_Geometry,
-                              streamed.m_Segments.empty() ? MakeReducingSegments(*m_Geometry, streamed.m_TileSize)
-                                                          : streamed.m_Segments))
+    , m_Segments(MakeSegments(
+        *m_Geometry,
+        streamed.m_Segments.empty()
+          ? MakeReducingSegments(*m_Geometry,
+                                 GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
+          : streamed.m_Segments))
     , m_Maps(*m_Geometry,
              m_Segments.back().kept,
              std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
@@ -318,10 +321,9 @@ private:
     const auto add = [&](int worker, std::int64_t index) {
       TileData & data = m_Streamed.m_Data[worker];
       Read(counted[index].tile, false, data);
-      data.kept = &m_Maps;
+      data.turns = nullptr; // it gives nothing to maps that are kept
       m_Streamed.Measure(m_Streamed.m_NetworkTime,
                          [&] { m_Passes.AddGradientBehindMap(data, counted[index].times, m_Gradient); });
-      data.kept = nullptr;
     };
     const auto goOn = [&](std::int64_t) {
       m_Team.ReportProgress();

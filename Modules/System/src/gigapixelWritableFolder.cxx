@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace gigapixel
@@ -15,6 +16,18 @@ namespace gigapixel
 std::string
 FindObstacleToWriting(const std::string & folder)
 {
+#ifdef O_TMPFILE
+  // A file without a name: nothing is left of it, whenever the process is killed.
+  if (const int nameless = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); nameless >= 0)
+  {
+    ::close(nameless);
+    return {};
+  }
+  if (errno != EOPNOTSUPP && errno != EISDIR) // file systems and kernels that have none
+  {
+    return std::strerror(errno);
+  }
+#endif
   std::string name = (std::filesystem::path(folder) / ".gigapixel-XXXXXX").string();
   const int   descriptor = ::mkstemp(name.data());
   if (descriptor < 0)
