@@ -2,6 +2,7 @@
 // Networks that label images: their gradient of one label, in tiles, against autograd on the whole image.
 #include "GraphFixture.h"
 #include "gigapixelStreamedNetwork.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
@@ -158,4 +159,38 @@ TEST(ImageLabels, GlassIsComputedOnce)
   const Difference difference = Compare(network.graph, result, reference);
   EXPECT_LE(difference.loss, 1e-12);
   EXPECT_LE(difference.gradient, 1e-12) << difference.array;
+}
+
+TEST(ImageLabels, WhatTheyAreNotMadeForIsRefused)
+{
+  NetworkDescription network = MakeClassifier(3);
+  network.SetLoss("dice");
+  EXPECT_THROW(network.Validate(), std::invalid_argument);
+  network.SetLoss("cross-entropy");
+  network.classWeights = { 1, 2, 3 };
+  EXPECT_THROW(network.Validate(), std::invalid_argument);
+  network.classWeights.clear();
+  EXPECT_NO_THROW(network.Validate());
+  EXPECT_THROW(StreamedNetwork(network, 20, 1), std::invalid_argument);
+}
+
+/** Of a mean that is the output itself nothing is left to be computed once. */
+TEST(ImageLabels, AMeanIsNoOutput)
+{
+  NetworkGraph      graph;
+  const std::string image = Append(graph, "input", {}, { { "channels", std::int64_t{ 3 } } });
+  Append(graph,
+         "adaptive_avg_pool2d",
+         { Append(graph, "relu", { AppendConvolution(graph, image, 2, 3, 1) }) },
+         { { "output_size", Pair(1, 1) } });
+  EXPECT_THROW(MakeNetwork(graph).Validate(), std::invalid_argument);
+}
+
+TEST(ImageLabels, InOnePieceIsOneTile)
+{
+  NetworkDescription  network = MakeClassifier(3);
+  const GraphGeometry geometry(network.graph, { 61, 83 });
+  const auto segments = MakeReducingSegments(geometry, GetTileSide(WholeImage, { 83, 61 }, network.GetStride()));
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_GE(segments[0].tileSize, geometry.GetTiled(MakeSegments(geometry, segments)[0].operation)[1].GetLength());
 }

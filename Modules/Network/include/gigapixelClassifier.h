@@ -24,7 +24,7 @@ public:
   ~Classifier();
 
   /** Writes the probability of each class.
-   * \param probabilities gets as many as the network tells classes apart, which together are 1
+   * \param probabilities gets as many as the network tells classes apart, which together are 1 but for rounding
    * \param progress called with 0..1, from one thread at a time; returning false stops
    * \return false if it was stopped */
   bool Classify(PixelSource &                       image,

@@ -127,11 +127,22 @@ MeasurePace(const Picture & picture)
   NoisePixels               pixels(side, network.channels);
   NoLabels                  labels(side);
   std::vector<std::uint8_t> found(side * side);
-  const auto                compute = [&] {
+  const auto                predict = [&] {
+    std::vector<float> values(network.GetNumberOfOutputChannels());
+    network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
+                                         : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
+  };
+  const auto compute = [&] {
     const std::clock_t begin = std::clock();
     LossGradient       sum;
-    picture.run.purpose == Purpose::Training ? streamed.ComputeGradient(pixels, labels, sum)
-                                                                  : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
+    if (picture.run.purpose == Purpose::Training)
+    {
+      streamed.ComputeGradient(pixels, labels, sum);
+    }
+    else
+    {
+      predict();
+    }
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   compute(); // compiles what it needs, and gets its memory

@@ -312,6 +312,12 @@ CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
   const auto & weights = network.classWeights;
+  if (network.LabelsImage() && (network.TakesSumsFirst() || !weights.empty()))
+  {
+    Refuse(
+      "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
+      "little, and its weight cancels");
+  }
   if (!weights.empty() && static_cast<int>(weights.size()) != classes)
   {
     Refuse("there are " + std::to_string(weights.size()) + " class weights, but the network tells " +

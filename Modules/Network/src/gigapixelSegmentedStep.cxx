@@ -309,7 +309,7 @@ private:
   {
     if (Reduces(pass) && !m_Streamed.m_HasMasks && equal.Count(data, m_Streamed.m_Network.channels))
     {
-      return data.turns->Take(data.turn, [] {});
+      return data.turns->Finish(data.turn); // there is nothing to be done in its turn
     }
     m_Passes.AddGradientBehindMap(data, 1, m_Gradient);
   }

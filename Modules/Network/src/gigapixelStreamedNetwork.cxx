@@ -59,7 +59,12 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
   , m_LabelsImage(m_Network.LabelsImage())
-{}
+{
+  if (m_LabelsImage && tileSize != WholeImage)
+  {
+    m_Network.CheckTileSize(tileSize);
+  }
+}
 
 std::unique_ptr<SharedImage>
 StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn)
@@ -359,6 +364,10 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
   {
     throw std::invalid_argument("the region is not a part of the image");
+  }
+  if (m_LabelsImage)
+  {
+    throw std::invalid_argument("the network \"" + m_Network.name + "\" labels images, and no pixels");
   }
   if (size.width != m_UniformSize.width || size.height != m_UniformSize.height)
   {

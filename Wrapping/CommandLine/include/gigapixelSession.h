@@ -124,7 +124,7 @@ class GigapixelCommandLine_EXPORT Progress
 {
 public:
   /** \param pixels of the whole work, for the rate; 0: no rate is shown */
-  Progress(const Session & session, std::string title, double pixels = 0);
+  Progress(const Session & session, const std::string & title, double pixels = 0);
   ~Progress();
 
   Progress(const Progress &) = delete;

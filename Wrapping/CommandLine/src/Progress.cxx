@@ -39,7 +39,7 @@ Progress::SetWitness(std::function<void()> witness)
   Witness() = std::move(witness);
 }
 
-Progress::Progress(const Session & session, std::string title, double pixels)
+Progress::Progress(const Session & session, const std::string & title, double pixels)
   : m_Title(GetPrintable(title))
   , m_Pixels(pixels)
   , m_Listener(session.GetListener())

@@ -220,7 +220,9 @@ LabelsImage(const NetworkGraph & graph)
   {
     fromImage = fromImage || (boxes[i] && geometry.GetInputs()[i].empty());
   }
-  return !reductions.empty() && !fromImage && GetNumberOfPixels(geometry.GetWhole(geometry.GetOutput())) == 1;
+  // What only sums up has nothing behind it that would be computed once.
+  return !reductions.empty() && !fromImage && !geometry.GetReduction(geometry.GetOutput()) &&
+         GetNumberOfPixels(geometry.GetWhole(geometry.GetOutput())) == 1;
 }
 
 std::int64_t
@@ -254,7 +256,8 @@ GetHalo(const NetworkGraph & graph)
   image.fill(side);
   const GraphGeometry geometry(graph, image);
   int                 target = geometry.GetOutput();
-  for (int i = 0; i < geometry.GetOutput() && LabelsImage(graph); ++i)
+  const bool          labelsImage = LabelsImage(graph);
+  for (int i = 0; i < geometry.GetOutput() && labelsImage; ++i)
   {
     target = geometry.GetReduction(i) ? i : target;
   }

@@ -79,10 +79,11 @@ MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
   std::vector<SegmentPlan> plan;
   for (const int operation : operations)
   {
-    const std::int64_t side = geometry.GetSize(0)[0], tiled = geometry.GetTiled(operation)[0].GetLength();
+    // Of the longer side, so that small images are as others.
+    const int          axis = geometry.GetSize(0)[0] > geometry.GetSize(0)[1] ? 0 : 1;
+    const std::int64_t side = geometry.GetSize(0)[axis], tiled = geometry.GetTiled(operation)[axis].GetLength();
     const std::int64_t scale = (side + tiled - 1) / tiled;
-    plan.push_back(
-      { geometry.GetGraph().operations[operation].name, std::max<std::int64_t>(1, RoundUp(tileSize, scale) / scale) });
+    plan.push_back({ geometry.GetGraph().operations[operation].name, RoundUp(tileSize, scale) / scale });
   }
   return plan;
 }

@@ -12,7 +12,6 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -145,11 +144,6 @@ public:
     if (target.keptFor < 0)
     {
       tape.maps.back().reset();
-    }
-    if (reduced)
-    {
-      const std::vector<double> & sums = data.kept->GetSums(target.operation);
-      tape.kept.back() = { at::tensor(sums, at::kDouble) };
     }
     Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), times, gradient);
   }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace gigapixel
@@ -52,11 +53,8 @@ AddSums(std::vector<double> & sums, const std::vector<double> & part)
 std::vector<double>
 DividePixels(const std::vector<double> & sums, double pixels)
 {
-  std::vector<double> means;
-  for (const double sum : sums)
-  {
-    means.push_back(sum / pixels);
-  }
+  std::vector<double> means(sums.size());
+  std::transform(sums.begin(), sums.end(), means.begin(), [pixels](double sum) { return sum / pixels; });
   return means;
 }
 
