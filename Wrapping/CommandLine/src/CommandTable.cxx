@@ -92,7 +92,8 @@ Train()
                          "table",
                          "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
                          "(x,y,width,height in level-0 pixels). Instead of mask, or beside it, label: the class of "
-                         "the whole slide, by a name; then the network labels images (resnet18 by default). Paths are "
+                         "the whole slide, by a name, for networks that label images; without masks and --network "
+                         "resnet18 is taken. Paths are "
                          "relative to the table's folder; where the "
                          "table is a link, to the link's folder or to that of the table. Masks are pyramids, PNG, "
                          "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
@@ -122,7 +123,8 @@ Train()
               255,
               "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
               "are more than two classes. Of two, 255 is the object, and cannot be ignored."),
-      Tissue("it takes no part in the loss."),
+      Tissue("it takes no part in the loss of networks that label pixels, and counts as white in those that label "
+             "images."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Choice("optimizer",
              { "adam", "adamw", "sgd" },
@@ -329,10 +331,12 @@ Classify()
               "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
               "model's resolution (10 % allowed)."),
       SlideResolution(),
-      InputFile("tissue",
-                "MASK|FOLDER",
-                "label",
-                "Where there is tissue, as for train: what is no tissue is white to the network and not even read."),
+      InputFile(
+        "tissue",
+        "MASK|FOLDER",
+        "label",
+        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; it counts "
+        "as white, too."),
       ComputingDevice(),
       NumberPrecision(),
       TileSize("that of the model's training"),
