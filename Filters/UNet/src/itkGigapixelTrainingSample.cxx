@@ -177,7 +177,7 @@ GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples)
 std::vector<std::string>
 GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapixel::NetworkDescription & network)
 {
-  const std::vector<std::string> labels = GetLabels(samples);
+  std::vector<std::string> labels = GetLabels(samples);
   if (labels.size() == 1)
   {
     throw std::runtime_error("all slides have the label " + labels.front() + ": there is nothing to tell apart");
