@@ -427,9 +427,10 @@ Import()
     "model for segment, and for train to begin with. It is computed exactly, in tiles, on images of any size. Norms "
     "keep "
     "their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several inputs "
-    "become one image with their channels behind each other. What cannot be taken over is refused with the complete "
-    "list "
-    "of its operations that are missing, or see the whole image, which nothing computes yet.",
+    "become one image with their channels behind each other. What labels whole images by the mean of its maps is "
+    "a model for classify. What cannot be taken over is refused with the list of its operations that are missing, or "
+    "see "
+    "the whole image where nothing computes that yet.",
     { Required(InputFile(
         "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),
