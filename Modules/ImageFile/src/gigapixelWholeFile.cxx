@@ -15,6 +15,9 @@
 #include <vector>
 #include <zlib.h>
 
+#if defined(GIGAPIXEL_HAS_PNG) && !__has_include("itk_png.h")
+#  undef GIGAPIXEL_HAS_PNG // an ITK that keeps its header to itself
+#endif
 #ifdef GIGAPIXEL_HAS_PNG
 #  include "itk_png.h" // the one that ITK uses
 #endif
