@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDevice.h"
 #include "gigapixelDeviceModule.h"
+#include "gigapixelInstructions.h"
 #include "gigapixelLaunch.h"
 #include "gigapixelModuleFile.h"
 #include "gigapixelNetworkDescription.h"
@@ -34,17 +35,6 @@ CountDevices(std::string & problem)
     problem = error.what();
     return 0;
   }
-}
-
-/** LibTorch asks the same of the CPU before it lets oneDNN compute in bf16. */
-bool
-ConvolvesInBFloat16()
-{
-#ifdef __x86_64__
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-#else
-  return false;
-#endif
 }
 
 } // namespace
@@ -100,7 +90,7 @@ CheckDevice(const NetworkDescription & network, const Device & device)
                                 "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
                                 "--device cpu and one of these precisions (--precision)");
   }
-  if (device.precision == Precision::BFloat16 && !ConvolvesInBFloat16())
+  if (device.precision == Precision::BFloat16 && !HasAVX512())
   {
     throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which is not known to have AVX-512: "
                              "choose --precision fp32");

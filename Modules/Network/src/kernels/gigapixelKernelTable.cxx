@@ -14,7 +14,8 @@ const kernels::KernelTable GigapixelKernelTable{ &kernels::ConvolvePixels,
                                                  &kernels::AddPixelLoss,
                                                  &kernels::ScorePixels,
                                                  &kernels::Predict,
-                                                 &kernels::PredictLabels };
+                                                 &kernels::PredictLabels,
+                                                 &kernels::ComputeWeightGradient };
 
 /** Of an engine that holds the kernels itself. */
 const kernels::KernelTable &

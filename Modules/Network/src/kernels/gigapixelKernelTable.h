@@ -5,6 +5,7 @@
 #include "gigapixelMapConvolution.h"
 #include "gigapixelPixelConvolution.h"
 #include "gigapixelPixelLoss.h"
+#include "gigapixelWeightGradient.h"
 
 namespace gigapixel
 {
@@ -26,10 +27,11 @@ struct KernelTable
   decltype(&ScorePixels)                 scorePixels;
   decltype(&Predict)                     predict;
   decltype(&PredictLabels)               predictLabels;
+  decltype(&ComputeWeightGradient)       computeWeightGradient;
 };
 
 /** \throw std::runtime_error the module does not load */
-const KernelTable & GetKernels();
+__attribute__((visibility("default"))) const KernelTable & GetKernels();
 
 } // namespace kernels
 } // namespace gigapixel

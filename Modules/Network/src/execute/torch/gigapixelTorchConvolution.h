@@ -38,6 +38,8 @@ private:
   bool                      IsPoint() const;
   std::vector<std::int64_t> GetDilation() const;
   Gradients DifferentiateBoth(const at::Tensor & gradient, const at::Tensor & input, bool ofInput, bool ofWeight) const;
+  bool      HasFastWeightGradient(const at::Tensor & gradient) const;
+  Gradients DifferentiateByKernel(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const;
   Gradients DifferentiateInBands(const at::Tensor & gradient, const at::Tensor & input) const;
   at::Tensor DifferentiatePoint(const at::Tensor & gradient) const;
 };
