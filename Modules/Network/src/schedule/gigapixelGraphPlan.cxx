@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
+#include "gigapixelInstructions.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelSegment.h"
@@ -67,15 +68,18 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
   }
 }
 
-/** Of oneDNN's code and tables for one of these shapes, in the mean: the tables grow with the output's width. */
+/** Of oneDNN's code and tables for one of these shapes, in the mean: for AVX-512 the tables grow with the output's
+ * width, without it there are none. */
 std::int64_t
 GetBytesOfPrimitive(const WindowShapes & shapes)
 {
-  constexpr std::int64_t CodeBytes = 48 << 10, BytesOfColumn = 320; // measured for tiles of 256 to 1024 pixels
-  std::int64_t           bytes = 0;
+  // Measured for tiles of 256 to 1024 pixels.
+  const bool         wide = HasAVX512();
+  const std::int64_t codeBytes = wide ? 48 << 10 : 20 << 10, bytesOfColumn = wide ? 320 : 0;
+  std::int64_t       bytes = 0;
   for (const WindowShapes::value_type & shape : shapes)
   {
-    bytes += CodeBytes + BytesOfColumn * shape.back();
+    bytes += codeBytes + bytesOfColumn * shape.back();
   }
   return shapes.empty() ? 0 : bytes / static_cast<std::int64_t>(shapes.size());
 }
