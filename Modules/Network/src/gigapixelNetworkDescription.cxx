@@ -180,7 +180,7 @@ CheckSizes(const NetworkGraph & graph)
        { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
     const Extent size = GraphGeometry(graph, image).GetSize(output);
-    if (size != image && !LabelsImage(graph))
+    if (size != image && !graph.LabelsImage())
     {
       Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
              std::to_string(image[0]) + " pixels it has " + std::to_string(size[1]) + " x " + std::to_string(size[0]) +
@@ -232,12 +232,10 @@ CheckGraph(const NetworkDescription & network)
   }
   NetworkGraph validated = graph;
   validated.Validate();
-  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  if (validated.LabelsImage() != graph.LabelsImage() ||
+      !std::equal(graph.operations.begin(), graph.operations.end(), validated.operations.begin(), IsSame))
   {
-    if (!IsSame(graph.operations[i], validated.operations[i]))
-    {
-      Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
-    }
+    Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
   }
   const std::string problem = GetRunProblem(graph);
   if (!problem.empty())
@@ -514,12 +512,6 @@ NetworkDescription::GetNumberOfTrainedParameters() const
     number += parameter.trained ? parameter.GetNumberOfValues() : 0;
   }
   return number;
-}
-
-bool
-NetworkDescription::LabelsImage() const
-{
-  return !graph.IsEmpty() && gigapixel::LabelsImage(graph);
 }
 
 int

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
-#include "gigapixelOperationSchema.h"
+#include "gigapixelGraphGeometry.h"
 #include "gigapixelPrintable.h"
 
 #include <cmath>
@@ -358,6 +358,7 @@ NetworkGraph::Validate()
     throw std::invalid_argument("the output \"" + output + "\" is no operation of the network");
   }
   GetParameters(); // checks that shared arrays are alike
+  m_LabelsImage = IsOnePixelOfReductions(*this);
 }
 
 int
