@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelFileKind.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
@@ -8,7 +9,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -94,13 +94,8 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   if (kind == FileKind::Unknown)
   {
-    const auto list = [](const std::vector<std::string> & all) {
-      return std::accumulate(all.begin(), all.end(), std::string(), [](const std::string & names, const auto & name) {
-        return names + (names.empty() ? "" : ", ") + name;
-      });
-    };
-    throw std::invalid_argument("network \"" + nameOrFile + "\" is neither a preset (" + list(GetPresets()) +
-                                "), nor a ready model (" + list(Model::GetNames()) +
+    throw std::invalid_argument("network \"" + nameOrFile + "\" is neither a preset (" + JoinNames(GetPresets()) +
+                                "), nor a ready model (" + JoinNames(Model::GetNames()) +
                                 "), nor a file that can be read and holds a network in JSON, or a model");
   }
   try

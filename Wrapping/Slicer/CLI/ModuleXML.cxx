@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Module.h"
 #include "OutputCheck.h"
+#include "gigapixelJoinNames.h"
 
 #include <algorithm>
 #include <cctype>
@@ -34,12 +35,7 @@ JoinEndings(const Argument & argument)
   {
     return read.at(argument.content);
   }
-  std::string joined;
-  for (const std::string & ending : commandline::GetEndings(argument.content))
-  {
-    joined += (joined.empty() ? "" : ",") + ending;
-  }
-  return joined;
+  return JoinNames(commandline::GetEndings(argument.content), ",");
 }
 
 FileElement
