@@ -26,7 +26,7 @@ std::string
 JoinEndings(const Argument & argument)
 {
   static const std::map<std::string, std::string> read{
-    { "slide", ".svs,.tif,.tiff,.ndpi,.scn,.mrxs,.vms,.vmu,.bif,.svslide,.dcm" },
+    { "slide", JoinNames(itk::WholeSlideImageIO::New()->GetSupportedReadExtensions(), ",") },
     { "table", ".csv" },
     { "label", ".tif,.tiff,.png,.mha,.nrrd" },
     { "model", ".safetensors" },
