@@ -40,17 +40,6 @@ READING_MASKS = [
     ["overlay", "slide.tif", "IN", "-o", "out/picture.png"],
     ["outline", "IN", "--like", "slide.tif", "-o", "out/outlines.geojson"],
 ]
-SMALL = {  # of the arrays of weights.npz
-    "name": "small",
-    "input": {"channels": 3, "invert": False},
-    "operations": [
-        {"name": "image", "type": "input", "channels": 3},
-        {"name": "conv", "type": "conv2d", "inputs": ["image"], "out_channels": 4, "kernel_size": 3, "padding": 1},
-        {"name": "norm", "type": "batch_norm", "inputs": ["conv"]},
-        {"name": "logits", "type": "conv2d", "inputs": ["norm"], "out_channels": 1, "kernel_size": 1},
-    ],
-    "output": "logits",
-}
 
 
 def mutate(content, draw):
@@ -219,7 +208,7 @@ def test_models(inputs, counts, tmp_path):
 @pytest.mark.usefixtures("network")
 def test_weights(kind, inputs, counts, tmp_path):
     network = tmp_path / "network.json"
-    network.write_text(json.dumps(SMALL))
+    network.write_bytes((NETWORKS.parent / "small.json").read_bytes())
     commands = [["import", str(network), "--weights", "IN", "-o", "out/model.safetensors"]]
     content = numpy.load(WEIGHTS)[f"{kind}/file"].tobytes()
     damage(counts, f"PyTorch, {kind}", commands, inputs, tmp_path / "case", "weights.pth", content)

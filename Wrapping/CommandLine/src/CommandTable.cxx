@@ -241,6 +241,17 @@ Mirror()
                 "The mean of the logits of each patch and its three mirror images, which takes four times as long.");
 }
 
+Argument
+LevelOfModel()
+{
+  return Integer("level",
+                 "",
+                 0,
+                 63,
+                 "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of "
+                 "the model's resolution (10 % allowed).");
+}
+
 Command
 Segment()
 {
@@ -265,12 +276,7 @@ Segment()
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
-      Integer("level",
-              "",
-              0,
-              63,
-              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
-              "model's resolution (10 % allowed)."),
+      LevelOfModel(),
       SlideResolution(),
       region,
       OutputFile("probability",
@@ -321,12 +327,7 @@ Classify()
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("CSV", "table", "The table, a .csv file.")),
-      Integer("level",
-              "",
-              0,
-              63,
-              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
-              "model's resolution (10 % allowed)."),
+      LevelOfModel(),
       SlideResolution(),
       InputFile(
         "tissue",
