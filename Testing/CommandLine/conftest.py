@@ -4,6 +4,7 @@
 import gzip
 import json
 import os
+import pathlib
 import struct
 import subprocess
 import zlib
@@ -13,6 +14,7 @@ import pytest
 import tifffile
 
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
+NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
 
 
 class Result:
@@ -135,6 +137,19 @@ def cohort(tmp_path_factory):
     table = folder / "cohort.csv"
     table.write_text("slide,mask,split\na.tif,a.truth.tif,train\nb.tif,b.truth.tif,validation\n")
     return table
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory):
+    """A folder with what the commands of writing_commands.py read; they are run in it."""
+    folder = tmp_path_factory.mktemp("inputs")
+    run("synthesize", "slide.tif", "--size", "900x700", "--seed", 3, "--truth", "truth.tif", cwd=folder)
+    run("outline", "truth.tif", "--like", "slide.tif", "-o", "outlines.geojson", cwd=folder)
+    for name, seed in (("a", 1), ("b", 2)):
+        run("synthesize", f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", f"{name}.m.tif", cwd=folder)
+    (folder / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
+    (folder / "network.onnx").write_bytes(numpy.load(NETWORKS)["unet/onnx"].tobytes())
+    return folder
 
 
 def settings(folder):

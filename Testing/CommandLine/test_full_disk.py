@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import PROGRAM, run
-from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, inputs  # noqa: F401
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished
 
 LIBRARY = os.environ.get("GIGAPIXEL_FAILING_DISK")
 EVERY_CALL = os.environ.get("GIGAPIXEL_EVERY_CALL")  # else the first few, and ever fewer behind them
@@ -31,7 +31,7 @@ def run_failing(words, which, cwd, marker):
 
 @pytest.mark.parametrize("ending", ["", "-"], ids=["one-call", "all-further-calls"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_disk_that_fails(command, ending, inputs, tmp_path):  # noqa: F811
+def test_a_disk_that_fails(command, ending, inputs, tmp_path):
     words = begin(command, inputs, tmp_path / "whole")
     run(*words, cwd=inputs)
     whole = get_outputs(tmp_path / "whole")

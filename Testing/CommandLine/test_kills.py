@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import PROGRAM, run
-from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, inputs  # noqa: F401
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished
 
 KILLS = int(os.environ.get("GIGAPIXEL_KILLS", 3))  # of each command
 PAIRS = int(os.environ.get("GIGAPIXEL_PAIRS", 1))
@@ -32,7 +32,7 @@ def kill_after(seconds, words, cwd):
 
 
 @pytest.fixture(scope="module")
-def whole(inputs, tmp_path_factory):  # noqa: F811
+def whole(inputs, tmp_path_factory):
     """Of each command what it writes undisturbed, and how long that takes."""
     known = {}
 
@@ -57,7 +57,7 @@ def counts():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_killed_at_any_time(command, inputs, whole, counts, tmp_path):  # noqa: F811
+def test_killed_at_any_time(command, inputs, whole, counts, tmp_path):
     expected, seconds = whole(command)
     times = random.Random(command)
     killed = 0
@@ -76,7 +76,7 @@ def test_killed_at_any_time(command, inputs, whole, counts, tmp_path):  # noqa: 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_two_at_once(command, inputs, whole, tmp_path):  # noqa: F811
+def test_two_at_once(command, inputs, whole, tmp_path):
     expected, _ = whole(command)
     for number in range(PAIRS):
         folder = tmp_path / str(number)

@@ -15,8 +15,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from conftest import PROGRAM, blobs, run, segment, write_nrrd, write_png, write_slide
-from writing_commands import NETWORKS, inputs  # noqa: F401
+from conftest import NETWORKS, PROGRAM, blobs, run, segment, write_nrrd, write_png, write_slide
 
 MUTATIONS = int(os.environ.get("GIGAPIXEL_MUTATIONS", 12))  # of each format
 SEED = int(os.environ.get("GIGAPIXEL_MUTATION_SEED", 1))
@@ -41,17 +40,6 @@ READING_MASKS = [
     ["overlay", "slide.tif", "IN", "-o", "out/picture.png"],
     ["outline", "IN", "--like", "slide.tif", "-o", "out/outlines.geojson"],
 ]
-SMALL = {  # of the arrays of weights.npz
-    "name": "small",
-    "input": {"channels": 3, "invert": False},
-    "operations": [
-        {"name": "image", "type": "input", "channels": 3},
-        {"name": "conv", "type": "conv2d", "inputs": ["image"], "out_channels": 4, "kernel_size": 3, "padding": 1},
-        {"name": "norm", "type": "batch_norm", "inputs": ["conv"]},
-        {"name": "logits", "type": "conv2d", "inputs": ["norm"], "out_channels": 1, "kernel_size": 1},
-    ],
-    "output": "logits",
-}
 
 
 def mutate(content, draw):
@@ -97,7 +85,7 @@ def check_output(path):
         Image.open(path).load()
 
 
-def check(words, inputs, folder, name, content):  # noqa: F811
+def check(words, inputs, folder, name, content):
     """\\return the exit code"""
     given, out = folder / name, folder / "out"
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,7 +120,7 @@ def counts():
         print(f"{name:22} {codes.count(0):6} {len(codes) - codes.count(0):8}")
 
 
-def damage(counts, title, commands, inputs, folder, name, content):  # noqa: F811
+def damage(counts, title, commands, inputs, folder, name, content):
     """Damages a file many times; each command reads some of them. A whole file is read by all."""
     draw = random.Random(f"{SEED} {title}")
     for words in commands:
@@ -148,7 +136,7 @@ def without_network(commands):
 
 
 @pytest.mark.parametrize("compression", SLIDES)
-def test_pyramids(compression, inputs, counts, tmp_path):  # noqa: F811
+def test_pyramids(compression, inputs, counts, tmp_path):
     run("synthesize", tmp_path / "slide.tif", "--size", "300x280")
     run("convert", tmp_path / "slide.tif", tmp_path / "pyramid.tif", *SLIDES[compression])
     content = (tmp_path / "pyramid.tif").read_bytes()
@@ -156,7 +144,7 @@ def test_pyramids(compression, inputs, counts, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("kind", ["BigTIFF", "big endian", "16 bits", "floats", "strips", "OME", "Aperio"])
-def test_foreign_tiffs(kind, inputs, counts, tmp_path):  # noqa: F811
+def test_foreign_tiffs(kind, inputs, counts, tmp_path):
     pixels = numpy.random.default_rng(1).integers(100, 255, (150, 170, 3), numpy.uint8)
     more = {
         "BigTIFF": {"bigtiff": True},
@@ -178,7 +166,7 @@ def test_foreign_tiffs(kind, inputs, counts, tmp_path):  # noqa: F811
     damage(counts, f"TIFF, {kind}", commands, inputs, tmp_path / "case", "slide.tif", content)
 
 
-def test_masks(inputs, counts, tmp_path):  # noqa: F811
+def test_masks(inputs, counts, tmp_path):
     pixels = blobs(700, 900)
     for name, path in {
         "PNG": write_png(tmp_path / "mask.png", pixels),
@@ -189,13 +177,13 @@ def test_masks(inputs, counts, tmp_path):  # noqa: F811
         damage(counts, name, READING_MASKS, inputs, tmp_path / "case", path.name, path.read_bytes())
 
 
-def test_outlines(inputs, counts, tmp_path):  # noqa: F811
+def test_outlines(inputs, counts, tmp_path):
     content = (inputs / "outlines.geojson").read_bytes()
     damage(counts, "GeoJSON", [["rasterize", "IN", "--like", "slide.tif", "-o", "out/mask.tif"]], inputs, tmp_path / "case", "outlines.geojson", content)
 
 
 @pytest.mark.usefixtures("network")
-def test_networks(inputs, counts, tmp_path):  # noqa: F811
+def test_networks(inputs, counts, tmp_path):
     case = tmp_path / "case"
     network = (pathlib.Path(__file__).parents[2] / "Modules/Network/networks/remedios2023.json").read_bytes()
     damage(counts, "network JSON", [["plan", "--size", "2000x2000", "--network", "IN"]], inputs, case, "network.json", network)
@@ -211,23 +199,23 @@ def import_small(folder):
 
 
 @pytest.mark.usefixtures("network")
-def test_models(inputs, counts, tmp_path):  # noqa: F811
+def test_models(inputs, counts, tmp_path):
     commands = [["info", "IN"], ["plan", "--size", "2000x2000", "--network", "IN"]]
     damage(counts, "model", commands, inputs, tmp_path / "case", "model.safetensors", import_small(tmp_path).read_bytes())
 
 
 @pytest.mark.parametrize("kind", ["zip", "legacy", "checkpoint"])
 @pytest.mark.usefixtures("network")
-def test_weights(kind, inputs, counts, tmp_path):  # noqa: F811
+def test_weights(kind, inputs, counts, tmp_path):
     network = tmp_path / "network.json"
-    network.write_text(json.dumps(SMALL))
+    network.write_bytes((NETWORKS.parent / "small.json").read_bytes())
     commands = [["import", str(network), "--weights", "IN", "-o", "out/model.safetensors"]]
     content = numpy.load(WEIGHTS)[f"{kind}/file"].tobytes()
     damage(counts, f"PyTorch, {kind}", commands, inputs, tmp_path / "case", "weights.pth", content)
 
 
 @pytest.mark.usefixtures("network")
-def test_cohorts(inputs, counts, tmp_path):  # noqa: F811
+def test_cohorts(inputs, counts, tmp_path):
     """Beside the slides, whose paths are relative to the table."""
     content = (inputs / "cohort.csv").read_bytes()
     for name in ("a.tif", "b.tif", "a.m.tif", "b.m.tif"):
@@ -237,7 +225,7 @@ def test_cohorts(inputs, counts, tmp_path):  # noqa: F811
 
 
 @pytest.mark.usefixtures("network")
-def test_checkpoints(inputs, counts, tmp_path):  # noqa: F811
+def test_checkpoints(inputs, counts, tmp_path):
     """A run goes on from its damaged checkpoint, or is as it was."""
     begun, case = tmp_path / "begun", tmp_path / "case"
     words = ["train", "--cohort", "cohort.csv", "--epochs", "1", "--quiet", "-o"]
@@ -269,5 +257,5 @@ def test_checkpoints(inputs, counts, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("seed", sorted(path.name for path in (CORPUS / "DICOM").glob("dicom-*")))
-def test_dicom(seed, inputs, counts, tmp_path):  # noqa: F811
+def test_dicom(seed, inputs, counts, tmp_path):
     damage(counts, "DICOM", READING_SLIDES[:2], inputs, tmp_path / "case", "slide.dcm", (CORPUS / "DICOM" / seed).read_bytes())

@@ -157,10 +157,11 @@ def test_interpolation_by_no_factor(tmp_path):
 def test_plan_shows_that_it_goes_on():
     """Of a network whose plans take some seconds."""
     process, terminal = start_on_terminal(["plan", "--size", "30000x20000", "--network", "resnet18-unet"])
-    read_until(terminal, r"plan resnet18-unet: \d+ %")
+    shown = read_until(terminal, r"plan resnet18-unet: \d+ %")
     process.kill()
     process.wait()
     os.close(terminal)
+    assert re.search(r"plan resnet18-unet: \d+ %", shown)
 
 
 def test_plan_of_a_slide(cohort):

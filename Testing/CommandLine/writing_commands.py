@@ -3,14 +3,11 @@
 
 import functools
 import os
-import pathlib
 
-import numpy
 import pytest
 
 from conftest import run, weights
 
-NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
 COMMANDS = {
     "synthesize": ["synthesize", "out/slide.tif", "--size", "900x700", "--truth", "out/truth.tif"],
     "convert": ["convert", "slide.tif", "out/copy.tif"],
@@ -24,19 +21,6 @@ COMMANDS = {
     "train": ["train", "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
 }
 OF_NETWORKS = ("segment", "import", "train")
-
-
-@pytest.fixture(scope="session")
-def inputs(tmp_path_factory):
-    """A folder with what the commands read; they are run in it."""
-    folder = tmp_path_factory.mktemp("inputs")
-    run("synthesize", "slide.tif", "--size", "900x700", "--seed", 3, "--truth", "truth.tif", cwd=folder)
-    run("outline", "truth.tif", "--like", "slide.tif", "-o", "outlines.geojson", cwd=folder)
-    for name, seed in (("a", 1), ("b", 2)):
-        run("synthesize", f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", f"{name}.m.tif", cwd=folder)
-    (folder / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
-    (folder / "network.onnx").write_bytes(numpy.load(NETWORKS)["unet/onnx"].tobytes())
-    return folder
 
 
 @functools.lru_cache(None)

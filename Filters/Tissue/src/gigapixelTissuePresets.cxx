@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissuePresets.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelTissueNetwork.h"
 
 #include <algorithm>
@@ -196,12 +197,8 @@ namespace
 std::invalid_argument
 NoSuchPreset(const std::string & name)
 {
-  std::string names;
-  for (const std::string & known : GetTissuePresetNames())
-  {
-    names += (names.empty() ? "" : ", ") + known;
-  }
-  return std::invalid_argument("There is no tissue preset \"" + name + "\"; there are: " + names);
+  return std::invalid_argument("There is no tissue preset \"" + name +
+                               "\"; there are: " + JoinNames(GetTissuePresetNames()));
 }
 } // namespace
 

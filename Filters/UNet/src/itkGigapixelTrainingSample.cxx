@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelTrainingSample.h"
 
+#include "gigapixelJoinNames.h"
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelOneLabelSource.h"
 #include "gigapixelRegionSource.h"
@@ -17,17 +18,6 @@ namespace itk
 {
 namespace
 {
-
-std::string
-Join(const std::vector<std::string> & names)
-{
-  std::string text;
-  for (const std::string & name : names)
-  {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
 
 std::vector<std::string>
 GetLabels(const std::vector<GigapixelTrainingSample> & samples)
@@ -114,7 +104,7 @@ FindLabel(const std::string & label, const std::string & image, const gigapixel:
   if (found == names.end())
   {
     throw std::runtime_error(image + " has the label \"" + label + "\", which is no class of the network " +
-                             network.name + " (" + Join(names) + ")");
+                             network.name + " (" + gigapixel::JoinNames(names) + ")");
   }
   return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
 }
@@ -185,8 +175,8 @@ GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapi
   if (!labels.empty() && static_cast<int>(labels.size()) != network.GetNumberOfClasses())
   {
     throw std::runtime_error(
-      "the slides have " + std::to_string(labels.size()) + " labels (" + Join(labels) + "), and the network " +
-      network.name + " tells " + std::to_string(network.GetNumberOfClasses()) +
+      "the slides have " + std::to_string(labels.size()) + " labels (" + gigapixel::JoinNames(labels) +
+      "), and the network " + network.name + " tells " + std::to_string(network.GetNumberOfClasses()) +
       " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
   }
   return labels;

@@ -132,7 +132,11 @@ public:
   std::int64_t GetNumberOfTrainedParameters() const;
 
   /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */
-  bool LabelsImage() const;
+  bool
+  LabelsImage() const
+  {
+    return graph.LabelsImage();
+  }
 
   int GetNumberOfOutputChannels() const;
 

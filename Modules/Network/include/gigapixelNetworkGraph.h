@@ -84,7 +84,8 @@ public:
     return operations.empty();
   }
 
-  /** Fills in defaults. \throw std::invalid_argument names the operation and what is wrong with it */
+  /** Fills in defaults, and finds out what LabelsImage() says. \throw std::invalid_argument names the operation and
+   * what is wrong with it */
   void Validate();
 
   // Of a validated graph.
@@ -102,6 +103,14 @@ public:
 
   int GetOutputChannels() const;
 
+  /** Whether the output is one pixel for the whole image, computed from nothing but what operations have reduced it to.
+   */
+  bool
+  LabelsImage() const
+  {
+    return m_LabelsImage;
+  }
+
   /** In the order of the operations; an array that several operations share is there once. */
   std::vector<ParameterDescription> GetParameters() const;
 
@@ -114,6 +123,9 @@ public:
 
   /** Attributes that have their default are left out. */
   std::string ToJSON() const;
+
+private:
+  bool m_LabelsImage{ false };
 };
 
 } // namespace gigapixel

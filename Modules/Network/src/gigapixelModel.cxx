@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModelFile.h"
 #include "gigapixelFileKind.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelPresets.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelValueRange.h"
@@ -229,13 +230,8 @@ Model::Load(const std::string & path)
   }
   if (!std::filesystem::exists(path))
   {
-    std::string names;
-    for (const std::string & name : GetNames())
-    {
-      names += (names.empty() ? "" : ", ") + name;
-    }
     throw std::runtime_error("model \"" + path + "\" is neither a file, nor a run's folder, nor a ready model (" +
-                             names + ")");
+                             JoinNames(GetNames()) + ")");
   }
   const std::string file = FindModelFile(path);
   if (const FileKind kind = FindFileKind(file); kind != FileKind::SafeTensors && kind != FileKind::Unknown)

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "graph/gigapixelLayerChain.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
@@ -34,12 +35,7 @@ CheckKeys(const Json & object, const std::string & where, std::initializer_list<
   {
     if (std::none_of(known.begin(), known.end(), [&](const char * key) { return item.key() == key; }))
     {
-      std::string names;
-      for (const char * key : known)
-      {
-        names += (names.empty() ? "" : ", ") + std::string(key);
-      }
-      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + names + ")");
+      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + JoinNames(known) + ")");
     }
   }
 }

@@ -2,7 +2,7 @@
 #include "gigapixelPatchNetwork.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelPixelwise.h"
-#include "gigapixelUniformTiles.h"
+#include "gigapixelEqualTiles.h"
 
 #include <algorithm>
 #include <cmath>

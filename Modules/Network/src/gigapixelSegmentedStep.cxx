@@ -1,6 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelEqualMaps.h"
-#include "gigapixelEqualReductions.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
@@ -9,6 +7,7 @@
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -109,6 +108,9 @@ public:
   }
 
 private:
+  /** Of operations that reduce the image: sums of their tiles, or tiles whose gradients are left for the end. */
+  using EqualSums = EqualTiles<std::vector<double>>;
+
   static constexpr double BackwardWork = 3; ///< times the forward pass, which is computed again
 
   /** Tiles have the maps of the step while it lasts, however it ends. */
@@ -193,20 +195,20 @@ private:
   bool
   GoOver(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
   {
-    const SegmentPasses    passes(m_Geometry, m_Segments, list);
-    Workers &              workers = m_Streamed.m_Workers;
-    std::vector<TResult>   results(workers.GetNumberOfPlaces());
-    std::vector<EqualMaps> equal(m_Segments.size());
-    Turns                  turns;
-    const PointToMaps      pointTo(m_Streamed.m_Data, m_Maps, turns);
-    EqualReductions        reductions;
-    const auto             computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
+    const SegmentPasses          passes(m_Geometry, m_Segments, list);
+    Workers &                    workers = m_Streamed.m_Workers;
+    std::vector<TResult>         results(workers.GetNumberOfPlaces());
+    std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
+    EqualSums                    equalSums, equalGradients;
+    Turns                        turns;
+    const PointToMaps            pointTo(m_Streamed.m_Data, m_Maps, turns);
+    const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
         case SegmentPass::Kind::Map:
-          return Reduces(pass) ? Reduce(data, reductions) : WriteMap(data, equal[pass.segment]);
+          return Reduces(pass) ? Reduce(data, equalSums) : WriteMap(data, equalMaps[pass.segment]);
         case SegmentPass::Kind::Gradient:
-          return AddGradient(data, pass, reductions);
+          return AddGradient(data, pass, equalGradients);
         default:
           return compute(data, result);
       }
@@ -247,7 +249,7 @@ private:
         }
         return Report(pass, passes.GetDone(item));
       });
-    return finished && AddCounted(reductions.GetCounted());
+    return finished && AddPostponed(equalGradients);
   }
 
   /** \param part of the pass that is done */
@@ -277,22 +279,29 @@ private:
     return pass.segment + 1 == m_Segments.size();
   }
 
+  /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */
   void
-  WriteMap(TileData & data, EqualMaps & equal)
+  WriteMap(TileData & data, EqualTiles<Box> & equal)
   {
-    m_Streamed.m_HasMasks ? m_Passes.WriteMap(data)
-                          : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
+    const Box  core = data.tile.program->core;
+    Box        from = core;
+    const auto write = [this](TileData & tile, Box &) { m_Passes.WriteMap(tile); };
+    m_Streamed.m_HasMasks ? write(data, from) : equal.Compute(data, m_Streamed.m_Network.channels, from, write);
+    if (from != core)
+    {
+      m_Maps.GetMap(data.tile.program->steps.back().operation).Copy(from, core);
+    }
   }
 
   /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there. */
   void
-  Reduce(TileData & data, EqualReductions & equal)
+  Reduce(TileData & data, EqualSums & equal)
   {
     const TileProgram::Step & target = data.tile.program->steps.back();
     const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
-    const auto                compute = [&] { return m_Passes.Reduce(data); };
-    const std::vector<double> part =
-      m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute);
+    const auto          reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile); };
+    std::vector<double> part;
+    m_Streamed.m_HasMasks ? reduce(data, part) : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
       std::vector<double> & sums = m_Maps.GetSums(target.operation);
@@ -305,9 +314,12 @@ private:
   }
 
   void
-  AddGradient(TileData & data, const SegmentPass & pass, EqualReductions & equal)
+  AddGradient(TileData & data, const SegmentPass & pass, EqualSums & equal)
   {
-    if (Reduces(pass) && !m_Streamed.m_HasMasks && equal.Count(data, m_Streamed.m_Network.channels))
+    const auto & steps = data.tile.program->steps;
+    const bool   givesToMaps = std::any_of(
+      steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
+    if (Reduces(pass) && !givesToMaps && !m_Streamed.m_HasMasks && equal.Postpone(data, m_Streamed.m_Network.channels))
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
     }
@@ -316,20 +328,21 @@ private:
 
   /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
   bool
-  AddCounted(const std::vector<EqualReductions::Counted> & counted)
+  AddPostponed(const EqualSums & equal)
   {
+    const auto postponed = equal.GetRepeated();
     const auto add = [&](int worker, std::int64_t index) {
       TileData & data = m_Streamed.m_Data[worker];
-      Read(counted[index].tile, false, data);
+      Read(postponed[index].tile, false, data);
       data.turns = nullptr; // it gives nothing to maps that are kept
       m_Streamed.Measure(m_Streamed.m_NetworkTime,
-                         [&] { m_Passes.AddGradientBehindMap(data, counted[index].times, m_Gradient); });
+                         [&] { m_Passes.AddGradientBehindMap(data, postponed[index].repetitions, m_Gradient); });
     };
     const auto goOn = [&](std::int64_t) {
       m_Team.ReportProgress();
       return !m_Progress || m_Progress(std::nextafter(1.0, 0.0));
     };
-    return m_Streamed.m_Workers.Run(static_cast<std::int64_t>(counted.size()), add, goOn);
+    return m_Streamed.m_Workers.Run(static_cast<std::int64_t>(postponed.size()), add, goOn);
   }
 
   /** \return false: no pixel of it takes part in the loss */

@@ -120,7 +120,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
   const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
 
-  UniformTiles<TResult> uniform;
+  EqualTiles<TResult> equal;
   return m_Workers.Run(
     own,
     [&](int worker, std::int64_t index) {
@@ -146,9 +146,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
               [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
       Measure(m_NetworkTime, [&] {
         // Equal tiles of a graph are told by compute() itself.
-        m_HasMasks || (m_Tiles.GetGraphPasses() && training)
-          ? compute(data, result)
-          : uniform.Compute(data, m_Network.channels, result, compute);
+        m_HasMasks || (m_Tiles.GetGraphPasses() && training) ? compute(data, result)
+                                                             : equal.Compute(data, m_Network.channels, result, compute);
       });
     },
     [&](std::int64_t index) {
@@ -193,70 +192,6 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
   return finished;
 }
 
-namespace
-{
-
-/** Tiles of one color and one class that are the same computation: their gradient is computed once for all of them. */
-class EqualTiles
-{
-public:
-  /** \return whether the tile is equal to an earlier one, whose loss is then this one's */
-  bool
-  CountRepetition(const UniformTiles<LossSum>::Key & key, LossSum & loss)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    const auto                        found = m_Tiles.find(key);
-    if (found == m_Tiles.end())
-    {
-      return false;
-    }
-    loss = found->second.loss;
-    ++found->second.repetitions;
-    return true;
-  }
-
-  void
-  Remember(const UniformTiles<LossSum>::Key & key, const TileData & data, const LossSum & loss)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    if (m_Tiles.size() < MostTiles)
-    {
-      m_Tiles.emplace(key, Entry{ data.tile, loss });
-    }
-  }
-
-  struct Entry
-  {
-    Tile         tile;
-    LossSum      loss;
-    std::int64_t repetitions{ 0 }; ///< tiles that are equal to it
-  };
-
-  /** Those that there are others of. */
-  std::vector<const Entry *>
-  GetRepeated() const
-  {
-    std::vector<const Entry *> repeated;
-    for (const auto & item : m_Tiles)
-    {
-      if (item.second.repetitions > 0)
-      {
-        repeated.push_back(&item.second);
-      }
-    }
-    return repeated;
-  }
-
-private:
-  /** There are few colors and few places at the image's edge; a picture in which it is otherwise takes no memory. */
-  static constexpr std::size_t MostTiles = 32;
-
-  std::mutex                                  m_Mutex;
-  std::map<UniformTiles<LossSum>::Key, Entry> m_Tiles;
-};
-
-} // namespace
-
 /** Gradients are added in any order, exactly, so that neither threads nor ranks have to wait for each other and none
  * keeps a gradient of its own. */
 bool
@@ -269,29 +204,21 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
 {
   const GraphPasses & passes = *m_Tiles.GetGraphPasses();
   FixedPointSum       gradient(passes.GetNumberOfSums());
-  EqualTiles          equal;
+  EqualTiles<LossSum> equal;
   LossSum &           loss = sum;
-  const auto          compute = [&](TileData & data, LossSum & result) {
-    if (m_HasMasks || !UniformTiles<LossSum>::IsUniform(data, m_Network.channels))
-    {
-      return passes.AddGradient(data, terms, 1, result, gradient);
-    }
-    const auto key = UniformTiles<LossSum>::MakeKey(data, m_Network.channels);
-    if (!equal.CountRepetition(key, result))
-    {
-      passes.AddGradient(data, terms, 1, result, gradient);
-      equal.Remember(key, data, result);
-    }
+  const auto add = [&](TileData & data, LossSum & result) { passes.AddGradient(data, terms, 1, result, gradient); };
+  const auto compute = [&](TileData & data, LossSum & result) {
+    m_HasMasks ? add(data, result) : equal.Compute(data, m_Network.channels, result, add);
   };
   if (!SumOverTiles(pixels, labels, loss, progress, team, compute, true))
   {
     return false;
   }
-  const std::vector<const EqualTiles::Entry *> repeated = equal.GetRepeated();
-  const auto                                   computeAgain = [&](int worker, std::int64_t index) {
-    const EqualTiles::Entry & entry = *repeated[index];
-    TileData &                data = m_Data[worker];
-    LossSum                   known;
+  const auto repeated = equal.GetRepeated();
+  const auto computeAgain = [&](int worker, std::int64_t index) {
+    const auto & entry = repeated[index];
+    TileData &   data = m_Data[worker];
+    LossSum      known;
     ReadPixels(pixels, entry.tile, data);
     ReadClasses(labels, entry.tile, m_Network, data);
     passes.AddGradient(data, terms, entry.repetitions, known, gradient);
@@ -375,27 +302,23 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
     m_UniformLabels.Clear();
     m_UniformSize = size;
   }
-  const auto computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
-    if (data.inMemory.pixels.first || !uniform.IsUniform(data, m_Network.channels))
-    {
-      return compute(data, target, pitch);
-    }
+  const std::int64_t stride = m_Network.GetStride();
+  const auto         computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
+    const auto         key = data.inMemory.pixels.first ? std::nullopt : FindTileKey(data, m_Network.channels);
     const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height;
-    const std::int64_t stride = m_Network.GetStride();
     std::vector<T>     rows;
-    bool               computed = false;
-    uniform.Compute(data, m_Network.channels, rows, [&](TileData & tile, std::vector<T> & repeated) {
-      compute(tile, target, pitch);
-      repeated = GetRepeatedRows(target, pitch, width, height, stride);
-      computed = true;
-    });
-    if (!computed && rows.empty())
-    {
-      return compute(data, target, pitch);
-    }
-    for (std::int64_t y = 0; !computed && y < height; ++y)
+    const bool         isKnown = key && uniform.Repeat(*key, rows);
+    for (std::int64_t y = 0; !rows.empty() && y < height; ++y)
     {
       std::copy_n(rows.begin() + y % stride * width, width, target + y * pitch);
+    }
+    if (rows.empty())
+    {
+      compute(data, target, pitch);
+    }
+    if (key && !isKnown)
+    {
+      uniform.Remember(*key, data.tile, GetRepeatedRows(target, pitch, width, height, stride));
     }
   };
   const std::ptrdiff_t            pitch = region.width * values;

@@ -2,11 +2,11 @@
 #ifndef gigapixelStreamedNetwork_h
 #define gigapixelStreamedNetwork_h
 
+#include "gigapixelEqualTiles.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelRankTeam.h"
 #include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
-#include "gigapixelUniformTiles.h"
 #include "gigapixelWorkers.h"
 
 #include <atomic>
@@ -140,7 +140,7 @@ private:
 
   /** First rows of a uniform tile's core, which repeat over it with the network's stride; empty where they do not. */
   template <typename T>
-  using UniformRows = UniformTiles<std::vector<T>>;
+  using UniformRows = EqualTiles<std::vector<T>>;
 
   template <typename T, typename TCompute>
   bool PredictTiles(PixelSource &    pixels,

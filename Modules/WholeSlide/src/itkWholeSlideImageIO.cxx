@@ -8,6 +8,7 @@
 #include "TileCache.h"
 #include "formats/SlideFormat.h"
 #include "gigapixelFreeMemory.h"
+#include "gigapixelJoinNames.h"
 
 #include "itkMultiThreaderBase.h"
 #include "itkOutputWindow.h"
@@ -441,13 +442,8 @@ WholeSlideImageIO::ReadImageInformation()
     const auto found = std::find(names.begin(), names.end(), m_AssociatedImage);
     if (found == names.end())
     {
-      std::string all;
-      for (const auto & name : names)
-      {
-        all += (all.empty() ? "" : ", ") + name;
-      }
       Throw(m_FileName + ": it has no associated image '" + m_AssociatedImage +
-            "'; it has: " + (all.empty() ? "none" : all) + '.');
+            "'; it has: " + (names.empty() ? "none" : gigapixel::JoinNames(names)) + '.');
     }
     m_Plane =
       this->GetNumberOfLevels() + this->GetNumberOfReducedLevels() + static_cast<unsigned int>(found - names.begin());

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What the reader says of an open slide: geometry and dictionary.
 #include "Slide.h"
+#include "gigapixelJoinNames.h"
 #include "itkWholeSlideImageIO.h"
 
 #include "itkMetaDataObject.h"
@@ -64,12 +65,8 @@ WholeSlideImageIO::FillDictionary()
     EncapsulateMetaData<std::string>(dictionary, property.first, property.second);
   }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.decoder", m_Slide->GetDecoder());
-  std::string names;
-  for (const auto & name : this->GetAssociatedImageNames())
-  {
-    names += (names.empty() ? "" : "\n") + name;
-  }
-  EncapsulateMetaData<std::string>(dictionary, "gigapixel.associated-images", names);
+  EncapsulateMetaData<std::string>(
+    dictionary, "gigapixel.associated-images", gigapixel::JoinNames(this->GetAssociatedImageNames(), "\n"));
   if (m_Colors)
   {
     EncapsulateMetaData<std::string>(dictionary, "gigapixel.colors", "sRGB");

@@ -13,17 +13,7 @@ from conftest import DATA, HERE, compute, refuse, run
 
 STORED = numpy.load(HERE / "weights.npz")
 FILES = [key.removesuffix("/file") for key in STORED.files if key.endswith("/file") and not key.startswith("refused/")]
-NETWORK = {
-    "name": "small",
-    "input": {"channels": 3, "invert": False},
-    "operations": [
-        {"name": "image", "type": "input", "channels": 3},
-        {"name": "conv", "type": "conv2d", "inputs": ["image"], "out_channels": 4, "kernel_size": 3, "padding": 1},
-        {"name": "norm", "type": "batch_norm", "inputs": ["conv"]},
-        {"name": "logits", "type": "conv2d", "inputs": ["norm"], "out_channels": 1, "kernel_size": 1},
-    ],
-    "output": "logits",
-}
+NETWORK = json.loads((HERE / "small.json").read_text())  # of the arrays of weights.npz
 
 
 def read_arrays(model):

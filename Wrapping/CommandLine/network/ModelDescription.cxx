@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ModelDescription.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelPatchDifference.h"
 
 #include <algorithm>
@@ -143,24 +144,18 @@ DescribeComposition(const NetworkDescription & network)
 std::string
 FormatComposition(const JSON & json)
 {
-  std::string operations;
-  int         count = 0;
-  for (const auto & item : json["operations"].items())
+  int count = 0;
+  for (const auto & number : json["operations"])
   {
-    operations += (operations.empty() ? "" : ", ") + item.value().dump() + ' ' + item.key();
-    count += item.value().get<int>();
+    count += number.get<int>();
   }
-  std::string text = "  operations  " + std::to_string(count) + ": " + operations + '\n';
+  std::string text = "  operations  " + std::to_string(count) + ": " + FormatCounts(json["operations"]) + '\n';
   text += "  parameters  " + json["parameters"].dump();
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += "\n  input       " + FormatInput(json["input"]);
   text += "\n  classes     " + json["classes"].dump() + (json["labels"] == "images" ? ", of whole images" : "");
-  std::string names;
-  for (const auto & name : json["classNames"])
-  {
-    names += (names.empty() ? ": " : ", ") + name.get<std::string>();
-  }
-  text += names;
+  const auto names = json["classNames"].get<std::vector<std::string>>();
+  text += names.empty() ? "" : ": " + JoinNames(names);
   text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
   text += "  patches     " + FormatPatches(json["patches"]) + '\n';
   if (json["provenance"].is_null())

@@ -5,6 +5,7 @@
 
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelJoinRanks.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
@@ -492,11 +493,7 @@ extern "C" __attribute__((visibility("default"))) const char *
 GigapixelGetDevices()
 {
   static const std::string text = [] {
-    std::string lines;
-    for (const std::string & device : gigapixel::Device::GetDescriptions())
-    {
-      lines += (lines.empty() ? "" : "; ") + device;
-    }
+    const std::string lines = gigapixel::JoinNames(gigapixel::Device::GetDescriptions(), "; ");
     return lines.empty() ? "none: " + gigapixel::Device::GetProblem() : lines;
   }();
   return text.c_str();

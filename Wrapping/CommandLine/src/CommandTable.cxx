@@ -91,13 +91,11 @@ Train()
                          "CSV",
                          "table",
                          "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                         "(x,y,width,height in level-0 pixels). Instead of mask, or beside it, label: the class of "
-                         "the whole slide, by a name, for networks that label images; without masks and --network "
-                         "resnet18 is taken. Paths are "
-                         "relative to the table's folder; where the "
-                         "table is a link, to the link's folder or to that of the table. Masks are pyramids, PNG, "
-                         "MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
-                         "classes).")),
+                         "(x,y,width,height in level-0 pixels). Instead of mask, or beside it, label: the class of the "
+                         "whole slide, by a name, for networks that label images; without masks and --network resnet18 "
+                         "is taken. Paths are relative to the table's folder; where the table is a link, to the link's "
+                         "folder or to that of the table. Masks are pyramids, PNG, MetaImage or NRRD, such as a "
+                         "segmentation of 3D Slicer (.seg.nrrd; label values are classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
       InputFile(
@@ -106,8 +104,8 @@ Train()
         "model",
         "What to begin with the weights of, by name and shape: a ready model (tissue), a model's file, a run's folder "
         "(its best one), or a PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, "
-        ".pt, .th; nothing "
-        "in it is run). All arrays of the network have to be there. Without it weights begin by chance."),
+        ".pt, .th; nothing in it is run). All arrays of the network have to be there. Without it weights begin by "
+        "chance."),
       Switch("partial-weights",
              "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
              "chance; how many are taken of which parts is said."),
@@ -243,6 +241,17 @@ Mirror()
                 "The mean of the logits of each patch and its three mirror images, which takes four times as long.");
 }
 
+Argument
+LevelOfModel()
+{
+  return Integer("level",
+                 "",
+                 0,
+                 63,
+                 "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of "
+                 "the model's resolution (10 % allowed).");
+}
+
 Command
 Segment()
 {
@@ -256,8 +265,7 @@ Segment()
     "slides with a trained network",
     "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
-    "many "
-    "channels as the network takes, of 8 bits; color is made gray where it takes one.",
+    "many channels as the network takes, of 8 bits; color is made gray where it takes one.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(InputFile("model",
                          "NAME|RUN|FILE",
@@ -268,12 +276,7 @@ Segment()
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
-      Integer("level",
-              "",
-              0,
-              63,
-              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
-              "model's resolution (10 % allowed)."),
+      LevelOfModel(),
       SlideResolution(),
       region,
       OutputFile("probability",
@@ -324,12 +327,7 @@ Classify()
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("CSV", "table", "The table, a .csv file.")),
-      Integer("level",
-              "",
-              0,
-              63,
-              "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of the "
-              "model's resolution (10 % allowed)."),
+      LevelOfModel(),
       SlideResolution(),
       InputFile(
         "tissue",
@@ -425,12 +423,10 @@ Import()
     "a network that was trained elsewhere",
     "Takes over a network with its weights from an ONNX file, as PyTorch, TensorFlow, MATLAB and others write it, as a "
     "model for segment, and for train to begin with. It is computed exactly, in tiles, on images of any size. Norms "
-    "keep "
-    "their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several inputs "
-    "become one image with their channels behind each other. What labels whole images by the mean of its maps is "
-    "a model for classify. What cannot be taken over is refused with the list of its operations that are missing, or "
-    "see "
-    "the whole image where nothing computes that yet.",
+    "keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several "
+    "inputs become one image with their channels behind each other. What labels whole images by the mean of its maps "
+    "is a model for classify. What cannot be taken over is refused with the list of its operations that are missing, "
+    "or see the whole image where nothing computes that yet.",
     { Required(InputFile(
         "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),

@@ -8,6 +8,8 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "gigapixelJoinNames.h"
+
 #include "itkMetaDataObject.h"
 
 #include <nlohmann/json.hpp>
@@ -222,12 +224,8 @@ FormatSamples(const JSON & info)
   }
   std::string text = info["channels"] == 1 ? "gray" : info["channels"].dump() + " channels";
   text += isByte ? "" : " of " + info["sampleType"].get<std::string>();
-  std::string names;
-  for (const JSON & name : info["channelNames"])
-  {
-    names += (names.empty() ? "" : ", ") + name.get<std::string>();
-  }
-  return names.empty() ? text : text + " (" + names + ')';
+  const auto names = info["channelNames"].get<std::vector<std::string>>();
+  return names.empty() ? text : text + " (" + JoinNames(names) + ')';
 }
 
 std::string

@@ -128,14 +128,17 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
 }
 
 /** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
- * over. A TIFF that ITK reads is another program's picture that merely lies there. */
+ * over. A TIFF that ITK reads is another program's picture that merely lies there, and so may any DICOM file be. */
 bool
-SeemsDamagedSlide(const std::string & file)
+SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
 {
-  static const std::set<std::string> slides{ ".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide" };
-  const std::string                  extension = GetLowerExtension(file);
-  return slides.count(extension) > 0 ||
-         ((extension == ".tif" || extension == ".tiff") && !itk::TIFFImageIO::New()->CanReadFile(file.c_str()));
+  const std::string extension = GetLowerExtension(file);
+  if (extension == ".tif" || extension == ".tiff")
+  {
+    return !itk::TIFFImageIO::New()->CanReadFile(file.c_str());
+  }
+  const auto & slides = io.GetSupportedReadExtensions();
+  return extension != ".dcm" && std::find(slides.begin(), slides.end(), extension) != slides.end();
 }
 
 std::vector<std::string>
@@ -153,7 +156,7 @@ FindSlidesInFolder(const std::string & folder)
   {
     const std::string file = entry.path().string();
     if (entry.is_regular_file(error) && entry.path().filename().string().front() != '.' &&
-        (io->CanReadFile(file.c_str()) ? !IsMaskPyramid(file) : SeemsDamagedSlide(file)))
+        (io->CanReadFile(file.c_str()) ? !IsMaskPyramid(file) : SeemsDamagedSlide(*io, file)))
     {
       slides.push_back(file);
     }

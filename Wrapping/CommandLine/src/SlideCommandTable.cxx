@@ -79,9 +79,8 @@ Evaluate()
     "evaluate",
     "a mask against the truth",
     "Compares two masks pixel by pixel; every value above 0 is object. They are laid over each other in mm (by their "
-    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the "
-    "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
-    "is 1. "
+    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the value "
+    "of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity is 1. "
     "No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object.",
     { Required(InputFile(
         "PREDICTION", "", "label", "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd).")),
@@ -116,9 +115,9 @@ Rasterize()
 {
   Argument classes{ "class", Type::Text, "NAME", "" };
   classes.description =
-    "Only outlines of this class; may be given several times. One class becomes 255; of several, the "
-    "first becomes 1, the second 2 and so on, and outlines of the class Ignore* become 255, which "
-    "training leaves out. Where none of these classes is in the file, no mask is written.";
+    "Only outlines of this class; may be given several times. One class becomes 255; of several, the first becomes 1, "
+    "the second 2 and so on, and outlines of the class Ignore* become 255, which training leaves out. Where none of "
+    "these classes is in the file, no mask is written.";
   classes.repeated = true;
   return {
     "rasterize",
@@ -177,12 +176,11 @@ Convert()
     "convert",
     "any slide to a pyramid that everybody opens",
     "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
-    "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; "
-    "levels that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it "
-    "is; with --strict copied tiles are decoded, too, and such a one is refused. "
-    "Slides of one channel or RGB are written, of 8 or 16 bit or float. Resolution, "
-    "objective power, vendor, color profile and classes are kept; the label and macro pictures and what the file says "
-    "of patient, operator and date are left out.",
+    "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; levels "
+    "that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it is; with "
+    "--strict copied tiles are decoded, too, and such a one is refused. Slides of one channel or RGB are written, of 8 "
+    "or 16 bit or float. Resolution, objective power, vendor, color profile and classes are kept; the label and macro "
+    "pictures and what the file says of patient, operator and date are left out.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(out),
       Level(),

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Module.h"
 #include "OutputCheck.h"
+#include "gigapixelJoinNames.h"
 
 #include <algorithm>
 #include <cctype>
@@ -25,7 +26,7 @@ std::string
 JoinEndings(const Argument & argument)
 {
   static const std::map<std::string, std::string> read{
-    { "slide", ".svs,.tif,.tiff,.ndpi,.scn,.mrxs,.vms,.vmu,.bif,.svslide,.dcm" },
+    { "slide", JoinNames(itk::WholeSlideImageIO::New()->GetSupportedReadExtensions(), ",") },
     { "table", ".csv" },
     { "label", ".tif,.tiff,.png,.mha,.nrrd" },
     { "model", ".safetensors" },
@@ -34,12 +35,7 @@ JoinEndings(const Argument & argument)
   {
     return read.at(argument.content);
   }
-  std::string joined;
-  for (const std::string & ending : commandline::GetEndings(argument.content))
-  {
-    joined += (joined.empty() ? "" : ",") + ending;
-  }
-  return joined;
+  return JoinNames(commandline::GetEndings(argument.content), ",");
 }
 
 FileElement

@@ -200,28 +200,32 @@ GraphGeometry::GetInputBox(int operation, const Box & part) const
 }
 
 bool
-LabelsImage(const NetworkGraph & graph)
+IsOnePixelOfReductions(const NetworkGraph & graph)
 {
+  std::vector<int> reductions;
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    if (OperationSchema::Find(graph.operations[i].type)->getReduction(graph.operations[i]))
+    {
+      reductions.push_back(static_cast<int>(i));
+    }
+  }
+  if (reductions.empty())
+  {
+    return false;
+  }
   constexpr std::int64_t Side = 1 << 16; // whatever it is
   Extent                 image;
   image.fill(Side);
   const GraphGeometry geometry(graph, image);
-  std::vector<int>    reductions;
   bool                fromImage = false;
-  for (int i = 0; i < static_cast<int>(graph.operations.size()); ++i)
-  {
-    if (geometry.GetReduction(i))
-    {
-      reductions.push_back(i);
-    }
-  }
   const auto boxes = geometry.GetRequired(geometry.GetOutput(), geometry.GetWhole(geometry.GetOutput()), reductions);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
     fromImage = fromImage || (boxes[i] && geometry.GetInputs()[i].empty());
   }
   // What only sums up has nothing behind it that would be computed once.
-  return !reductions.empty() && !fromImage && !geometry.GetReduction(geometry.GetOutput()) &&
+  return !fromImage && !geometry.GetReduction(geometry.GetOutput()) &&
          GetNumberOfPixels(geometry.GetWhole(geometry.GetOutput())) == 1;
 }
 
@@ -256,8 +260,7 @@ GetHalo(const NetworkGraph & graph)
   image.fill(side);
   const GraphGeometry geometry(graph, image);
   int                 target = geometry.GetOutput();
-  const bool          labelsImage = LabelsImage(graph);
-  for (int i = 0; i < geometry.GetOutput() && labelsImage; ++i)
+  for (int i = 0; i < geometry.GetOutput() && graph.LabelsImage(); ++i)
   {
     target = geometry.GetReduction(i) ? i : target;
   }

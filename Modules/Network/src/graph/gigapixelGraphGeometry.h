@@ -171,9 +171,8 @@ private:
   std::vector<int>                     m_FoldedInto;
 };
 
-/** Whether the output is one pixel for the whole image, computed from nothing but what operations have reduced it to.
- */
-GigapixelNetwork_EXPORT bool LabelsImage(const NetworkGraph & graph);
+/** What NetworkGraph::LabelsImage() knows. */
+bool IsOnePixelOfReductions(const NetworkGraph & graph);
 
 /** How far an output pixel, or one of those that a network which labels images reduces, sees in a large image, before
  * or behind itself and along whichever axis is more: the greatest at the beginning, in the middle and at the end, since

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
-#include "gigapixelOperationSchema.h"
+#include "gigapixelGraphGeometry.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
 
 #include <cmath>
@@ -22,17 +23,6 @@ Refuse(const Operation & operation, const std::string & reason)
   throw std::invalid_argument("operation \"" + operation.name + "\" (" + operation.type + "): " + reason);
 }
 
-std::string
-List(const std::vector<std::string> & names)
-{
-  std::string text;
-  for (const std::string & name : names)
-  {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 const OperationSchema &
 FindSchema(const Operation & operation)
 {
@@ -45,7 +35,7 @@ FindSchema(const Operation & operation)
       types.push_back(known.type);
     }
     throw std::invalid_argument("operation \"" + operation.name + "\": there is no type \"" + operation.type +
-                                "\" (there are: " + List(types) + ")");
+                                "\" (there are: " + JoinNames(types) + ")");
   }
   return *schema;
 }
@@ -104,7 +94,8 @@ Convert(const Operation & operation, const AttributeSchema & schema, const Attri
   {
     if (std::find(schema.words.begin(), schema.words.end(), *word) == schema.words.end())
     {
-      Refuse(operation, std::string("\"") + schema.name + "\" is \"" + *word + "\", not one of " + List(schema.words));
+      Refuse(operation,
+             std::string("\"") + schema.name + "\" is \"" + *word + "\", not one of " + JoinNames(schema.words));
     }
     return value;
   }
@@ -190,7 +181,8 @@ ValidateAttributes(Operation & operation, const OperationSchema & schema)
   {
     if (std::find(names.begin(), names.end(), item.first) == names.end())
     {
-      Refuse(operation, "it has no \"" + item.first + "\"" + (names.empty() ? "" : " (it has: " + List(names) + ")"));
+      Refuse(operation,
+             "it has no \"" + item.first + "\"" + (names.empty() ? "" : " (it has: " + JoinNames(names) + ")"));
     }
   }
   // PyTorch's default: windows that touch each other.
@@ -358,6 +350,7 @@ NetworkGraph::Validate()
     throw std::invalid_argument("the output \"" + output + "\" is no operation of the network");
   }
   GetParameters(); // checks that shared arrays are alike
+  m_LabelsImage = IsOnePixelOfReductions(*this);
 }
 
 int

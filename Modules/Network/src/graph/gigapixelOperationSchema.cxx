@@ -220,7 +220,7 @@ GetRunProblem(const NetworkGraph & graph)
     return !seesAll || schema->getReduction(operation);
   };
   const bool areReduced = std::all_of(graph.operations.begin(), graph.operations.end(), isReduced);
-  return wholeImage.empty() || (areReduced && LabelsImage(graph))
+  return wholeImage.empty() || (areReduced && graph.LabelsImage())
            ? ""
            : "it is a graph of " + std::to_string(graph.operations.size()) +
                " operations, but does not run yet: nothing computes what sees the whole image: " + wholeImage;

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelOnnxOperators.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelPrintable.h"
 #include "graph/gigapixelOperationSchema.h"
@@ -460,15 +461,10 @@ OnnxWalk::CheckMissing(const std::string & output) const
       missing.insert(why->second);
     }
   }
-  std::string names;
-  for (const std::string & each : missing)
-  {
-    names += (names.empty() ? "" : ", ") + each;
-  }
-  if (!names.empty())
+  if (!missing.empty())
   {
     const std::string wholeImage = ListWholeImage(m_Result.graph);
-    throw MissingOperations("it needs operations that there are not here: " + names +
+    throw MissingOperations("it needs operations that there are not here: " + JoinNames(missing) +
                             (wholeImage.empty() ? "" : "; and it sees the whole image: " + wholeImage));
   }
   if (!m_Problem.empty())

@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
+#include "gigapixelEqualTiles.h"
 #include "gigapixelInitialWeights.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
-#include "gigapixelUniformTiles.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ private:
 } // namespace
 
 // Bit for bit the sum of tiles that are each computed.
-TEST(UniformTiles, TheSumHasTheBitsOfComputingEach)
+TEST(EqualTiles, TheSumHasTheBitsOfComputingEach)
 {
   const auto                      network = NetworkDescription::Load("remedios2023");
   const Size                      size{ 2200, 2300 };
@@ -87,7 +87,7 @@ TEST(UniformTiles, TheSumHasTheBitsOfComputingEach)
 }
 
 // Inference keeps what repeats in a tile; what a new network makes of a single tile was computed.
-TEST(UniformTiles, PredictionsHaveTheBitsOfComputingEach)
+TEST(EqualTiles, PredictionsHaveTheBitsOfComputingEach)
 {
   Model model;
   model.network = NetworkDescription::Load("remedios2023");
@@ -134,13 +134,13 @@ TEST(UniformTiles, PredictionsHaveTheBitsOfComputingEach)
   }
 }
 
-TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
+TEST(EqualTiles, AreComputedOnceForEachPlaceAtTheEdge)
 {
   const auto                      network = NetworkDescription::Load("remedios2023");
   const Size                      size{ 256 * 6, 256 * 5 };
   PartlyScanned<ProceduralPixels> pixels(size, 255, 255);
   const TileGrid                  grid(network, size, 256);
-  UniformTiles<int>               uniform;
+  EqualTiles<int>                 equal;
   TileData                        data;
   int                             computed = 0, mixed = 0;
   for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
@@ -152,7 +152,7 @@ TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
       window.x < 1300 && window.x + window.width > 900 && window.y < 1000 && window.y + window.height > 700;
     mixed += touches;
     int result = 0;
-    uniform.Compute(data, 1, result, [&](TileData &, int & value) { value = ++computed; });
+    equal.Compute(data, 1, result, [&](TileData &, int & value) { value = ++computed; });
     EXPECT_GT(result, 0);
   }
   // Nine places (corners, edges, inside), each with at most two classes; tiles of more than one color are all computed.
@@ -162,7 +162,7 @@ TEST(UniformTiles, AreComputedOnceForEachPlaceAtTheEdge)
 }
 
 // Any pixel that differs counts, and nothing between the rows does.
-TEST(UniformTiles, OnePixelOfAnotherColorIsSeen)
+TEST(EqualTiles, OnePixelOfAnotherColorIsSeen)
 {
   for (const std::int64_t channels : { 1, 3 })
   {
@@ -177,12 +177,12 @@ TEST(UniformTiles, OnePixelOfAnotherColorIsSeen)
       TileData data;
       data.tile = { { 0, 0, size.width, size.height }, { 0, 0, size.width, size.height } };
       data.rows = { samples.data(), pitch };
-      EXPECT_TRUE(UniformTiles<int>::IsUniform(data, static_cast<int>(channels)));
+      EXPECT_TRUE(FindTileKey(data, static_cast<int>(channels)));
       for (std::int64_t i = 0; size.width * size.height > 1 && i < size.width * size.height * channels; ++i)
       {
         std::uint8_t & sample = samples[i / (size.width * channels) * pitch + i % (size.width * channels)];
         sample = 251;
-        ASSERT_FALSE(UniformTiles<int>::IsUniform(data, static_cast<int>(channels))) << i;
+        ASSERT_FALSE(FindTileKey(data, static_cast<int>(channels))) << i;
         sample = 250;
       }
     }
