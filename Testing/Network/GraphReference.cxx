@@ -137,6 +137,22 @@ PoolMean(const Given & given)
 }
 
 Tensor
+PoolLogSum(const Given & given)
+{
+  const double r = given.operation.GetNumber("r");
+  const auto   pixels = static_cast<double>(given.X().size(2) * given.X().size(3));
+  return (at::logsumexp(given.X() * r, { 2, 3 }, true) - std::log(pixels)) / r;
+}
+
+/** \return channels, as one pixel */
+Tensor
+PoolByAttention(const Given & given)
+{
+  const Tensor attention = at::softmax(given.inputs[1].flatten(2), 2);
+  return (given.X().flatten(2) * attention).sum(2).view({ 1, -1, 1, 1 });
+}
+
+Tensor
 Interpolate(const Given & given)
 {
   const Operation &     operation = given.operation;
@@ -293,6 +309,13 @@ GetOperations()
         return at::adaptive_avg_pool2d(
           given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) });
       } },
+    { "adaptive_max_pool2d",
+      [](const Given & given) {
+        return std::get<0>(at::adaptive_max_pool2d(
+          given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) }));
+      } },
+    { "logsumexp_pool2d", PoolLogSum },
+    { "attention_pool2d", PoolByAttention },
     { "interpolate", Interpolate },
     { "cat", [](const Given & given) { return at::cat(given.inputs, 1); } },
     { "add", [](const Given & given) { return given.X() + Second(given); } },

@@ -1,10 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that label images: their gradient of one label, in tiles, against autograd on the whole image.
 #include "GraphFixture.h"
+#include "gigapixelNetworkPresets.h"
 #include "gigapixelStreamedNetwork.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -12,9 +15,43 @@ using namespace gigapixel::test;
 namespace
 {
 
-/** The mean of maps, and a layer of neurons behind it. */
+enum class Pool
+{
+  Mean,
+  Greatest,
+  LogSum,
+  Attention
+};
+
+/** One pixel for the image. */
+std::string
+AppendPool(NetworkGraph & graph, const std::string & map, Pool pool)
+{
+  if (pool == Pool::LogSum)
+  {
+    return Append(graph, "logsumexp_pool2d", { map }, { { "r", 3.0 } });
+  }
+  if (pool == Pool::Attention)
+  {
+    const std::string content = Append(graph, "tanh", { AppendConvolution(graph, map, 7, 1, 0) });
+    const std::string gate = Append(graph, "sigmoid", { AppendConvolution(graph, map, 7, 1, 0) });
+    const std::string scores = Append(graph,
+                                      "conv2d",
+                                      { Append(graph, "mul", { content, gate }) },
+                                      { { "out_channels", std::int64_t{ 1 } },
+                                        { "kernel_size", Pair(1, 1) },
+                                        { "bias", false } }); // which would cancel
+    return Append(graph, "attention_pool2d", { map, scores });
+  }
+  return Append(graph,
+                pool == Pool::Mean ? "adaptive_avg_pool2d" : "adaptive_max_pool2d",
+                { map },
+                { { "output_size", Pair(1, 1) } });
+}
+
+/** Maps that are pooled, and layers of neurons behind that. */
 NetworkDescription
-MakeClassifier(int classes)
+MakeClassifier(int classes, Pool pool = Pool::Mean)
 {
   NetworkGraph graph;
   std::string  map = Append(graph, "input", {}, { { "channels", std::int64_t{ 3 } } });
@@ -29,8 +66,8 @@ MakeClassifier(int classes)
                    { "padding", Pair(1, 1) } });
     map = Append(graph, "relu", { Append(graph, "batch_norm", { map }) });
   }
-  const std::string mean = Append(graph, "adaptive_avg_pool2d", { map }, { { "output_size", Pair(1, 1) } });
-  AppendConvolution(graph, Append(graph, "relu", { AppendConvolution(graph, mean, 5, 1, 0) }), classes, 1, 0);
+  const std::string pooled = AppendPool(graph, map, pool);
+  AppendConvolution(graph, Append(graph, "relu", { AppendConvolution(graph, pooled, 5, 1, 0) }), classes, 1, 0);
   return MakeNetwork(graph);
 }
 
@@ -57,12 +94,15 @@ public:
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
+    ++numberOfReads;
     for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * m_Channels)
     {
       const auto row = m_Image.pixels.begin() + (y * m_Image.size.width + region.x) * m_Channels;
       std::copy(row, row + region.width * m_Channels, samples);
     }
   }
+
+  std::atomic<int> numberOfReads{ 0 };
 
 private:
   const LabeledImage & m_Image;
@@ -92,7 +132,44 @@ private:
   std::uint8_t m_Label;
 };
 
-class ImageLabels : public testing::TestWithParam<std::tuple<int, std::int64_t, int>>
+/** In double. */
+LossGradient
+ComputeGradient(const NetworkDescription &  network,
+                const std::vector<double> & parameters,
+                PixelSource &               pixels,
+                std::uint8_t                label,
+                std::int64_t                tileSize,
+                int                         threads)
+{
+  Device device;
+  device.precision = Precision::Double;
+  StreamedNetwork streamed(network, tileSize, threads, device);
+  streamed.SetParameters(parameters);
+  OneLabel     labels(label);
+  LossGradient sum;
+  EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+  return sum;
+}
+
+void
+ExpectReference(const NetworkDescription & network,
+                const LossGradient &       sum,
+                const GraphResult &        reference,
+                double                     tolerance = 1e-12)
+{
+  GraphResult result;
+  result.loss = sum.loss;
+  result.gradient = sum.gradient;
+  const Difference difference = Compare(network.graph, result, reference);
+  EXPECT_LE(difference.loss, tolerance);
+  EXPECT_LE(difference.gradient, tolerance) << difference.array;
+}
+
+class ImageLabels : public testing::TestWithParam<std::tuple<Pool, int, std::int64_t, int>>
+{
+};
+
+class Pools : public testing::TestWithParam<Pool>
 {
 };
 
@@ -100,65 +177,118 @@ class ImageLabels : public testing::TestWithParam<std::tuple<int, std::int64_t, 
 
 TEST_P(ImageLabels, GradientIsThatOfTheWholeImage)
 {
-  const auto [classes, tileSize, threads] = GetParam();
-  const NetworkDescription  network = MakeClassifier(classes == 2 ? 1 : classes);
+  const auto [pool, classes, tileSize, threads] = GetParam();
+  const NetworkDescription  network = MakeClassifier(classes == 2 ? 1 : classes, pool);
   const std::vector<double> parameters = MakeParameters(network.graph, 3);
-  const Size                size{ 83, 61 };
-  LabeledImage              image = MakeImage(size, 3, classes, 5);
+  LabeledImage              image = MakeImage({ 83, 61 }, 3, classes, 5);
   image.labels = { 1 };
   const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
-  Device            device;
+  MemoryPixels      pixels(image, 3);
+  ExpectReference(network, ComputeGradient(network, parameters, pixels, 1, tileSize, threads), reference);
+
+  Device device;
   device.precision = Precision::Double;
   StreamedNetwork streamed(network, tileSize, threads, device);
   streamed.SetParameters(parameters);
-  MemoryPixels pixels(image, 3);
-  OneLabel     labels(1);
-  LossGradient sum;
-  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
-  GraphResult result;
-  result.loss = sum.loss;
-  result.gradient = sum.gradient;
   std::vector<float> probabilities(network.GetNumberOfOutputChannels());
   ASSERT_TRUE(streamed.PredictImage(pixels, PixelValue::Probability, probabilities.data()));
-  result.probabilities.assign(probabilities.begin(), probabilities.end());
-  const Difference difference = Compare(network.graph, result, reference);
-  EXPECT_LE(difference.loss, 1e-12);
-  EXPECT_LE(difference.gradient, 1e-12) << difference.array;
-  EXPECT_LE(difference.probability, 1e-6);
-  Score score;
+  for (std::size_t c = 0; c < probabilities.size(); ++c)
+  {
+    EXPECT_NEAR(probabilities[c], reference.probabilities[c], 1e-6);
+  }
+  OneLabel labels(1);
+  Score    score;
   ASSERT_TRUE(streamed.ComputeScore(pixels, labels, score));
   EXPECT_EQ(score.pixels, 1);
   EXPECT_NEAR(score.loss, reference.loss, 1e-12 * reference.loss);
 }
 
+constexpr auto AllPools = { Pool::Mean, Pool::Greatest, Pool::LogSum, Pool::Attention };
+
 INSTANTIATE_TEST_SUITE_P(Tiles,
                          ImageLabels,
-                         testing::Combine(testing::Values(2, 3), testing::Values(8, 24, 128), testing::Values(1, 2)));
+                         testing::Combine(testing::ValuesIn(AllPools),
+                                          testing::Values(2, 3),
+                                          testing::Values(8, 24, 128),
+                                          testing::Values(1, 2)));
 
-/** Half of it is glass, whose tiles are computed once: a tile's part of the mean, and of the gradient, is exact. */
-TEST(ImageLabels, GlassIsComputedOnce)
+/** Half of it is glass, whose tiles are computed once: a tile's part of what is pooled, and of the gradient, is exact.
+ */
+TEST_P(Pools, GlassIsComputedOnce)
 {
-  const NetworkDescription  network = MakeClassifier(3);
+  const NetworkDescription  network = MakeClassifier(3, GetParam());
   const std::vector<double> parameters = MakeParameters(network.graph, 3);
   const Size                size{ 640, 480 };
   LabeledImage              image = MakeImage(size, 3, 3, 5);
   std::fill(image.pixels.begin() + size.width * 3 * 130, image.pixels.end(), 255);
   image.labels = { 2 };
-  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
-  Device            device;
-  device.precision = Precision::Double;
-  StreamedNetwork streamed(network, 32, 2, device);
-  streamed.SetParameters(parameters);
   MemoryPixels pixels(image, 3);
-  OneLabel     labels(2);
-  LossGradient sum;
-  ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
-  GraphResult result;
-  result.loss = sum.loss;
-  result.gradient = sum.gradient;
-  const Difference difference = Compare(network.graph, result, reference);
-  EXPECT_LE(difference.loss, 1e-12);
-  EXPECT_LE(difference.gradient, 1e-12) << difference.array;
+  ExpectReference(network,
+                  ComputeGradient(network, parameters, pixels, 2, 32, 2),
+                  ComputeReference(network, parameters, image, at::kDouble));
+}
+
+/** Everywhere the same but at the border: what is the greatest is so at many places, in many tiles; and what attention
+ * weights hardly differs, so that the gradients of its scores lose a digit. */
+TEST_P(Pools, AllOfOneColor)
+{
+  const NetworkDescription  network = MakeClassifier(3, GetParam());
+  const std::vector<double> parameters = MakeParameters(network.graph, 4);
+  LabeledImage              image = MakeImage({ 200, 170 }, 3, 3, 5);
+  std::fill(image.pixels.begin(), image.pixels.end(), 200);
+  image.labels = { 0 };
+  MemoryPixels pixels(image, 3);
+  ExpectReference(network,
+                  ComputeGradient(network, parameters, pixels, 0, 16, 2),
+                  ComputeReference(network, parameters, image, at::kDouble),
+                  1e-11);
+}
+
+TEST_P(Pools, SameBitsForAnyNumberOfThreads)
+{
+  NetworkDescription        network = MakeClassifier(3, GetParam());
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const LabeledImage        image = MakeImage({ 211, 157 }, 3, 3, 5);
+  MemoryPixels              pixels(image, 3);
+  const LossGradient        one = ComputeGradient(network, parameters, pixels, 1, 16, 1);
+  for (const int threads : { 2, 5 })
+  {
+    const LossGradient several = ComputeGradient(network, parameters, pixels, 1, 16, threads);
+    EXPECT_EQ(several.loss, one.loss);
+    EXPECT_EQ(several.gradient, one.gradient);
+  }
+}
+
+/** The preset, thin. */
+TEST_P(Pools, OfResNet)
+{
+  const char * const       words[] = { "mean", "max", "lse", "attention" };
+  const std::string        name = std::string("resnet18:classes=3,width=4,pool=") + words[static_cast<int>(GetParam())];
+  const NetworkDescription network = NetworkPreset::Find(name)->Make(name);
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  LabeledImage              image = MakeImage({ 227, 161 }, 3, 3, 5);
+  image.labels = { 1 };
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  MemoryPixels      pixels(image, 3);
+  ExpectReference(network, ComputeGradient(network, parameters, pixels, 1, 64, 2), reference);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Pools, testing::ValuesIn(AllPools));
+
+/** Of the greatest, the backward pass needs no tiles but those which have one. */
+TEST(ImageLabels, TilesWithoutGradientAreNotRead)
+{
+  LabeledImage  image = MakeImage({ 88, 64 }, 3, 3, 5);
+  constexpr int Tiles = 11 * 8, Channels = 8;
+  const auto    count = [&](Pool pool) {
+    const NetworkDescription network = MakeClassifier(3, pool);
+    MemoryPixels             pixels(image, 3);
+    ComputeGradient(network, MakeParameters(network.graph, 3), pixels, 1, 8, 2);
+    return pixels.numberOfReads.load();
+  };
+  EXPECT_EQ(count(Pool::Mean), 2 * Tiles);
+  EXPECT_GT(count(Pool::Greatest), Tiles);
+  EXPECT_LE(count(Pool::Greatest), Tiles + Channels);
 }
 
 TEST(ImageLabels, WhatTheyAreNotMadeForIsRefused)

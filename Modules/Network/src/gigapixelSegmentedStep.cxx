@@ -221,10 +221,12 @@ private:
           TResult &           result = results[item % results.size()];
           result = TResult{};
           data.turn = item;
-          const bool takesPart = Read(passes.GetTile(item), IsLast(pass), data);
+          const Tile tile = passes.GetTile(item);
+          const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
+          const bool takesPart = HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
           if (takesPart)
           {
-            turns.WaitFor(passes.GetNeeded(item, *data.tile.program));
+            wait();
             m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
           if (!takesPart || !TakesTurn(pass)) // and is finished with it
@@ -277,6 +279,21 @@ private:
     return pass.segment + 1 == m_Segments.size();
   }
 
+  /** False of a tile that is none of a backward pass' matter, and need not be read. \param wait until that is known */
+  template <typename TWait>
+  bool
+  HasGradient(const SegmentPass & pass, const TileProgram & program, const TWait & wait)
+  {
+    const int                     target = m_Segments[pass.segment].operation;
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(target);
+    if (pass.kind != SegmentPass::Kind::Gradient || !reduction || !reduction->hasGradient)
+    {
+      return true;
+    }
+    wait();
+    return reduction->hasGradient(m_Maps.GetSums(target), m_Maps.ReadReducedGradient(target), program.core);
+  }
+
   void
   WriteMap(TileData & data, EqualMaps & equal)
   {
@@ -293,13 +310,14 @@ private:
     const auto                compute = [&] { return m_Passes.Reduce(data); };
     const std::vector<double> part =
       m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute);
+    const Operation & operation = m_Geometry->GetGraph().operations[target.operation];
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
       std::vector<double> & sums = m_Maps.GetSums(target.operation);
-      reduction.add(sums, part);
+      reduction.add(operation, sums, part, target.output);
       if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
       {
-        m_Maps.WriteReduced(target.operation, reduction.finish(sums, static_cast<double>(GetNumberOfPixels(whole))));
+        m_Maps.WriteReduced(target.operation, reduction.finish(operation, sums));
       }
     });
   }
@@ -307,7 +325,9 @@ private:
   void
   AddGradient(TileData & data, const SegmentPass & pass, EqualReductions & equal)
   {
-    if (Reduces(pass) && !m_Streamed.m_HasMasks && equal.Count(data, m_Streamed.m_Network.channels))
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(m_Segments[pass.segment].operation);
+    const bool                    alike = reduction && !reduction->hasGradient && !m_Streamed.m_HasMasks;
+    if (alike && equal.Count(data, m_Streamed.m_Network.channels))
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
     }

@@ -10,8 +10,6 @@
 namespace gigapixel
 {
 
-/** An interval for each axis: y, x. */
-using Box = std::array<Interval, NetworkGraph::NumberOfAxes>;
 using Extent = std::array<std::int64_t, NetworkGraph::NumberOfAxes>;
 
 inline std::int64_t

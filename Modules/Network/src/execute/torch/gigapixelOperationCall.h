@@ -31,6 +31,7 @@ struct OperationCall
 
   std::vector<bool>                 wanted;          ///< backward pass: of which inputs the gradient is asked for
   std::map<std::string, at::Tensor> weightGradients; ///< which the backward pass leaves, by role
+  const std::vector<double> *       sums{ nullptr }; ///< backward pass of what reduces the image: of all of it
   std::optional<std::uint64_t>      maskSeed{};      ///< of dropout, see GraphPasses::SetMaskSeed()
 
   /** Null: there is none of this role. */

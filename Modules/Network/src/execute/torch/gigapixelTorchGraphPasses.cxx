@@ -295,6 +295,7 @@ private:
                         {},
                         {},
                         {},
+                        {},
                         {} };
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
@@ -389,7 +390,7 @@ private:
         }
         else
         {
-          RunBackward(program, i, tape, times, sums);
+          RunBackward(data, i, tape, times, sums);
         }
       }
       for (std::size_t kept = 0; kept <= i; ++kept)
@@ -429,12 +430,14 @@ private:
   }
 
   void
-  RunBackward(const TileProgram & program, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  RunBackward(const TileData & data, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
   {
+    const TileProgram &  program = *data.tile.program;
     const Step &         step = program.steps[i];
     const at::ScalarType type = m_Types[step.operation];
     OperationCall        call = MakeCall(program, step);
     call.kept = std::move(tape.kept[i]);
+    call.sums = GetReduction(step.operation) ? &data.kept->GetSums(step.operation) : nullptr;
     call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();
     for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
     {

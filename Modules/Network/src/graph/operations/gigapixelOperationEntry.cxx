@@ -156,6 +156,12 @@ HoldOneMap(const Operation &, const MapSizes &)
   return { { 0, 1, 0 }, { 0, 1, 0 } };
 }
 
+Interval
+RequireAll(const Operation &, int, std::size_t input, const Interval &, const AxisSizes & sizes)
+{
+  return { 0, sizes.inputs[input] };
+}
+
 std::int64_t
 KeepCommonSize(const Operation &, int, const Sizes & inputs)
 {
