@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 
 namespace gigapixel
@@ -27,6 +28,7 @@ struct Given
   std::map<std::string, Tensor> arrays;
   std::optional<std::uint64_t>  maskSeed; ///< of dropout
   int                           index;    ///< of the operation
+  Tensor                        ignored;  ///< which pixels of a pooled map do not count; undefined: all do
 
   const Tensor &
   X() const
@@ -39,6 +41,20 @@ struct Given
   {
     const auto found = arrays.find(role);
     return found == arrays.end() ? Tensor() : found->second;
+  }
+
+  /** Of an input, with what is no number in the way where its pixels do not count. */
+  Tensor
+  Counted(std::size_t input, double value) const
+  {
+    return ignored.defined() ? inputs[input].masked_fill(ignored, value) : inputs[input];
+  }
+
+  double
+  CountPixels() const
+  {
+    return ignored.defined() ? ignored.logical_not().sum().item<double>()
+                             : static_cast<double>(X().size(2) * X().size(3));
   }
 
   Numbers
@@ -136,19 +152,20 @@ PoolMean(const Given & given)
                         given.operation.GetFlag("count_include_pad"));
 }
 
+constexpr double NothingCounts = -std::numeric_limits<double>::infinity();
+
 Tensor
 PoolLogSum(const Given & given)
 {
   const double r = given.operation.GetNumber("r");
-  const auto   pixels = static_cast<double>(given.X().size(2) * given.X().size(3));
-  return (at::logsumexp(given.X() * r, { 2, 3 }, true) - std::log(pixels)) / r;
+  return (at::logsumexp(given.Counted(0, NothingCounts) * r, { 2, 3 }, true) - std::log(given.CountPixels())) / r;
 }
 
 /** \return channels, as one pixel */
 Tensor
 PoolByAttention(const Given & given)
 {
-  const Tensor attention = at::softmax(given.inputs[1].flatten(2), 2);
+  const Tensor attention = at::softmax(given.Counted(1, NothingCounts).flatten(2), 2);
   return (given.X().flatten(2) * attention).sum(2).view({ 1, -1, 1, 1 });
 }
 
@@ -306,13 +323,12 @@ GetOperations()
     { "avg_pool2d", PoolMean },
     { "adaptive_avg_pool2d",
       [](const Given & given) {
-        return at::adaptive_avg_pool2d(
-          given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) });
+        return given.ignored.defined() ? given.Counted(0, 0).sum(at::IntArrayRef{ 2, 3 }, true) / given.CountPixels()
+                                       : at::adaptive_avg_pool2d(given.X(), given.Along("output_size"));
       } },
     { "adaptive_max_pool2d",
       [](const Given & given) {
-        return std::get<0>(at::adaptive_max_pool2d(
-          given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) }));
+        return std::get<0>(at::adaptive_max_pool2d(given.Counted(0, NothingCounts), given.Along("output_size")));
       } },
     { "logsumexp_pool2d", PoolLogSum },
     { "attention_pool2d", PoolByAttention },
@@ -488,7 +504,8 @@ Forward(const NetworkGraph &                  graph,
         const std::map<std::string, Tensor> & arrays,
         const Tensor &                        input,
         bool                                  rounded = false,
-        std::optional<std::uint64_t>          maskSeed = {})
+        std::optional<std::uint64_t>          maskSeed = {},
+        const std::vector<std::uint8_t> &     counted = {})
 {
   std::map<std::string, Tensor> maps;
   for (const Operation & operation : graph.operations)
@@ -498,10 +515,16 @@ Forward(const NetworkGraph &                  graph,
       maps[operation.name] = rounded ? Round(input) : input;
       continue;
     }
-    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name) };
+    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name), {} };
     for (const std::string & name : operation.inputs)
     {
       given.inputs.push_back(maps.at(name));
+    }
+    if (!counted.empty() && operation.type.find("_pool2d") != std::string::npos &&
+        static_cast<std::size_t>(given.X().size(2) * given.X().size(3)) == counted.size())
+    {
+      given.ignored =
+        at::tensor(at::ArrayRef<std::uint8_t>(counted), at::kByte).eq(0).view({ 1, 1, given.X().size(2), -1 });
     }
     for (const auto & item : operation.parameters)
     {
@@ -526,8 +549,9 @@ ComputeReference(const NetworkDescription &   network,
   const bool           rounded = type == at::kBFloat16;
   const at::ScalarType computed = rounded ? at::kDouble : type;
   const auto           arrays = MakeArrays(network.graph, parameters, computed);
-  const Tensor         logits = Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed);
-  const Tensor         classes =
+  const Tensor         logits =
+    Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted);
+  const Tensor classes =
     at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, logits.size(2), logits.size(3) });
   const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});

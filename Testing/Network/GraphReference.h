@@ -19,6 +19,7 @@ struct LabeledImage
   Size                      size;
   std::vector<std::uint8_t> pixels; ///< channels interleaved
   std::vector<std::uint8_t> labels;
+  std::vector<std::uint8_t> counted{}; ///< 1 for the pixels of a pooled map that count; empty: all
 };
 
 struct GraphResult

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
+#include <set>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -102,7 +104,18 @@ public:
     }
   }
 
-  std::atomic<int> numberOfReads{ 0 };
+  bool
+  ReadTissue(const Region & region, std::uint8_t * of) const override
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height && !tissue.empty(); ++y, of += region.width)
+    {
+      std::copy_n(tissue.begin() + y * m_Image.size.width + region.x, region.width, of);
+    }
+    return !tissue.empty();
+  }
+
+  std::vector<std::uint8_t> tissue; ///< of each pixel, 1 or 0; empty: all are
+  std::atomic<int>          numberOfReads{ 0 };
 
 private:
   const LabeledImage & m_Image;
@@ -257,6 +270,98 @@ TEST_P(Pools, SameBitsForAnyNumberOfThreads)
     EXPECT_EQ(several.loss, one.loss);
     EXPECT_EQ(several.gradient, one.gradient);
   }
+}
+
+/** What MakeClassifier() pools: pixel i of its maps lies at pixel 8 i of the image. */
+Size
+GetPooledSize(Size image)
+{
+  return { (image.width + 7) / 8, (image.height + 7) / 8 };
+}
+
+/** Two pieces, one of them of a few pixels. */
+std::vector<std::uint8_t>
+MakeTissue(Size size)
+{
+  std::vector<std::uint8_t> tissue(size.width * size.height);
+  for (std::int64_t y = 0; y < size.height; ++y)
+  {
+    for (std::int64_t x = 0; x < size.width; ++x)
+    {
+      const bool large = std::hypot(x - 0.3 * size.width, y - 0.6 * size.height) < 0.25 * size.height;
+      tissue[y * size.width + x] = large || (x > size.width - 4 && y < 3) ? 1 : 0;
+    }
+  }
+  return tissue;
+}
+
+/** The pixels of the pooled map that tissue is nearest to, of two that are as near the later one. */
+std::vector<std::uint8_t>
+FindNearest(Size size, const std::vector<std::uint8_t> & tissue)
+{
+  const Size                pooled = GetPooledSize(size);
+  std::vector<std::uint8_t> counted(pooled.width * pooled.height);
+  const auto                find = [](std::int64_t pixel, std::int64_t pixels) {
+    std::int64_t nearest = 0;
+    for (std::int64_t i = 1; i < pixels; ++i)
+    {
+      nearest = std::abs(8 * i - pixel) <= std::abs(8 * nearest - pixel) ? i : nearest;
+    }
+    return nearest;
+  };
+  for (std::int64_t y = 0; y < size.height; ++y)
+  {
+    for (std::int64_t x = 0; x < size.width; ++x)
+    {
+      std::uint8_t & of = counted[find(y, pooled.height) * pooled.width + find(x, pooled.width)];
+      of = tissue[y * size.width + x] != 0 ? 1 : of;
+    }
+  }
+  return counted;
+}
+
+/** Nothing counts but what tissue is nearest to, and tiles without it are not read. */
+TEST_P(Pools, OverTissueOnly)
+{
+  const NetworkDescription  network = MakeClassifier(3, GetParam());
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const Size                size{ 331, 277 }, pooled = GetPooledSize(size);
+  LabeledImage              image = MakeImage(size, 3, 3, 5);
+  image.labels = { 2 };
+  MemoryPixels pixels(image, 3);
+  pixels.tissue = MakeTissue(size);
+  image.counted = FindNearest(size, pixels.tissue);
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  for (const std::int64_t side : { 8, 24, 512 })
+  {
+    std::set<std::pair<std::int64_t, std::int64_t>> tiles;
+    for (std::int64_t i = 0; i < pooled.width * pooled.height; ++i)
+    {
+      if (image.counted[i] != 0)
+      {
+        tiles.emplace(i / pooled.width / (side / 8), i % pooled.width / (side / 8));
+      }
+    }
+    const auto number = static_cast<int>(tiles.size());
+    pixels.numberOfReads = 0;
+    ExpectReference(network, ComputeGradient(network, parameters, pixels, 2, side, 2), reference);
+    EXPECT_LE(pixels.numberOfReads, 2 * number);
+    EXPECT_GE(pixels.numberOfReads, GetParam() == Pool::Greatest ? number : 2 * number);
+  }
+  // Tiles of glass that are equal differ by what counts of them.
+  std::fill(image.pixels.begin() + size.width * 3 * 100, image.pixels.begin() + size.width * 3 * 180, 255);
+  ExpectReference(network,
+                  ComputeGradient(network, parameters, pixels, 2, 16, 2),
+                  ComputeReference(network, parameters, image, at::kDouble));
+}
+
+TEST(ImageLabels, WithoutTissueThereIsNothingToLabel)
+{
+  const NetworkDescription network = MakeClassifier(3);
+  const LabeledImage       image = MakeImage({ 90, 70 }, 3, 3, 5);
+  MemoryPixels             pixels(image, 3);
+  pixels.tissue.resize(90 * 70);
+  EXPECT_THROW(ComputeGradient(network, MakeParameters(network.graph, 3), pixels, 1, 16, 2), std::runtime_error);
 }
 
 /** The preset, thin. */

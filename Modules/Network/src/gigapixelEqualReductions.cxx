@@ -8,7 +8,9 @@ bool
 EqualReductions::MakeKey(const TileData & data, int channels, Key & key)
 {
   key.first = data.tile.program->signature;
-  return EqualMaps::FindConstants(data, channels, key.second);
+  const bool isConstant = EqualMaps::FindConstants(data, channels, key.second);
+  key.second.insert(key.second.end(), data.counted.begin(), data.counted.end());
+  return isConstant;
 }
 
 bool

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelCountedPixels.h"
 #include "gigapixelEqualMaps.h"
 #include "gigapixelEqualReductions.h"
 #include "gigapixelLoss.h"
@@ -11,6 +12,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -223,13 +225,18 @@ private:
           data.turn = item;
           const Tile tile = passes.GetTile(item);
           const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
-          const bool takesPart = HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
+          const bool takesPart =
+            Counts(tile, data) && HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
           if (takesPart)
           {
             wait();
             m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
-          if (!takesPart || !TakesTurn(pass)) // and is finished with it
+          else if (pass.kind == SegmentPass::Kind::Map)
+          {
+            AddPart(data, {});
+          }
+          if (takesPart ? !TakesTurn(pass) : pass.kind != SegmentPass::Kind::Map) // and is finished with it
           {
             turns.Finish(item);
           }
@@ -301,22 +308,47 @@ private:
                           : equal.Compute(data, m_Streamed.m_Network.channels, [&] { m_Passes.WriteMap(data); });
   }
 
-  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there. */
+  /** Sets the tile, and what of it counts where it is reduced. \return false: nothing does, and it need not be read */
+  bool
+  Counts(const Tile & tile, TileData & data) const
+  {
+    const int target = tile.program->steps.back().operation;
+    data.tile = tile;
+    data.counted.clear();
+    return !m_Geometry->GetReduction(target) ||
+           FindCounted(
+             *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
+  }
+
   void
   Reduce(TileData & data, EqualReductions & equal)
   {
+    const auto compute = [&] { return m_Passes.Reduce(data); };
+    AddPart(data, m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute));
+  }
+
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
+   * \param part nothing where nothing of the tile counts */
+  void
+  AddPart(const TileData & data, const std::vector<double> & part)
+  {
     const TileProgram::Step & target = data.tile.program->steps.back();
     const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
-    const auto                compute = [&] { return m_Passes.Reduce(data); };
-    const std::vector<double> part =
-      m_Streamed.m_HasMasks ? compute() : equal.Reduce(data, m_Streamed.m_Network.channels, compute);
-    const Operation & operation = m_Geometry->GetGraph().operations[target.operation];
+    const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
       std::vector<double> & sums = m_Maps.GetSums(target.operation);
-      reduction.add(operation, sums, part, target.output);
+      if (!part.empty())
+      {
+        reduction.add(operation, sums, part, target.output);
+      }
       if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
       {
+        if (sums.empty())
+        {
+          throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
+                                   "tissue mask, or none");
+        }
         m_Maps.WriteReduced(target.operation, reduction.finish(operation, sums));
       }
     });
@@ -340,6 +372,7 @@ private:
   {
     const auto add = [&](int worker, std::int64_t index) {
       TileData & data = m_Streamed.m_Data[worker];
+      Counts(counted[index].tile, data);
       Read(counted[index].tile, false, data);
       data.turns = nullptr; // it gives nothing to maps that are kept
       m_Streamed.Measure(m_Streamed.m_NetworkTime,

@@ -123,8 +123,7 @@ Train()
               255,
               "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
               "are more than two classes. Of two, 255 is the object, and cannot be ignored."),
-      Tissue("it takes no part in the loss of networks that label pixels, and counts as white in those that label "
-             "images."),
+      Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Choice("optimizer",
              { "adam", "adamw", "sgd" },
@@ -335,8 +334,9 @@ Classify()
         "tissue",
         "MASK|FOLDER",
         "label",
-        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; it counts "
-        "as white, too."),
+        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the label "
+        "is "
+        "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
       ComputingDevice(),
       NumberPrecision(),
       TileSize("that of the model's training"),

@@ -109,6 +109,13 @@ public:
    * \param kept operations whose maps are there already: of these, what is read of them */
   std::vector<std::optional<Box>> GetRequired(int target, const Box & part, const std::vector<int> & kept = {}) const;
 
+  /** Where the pixels of the operation's map lie in the image. */
+  Sampling GetSampling(int operation, int axis) const;
+
+  /** The pixels of the image that belong to this part of the operation's map along an axis: each belongs to the pixel
+   * of the map that it lies nearest to, of two to the later one. */
+  Interval GetNearest(int operation, int axis, const Interval & part) const;
+
   /** Of the input's map, for this part of an operation's. */
   Box GetInputBox(int operation, const Box & part) const;
 

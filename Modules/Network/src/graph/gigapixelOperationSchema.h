@@ -119,8 +119,9 @@ struct WeightSchema
 };
 
 /** Of an operation that sums up all of its inputs' maps, which are of one size, to a map of one pixel. The executor
- * computes the sums of a part of the maps; those of all parts are taken together one by one, in a fixed order. What
- * they are is the operation's own matter: its backward pass sees those of the whole image again. */
+ * computes the sums of a part of the maps, over those of its pixels that count (TileData::counted); those of all parts
+ * are taken together one by one, in a fixed order. What they are is the operation's own matter: its backward pass sees
+ * those of the whole image again. */
 struct ReductionSchema
 {
   /** Takes those of one more part into the sums of the parts before it, of which there are none in the beginning.

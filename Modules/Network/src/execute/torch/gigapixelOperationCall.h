@@ -31,8 +31,11 @@ struct OperationCall
 
   std::vector<bool>                 wanted;          ///< backward pass: of which inputs the gradient is asked for
   std::map<std::string, at::Tensor> weightGradients; ///< which the backward pass leaves, by role
-  const std::vector<double> *       sums{ nullptr }; ///< backward pass of what reduces the image: of all of it
   std::optional<std::uint64_t>      maskSeed{};      ///< of dropout, see GraphPasses::SetMaskSeed()
+
+  // Of an operation that reduces the image.
+  const std::vector<std::uint8_t> * counted{ nullptr }; ///< see TileData::counted
+  const std::vector<double> *       sums{ nullptr };    ///< in the backward pass: of the whole image
 
   /** Null: there is none of this role. */
   at::Tensor GetWeight(const char * role) const;

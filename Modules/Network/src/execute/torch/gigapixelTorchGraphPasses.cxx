@@ -283,15 +283,15 @@ private:
   }
 
   OperationCall
-  MakeCall(const TileProgram & program, const Step & step) const
+  MakeCall(const TileData & data, const Step & step) const
   {
-    OperationCall call{ m_Network.graph.operations[step.operation],
+    const TileProgram & program = *data.tile.program;
+    OperationCall       call{ m_Network.graph.operations[step.operation],
                         step,
                         m_Weights[step.operation],
                         {},
                         m_Types[step.operation],
                         false,
-                        {},
                         {},
                         {},
                         {},
@@ -305,6 +305,7 @@ private:
     }
     call.inputs.resize(step.sources.size());
     call.maskSeed = m_MaskSeed;
+    call.counted = &data.counted;
     return call;
   }
 
@@ -332,7 +333,7 @@ private:
       }
       else
       {
-        Run(program, step, tape.maps, tape.maps[i], tape.kept[i]);
+        Run(data, step, tape.maps, tape.maps[i], tape.kept[i]);
       }
       for (const int read : step.lastReaderOf)
       {
@@ -346,13 +347,14 @@ private:
   }
 
   void
-  Run(const TileProgram &       program,
+  Run(const TileData &          data,
       const Step &              step,
       std::vector<at::Tensor> & maps,
       at::Tensor &              output,
       std::vector<at::Tensor> & kept) const
   {
-    OperationCall        call = MakeCall(program, step);
+    const TileProgram &  program = *data.tile.program;
+    OperationCall        call = MakeCall(data, step);
     const at::ScalarType type = m_Types[step.operation];
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
@@ -435,7 +437,7 @@ private:
     const TileProgram &  program = *data.tile.program;
     const Step &         step = program.steps[i];
     const at::ScalarType type = m_Types[step.operation];
-    OperationCall        call = MakeCall(program, step);
+    OperationCall        call = MakeCall(data, step);
     call.kept = std::move(tape.kept[i]);
     call.sums = GetReduction(step.operation) ? &data.kept->GetSums(step.operation) : nullptr;
     call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();

@@ -237,8 +237,9 @@ RequireWindow(const Operation & operation, int axis, std::size_t, const Interval
 Sampling
 SampleWindow(const Operation & operation, int axis, const AxisSizes &)
 {
-  return { static_cast<double>(operation.GetAlong("stride", axis)),
-           -static_cast<double>(GetPadding(operation, axis).before) };
+  const Window window = Window::Get(operation, axis);
+  return { static_cast<double>(window.stride),
+           static_cast<double>(window.GetReach() - 1) / 2 - static_cast<double>(GetPadding(operation, axis).before) };
 }
 
 } // namespace schema

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace gigapixel::torchmodule
@@ -50,20 +51,6 @@ public:
     m_Double ? Paste<double>(y, x, values) : Paste<float>(y, x, values);
   }
 
-  /** Calls f(y, x) for each pixel, row by row. */
-  template <typename F>
-  void
-  ForEach(const F & f) const
-  {
-    for (std::int64_t y = 0; y < m_Map.size(2); ++y)
-    {
-      for (std::int64_t x = 0; x < m_Map.size(3); ++x)
-      {
-        f(y, x);
-      }
-    }
-  }
-
 private:
   template <typename T>
   T *
@@ -100,6 +87,25 @@ private:
   const bool         m_Double;
 };
 
+/** Calls f(y, x) for each pixel of the tile that counts, row by row. */
+template <typename F>
+void
+ForEachCounted(const OperationCall & call, const F & f)
+{
+  const auto  isCounted = call.counted->begin();
+  const Box & box = call.step.output;
+  for (std::int64_t y = 0; y < box[0].GetLength(); ++y)
+  {
+    for (std::int64_t x = 0; x < box[1].GetLength(); ++x)
+    {
+      if (call.counted->empty() || isCounted[y * box[1].GetLength() + x] != 0)
+      {
+        f(y, x);
+      }
+    }
+  }
+}
+
 at::Tensor
 ToTensor(const Values & sums)
 {
@@ -120,7 +126,7 @@ SumUp(OperationCall & call)
 {
   const Pixels pixels(call.inputs[0]);
   Values       sums(call.channels[0] + 1), values;
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
     std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), std::plus<>());
     ++sums.back();
@@ -128,15 +134,15 @@ SumUp(OperationCall & call)
   return ToTensor(sums);
 }
 
-/** Each pixel of the image has its part of the mean's gradient. */
+/** Each pixel that counts has its part of the mean's gradient. */
 std::vector<at::Tensor>
 DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
 {
-  const at::Tensor map = call.MakeInputMap(0);
+  const at::Tensor map = call.MakeInputMap(0).zero_();
   const Pixels     pixels(map);
   Values           parts = GetGradient(gradient);
   std::transform(parts.begin(), parts.end(), parts.begin(), [&](double part) { return part / call.sums->back(); });
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) { pixels.Write(y, x, parts); });
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) { pixels.Write(y, x, parts); });
   return { map };
 }
 
@@ -146,7 +152,7 @@ FindGreatest(OperationCall & call)
 {
   const Pixels pixels(call.inputs[0]);
   Values       sums, values;
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
     const bool first = sums.empty();
     sums.resize(3 * values.size());
@@ -193,15 +199,16 @@ SumUpExponentials(OperationCall & call)
 {
   const Pixels pixels(call.inputs[0]);
   const double r = call.operation.GetNumber("r");
-  Values       values, greatest = pixels.Read(0, 0);
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  Values       values, greatest;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
+    greatest = greatest.empty() ? values : greatest;
     std::transform(values.begin(), values.end(), greatest.begin(), greatest.begin(), [](double a, double b) {
       return std::max(a, b);
     });
   });
   Values sums(2 * greatest.size() + 1);
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
     for (std::size_t c = 0; c < values.size(); ++c)
     {
@@ -217,13 +224,13 @@ SumUpExponentials(OperationCall & call)
 std::vector<at::Tensor>
 DifferentiateLogSum(OperationCall & call, const at::Tensor & gradient)
 {
-  const at::Tensor map = call.MakeInputMap(0);
+  const at::Tensor map = call.MakeInputMap(0).zero_();
   const Pixels     pixels(map), inputs(call.inputs[0]);
   const Values     gradients = GetGradient(gradient);
   const Values &   sums = *call.sums;
   const double     r = call.operation.GetNumber("r");
   Values           values;
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     inputs.Read(y, x, values);
     for (std::size_t c = 0; c < values.size(); ++c)
     {
@@ -239,10 +246,10 @@ SumUpByAttention(OperationCall & call)
 {
   const Pixels pixels(call.inputs[0]), scores(call.inputs[1]);
   Values       sums(call.channels[0] + 2), values, score;
-  double       greatest = scores.Read(0, 0, score).front();
-  scores.ForEach(
-    [&](std::int64_t y, std::int64_t x) { greatest = std::max(greatest, scores.Read(y, x, score).front()); });
-  pixels.ForEach([&](std::int64_t y, std::int64_t x) {
+  double       greatest = -std::numeric_limits<double>::infinity();
+  ForEachCounted(
+    call, [&](std::int64_t y, std::int64_t x) { greatest = std::max(greatest, scores.Read(y, x, score).front()); });
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
     const double weight = std::exp(scores.Read(y, x, score).front() - greatest);
     std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), [weight](double value, double sum) {
@@ -259,15 +266,15 @@ SumUpByAttention(OperationCall & call)
 std::vector<at::Tensor>
 DifferentiateAttention(OperationCall & call, const at::Tensor & gradient)
 {
-  const at::Tensor map = call.wanted[0] ? call.MakeInputMap(0) : at::Tensor();
-  const at::Tensor ofScores = call.wanted[1] ? call.MakeInputMap(1) : at::Tensor();
+  const at::Tensor map = call.wanted[0] ? call.MakeInputMap(0).zero_() : at::Tensor();
+  const at::Tensor ofScores = call.wanted[1] ? call.MakeInputMap(1).zero_() : at::Tensor();
   const Pixels     inputs(call.inputs[0]), scores(call.inputs[1]);
   const Values     gradients = GetGradient(gradient);
   const Values &   sums = *call.sums;
   const double     weights = sums.end()[-2], greatest = sums.back();
   Values           values, score;
   const double     ofMean = std::inner_product(gradients.begin(), gradients.end(), sums.begin(), 0.0) / weights;
-  scores.ForEach([&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     const double attention = std::exp(scores.Read(y, x, score).front() - greatest) / weights;
     if (ofScores.defined())
     {
