@@ -124,6 +124,41 @@ def test_poolings_train_and_classify(cohort, pool, tmp_path):
     assert 0 <= float(read(tmp_path / "p.csv")[0]["p_tumor"]) <= 1
 
 
+def make_spotted(path):
+    """One spot, whose middle is returned: x, y."""
+    pixels = np.random.default_rng(5).integers(150, 250, (640, 960, 3), dtype=np.uint8)
+    pixels[400:440, 700:740] = np.random.default_rng(6).integers(0, 60, (40, 40, 3), dtype=np.uint8)
+    tifffile.imwrite(path, pixels, tile=(64, 64), photometric="rgb", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    return 720, 420
+
+
+def test_maps_show_where_labels_come_from(model, tmp_path):
+    slide = tmp_path / "spot.tif"
+    x, y = make_spotted(slide)
+    told = run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps", "--json").json
+    assert told["map"]["kind"] == "activation" and told["map"]["class"] == "tumor"
+    with tifffile.TiffFile(tmp_path / "maps" / "spot.pyramid.tif") as file:
+        values = file.asarray()
+        assert values.dtype == np.float32 and values.shape == (20, 30)
+        tags = file.pages[0].tags
+        per_cm = tags["XResolution"].value[0] / tags["XResolution"].value[1]
+        assert per_cm == pytest.approx(20000 / 32, rel=1e-4), "a pixel of the map is 32 of the slide"
+    row, column = np.unravel_index(values.argmax(), values.shape)
+    assert abs(32 * column - x) <= 48 and abs(32 * row - y) <= 48, "the spot is where it comes from"
+    assert values.min() >= 0 and values.max() == pytest.approx(told["map"]["greatest"])
+    width, height = struct.unpack(">II", (tmp_path / "maps" / "spot.png").read_bytes()[16:24])
+    assert width == 960 and 640 < height < 720, "the slide, and a legend below it"
+    # What is shown does not change what is said.
+    run("classify", slide, "--model", model, "-o", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_text() == (tmp_path / "q.csv").read_text()
+    words = ["classify", slide, "--model", model, "-o", tmp_path / "r.csv", "--maps"]
+    assert "spot.pyramid.tif" in fails(*words, tmp_path / "maps"), "it is there"
+    assert "no class \"cancer\"" in fails(*words, tmp_path / "other", "--map-class", "cancer")
+    run(*words, tmp_path / "normal", "--map-class", "normal")
+    other = tifffile.imread(tmp_path / "normal" / "spot.pyramid.tif")
+    assert not np.any((other > 0) & (values > 0)), "what speaks for one of two classes speaks against the other"
+
+
 def test_interrupted_training_goes_on_bit_for_bit(cohort, tmp_path):
     words = ["--cohort", cohort / "cohort.csv", "--network", NETWORK, "--tile-size", 96, "--epochs"]
     run("train", *words, 2, "-o", tmp_path / "whole")

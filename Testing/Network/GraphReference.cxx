@@ -499,13 +499,14 @@ Round(const Tensor & values)
   return values + (exact.to(at::kBFloat16).to(at::kDouble) - exact);
 }
 
-Tensor
-Forward(const NetworkGraph &                  graph,
-        const std::map<std::string, Tensor> & arrays,
-        const Tensor &                        input,
-        bool                                  rounded = false,
-        std::optional<std::uint64_t>          maskSeed = {},
-        const std::vector<std::uint8_t> &     counted = {})
+/** Of all operations, by name. */
+std::map<std::string, Tensor>
+ComputeMaps(const NetworkGraph &                  graph,
+            const std::map<std::string, Tensor> & arrays,
+            const Tensor &                        input,
+            bool                                  rounded = false,
+            std::optional<std::uint64_t>          maskSeed = {},
+            const std::vector<std::uint8_t> &     counted = {})
 {
   std::map<std::string, Tensor> maps;
   for (const Operation & operation : graph.operations)
@@ -534,7 +535,7 @@ Forward(const NetworkGraph &                  graph,
     const Tensor map = GetOperations().at(operation.type)(given);
     maps[operation.name] = rounded ? Round(map) : map;
   }
-  return maps.at(graph.output);
+  return maps;
 }
 
 } // namespace
@@ -550,7 +551,8 @@ ComputeReference(const NetworkDescription &   network,
   const at::ScalarType computed = rounded ? at::kDouble : type;
   const auto           arrays = MakeArrays(network.graph, parameters, computed);
   const Tensor         logits =
-    Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted);
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted)
+      .at(network.graph.output);
   const Tensor classes =
     at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, logits.size(2), logits.size(3) });
   const Tensor loss = GetLoss(network, logits, classes);
@@ -573,7 +575,35 @@ ComputeReference(const NetworkDescription &   network,
 Tensor
 ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const Tensor & input)
 {
-  return Forward(graph, MakeArrays(graph, parameters, at::kDouble), input).detach();
+  return ComputeMaps(graph, MakeArrays(graph, parameters, at::kDouble), input).at(graph.output).detach();
+}
+
+std::vector<double>
+ComputeGradCAM(const NetworkDescription &  network,
+               const std::vector<double> & parameters,
+               const LabeledImage &        image,
+               const std::string &         operation,
+               int                         label)
+{
+  const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
+  const auto maps =
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, at::kDouble), false, {}, image.counted);
+  const Tensor logits = maps.at(network.graph.output).flatten();
+  const Tensor score = logits.numel() > 1 ? logits[label] : label == 1 ? logits[0] : -logits[0];
+  const Tensor map = maps.at(operation);
+  const Tensor gradient = torch::autograd::grad({ score }, { map }).front();
+  return GetValues(at::relu((gradient.mean(at::IntArrayRef{ 2, 3 }, true) * map).sum(1)));
+}
+
+std::vector<double>
+ComputeMap(const NetworkDescription &  network,
+           const std::vector<double> & parameters,
+           const LabeledImage &        image,
+           const std::string &         operation)
+{
+  const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
+  return GetValues(
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, at::kDouble), false, {}, image.counted).at(operation));
 }
 
 Tensor

@@ -364,6 +364,107 @@ TEST(ImageLabels, WithoutTissueThereIsNothingToLabel)
   EXPECT_THROW(ComputeGradient(network, MakeParameters(network.graph, 3), pixels, 1, 16, 2), std::runtime_error);
 }
 
+/** \return the greatest value of the map of what a label comes from */
+double
+ExpectActivation(const NetworkDescription & network,
+                 Pool                       pool,
+                 const LabeledImage &       image,
+                 MemoryPixels &             pixels,
+                 int                        label)
+{
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const NetworkGraph &      graph = network.graph;
+  const auto          pooling = std::find_if(graph.operations.begin(), graph.operations.end(), [](const auto & one) {
+    return one.type.find("_pool2d") != std::string::npos && one.type != "max_pool2d";
+  });
+  std::vector<double> expected;
+  if (pool == Pool::Attention)
+  {
+    expected = ComputeMap(network, parameters, image, pooling->inputs[1]);
+    double sum = 0, number = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+    {
+      const bool counts = image.counted.empty() || image.counted[i] != 0;
+      expected[i] = counts ? std::exp(expected[i]) : 0;
+      sum += expected[i];
+      number += counts;
+    }
+    std::for_each(expected.begin(), expected.end(), [&](double & value) { value *= number / sum; });
+  }
+  else
+  {
+    expected = ComputeGradCAM(network, parameters, image, pooling->inputs[0], label);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+    {
+      const bool counts = image.counted.empty() || image.counted[i] != 0;
+      expected[i] = counts ? expected[i] * static_cast<double>(expected.size()) : 0; // the gradient's sum is no mean
+    }
+  }
+  const double      greatest = *std::max_element(expected.begin(), expected.end());
+  const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+  for (const std::int64_t side : { 32, 96, 512 })
+  {
+    Device device;
+    device.precision = Precision::Double;
+    StreamedNetwork streamed(network, side, 2, device);
+    streamed.SetParameters(parameters);
+    std::vector<float> probabilities(network.GetNumberOfOutputChannels());
+    ActivationMap      map;
+    EXPECT_TRUE(streamed.ExplainImage(pixels, label, probabilities.data(), map));
+    EXPECT_NEAR(probabilities[0], reference.probabilities[0], 1e-6);
+    EXPECT_EQ(map.isAttention, pool == Pool::Attention);
+    EXPECT_EQ(map.values.size(), expected.size());
+    double difference = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+    {
+      difference = std::max(difference, std::abs(static_cast<double>(map.values.at(i)) - expected[i]));
+    }
+    EXPECT_LE(difference, 1e-6 * greatest) << "in tiles of " << side;
+  }
+  return greatest;
+}
+
+TEST_P(Pools, WhereLabelsComeFrom)
+{
+  for (const int classes : { 1, 3 })
+  {
+    const NetworkDescription network = MakeClassifier(classes, GetParam());
+    LabeledImage             image = MakeImage({ 331, 277 }, 3, 3, 5);
+    image.labels = { 1 };
+    MemoryPixels pixels(image, 3);
+    double       greatest = 0; // of some class there may be none
+    for (int label = 0; label < std::max(2, classes); ++label)
+    {
+      greatest = std::max(greatest, ExpectActivation(network, GetParam(), image, pixels, label));
+    }
+    EXPECT_GT(greatest, 0);
+    pixels.tissue = MakeTissue(image.size);
+    image.counted = FindNearest(image.size, pixels.tissue);
+    ExpectActivation(network, GetParam(), image, pixels, 1);
+  }
+}
+
+/** In the middle of what they see of the image. */
+TEST(ImageLabels, PixelsOfThePooledMapLieInTheImage)
+{
+  const auto expectSampling = [](const NetworkDescription & network, double step) {
+    const NetworkGraph & graph = network.graph;
+    const GraphGeometry  geometry(graph, { 500, 700 });
+    for (const Operation & operation : graph.operations)
+    {
+      if (operation.type == "adaptive_avg_pool2d")
+      {
+        const Sampling sampling = geometry.GetSampling(graph.GetIndex(operation.inputs.front()), 1);
+        EXPECT_EQ(sampling.step, step);
+        EXPECT_EQ(sampling.offset, 0);
+      }
+    }
+  };
+  expectSampling(MakeClassifier(3), 8);
+  expectSampling(NetworkPreset::Find("resnet18")->Make("resnet18:width=4"), 32);
+  expectSampling(NetworkPreset::Find("resnet50")->Make("resnet50:width=4"), 32);
+}
+
 /** The preset, thin. */
 TEST_P(Pools, OfResNet)
 {

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelActivationPass.h"
 #include "gigapixelCountedPixels.h"
 #include "gigapixelEqualMaps.h"
 #include "gigapixelEqualReductions.h"
@@ -10,6 +11,7 @@
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -108,6 +110,36 @@ public:
     sum.loss = dice ? score.loss : sum.loss;
     sum.gradient = m_Passes.GetGradient(m_Gradient);
     return true;
+  }
+
+  /** Of a network that labels images, what it says of this one and what that comes from.
+   * \param label the class; negative: the most probable one */
+  bool
+  Explain(int label, float * probabilities, ActivationMap & map)
+  {
+    const std::size_t        last = m_Segments.size() - 1; // behind the last pooling
+    ActivationPass           pass(m_Geometry, m_Segments[last - 1]);
+    const int                channels = m_Streamed.m_Network.GetNumberOfOutputChannels();
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Loss, last });
+    m_AllWork = GetWork(passes) + m_Works[last - 1];
+    LossSum    none;
+    const auto differentiate = [&](TileData & data, LossSum &) {
+      m_Passes.Predict(data, PixelValue::Probability, probabilities, channels);
+      const auto greatest = std::max_element(probabilities, probabilities + channels) - probabilities;
+      const auto probable = channels == 1 ? static_cast<int>(probabilities[0] >= 0.5F) : static_cast<int>(greatest);
+      label = label < 0 ? probable : label;
+      std::vector<double> ofLogits(channels);
+      ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
+      m_Passes.DifferentiateLogits(data, ofLogits, m_Gradient);
+    };
+    const auto report = [&](double part) {
+      return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
+    };
+    const bool finished = GoOver(passes, none, differentiate) &&
+                          pass.Run(m_Passes, m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
+    map.label = label;
+    return finished;
   }
 
 private:
@@ -461,6 +493,18 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
   return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
     m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
   });
+}
+
+bool
+StreamedNetwork::ExplainImage(PixelSource &    pixels,
+                              int              label,
+                              float *          probabilities,
+                              ActivationMap &  map,
+                              const Progress & progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  return SegmentedStep(*this, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
 }
 
 } // namespace gigapixel

@@ -310,6 +310,16 @@ Segment()
   };
 }
 
+Argument
+MapClass()
+{
+  return { "map-class",
+           Type::Text,
+           "NAME",
+           "Class whose activation the maps show. Without it: of two classes the second one, of several the most "
+           "probable one of each slide." };
+}
+
 Command
 Classify()
 {
@@ -337,6 +347,14 @@ Classify()
         "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the label "
         "is "
         "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
+      OutputFile(
+        "maps",
+        "FOLDER",
+        "folder",
+        "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
+        "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
+        "it is the attention, for others the class activation (grad-CAM). Takes twice the time."),
+      MapClass(),
       ComputingDevice(),
       NumberPrecision(),
       TileSize("that of the model's training"),
@@ -344,7 +362,8 @@ Classify()
       Strict(),
       Replace() },
     { "gigapixel classify slides/ --model run -o predictions.csv",
-      "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif" },
+      "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
+      "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" },
     true
   };
 }

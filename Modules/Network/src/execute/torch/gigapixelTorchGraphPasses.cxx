@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace gigapixel::torchmodule
@@ -123,6 +124,36 @@ public:
     const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     const at::Tensor         sums = Forward(data).maps.back().contiguous();
     return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
+  }
+
+  void
+  WeighMap(TileData & data, const std::vector<double> & weights, float * values) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
+    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
+    const Value *            value = map.data_ptr<Value>();
+    for (std::int64_t i = 0; i < GetNumberOfPixels(data.tile.program->core); ++i, value += weights.size())
+    {
+      values[i] = static_cast<float>(std::inner_product(weights.begin(), weights.end(), value, 0.0));
+    }
+  }
+
+  void
+  DifferentiateLogits(TileData & data, const std::vector<double> & ofLogits, FixedPointSum & gradient) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
+    Tape                     tape = Forward(data);
+    if (data.tile.program->steps.back().keptFor < 0)
+    {
+      tape.maps.back().reset();
+    }
+    at::Tensor logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
+    std::copy(ofLogits.begin(), ofLogits.end(), logits.data_ptr<Value>());
+    Backward(data, tape, logits.to(MapType), 1, gradient);
   }
 
   void
