@@ -84,6 +84,81 @@ def test_no_division_changes_a_bit(cohort, model, tmp_path):
     assert float(one["p_tumor"]) == pytest.approx(float(tiled["p_tumor"]), abs=1e-5)
 
 
+def write_mask(path, right):
+    """Of the size of write_slide()'s; what lies left of a column is tissue."""
+    mask = np.zeros((210, 330), np.uint8)
+    mask[:, :right] = 255
+    tifffile.imwrite(path, mask, tile=(64, 64), photometric="minisblack", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    return path
+
+
+def test_labels_are_made_of_tissue(model, tmp_path):
+    """Spots that are none of the tissue make no tumor."""
+    random = np.random.default_rng(7)
+    pixels = random.integers(150, 250, (210, 330, 3), dtype=np.uint8)
+    for y, x in ((10, 210), (60, 280), (120, 220), (160, 270)):
+        pixels[y : y + 30, x : x + 30] = random.integers(0, 60, (30, 30, 3), dtype=np.uint8)
+
+    def classify(*words):
+        slide = tmp_path / "slide.tif"
+        tifffile.imwrite(slide, pixels, tile=(64, 64), photometric="rgb", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+        run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--overwrite", *words)
+        return float(read(tmp_path / "p.csv")[0]["p_tumor"])
+
+    left = write_mask(tmp_path / "left.tif", 160)
+    whole, of_left = classify(), classify("--tissue", left)
+    assert whole > 0.5 > of_left
+    assert classify("--tissue", write_mask(tmp_path / "all.tif", 330)) == whole
+    pixels[:, 160:] = 7  # which nobody sees
+    assert classify("--tissue", left) == of_left
+    words = ["classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "none.csv"]
+    assert "nothing of the image is tissue" in fails(*words, "--tissue", write_mask(tmp_path / "none.tif", 0))
+
+
+@pytest.mark.parametrize("pool", ["max", "lse", "attention"])
+def test_poolings_train_and_classify(cohort, pool, tmp_path):
+    words = ["--network", f"{NETWORK},pool={pool}", "--epochs", 1, "--tile-size", 128]
+    told = run("train", "--cohort", cohort / "cohort.csv", "-o", tmp_path / "run", *words, "--json").json
+    assert np.isfinite(told["bestValidationLoss"])
+    run("classify", cohort / "3.tif", "--model", tmp_path / "run", "-o", tmp_path / "p.csv")
+    assert 0 <= float(read(tmp_path / "p.csv")[0]["p_tumor"]) <= 1
+
+
+def make_spotted(path):
+    """One spot, whose middle is returned: x, y."""
+    pixels = np.random.default_rng(5).integers(150, 250, (640, 960, 3), dtype=np.uint8)
+    pixels[400:440, 700:740] = np.random.default_rng(6).integers(0, 60, (40, 40, 3), dtype=np.uint8)
+    tifffile.imwrite(path, pixels, tile=(64, 64), photometric="rgb", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    return 720, 420
+
+
+def test_maps_show_where_labels_come_from(model, tmp_path):
+    slide = tmp_path / "spot.tif"
+    x, y = make_spotted(slide)
+    told = run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps", "--json").json
+    assert told["map"]["kind"] == "activation" and told["map"]["class"] == "tumor"
+    with tifffile.TiffFile(tmp_path / "maps" / "spot.pyramid.tif") as file:
+        values = file.asarray()
+        assert values.dtype == np.float32 and values.shape == (20, 30)
+        tags = file.pages[0].tags
+        per_cm = tags["XResolution"].value[0] / tags["XResolution"].value[1]
+        assert per_cm == pytest.approx(20000 / 32, rel=1e-4), "a pixel of the map is 32 of the slide"
+    row, column = np.unravel_index(values.argmax(), values.shape)
+    assert abs(32 * column - x) <= 48 and abs(32 * row - y) <= 48, "the spot is where it comes from"
+    assert values.min() >= 0 and values.max() == pytest.approx(told["map"]["greatest"])
+    width, height = struct.unpack(">II", (tmp_path / "maps" / "spot.png").read_bytes()[16:24])
+    assert width == 960 and 640 < height < 720, "the slide, and a legend below it"
+    # What is shown does not change what is said.
+    run("classify", slide, "--model", model, "-o", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_text() == (tmp_path / "q.csv").read_text()
+    words = ["classify", slide, "--model", model, "-o", tmp_path / "r.csv", "--maps"]
+    assert "spot.pyramid.tif" in fails(*words, tmp_path / "maps"), "it is there"
+    assert "no class \"cancer\"" in fails(*words, tmp_path / "other", "--map-class", "cancer")
+    run(*words, tmp_path / "normal", "--map-class", "normal")
+    other = tifffile.imread(tmp_path / "normal" / "spot.pyramid.tif")
+    assert not np.any((other > 0) & (values > 0)), "what speaks for one of two classes speaks against the other"
+
+
 def test_interrupted_training_goes_on_bit_for_bit(cohort, tmp_path):
     words = ["--cohort", cohort / "cohort.csv", "--network", NETWORK, "--tile-size", 96, "--epochs"]
     run("train", *words, 2, "-o", tmp_path / "whole")

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 
 namespace gigapixel
@@ -27,6 +28,7 @@ struct Given
   std::map<std::string, Tensor> arrays;
   std::optional<std::uint64_t>  maskSeed; ///< of dropout
   int                           index;    ///< of the operation
+  Tensor                        ignored;  ///< which pixels of a pooled map do not count; undefined: all do
 
   const Tensor &
   X() const
@@ -39,6 +41,20 @@ struct Given
   {
     const auto found = arrays.find(role);
     return found == arrays.end() ? Tensor() : found->second;
+  }
+
+  /** Of an input, with what is no number in the way where its pixels do not count. */
+  Tensor
+  Counted(std::size_t input, double value) const
+  {
+    return ignored.defined() ? inputs[input].masked_fill(ignored, value) : inputs[input];
+  }
+
+  double
+  CountPixels() const
+  {
+    return ignored.defined() ? ignored.logical_not().sum().item<double>()
+                             : static_cast<double>(X().size(2) * X().size(3));
   }
 
   Numbers
@@ -134,6 +150,23 @@ PoolMean(const Given & given)
                         given.Along("padding"),
                         given.operation.GetFlag("ceil_mode"),
                         given.operation.GetFlag("count_include_pad"));
+}
+
+constexpr double NothingCounts = -std::numeric_limits<double>::infinity();
+
+Tensor
+PoolLogSum(const Given & given)
+{
+  const double r = given.operation.GetNumber("r");
+  return (at::logsumexp(given.Counted(0, NothingCounts) * r, { 2, 3 }, true) - std::log(given.CountPixels())) / r;
+}
+
+/** \return channels, as one pixel */
+Tensor
+PoolByAttention(const Given & given)
+{
+  const Tensor attention = at::softmax(given.Counted(1, NothingCounts).flatten(2), 2);
+  return (given.X().flatten(2) * attention).sum(2).view({ 1, -1, 1, 1 });
 }
 
 Tensor
@@ -290,9 +323,15 @@ GetOperations()
     { "avg_pool2d", PoolMean },
     { "adaptive_avg_pool2d",
       [](const Given & given) {
-        return at::adaptive_avg_pool2d(
-          given.X(), { given.operation.GetAlong("output_size", 0), given.operation.GetAlong("output_size", 1) });
+        return given.ignored.defined() ? given.Counted(0, 0).sum(at::IntArrayRef{ 2, 3 }, true) / given.CountPixels()
+                                       : at::adaptive_avg_pool2d(given.X(), given.Along("output_size"));
       } },
+    { "adaptive_max_pool2d",
+      [](const Given & given) {
+        return std::get<0>(at::adaptive_max_pool2d(given.Counted(0, NothingCounts), given.Along("output_size")));
+      } },
+    { "logsumexp_pool2d", PoolLogSum },
+    { "attention_pool2d", PoolByAttention },
     { "interpolate", Interpolate },
     { "cat", [](const Given & given) { return at::cat(given.inputs, 1); } },
     { "add", [](const Given & given) { return given.X() + Second(given); } },
@@ -460,12 +499,14 @@ Round(const Tensor & values)
   return values + (exact.to(at::kBFloat16).to(at::kDouble) - exact);
 }
 
-Tensor
-Forward(const NetworkGraph &                  graph,
-        const std::map<std::string, Tensor> & arrays,
-        const Tensor &                        input,
-        bool                                  rounded = false,
-        std::optional<std::uint64_t>          maskSeed = {})
+/** Of all operations, by name. */
+std::map<std::string, Tensor>
+ComputeMaps(const NetworkGraph &                  graph,
+            const std::map<std::string, Tensor> & arrays,
+            const Tensor &                        input,
+            bool                                  rounded = false,
+            std::optional<std::uint64_t>          maskSeed = {},
+            const std::vector<std::uint8_t> &     counted = {})
 {
   std::map<std::string, Tensor> maps;
   for (const Operation & operation : graph.operations)
@@ -475,10 +516,16 @@ Forward(const NetworkGraph &                  graph,
       maps[operation.name] = rounded ? Round(input) : input;
       continue;
     }
-    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name) };
+    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name), {} };
     for (const std::string & name : operation.inputs)
     {
       given.inputs.push_back(maps.at(name));
+    }
+    if (!counted.empty() && operation.type.find("_pool2d") != std::string::npos &&
+        static_cast<std::size_t>(given.X().size(2) * given.X().size(3)) == counted.size())
+    {
+      given.ignored =
+        at::tensor(at::ArrayRef<std::uint8_t>(counted), at::kByte).eq(0).view({ 1, 1, given.X().size(2), -1 });
     }
     for (const auto & item : operation.parameters)
     {
@@ -488,7 +535,7 @@ Forward(const NetworkGraph &                  graph,
     const Tensor map = GetOperations().at(operation.type)(given);
     maps[operation.name] = rounded ? Round(map) : map;
   }
-  return maps.at(graph.output);
+  return maps;
 }
 
 } // namespace
@@ -503,8 +550,10 @@ ComputeReference(const NetworkDescription &   network,
   const bool           rounded = type == at::kBFloat16;
   const at::ScalarType computed = rounded ? at::kDouble : type;
   const auto           arrays = MakeArrays(network.graph, parameters, computed);
-  const Tensor         logits = Forward(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed);
-  const Tensor         classes =
+  const Tensor         logits =
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted)
+      .at(network.graph.output);
+  const Tensor classes =
     at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, logits.size(2), logits.size(3) });
   const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});
@@ -526,7 +575,35 @@ ComputeReference(const NetworkDescription &   network,
 Tensor
 ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const Tensor & input)
 {
-  return Forward(graph, MakeArrays(graph, parameters, at::kDouble), input).detach();
+  return ComputeMaps(graph, MakeArrays(graph, parameters, at::kDouble), input).at(graph.output).detach();
+}
+
+std::vector<double>
+ComputeGradCAM(const NetworkDescription &  network,
+               const std::vector<double> & parameters,
+               const LabeledImage &        image,
+               const std::string &         operation,
+               int                         label)
+{
+  const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
+  const auto maps =
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, at::kDouble), false, {}, image.counted);
+  const Tensor logits = maps.at(network.graph.output).flatten();
+  const Tensor score = logits.numel() > 1 ? logits[label] : label == 1 ? logits[0] : -logits[0];
+  const Tensor map = maps.at(operation);
+  const Tensor gradient = torch::autograd::grad({ score }, { map }).front();
+  return GetValues(at::relu((gradient.mean(at::IntArrayRef{ 2, 3 }, true) * map).sum(1)));
+}
+
+std::vector<double>
+ComputeMap(const NetworkDescription &  network,
+           const std::vector<double> & parameters,
+           const LabeledImage &        image,
+           const std::string &         operation)
+{
+  const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
+  return GetValues(
+    ComputeMaps(network.graph, arrays, MakeInput(network, image, at::kDouble), false, {}, image.counted).at(operation));
 }
 
 Tensor

@@ -19,6 +19,7 @@ struct LabeledImage
   Size                      size;
   std::vector<std::uint8_t> pixels; ///< channels interleaved
   std::vector<std::uint8_t> labels;
+  std::vector<std::uint8_t> counted{}; ///< 1 for the pixels of a pooled map that count; empty: all
 };
 
 struct GraphResult
@@ -39,6 +40,21 @@ GraphResult ComputeReference(const NetworkDescription &   network,
                              const LabeledImage &         image,
                              at::ScalarType               type,
                              std::optional<std::uint64_t> maskSeed = {});
+
+/** Grad-CAM as pytorch-grad-cam computes it of this operation's map, before it scales it to 0..1: the channels,
+ * weighted by the gradient of the class' logit, which is averaged over pixels by autograd; no less than 0. Row by row.
+ * \param label of one output channel 1 is its logit, and 0 the negative one */
+std::vector<double> ComputeGradCAM(const NetworkDescription &  network,
+                                   const std::vector<double> & parameters,
+                                   const LabeledImage &        image,
+                                   const std::string &         operation,
+                                   int                         label);
+
+/** A map of the network, channel by channel. */
+std::vector<double> ComputeMap(const NetworkDescription &  network,
+                               const std::vector<double> & parameters,
+                               const LabeledImage &        image,
+                               const std::string &         operation);
 
 /** The graph's output for an input map of 1 x channels x height x width. */
 at::Tensor ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const at::Tensor & input);

@@ -74,6 +74,14 @@ public:
   {
     return {};
   }
+
+  /** Which of the region's pixels are tissue, or whatever the image is about, where that is known: writes a byte for
+   * each, 1 or 0. Called as Read() is. \return false, and nothing written: all of them are. Default: all */
+  virtual bool
+  ReadTissue(const Region &, std::uint8_t *) const
+  {
+    return false;
+  }
 };
 
 /** \class LabelSource

@@ -50,6 +50,12 @@ public:
     }
   }
 
+  bool
+  ReadTissue(const Region & region, std::uint8_t * tissue) const override
+  {
+    return m_Color->ReadTissue(region, tissue);
+  }
+
 private:
   std::shared_ptr<PixelSource> m_Color;
 };

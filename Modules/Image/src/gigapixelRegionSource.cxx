@@ -61,6 +61,12 @@ public:
     return m_Image->FindRows(Shifted(region, m_Part));
   }
 
+  bool
+  ReadTissue(const Region & region, std::uint8_t * tissue) const override
+  {
+    return m_Image->ReadTissue(Shifted(region, m_Part), tissue);
+  }
+
 private:
   std::shared_ptr<PixelSource> m_Image;
   Region                       m_Part;

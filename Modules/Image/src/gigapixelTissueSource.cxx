@@ -85,6 +85,15 @@ public:
     }
   }
 
+  bool
+  ReadTissue(const Region & region, std::uint8_t * tissue) const override
+  {
+    std::vector<std::uint8_t> read;
+    m_Tissue->Read(region, read);
+    std::copy(read.begin(), read.end(), tissue);
+    return true;
+  }
+
 private:
   std::shared_ptr<PixelSource>      m_Pixels;
   std::shared_ptr<const TissueMask> m_Tissue;

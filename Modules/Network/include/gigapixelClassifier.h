@@ -2,6 +2,7 @@
 #ifndef gigapixelClassifier_h
 #define gigapixelClassifier_h
 
+#include "gigapixelActivationMap.h"
 #include "gigapixelDevice.h"
 #include "gigapixelModel.h"
 
@@ -30,6 +31,17 @@ public:
   bool Classify(PixelSource &                       image,
                 std::vector<double> &               probabilities,
                 const std::function<bool(double)> & progress = {});
+
+  /** The same, and what it comes from. Takes twice the time: the image is gone over again.
+   * \param label the class whose activation the map shows, of as many as there are probabilities; MostProbable: that
+   * which turns out to be
+   * \throw std::invalid_argument there is no such class; what is pooled last is also read otherwise */
+  static constexpr int MostProbable = -1;
+  bool                 Explain(PixelSource &                       image,
+                               int                                 label,
+                               std::vector<double> &               probabilities,
+                               ActivationMap &                     map,
+                               const std::function<bool(double)> & progress = {});
 
 private:
   struct Implementation;

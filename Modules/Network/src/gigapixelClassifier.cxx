@@ -30,6 +30,23 @@ Classifier::Classifier(const Model & model, int threads, Device device, std::int
 
 Classifier::~Classifier() = default;
 
+namespace
+{
+
+/** Of one output channel, which is the second class' probability, both. */
+std::vector<double>
+GetProbabilities(const std::vector<float> & values)
+{
+  std::vector<double> probabilities(values.begin(), values.end());
+  if (values.size() == 1)
+  {
+    probabilities.insert(probabilities.begin(), 1 - probabilities.front());
+  }
+  return probabilities;
+}
+
+} // namespace
+
 bool
 Classifier::Classify(PixelSource &                       image,
                      std::vector<double> &               probabilities,
@@ -41,11 +58,29 @@ Classifier::Classify(PixelSource &                       image,
   {
     return false;
   }
-  probabilities.assign(values.begin(), values.end());
-  if (values.size() == 1)
+  probabilities = GetProbabilities(values);
+  return true;
+}
+
+bool
+Classifier::Explain(PixelSource &                       image,
+                    int                                 label,
+                    std::vector<double> &               probabilities,
+                    ActivationMap &                     map,
+                    const std::function<bool(double)> & progress)
+{
+  StreamedNetwork & network = m_Implementation->network;
+  if (label < MostProbable || label >= network.GetNetwork().GetNumberOfClasses())
   {
-    probabilities.insert(probabilities.begin(), 1 - probabilities.front());
+    throw std::invalid_argument("the network \"" + network.GetNetwork().name + "\" has no class number " +
+                                std::to_string(label));
   }
+  std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
+  if (!network.ExplainImage(image, label, values.data(), map, progress))
+  {
+    return false;
+  }
+  probabilities = GetProbabilities(values);
   return true;
 }
 

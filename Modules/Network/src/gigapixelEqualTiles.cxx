@@ -50,6 +50,7 @@ FindTileKey(const TileData & data, int channels)
     }
     constants.push_back(static_cast<char>(data.classes.front()));
   }
+  constants.insert(constants.end(), data.counted.begin(), data.counted.end());
   if (!data.tile.program) // of a chain of layers: all depends on where the core lies in its window
   {
     return TileKey{ { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height },

@@ -58,6 +58,12 @@ public:
 
   void Read(const Region & region, std::uint8_t * samples) override;
 
+  bool
+  ReadTissue(const Region & region, std::uint8_t * tissue) const override
+  {
+    return m_Source.ReadTissue(region, tissue);
+  }
+
 private:
   PixelSource & m_Source;
   Jitter        m_Jitter;

@@ -228,6 +228,20 @@ OrientedPixelSource::GetInMemory() const
   return m_Orientation.Lay(m_Source.GetInMemory());
 }
 
+bool
+OrientedPixelSource::ReadTissue(const Region & region, std::uint8_t * tissue) const
+{
+  if (m_Index == 0)
+  {
+    return m_Source.ReadTissue(region, tissue);
+  }
+  bool known = true;
+  ReadInBands(m_Orientation, region, 1, tissue, [&](const Region & from, std::uint8_t * to) {
+    known = known && m_Source.ReadTissue(from, to);
+  });
+  return known;
+}
+
 OrientedLabelSource::OrientedLabelSource(LabelSource & source, int orientation)
   : m_Source(source)
   , m_Index(orientation)

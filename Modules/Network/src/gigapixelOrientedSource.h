@@ -57,6 +57,8 @@ public:
 
   SamplesInMemory GetInMemory() const override;
 
+  bool ReadTissue(const Region & region, std::uint8_t * tissue) const override;
+
 private:
   PixelSource & m_Source;
   int           m_Index;

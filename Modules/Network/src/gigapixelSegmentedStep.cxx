@@ -1,4 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelActivationPass.h"
+#include "gigapixelCountedPixels.h"
 #include "gigapixelLoss.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -105,6 +108,36 @@ public:
     sum.loss = dice ? score.loss : sum.loss;
     sum.gradient = m_Passes.GetGradient(m_Gradient);
     return true;
+  }
+
+  /** Of a network that labels images, what it says of this one and what that comes from.
+   * \param label the class; negative: the most probable one */
+  bool
+  Explain(int label, float * probabilities, ActivationMap & map)
+  {
+    const std::size_t        last = m_Segments.size() - 1; // behind the last pooling
+    ActivationPass           pass(m_Geometry, m_Segments[last - 1]);
+    const int                channels = m_Streamed.m_Network.GetNumberOfOutputChannels();
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Loss, last });
+    m_AllWork = GetWork(passes) + m_Works[last - 1];
+    LossSum    none;
+    const auto differentiate = [&](TileData & data, LossSum &) {
+      m_Passes.Predict(data, PixelValue::Probability, probabilities, channels);
+      const auto greatest = std::max_element(probabilities, probabilities + channels) - probabilities;
+      const auto probable = channels == 1 ? static_cast<int>(probabilities[0] >= 0.5F) : static_cast<int>(greatest);
+      label = label < 0 ? probable : label;
+      std::vector<double> ofLogits(channels);
+      ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
+      m_Passes.DifferentiateLogits(data, ofLogits, m_Gradient);
+    };
+    const auto report = [&](double part) {
+      return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
+    };
+    const bool finished = GoOver(passes, none, differentiate) &&
+                          pass.Run(m_Passes, m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
+    map.label = label;
+    return finished;
   }
 
 private:
@@ -223,13 +256,20 @@ private:
           TResult &           result = results[item % results.size()];
           result = TResult{};
           data.turn = item;
-          const bool takesPart = Read(passes.GetTile(item), IsLast(pass), data);
+          const Tile tile = passes.GetTile(item);
+          const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
+          const bool takesPart =
+            Counts(tile, data) && HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
           if (takesPart)
           {
-            turns.WaitFor(passes.GetNeeded(item, *data.tile.program));
+            wait();
             m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
           }
-          if (!takesPart || !TakesTurn(pass)) // and is finished with it
+          else if (pass.kind == SegmentPass::Kind::Map)
+          {
+            AddPart(data, {});
+          }
+          if (takesPart ? !TakesTurn(pass) : pass.kind != SegmentPass::Kind::Map) // and is finished with it
           {
             turns.Finish(item);
           }
@@ -279,6 +319,21 @@ private:
     return pass.segment + 1 == m_Segments.size();
   }
 
+  /** False of a tile that is none of a backward pass' matter, and need not be read. \param wait until that is known */
+  template <typename TWait>
+  bool
+  HasGradient(const SegmentPass & pass, const TileProgram & program, const TWait & wait)
+  {
+    const int                     target = m_Segments[pass.segment].operation;
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(target);
+    if (pass.kind != SegmentPass::Kind::Gradient || !reduction || !reduction->hasGradient)
+    {
+      return true;
+    }
+    wait();
+    return reduction->hasGradient(m_Maps.GetSums(target), m_Maps.ReadReducedGradient(target), program.core);
+  }
+
   /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */
   void
   WriteMap(TileData & data, EqualTiles<Box> & equal)
@@ -293,22 +348,50 @@ private:
     }
   }
 
-  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there. */
+  /** Sets the tile, and what of it counts where it is reduced. \return false: nothing does, and it need not be read */
+  bool
+  Counts(const Tile & tile, TileData & data) const
+  {
+    const int target = tile.program->steps.back().operation;
+    data.tile = tile;
+    data.counted.clear();
+    return !m_Geometry->GetReduction(target) ||
+           FindCounted(
+             *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
+  }
+
   void
   Reduce(TileData & data, EqualSums & equal)
   {
-    const TileProgram::Step & target = data.tile.program->steps.back();
-    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
     const auto          reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile); };
     std::vector<double> part;
     m_Streamed.m_HasMasks ? reduce(data, part) : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
+    AddPart(data, part);
+  }
+
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
+   * \param part nothing where nothing of the tile counts */
+  void
+  AddPart(const TileData & data, const std::vector<double> & part)
+  {
+    const TileProgram::Step & target = data.tile.program->steps.back();
+    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
+    const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
       std::vector<double> & sums = m_Maps.GetSums(target.operation);
-      reduction.add(sums, part);
+      if (!part.empty())
+      {
+        reduction.add(operation, sums, part, target.output);
+      }
       if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
       {
-        m_Maps.WriteReduced(target.operation, reduction.finish(sums, static_cast<double>(GetNumberOfPixels(whole))));
+        if (sums.empty())
+        {
+          throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
+                                   "tissue mask, or none");
+        }
+        m_Maps.WriteReduced(target.operation, reduction.finish(operation, sums));
       }
     });
   }
@@ -316,10 +399,12 @@ private:
   void
   AddGradient(TileData & data, const SegmentPass & pass, EqualSums & equal)
   {
-    const auto & steps = data.tile.program->steps;
-    const bool   givesToMaps = std::any_of(
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(m_Segments[pass.segment].operation);
+    const auto &                  steps = data.tile.program->steps;
+    const bool                    givesToMaps = std::any_of(
       steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
-    if (Reduces(pass) && !givesToMaps && !m_Streamed.m_HasMasks && equal.Postpone(data, m_Streamed.m_Network.channels))
+    const bool alike = reduction && !reduction->hasGradient && !givesToMaps && !m_Streamed.m_HasMasks;
+    if (alike && equal.Postpone(data, m_Streamed.m_Network.channels))
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
     }
@@ -333,6 +418,7 @@ private:
     const auto postponed = equal.GetRepeated();
     const auto add = [&](int worker, std::int64_t index) {
       TileData & data = m_Streamed.m_Data[worker];
+      Counts(postponed[index].tile, data);
       Read(postponed[index].tile, false, data);
       data.turns = nullptr; // it gives nothing to maps that are kept
       m_Streamed.Measure(m_Streamed.m_NetworkTime,
@@ -421,6 +507,18 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
   return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
     m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
   });
+}
+
+bool
+StreamedNetwork::ExplainImage(PixelSource &    pixels,
+                              int              label,
+                              float *          probabilities,
+                              ActivationMap &  map,
+                              const Progress & progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  return SegmentedStep(*this, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
 }
 
 } // namespace gigapixel

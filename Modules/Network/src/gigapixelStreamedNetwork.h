@@ -2,6 +2,7 @@
 #ifndef gigapixelStreamedNetwork_h
 #define gigapixelStreamedNetwork_h
 
+#include "gigapixelActivationMap.h"
 #include "gigapixelEqualTiles.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelRankTeam.h"
@@ -75,6 +76,14 @@ public:
 
   /** What a network that labels images says of this one, a value for each output channel. */
   bool PredictImage(PixelSource & pixels, PixelValue value, float * values, const Progress & progress = {});
+
+  /** PredictImage()'s probabilities, and what those of a class come from. \throw std::invalid_argument see
+   * Classifier::Explain() */
+  bool ExplainImage(PixelSource &    pixels,
+                    int              label,
+                    float *          probabilities,
+                    ActivationMap &  map,
+                    const Progress & progress = {});
 
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});

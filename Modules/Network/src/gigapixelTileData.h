@@ -23,6 +23,9 @@ struct TileData
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
 
+  /** Of the core's pixels, where they are reduced: 1 for those that count; nothing: all do. See FindCounted(). */
+  std::vector<std::uint8_t> counted;
+
   KeptMaps *   kept{ nullptr };  ///< of the image, where its program reads or writes some
   Turns *      turns{ nullptr }; ///< in which gradients are added to theirs
   std::int64_t turn{ 0 };        ///< this tile's

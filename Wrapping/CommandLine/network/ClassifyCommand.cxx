@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "ActivationOutput.h"
 #include "ArgumentText.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -94,9 +96,62 @@ ReadSlide(const std::string & file, const Model & model, const ArgumentValues & 
   return image;
 }
 
-/** Of one slide, a row of the table. */
+/** The class that maps are of: of two the second one, which is the finding, of several the most probable one, unless
+ * one is named. */
+int
+GetMapClass(const NetworkDescription & network, const ArgumentValues & values)
+{
+  const auto names = GetClassNames(network);
+  if (!values.Has("map-class"))
+  {
+    return names.size() == 2 ? 1 : Classifier::MostProbable;
+  }
+  const std::string name = values.GetText("map-class");
+  const auto        found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+  {
+    throw std::runtime_error("The model has no class \"" + name + "\" (--map-class): it has " + JoinWithOr(names) +
+                             '.');
+  }
+  return static_cast<int>(found - names.begin());
+}
+
+/** The picture beside the map's pyramid. */
+std::string
+GetPicture(const std::string & map)
+{
+  return (std::filesystem::path(map).parent_path() / (GetSlideName(map) + ".png")).string();
+}
+
+/** Writes the map of a slide and its picture. \return what the result says of them */
 Json
-Classify(const std::string & file, const Model & model, const ArgumentValues & values, const Session & session)
+WriteMap(const ActivationMap &          map,
+         const Grid &                   image,
+         const itk::WholeSlideImageIO & slide,
+         const std::string &            file,
+         const NetworkDescription &     network,
+         const ArgumentValues &         values,
+         const Session &                session)
+{
+  const std::string kind = map.isAttention ? "attention" : "activation";
+  const std::string name = GetClassNames(network)[map.label];
+  const std::string madeBy = "classify map=" + kind + (map.isAttention ? "" : " class=" + name);
+  Progress          progress(session, "picture of " + file);
+  WriteActivation(map, image, slide, file, madeBy);
+  WritePNG(DrawActivation(map, image, slide, progress), GetPicture(file), madeBy, values.Has("overwrite"));
+  Json json{ { "kind", kind }, { "file", file }, { "picture", GetPicture(file) } };
+  json["class"] = map.isAttention ? Json() : Json(name);
+  json["greatest"] = *std::max_element(map.values.begin(), map.values.end());
+  return json;
+}
+
+/** Of one slide, a row of the table. \param mapFile where its map goes; empty: none is made */
+Json
+Classify(const std::string &    file,
+         const std::string &    mapFile,
+         const Model &          model,
+         const ArgumentValues & values,
+         const Session &        session)
 {
   const double        begin = GetCPUSeconds();
   const auto          slide = OpenSlide(file, values); // which counts damaged tiles
@@ -113,10 +168,15 @@ Classify(const std::string & file, const Model & model, const ArgumentValues & v
   Classifier          classifier(model, plan.tilesInFlight, device, tiling.tileSize);
   std::vector<double> probabilities;
   Progress progress(session, "classify " + file, static_cast<double>(size.width) * static_cast<double>(size.height));
-  if (!classifier.Classify(*image.pixels, probabilities, [&](double done) {
-        progress.Update(done);
-        return !IsInterruptionRequested();
-      }))
+  ActivationMap map;
+  const auto    report = [&](double done) {
+    progress.Update(done);
+    return !IsInterruptionRequested();
+  };
+  const bool finished =
+    mapFile.empty() ? classifier.Classify(*image.pixels, probabilities, report)
+                    : classifier.Explain(*image.pixels, GetMapClass(model.network, values), probabilities, map, report);
+  if (!finished)
   {
     throw Interrupted();
   }
@@ -132,12 +192,38 @@ Classify(const std::string & file, const Model & model, const ArgumentValues & v
   json["width"] = size.width;
   json["height"] = size.height;
   json["mpp"] = mpp > 0 ? Json(mpp) : Json();
+  if (!mapFile.empty())
+  {
+    json["map"] = WriteMap(map, image.grid, *slide, mapFile, model.network, values, session);
+  }
   json["plan"] = DescribePlan(plan, model.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = GetCPUSeconds() - begin;
   json["damagedTiles"] = slide->GetNumberOfDamagedTiles();
   return json;
+}
+
+/** Of each slide the file of its map; empty: none are made. Makes the folder. */
+std::vector<std::string>
+AssignMaps(const std::vector<std::string> & slides, const ArgumentValues & values)
+{
+  std::vector<std::string> maps(slides.size());
+  if (values.Has("maps"))
+  {
+    const auto tasks = AssignOutputs(slides, values.GetText("maps") + '/', "--maps");
+    std::transform(tasks.begin(), tasks.end(), maps.begin(), [](const SlideTask & task) { return task.output; });
+  }
+  for (const std::string & map : maps)
+  {
+    if (!map.empty())
+    {
+      RefuseExisting(map, values.Has("overwrite"));
+      RefuseExisting(GetPicture(map), values.Has("overwrite"));
+      CheckOutput(map, 0);
+    }
+  }
+  return maps;
 }
 
 std::string
@@ -177,16 +263,19 @@ RunClassify(const ArgumentValues & values, const Session & session)
   RefuseInput(output, slides);
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
-  const Model       model = LoadModel(values);
+  const Model model = LoadModel(values);
+  GetMapClass(model.network, values); // which throws now, and not behind the first slide
+  const auto        maps = AssignMaps(slides, values);
   std::vector<Json> rows;
   std::string       text;
   bool              failed = false;
-  for (const std::string & slide : slides)
+  for (std::size_t i = 0; i < slides.size(); ++i)
   {
+    const std::string & slide = slides[i];
     ThrowIfInterrupted();
     try
     {
-      rows.push_back(Classify(slide, model, values, session));
+      rows.push_back(Classify(slide, maps[i], model, values, session));
     }
     catch (const Interrupted &)
     {

@@ -121,8 +121,7 @@ Train()
               255,
               "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
               "are more than two classes. Of two, 255 is the object, and cannot be ignored."),
-      Tissue("it takes no part in the loss of networks that label pixels, and counts as white in those that label "
-             "images."),
+      Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
       Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
       Choice("optimizer",
              { "adam", "adamw", "sgd" },
@@ -314,6 +313,16 @@ Segment()
   };
 }
 
+Argument
+MapClass()
+{
+  return { "map-class",
+           Type::Text,
+           "NAME",
+           "Class whose activation the maps show. Without it: of two classes the second one, of several the most "
+           "probable one of each slide." };
+}
+
 Command
 Classify()
 {
@@ -333,8 +342,17 @@ Classify()
         "tissue",
         "MASK|FOLDER",
         "label",
-        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; it counts "
-        "as white, too."),
+        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the label "
+        "is "
+        "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
+      OutputFile(
+        "maps",
+        "FOLDER",
+        "folder",
+        "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
+        "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
+        "it is the attention, for others the class activation (grad-CAM). Takes twice the time."),
+      MapClass(),
       ComputingDevice(),
       NumberPrecision(),
       TileSize("that of the model's training"),
@@ -342,7 +360,8 @@ Classify()
       Strict(),
       Replace() },
     { "gigapixel classify slides/ --model run -o predictions.csv",
-      "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif" },
+      "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
+      "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" },
     true
   };
 }

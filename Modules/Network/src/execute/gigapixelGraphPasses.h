@@ -49,6 +49,16 @@ public:
   /** Of an operation that reduces the image: sums of the tile's part, see ReductionSchema. */
   virtual std::vector<double> Reduce(TileData & data) const = 0;
 
+  /** For each pixel of the core of a map, the sum over its channels, weighted. Row by row.
+   * \param weights of the channels */
+  virtual void WeighMap(TileData & data, const std::vector<double> & weights, float * values) const = 0;
+
+  /** The backward pass from the logits of one pixel to kept maps; what it adds to the sums has no use.
+   * \param ofLogits their gradient */
+  virtual void DifferentiateLogits(TileData &                  data,
+                                   const std::vector<double> & ofLogits,
+                                   FixedPointSum &             gradient) const = 0;
+
   /** The backward pass from a map that is kept, whose gradient is complete: adds the tile's gradient to the sums
    * `times` times, and to gradients of the kept maps that it is computed from. */
   virtual void AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const = 0;

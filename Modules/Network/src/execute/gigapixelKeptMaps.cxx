@@ -46,6 +46,8 @@ TakeRoom(int file, std::int64_t bytes)
   return number;
 }
 
+const Box OnePixel{ Interval{ 0, 1 }, { 0, 1 } };
+
 /** Has no name as soon as it is there. */
 int
 CreateFile(const std::string & directory, std::int64_t bytes)
@@ -220,6 +222,7 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
   const std::vector<int> channels = geometry.GetGraph().GetChannels();
   for (const int operation : operations)
   {
+    m_Sums[operation];
     for (auto * maps : { &m_Maps, &m_Gradients })
     {
       maps->emplace(operation,
@@ -231,10 +234,24 @@ KeptMaps::KeptMaps(const GraphGeometry &    geometry,
 void
 KeptMaps::WriteReduced(int operation, const std::vector<double> & values)
 {
-  const Box                onePixel{ Interval{ 0, 1 }, { 0, 1 } };
   const std::vector<float> floats(values.begin(), values.end());
-  GetMap(operation).Write(onePixel,
+  GetMap(operation).Write(OnePixel,
                           m_ValueBytes == sizeof(double) ? static_cast<const void *>(values.data()) : floats.data());
+}
+
+std::vector<double>
+KeptMaps::ReadReducedGradient(int operation) const
+{
+  const KeptMap &     gradient = *m_Gradients.at(operation);
+  std::vector<double> values(gradient.GetBytes() / m_ValueBytes);
+  if (m_ValueBytes == sizeof(double))
+  {
+    gradient.Read(OnePixel, values.data());
+    return values;
+  }
+  std::vector<float> floats(values.size());
+  gradient.Read(OnePixel, floats.data());
+  return { floats.begin(), floats.end() };
 }
 
 } // namespace gigapixel

@@ -115,12 +115,16 @@ public:
     return *m_Gradients.at(operation);
   }
 
-  /** Of an operation that reduces the image: the sums of the parts until now. By one thread at a time. */
+  /** Of an operation that reduces the image: the sums of the parts until now. By one thread at a time, until they are
+   * those of the whole image. */
   std::vector<double> &
   GetSums(int operation)
   {
-    return m_Sums[operation];
+    return m_Sums.at(operation);
   }
+
+  /** Of an operation that reduces the image: the gradient of its one pixel. */
+  std::vector<double> ReadReducedGradient(int operation) const;
 
   /** The values of an operation that reduces the image, rounded to what maps have. */
   void WriteReduced(int operation, const std::vector<double> & values);

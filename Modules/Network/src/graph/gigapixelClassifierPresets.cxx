@@ -7,6 +7,19 @@ namespace gigapixel
 namespace
 {
 
+/** As in the paper's code. */
+constexpr int AttentionChannels = 128;
+
+/** To one pixel. torchvision has the mean, and calls it "avgpool". */
+GraphBuilder::Name
+Pool(GraphBuilder & builder, const std::string & pool, const GraphBuilder::Name & map)
+{
+  return pool == "max"         ? builder.PoolGreatest("globalpool", map)
+         : pool == "lse"       ? builder.PoolLogSum("globalpool", map)
+         : pool == "attention" ? builder.PoolByAttention("globalpool", map, AttentionChannels)
+                               : builder.AverageAll("avgpool", map);
+}
+
 NetworkDescription
 BuildResNetClassifier(int depth, const PresetValues & values)
 {
@@ -14,9 +27,9 @@ BuildResNetClassifier(int depth, const PresetValues & values)
   GraphBuilder       builder;
   const auto         image = builder.Input(values.GetInteger("channels"));
   const auto         maps = BuildResNet(builder, depth, values.GetInteger("width"), image);
-  const auto         mean = builder.AverageAll("avgpool", maps.back());
+  const auto         pooled = Pool(builder, values.GetWord("pool"), maps.back());
   NetworkDescription network;
-  network.graph = builder.Finish(builder.Convolve("fc", mean, classes == 2 ? 1 : classes, 1, 1, true));
+  network.graph = builder.Finish(builder.Convolve("fc", pooled, classes == 2 ? 1 : classes, 1, 1, true));
   network.channels = network.graph.GetInputChannels();
   network.SetLoss("cross-entropy");
   TakeImageNetStandardization(network);
@@ -31,12 +44,18 @@ MakeResNetPreset(int depth)
   const std::string number = std::to_string(depth);
   return { "resnet" + number,
            "ResNet-" + number +
-             ", which labels images: the mean of its maps over all of the image, and a layer of "
+             ", which labels images: its maps are pooled over all of the image, and go through a layer of "
              "neurons; torchvision's names, and frozen batch norms",
            1e-4, // frozen norms change nothing in the beginning, so that maps are great
            { { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 },
              { "classes", "classes; two are told apart by one output channel", "2", 2, 254 },
-             { "width", "channels of the first maps", "64", 1, 512 } },
+             { "width", "channels of the first maps", "64", 1, 512 },
+             { "pool",
+               "pooling of the last maps: mean, max, lse (log-sum-exp, between both) or attention (gated)",
+               "mean",
+               0,
+               0,
+               { "mean", "max", "lse", "attention" } } },
            [depth](const PresetValues & values) { return BuildResNetClassifier(depth, values); } };
 }
 

@@ -81,6 +81,29 @@ GraphBuilder::AverageAll(const Name & name, const Name & input)
 }
 
 GraphBuilder::Name
+GraphBuilder::PoolGreatest(const Name & name, const Name & input)
+{
+  return Append({ name, "adaptive_max_pool2d", { input }, { { "output_size", Whole(1) } }, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::PoolLogSum(const Name & name, const Name & input)
+{
+  return Append({ name, "logsumexp_pool2d", { input }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::PoolByAttention(const Name & name, const Name & input, int hidden)
+{
+  const Name content = Convolve("attention_V", input, hidden, 1, 1, true);
+  const Name gate = Convolve("attention_U", input, hidden, 1, 1, true);
+  const Name tanh = Append({ "attention_tanh", "tanh", { content }, {}, {} });
+  const Name sigmoid = Append({ "attention_sigmoid", "sigmoid", { gate }, {}, {} });
+  const Name gated = Append({ "attention_gated", "mul", { tanh, sigmoid }, {}, {} });
+  return Append({ name, "attention_pool2d", { input, Convolve("attention_w", gated, 1, 1, 1, false) }, {}, {} });
+}
+
+GraphBuilder::Name
 GraphBuilder::Add(const Name & name, const Name & a, const Name & b)
 {
   return Append({ name, "add", { a, b }, {}, {} });

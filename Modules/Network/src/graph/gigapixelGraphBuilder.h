@@ -33,6 +33,18 @@ public:
   /** To one pixel: the mean of all. */
   Name AverageAll(const Name & name, const Name & input);
 
+  /** To one pixel: the greatest of each channel. */
+  Name PoolGreatest(const Name & name, const Name & input);
+
+  /** To one pixel, between these two: log(mean(exp(r x))) / r. */
+  Name PoolLogSum(const Name & name, const Name & input);
+
+  /** To one pixel: the mean, weighted by the softmax over all pixels of a score that gated attention gives each (Ilse
+   * et al., Attention-based deep multiple instance learning, ICML 2018, equation 9): w (tanh(V x) * sigmoid(U x)),
+   * under the names "attention_V", "attention_U" and "attention_w", which has no bias: it would cancel. \param hidden
+   * channels of V x */
+  Name PoolByAttention(const Name & name, const Name & input, int hidden);
+
   Name Add(const Name & name, const Name & a, const Name & b);
 
   Name Concatenate(const Name & name, const Name & a, const Name & b);

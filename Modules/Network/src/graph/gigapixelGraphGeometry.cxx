@@ -3,6 +3,7 @@
 #include "gigapixelFoldedParameters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -183,6 +184,34 @@ GraphGeometry::GetAsRead(int operation) const
 {
   const auto norm = std::find(m_FoldedInto.begin(), m_FoldedInto.end(), operation);
   return norm == m_FoldedInto.end() ? operation : static_cast<int>(norm - m_FoldedInto.begin());
+}
+
+Sampling
+GraphGeometry::GetSampling(int operation, int axis) const
+{
+  Sampling sampling;
+  while (!m_Inputs[operation].empty())
+  {
+    const Sampling inInput =
+      m_Schemas[operation]->getSampling(m_Graph.operations[operation], axis, GetAxisSizes(operation, axis));
+    sampling.step *= inInput.step;
+    sampling.offset = inInput.step * sampling.offset + inInput.offset;
+    operation = m_Inputs[operation].front();
+  }
+  return sampling;
+}
+
+Interval
+GraphGeometry::GetNearest(int operation, int axis, const Interval & part) const
+{
+  const Sampling     sampling = GetSampling(operation, axis);
+  const std::int64_t size = m_Sizes[operation][axis], ofImage = m_Sizes[0][axis];
+  const auto         begin = [&](std::int64_t pixel) {
+    const double middle = sampling.step * (static_cast<double>(pixel) - 0.5) + sampling.offset;
+    const auto   first = static_cast<std::int64_t>(std::ceil(middle));
+    return pixel == 0 ? 0 : pixel == size ? ofImage : std::clamp<std::int64_t>(first, 0, ofImage);
+  };
+  return { begin(part.begin), begin(part.end) };
 }
 
 Box

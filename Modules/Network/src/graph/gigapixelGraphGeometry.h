@@ -10,8 +10,6 @@
 namespace gigapixel
 {
 
-/** An interval for each axis: y, x. */
-using Box = std::array<Interval, NetworkGraph::NumberOfAxes>;
 using Extent = std::array<std::int64_t, NetworkGraph::NumberOfAxes>;
 
 inline std::int64_t
@@ -110,6 +108,13 @@ public:
   /** Of each operation the hull of what has to be computed for a part of the target's map; without a value: nothing.
    * \param kept operations whose maps are there already: of these, what is read of them */
   std::vector<std::optional<Box>> GetRequired(int target, const Box & part, const std::vector<int> & kept = {}) const;
+
+  /** Where the pixels of the operation's map lie in the image. */
+  Sampling GetSampling(int operation, int axis) const;
+
+  /** The pixels of the image that belong to this part of the operation's map along an axis: each belongs to the pixel
+   * of the map that it lies nearest to, of two to the later one. */
+  Interval GetNearest(int operation, int axis, const Interval & part) const;
 
   /** Of the input's map, for this part of an operation's. */
   Box GetInputBox(int operation, const Box & part) const;

@@ -146,7 +146,12 @@ OperationSchema::GetAll()
 const std::vector<OperationSchema> &
 OperationSchema::GetWholeImage()
 {
-  static const std::vector<OperationSchema> all = schema::MakeWholeImage();
+  static const std::vector<OperationSchema> all = [] {
+    std::vector<OperationSchema>       entries = schema::MakeGlobalPooling();
+    const std::vector<OperationSchema> norms = schema::MakeGlobalNorms();
+    entries.insert(entries.end(), norms.begin(), norms.end());
+    return entries;
+  }();
   return all;
 }
 

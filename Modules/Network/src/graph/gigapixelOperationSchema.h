@@ -42,6 +42,9 @@ Hull(const Interval & a, const Interval & b)
   return a.IsEmpty() ? b : b.IsEmpty() ? a : Interval{ std::min(a.begin, b.begin), std::max(a.end, b.end) };
 }
 
+/** An interval for each axis: y, x. */
+using Box = std::array<Interval, NetworkGraph::NumberOfAxes>;
+
 /** What an operation's backward pass has to see of its forward pass. */
 enum class Keeps
 {
@@ -115,15 +118,26 @@ struct WeightSchema
                                   std::size_t                       place);
 };
 
-/** Of an operation that sums up all of its inputs' maps: sums of parts of them are taken together one by one, in a
- * fixed order, and its map has one pixel. */
+/** Of an operation that sums up all of its inputs' maps, which are of one size, to a map of one pixel. The executor
+ * computes the sums of a part of the maps, over those of its pixels that count (TileData::counted); those of all parts
+ * are taken together one by one, in a fixed order. What they are is the operation's own matter: its backward pass sees
+ * those of the whole image again. */
 struct ReductionSchema
 {
-  /** Takes those of one more part into the sums of the parts before it, of which there are none in the beginning. */
-  void (*add)(std::vector<double> & sums, const std::vector<double> & part);
+  /** Takes those of one more part into the sums of the parts before it, of which there are none in the beginning.
+   * \param box where the part lies in the inputs' maps: its sums do not know */
+  void (*add)(const Operation &           operation,
+              std::vector<double> &       sums,
+              const std::vector<double> & part,
+              const Box &                 box);
 
-  /** The values of the one pixel. \param pixels of the first input's map */
-  std::vector<double> (*finish)(const std::vector<double> & sums, double pixels);
+  /** The values of the one pixel. */
+  std::vector<double> (*finish)(const Operation & operation, const std::vector<double> & sums);
+
+  /** Whether anything in this part of the inputs' maps has a gradient. Null: all parts have one, and equal parts the
+   * same one.
+   * \param gradient of the one pixel */
+  bool (*hasGradient)(const std::vector<double> & sums, const std::vector<double> & gradient, const Box & box);
 };
 
 struct AttributeSchema

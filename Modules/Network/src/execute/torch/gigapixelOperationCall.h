@@ -33,6 +33,10 @@ struct OperationCall
   std::map<std::string, at::Tensor> weightGradients; ///< which the backward pass leaves, by role
   std::optional<std::uint64_t>      maskSeed{};      ///< of dropout, see GraphPasses::SetMaskSeed()
 
+  // Of an operation that reduces the image.
+  const std::vector<std::uint8_t> * counted{ nullptr }; ///< see TileData::counted
+  const std::vector<double> *       sums{ nullptr };    ///< in the backward pass: of the whole image
+
   /** Null: there is none of this role. */
   at::Tensor GetWeight(const char * role) const;
 

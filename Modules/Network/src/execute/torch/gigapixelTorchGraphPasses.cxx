@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace gigapixel::torchmodule
@@ -123,6 +124,36 @@ public:
     const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
     const at::Tensor         sums = Forward(data).maps.back().contiguous();
     return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
+  }
+
+  void
+  WeighMap(TileData & data, const std::vector<double> & weights, float * values) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
+    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
+    const Value *            value = map.data_ptr<Value>();
+    for (std::int64_t i = 0; i < GetNumberOfPixels(data.tile.program->core); ++i, value += weights.size())
+    {
+      values[i] = static_cast<float>(std::inner_product(weights.begin(), weights.end(), value, 0.0));
+    }
+  }
+
+  void
+  DifferentiateLogits(TileData & data, const std::vector<double> & ofLogits, FixedPointSum & gradient) const override
+  {
+    ComputeAlone();
+    const c10::InferenceMode noGraph;
+    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
+    Tape                     tape = Forward(data);
+    if (data.tile.program->steps.back().keptFor < 0)
+    {
+      tape.maps.back().reset();
+    }
+    at::Tensor logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
+    std::copy(ofLogits.begin(), ofLogits.end(), logits.data_ptr<Value>());
+    Backward(data, tape, logits.to(MapType), 1, gradient);
   }
 
   void
@@ -283,9 +314,10 @@ private:
   }
 
   OperationCall
-  MakeCall(const TileProgram & program, const Step & step) const
+  MakeCall(const TileData & data, const Step & step) const
   {
-    OperationCall call{ m_Network.graph.operations[step.operation],
+    const TileProgram & program = *data.tile.program;
+    OperationCall       call{ m_Network.graph.operations[step.operation],
                         step,
                         m_Weights[step.operation],
                         {},
@@ -304,6 +336,7 @@ private:
     }
     call.inputs.resize(step.sources.size());
     call.maskSeed = m_MaskSeed;
+    call.counted = &data.counted;
     return call;
   }
 
@@ -331,7 +364,7 @@ private:
       }
       else
       {
-        Run(program, step, tape.maps, tape.maps[i], tape.kept[i]);
+        Run(data, step, tape.maps, tape.maps[i], tape.kept[i]);
       }
       for (const int read : step.lastReaderOf)
       {
@@ -345,13 +378,14 @@ private:
   }
 
   void
-  Run(const TileProgram &       program,
+  Run(const TileData &          data,
       const Step &              step,
       std::vector<at::Tensor> & maps,
       at::Tensor &              output,
       std::vector<at::Tensor> & kept) const
   {
-    OperationCall        call = MakeCall(program, step);
+    const TileProgram &  program = *data.tile.program;
+    OperationCall        call = MakeCall(data, step);
     const at::ScalarType type = m_Types[step.operation];
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
@@ -389,7 +423,7 @@ private:
         }
         else
         {
-          RunBackward(program, i, tape, times, sums);
+          RunBackward(data, i, tape, times, sums);
         }
       }
       for (std::size_t kept = 0; kept <= i; ++kept)
@@ -429,12 +463,14 @@ private:
   }
 
   void
-  RunBackward(const TileProgram & program, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  RunBackward(const TileData & data, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
   {
+    const TileProgram &  program = *data.tile.program;
     const Step &         step = program.steps[i];
     const at::ScalarType type = m_Types[step.operation];
-    OperationCall        call = MakeCall(program, step);
+    OperationCall        call = MakeCall(data, step);
     call.kept = std::move(tape.kept[i]);
+    call.sums = GetReduction(step.operation) ? &data.kept->GetSums(step.operation) : nullptr;
     call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();
     for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
     {

@@ -191,8 +191,9 @@ GetTransposedPhase(const Operation & operation, int axis, std::int64_t output, c
 Sampling
 SampleTransposed(const Operation & operation, int axis, const AxisSizes &)
 {
-  const auto stride = static_cast<double>(operation.GetAlong("stride", axis));
-  return { 1 / stride, static_cast<double>(operation.GetAlong("padding", axis)) / stride };
+  const Window window = Window::Get(operation, axis);
+  const auto   stride = static_cast<double>(window.stride), reach = static_cast<double>(window.GetReach() - 1);
+  return { 1 / stride, (static_cast<double>(operation.GetAlong("padding", axis)) - reach / 2) / stride };
 }
 
 std::string

@@ -156,6 +156,12 @@ HoldOneMap(const Operation &, const MapSizes &)
   return { { 0, 1, 0 }, { 0, 1, 0 } };
 }
 
+Interval
+RequireAll(const Operation &, int, std::size_t input, const Interval &, const AxisSizes & sizes)
+{
+  return { 0, sizes.inputs[input] };
+}
+
 std::int64_t
 KeepCommonSize(const Operation &, int, const Sizes & inputs)
 {
@@ -231,8 +237,9 @@ RequireWindow(const Operation & operation, int axis, std::size_t, const Interval
 Sampling
 SampleWindow(const Operation & operation, int axis, const AxisSizes &)
 {
-  return { static_cast<double>(operation.GetAlong("stride", axis)),
-           -static_cast<double>(GetPadding(operation, axis).before) };
+  const Window window = Window::Get(operation, axis);
+  return { static_cast<double>(window.stride),
+           static_cast<double>(window.GetReach() - 1) / 2 - static_cast<double>(GetPadding(operation, axis).before) };
 }
 
 } // namespace schema

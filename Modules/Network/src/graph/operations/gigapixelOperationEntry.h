@@ -67,6 +67,9 @@ PassMaps HoldNoMaps(const Operation &, const MapSizes &);
 /** One more of the output's size in each pass. */
 PassMaps HoldOneMap(const Operation &, const MapSizes &);
 
+/** Of what depends on all pixels of a map. */
+Interval RequireAll(const Operation &, int, std::size_t input, const Interval &, const AxisSizes & sizes);
+
 /** All inputs are of the same size. */
 std::int64_t KeepCommonSize(const Operation &, int, const Sizes & inputs);
 
@@ -112,7 +115,8 @@ std::vector<OperationSchema> MakeArithmetic();
 std::vector<OperationSchema> MakeActivations();
 std::vector<OperationSchema> MakeNorms();
 std::vector<OperationSchema> MakeDropout();
-std::vector<OperationSchema> MakeWholeImage();
+std::vector<OperationSchema> MakeGlobalPooling();
+std::vector<OperationSchema> MakeGlobalNorms();
 
 } // namespace schema
 } // namespace gigapixel

@@ -210,7 +210,8 @@ GetShuffledPhase(const Operation & operation, int, std::int64_t output, const Ax
 Sampling
 SampleShuffled(const Operation & operation, int, const AxisSizes &)
 {
-  return { 1 / static_cast<double>(operation.GetInteger("upscale_factor")), 0 };
+  const auto factor = static_cast<double>(operation.GetInteger("upscale_factor"));
+  return { 1 / factor, (1 / factor - 1) / 2 };
 }
 
 /** Channels become pixels: depth to space. */

@@ -103,28 +103,6 @@ DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
   return { window.Unpad(sums) };
 }
 
-/** Of a tile's part, in double. */
-at::Tensor
-SumUpPart(OperationCall & call)
-{
-  return call.inputs[0].sum(at::IntArrayRef{ 2, 3 }, true, at::kDouble);
-}
-
-/** Each pixel of the image has its part of the mean's gradient. */
-std::vector<at::Tensor>
-DifferentiateMeanOfAll(OperationCall & call, const at::Tensor & gradient)
-{
-  double pixels = 1;
-  for (const AxisSizes & sizes : call.step.sizes)
-  {
-    pixels *= static_cast<double>(sizes.inputs.front());
-  }
-  const at::Tensor map = call.MakeInputMap(0);
-  map.copy_(gradient.div(pixels));
-  return { map };
-}
-
-const TorchOperation MeanOfAll("adaptive_avg_pool2d", &SumUpPart, &DifferentiateMeanOfAll);
 const TorchOperation MaxPooling("max_pool2d", &TakeGreatest, &DifferentiateGreatest);
 const TorchOperation MeanPooling("avg_pool2d", &TakeMean, &DifferentiateMean);
 

@@ -1,0 +1,302 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationCall.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+// Forward passes compute the sums of a tile's part of the image, in double, as the operations' ReductionSchema say what
+// they are; backward passes see those of the whole image.
+
+using Values = std::vector<double>;
+
+/** \class Pixels
+ * \brief The pixels of a map of floats or doubles, one by one. */
+class Pixels
+{
+public:
+  explicit Pixels(const at::Tensor & map)
+    : m_Map(map)
+    , m_Double(map.scalar_type() == at::kDouble)
+  {}
+
+  /** \return values, which gets one of each channel */
+  Values &
+  Read(std::int64_t y, std::int64_t x, Values & values) const
+  {
+    values.resize(m_Map.size(1));
+    m_Double ? Copy<double>(y, x, values) : Copy<float>(y, x, values);
+    return values;
+  }
+
+  Values
+  Read(std::int64_t y, std::int64_t x) const
+  {
+    Values values;
+    return Read(y, x, values);
+  }
+
+  void
+  Write(std::int64_t y, std::int64_t x, const Values & values) const
+  {
+    m_Double ? Paste<double>(y, x, values) : Paste<float>(y, x, values);
+  }
+
+private:
+  template <typename T>
+  T *
+  GetPixel(std::int64_t y, std::int64_t x) const
+  {
+    return m_Map.data_ptr<T>() + y * m_Map.stride(2) + x * m_Map.stride(3);
+  }
+
+  template <typename T>
+  void
+  Copy(std::int64_t y, std::int64_t x, Values & values) const
+  {
+    const T * value = GetPixel<T>(y, x);
+    for (double & copy : values)
+    {
+      copy = *value;
+      value += m_Map.stride(1);
+    }
+  }
+
+  template <typename T>
+  void
+  Paste(std::int64_t y, std::int64_t x, const Values & values) const
+  {
+    T * value = GetPixel<T>(y, x);
+    for (const double of : values)
+    {
+      *value = static_cast<T>(of);
+      value += m_Map.stride(1);
+    }
+  }
+
+  const at::Tensor & m_Map;
+  const bool         m_Double;
+};
+
+/** Calls f(y, x) for each pixel of the tile that counts, row by row. */
+template <typename F>
+void
+ForEachCounted(const OperationCall & call, const F & f)
+{
+  const auto  isCounted = call.counted->begin();
+  const Box & box = call.step.output;
+  for (std::int64_t y = 0; y < box[0].GetLength(); ++y)
+  {
+    for (std::int64_t x = 0; x < box[1].GetLength(); ++x)
+    {
+      if (call.counted->empty() || isCounted[y * box[1].GetLength() + x] != 0)
+      {
+        f(y, x);
+      }
+    }
+  }
+}
+
+at::Tensor
+ToTensor(const Values & sums)
+{
+  const at::Tensor tensor = at::empty({ static_cast<std::int64_t>(sums.size()) }, at::kDouble);
+  std::copy(sums.begin(), sums.end(), tensor.data_ptr<double>());
+  return tensor;
+}
+
+/** Of the one pixel. */
+Values
+GetGradient(const at::Tensor & gradient)
+{
+  return Pixels(gradient).Read(0, 0);
+}
+
+at::Tensor
+SumUp(OperationCall & call)
+{
+  const Pixels pixels(call.inputs[0]);
+  Values       sums(call.channels[0] + 1), values;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    pixels.Read(y, x, values);
+    std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), std::plus<>());
+    ++sums.back();
+  });
+  return ToTensor(sums);
+}
+
+/** Each pixel that counts has its part of the mean's gradient. */
+std::vector<at::Tensor>
+DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor map = call.MakeInputMap(0).zero_();
+  const Pixels     pixels(map);
+  Values           parts = GetGradient(gradient);
+  std::transform(parts.begin(), parts.end(), parts.begin(), [&](double part) { return part / call.sums->back(); });
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) { pixels.Write(y, x, parts); });
+  return { map };
+}
+
+/** Of each channel the value, the row and the column. */
+at::Tensor
+FindGreatest(OperationCall & call)
+{
+  const Pixels pixels(call.inputs[0]);
+  Values       sums, values;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    pixels.Read(y, x, values);
+    const bool first = sums.empty();
+    sums.resize(3 * values.size());
+    double * greatest = sums.data();
+    for (const double value : values)
+    {
+      if (first || value > greatest[0] || std::isnan(value))
+      {
+        greatest[0] = value;
+        greatest[1] = static_cast<double>(y);
+        greatest[2] = static_cast<double>(x);
+      }
+      greatest += 3;
+    }
+  });
+  return ToTensor(sums);
+}
+
+/** One pixel of the image has all of it. */
+std::vector<at::Tensor>
+DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor map = call.MakeInputMap(0).zero_();
+  const Pixels     pixels(map);
+  const Values     gradients = GetGradient(gradient);
+  const Box &      box = call.step.output;
+  for (std::size_t c = 0; c < gradients.size(); ++c)
+  {
+    const auto y = static_cast<std::int64_t>((*call.sums)[3 * c + 1]) - box[0].begin;
+    const auto x = static_cast<std::int64_t>((*call.sums)[3 * c + 2]) - box[1].begin;
+    if (y >= 0 && y < box[0].GetLength() && x >= 0 && x < box[1].GetLength())
+    {
+      Values values = pixels.Read(y, x);
+      values[c] = gradients[c];
+      pixels.Write(y, x, values);
+    }
+  }
+  return { map };
+}
+
+/** Of each channel the greatest r x, and the sum of exp(r x - that). */
+at::Tensor
+SumUpExponentials(OperationCall & call)
+{
+  const Pixels pixels(call.inputs[0]);
+  const double r = call.operation.GetNumber("r");
+  Values       values, greatest;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    pixels.Read(y, x, values);
+    greatest = greatest.empty() ? values : greatest;
+    std::transform(values.begin(), values.end(), greatest.begin(), greatest.begin(), [](double a, double b) {
+      return std::max(a, b);
+    });
+  });
+  Values sums(2 * greatest.size() + 1);
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    pixels.Read(y, x, values);
+    for (std::size_t c = 0; c < values.size(); ++c)
+    {
+      sums[2 * c] = r * greatest[c];
+      sums[2 * c + 1] += std::exp(r * (values[c] - greatest[c]));
+    }
+    ++sums.back();
+  });
+  return ToTensor(sums);
+}
+
+/** Each pixel has as much of it as its exponential has of their sum. */
+std::vector<at::Tensor>
+DifferentiateLogSum(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor map = call.MakeInputMap(0).zero_();
+  const Pixels     pixels(map), inputs(call.inputs[0]);
+  const Values     gradients = GetGradient(gradient);
+  const Values &   sums = *call.sums;
+  const double     r = call.operation.GetNumber("r");
+  Values           values;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    inputs.Read(y, x, values);
+    for (std::size_t c = 0; c < values.size(); ++c)
+    {
+      values[c] = gradients[c] * std::exp(r * values[c] - sums[2 * c]) / sums[2 * c + 1];
+    }
+    pixels.Write(y, x, values);
+  });
+  return { map };
+}
+
+at::Tensor
+SumUpByAttention(OperationCall & call)
+{
+  const Pixels pixels(call.inputs[0]), scores(call.inputs[1]);
+  Values       sums(call.channels[0] + 2), values, score;
+  double       greatest = -std::numeric_limits<double>::infinity();
+  ForEachCounted(
+    call, [&](std::int64_t y, std::int64_t x) { greatest = std::max(greatest, scores.Read(y, x, score).front()); });
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    pixels.Read(y, x, values);
+    const double weight = std::exp(scores.Read(y, x, score).front() - greatest);
+    std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), [weight](double value, double sum) {
+      return sum + weight * value;
+    });
+    sums.end()[-2] += weight;
+  });
+  sums.back() = greatest;
+  return ToTensor(sums);
+}
+
+/** A pixel with the attention a has a g of the gradient g of the mean y; its score a g (x - y), summed over channels.
+ */
+std::vector<at::Tensor>
+DifferentiateAttention(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor map = call.wanted[0] ? call.MakeInputMap(0).zero_() : at::Tensor();
+  const at::Tensor ofScores = call.wanted[1] ? call.MakeInputMap(1).zero_() : at::Tensor();
+  const Pixels     inputs(call.inputs[0]), scores(call.inputs[1]);
+  const Values     gradients = GetGradient(gradient);
+  const Values &   sums = *call.sums;
+  const double     weights = sums.end()[-2], greatest = sums.back();
+  Values           values, score;
+  const double     ofMean = std::inner_product(gradients.begin(), gradients.end(), sums.begin(), 0.0) / weights;
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    const double attention = std::exp(scores.Read(y, x, score).front() - greatest) / weights;
+    if (ofScores.defined())
+    {
+      inputs.Read(y, x, values);
+      const double ofPixel = std::inner_product(gradients.begin(), gradients.end(), values.begin(), 0.0);
+      Pixels(ofScores).Write(y, x, { attention * (ofPixel - ofMean) });
+    }
+    if (map.defined())
+    {
+      values.resize(gradients.size());
+      std::transform(
+        gradients.begin(), gradients.end(), values.begin(), [attention](double g) { return attention * g; });
+      Pixels(map).Write(y, x, values);
+    }
+  });
+  return { map, ofScores };
+}
+
+const TorchOperation Mean("adaptive_avg_pool2d", &SumUp, &DifferentiateMean);
+const TorchOperation Greatest("adaptive_max_pool2d", &FindGreatest, &DifferentiateGreatest);
+const TorchOperation LogSum("logsumexp_pool2d", &SumUpExponentials, &DifferentiateLogSum);
+const TorchOperation Attention("attention_pool2d", &SumUpByAttention, &DifferentiateAttention);
+
+} // namespace
+} // namespace gigapixel::torchmodule

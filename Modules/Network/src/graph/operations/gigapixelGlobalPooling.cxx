@@ -1,0 +1,271 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationEntry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace gigapixel
+{
+namespace schema
+{
+namespace
+{
+
+// A map becomes one pixel. Beside each reduction stands what its sums are, for maps of C channels; the executor
+// computes those of a part.
+
+using Sums = std::vector<double>;
+
+/** Of one number and as many more as are added to it.
+ * \return by what sums that were scaled for `greatest` are multiplied for `other`, the greater one */
+double
+Rescale(double greatest, double other)
+{
+  return greatest == other ? 1 : std::exp(greatest - other); // also where both are infinite
+}
+
+// Mean: C sums, and the number of pixels.
+
+void
+AddToMean(const Operation &, Sums & sums, const Sums & part, const Box &)
+{
+  sums.resize(part.size());
+  std::transform(part.begin(), part.end(), sums.begin(), sums.begin(), std::plus<>());
+}
+
+Sums
+FinishMean(const Operation &, const Sums & sums)
+{
+  Sums means(sums.size() - 1);
+  std::transform(sums.begin(), sums.end() - 1, means.begin(), [&](double sum) { return sum / sums.back(); });
+  return means;
+}
+
+// Greatest: of each channel the greatest, its row and its column; of equal ones the first in the image's rows.
+
+constexpr std::size_t GreatestSums = 3;
+
+void
+AddToGreatest(const Operation &, Sums & sums, const Sums & part, const Box & box)
+{
+  const bool first = sums.empty();
+  sums.resize(part.size());
+  for (std::size_t i = 0; i < part.size(); i += GreatestSums)
+  {
+    const double value = part[i];
+    const double row = part[i + 1] + static_cast<double>(box[0].begin);
+    const double column = part[i + 2] + static_cast<double>(box[1].begin);
+    const bool   before = row < sums[i + 1] || (row == sums[i + 1] && column < sums[i + 2]);
+    // What is no number stays to be seen.
+    if (first || value > sums[i] || (value == sums[i] && before) || std::isnan(value))
+    {
+      sums[i] = value;
+      sums[i + 1] = row;
+      sums[i + 2] = column;
+    }
+  }
+}
+
+Sums
+FinishGreatest(const Operation &, const Sums & sums)
+{
+  Sums greatest;
+  for (std::size_t i = 0; i < sums.size(); i += GreatestSums)
+  {
+    greatest.push_back(sums[i]);
+  }
+  return greatest;
+}
+
+bool
+HoldsGreatest(const Sums & sums, const Sums & gradient, const Box & box)
+{
+  const auto holds = [](const Interval & interval, double place) {
+    return static_cast<double>(interval.begin) <= place && place < static_cast<double>(interval.end);
+  };
+  for (std::size_t c = 0; c < gradient.size(); ++c)
+  {
+    const std::size_t i = GreatestSums * c;
+    if (gradient[c] != 0 && holds(box[0], sums[i + 1]) && holds(box[1], sums[i + 2]))
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+// log(mean(exp(r x))) / r: of each channel the greatest r x, and the sum of exp(r x - that); and the number of pixels.
+
+constexpr std::size_t LogSums = 2;
+
+void
+AddToLogSum(const Operation &, Sums & sums, const Sums & part, const Box &)
+{
+  if (sums.empty())
+  {
+    sums = part;
+    return;
+  }
+  for (std::size_t i = 0; i + 1 < part.size(); i += LogSums)
+  {
+    const double greatest = std::max(sums[i], part[i]);
+    sums[i + 1] = sums[i + 1] * Rescale(sums[i], greatest) + part[i + 1] * Rescale(part[i], greatest);
+    sums[i] = greatest;
+  }
+  sums.back() += part.back();
+}
+
+Sums
+FinishLogSum(const Operation & operation, const Sums & sums)
+{
+  Sums values;
+  for (std::size_t i = 0; i + 1 < sums.size(); i += LogSums)
+  {
+    values.push_back((sums[i] + std::log(sums[i + 1] / sums.back())) / operation.GetNumber("r"));
+  }
+  return values;
+}
+
+// Attention: of each channel the sum of values times exp(score - the greatest score), the sum of these weights, and the
+// greatest score.
+
+void
+AddToAttention(const Operation &, Sums & sums, const Sums & part, const Box &)
+{
+  if (sums.empty())
+  {
+    sums = part;
+    return;
+  }
+  const double greatest = std::max(sums.back(), part.back());
+  const double ofSums = Rescale(sums.back(), greatest), ofPart = Rescale(part.back(), greatest);
+  std::transform(part.begin(), part.end(), sums.begin(), sums.begin(), [&](double ours, double others) {
+    return others * ofSums + ours * ofPart;
+  });
+  sums.back() = greatest;
+}
+
+Sums
+FinishAttention(const Operation &, const Sums & sums)
+{
+  Sums means(sums.size() - 2);
+  std::transform(sums.begin(), sums.end() - 2, means.begin(), [&](double sum) { return sum / sums.end()[-2]; });
+  return means;
+}
+
+std::int64_t
+GetPooledSize(const Operation & operation, int axis, const Sizes &)
+{
+  return operation.GetAlong("output_size", axis);
+}
+
+std::int64_t
+GetOnePixel(const Operation & operation, int axis, const Sizes & inputs)
+{
+  KeepCommonSize(operation, axis, inputs); // throws
+  return 1;
+}
+
+OperationSchema
+MakeEntry(const char * type, std::size_t inputs)
+{
+  OperationSchema entry(type, inputs, inputs);
+  entry.needsFloat = &AlwaysNeedFloat; // for sums in double of what is not rounded again
+  entry.getRequired = &RequireAll;
+  entry.getSize = &GetOnePixel;
+  return entry;
+}
+
+bool
+IsToOnePixel(const Operation & operation)
+{
+  bool one = true;
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    one = one && operation.GetAlong("output_size", axis) == 1;
+  }
+  return one;
+}
+
+const ReductionSchema *
+ReduceToMean(const Operation & operation)
+{
+  static const ReductionSchema mean{ &AddToMean, &FinishMean, nullptr };
+  return IsToOnePixel(operation) ? &mean : nullptr;
+}
+
+const ReductionSchema *
+ReduceToGreatest(const Operation & operation)
+{
+  static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &HoldsGreatest };
+  return IsToOnePixel(operation) ? &greatest : nullptr;
+}
+
+const ReductionSchema *
+ReduceToLogSum(const Operation &)
+{
+  static const ReductionSchema logSum{ &AddToLogSum, &FinishLogSum, nullptr };
+  return &logSum;
+}
+
+const ReductionSchema *
+ReduceByAttention(const Operation &)
+{
+  static const ReductionSchema attention{ &AddToAttention, &FinishAttention, nullptr };
+  return &attention;
+}
+
+/** To a map of the attribute's size; computed where that is one pixel. */
+OperationSchema
+MakeAdaptivePool(const char * type, const ReductionSchema * (*getReduction)(const Operation &))
+{
+  OperationSchema entry = MakeEntry(type, 1);
+  entry.attributes = { NeededAlongAxes("output_size", 1) };
+  entry.getSize = &GetPooledSize;
+  entry.getReduction = getReduction;
+  return entry;
+}
+
+OperationSchema
+MakeLogSum()
+{
+  OperationSchema entry = MakeEntry("logsumexp_pool2d", 1);
+  entry.attributes = { Number("r", 10) };
+  entry.attributes.back().positive = true;
+  entry.getKeeps = &KeepInput;
+  entry.getReduction = &ReduceToLogSum;
+  return entry;
+}
+
+std::string
+CheckScores(const Operation &, const Channels & channels)
+{
+  return channels[1] == 1
+           ? ""
+           : "its second input, the scores, has " + std::to_string(channels[1]) + " channels instead of one";
+}
+
+OperationSchema
+MakeAttention()
+{
+  OperationSchema entry = MakeEntry("attention_pool2d", 2);
+  entry.getKeeps = &KeepInput;
+  entry.check = &CheckScores;
+  entry.getReduction = &ReduceByAttention;
+  return entry;
+}
+
+} // namespace
+
+std::vector<OperationSchema>
+MakeGlobalPooling()
+{
+  return { MakeAdaptivePool("adaptive_avg_pool2d", &ReduceToMean),
+           MakeAdaptivePool("adaptive_max_pool2d", &ReduceToGreatest),
+           MakeLogSum(),
+           MakeAttention() };
+}
+
+} // namespace schema
+} // namespace gigapixel
