@@ -167,6 +167,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetJitter(values.GetNumber("jitter"));
+  trainer.SetBalance(values.Has("balance"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
   trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));
@@ -178,28 +179,28 @@ struct Outcome
   int    epoch{ 0 };
   double loss{ NAN };
   double validationLoss{ NAN };
-  double validationDice{ NAN };
+  double validationScore{ NAN };
   int    bestEpoch{ 0 };
   double bestValidationLoss{ NAN };
-  double bestValidationDice{ NAN };
+  double bestValidationScore{ NAN };
 
   void
-  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationDice)
+  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationScore)
   {
     epoch = newEpoch;
     loss = newLoss;
     validationLoss = newValidationLoss;
-    validationDice = newValidationDice;
+    validationScore = newValidationScore;
     if (!std::isnan(validationLoss) && !(validationLoss >= bestValidationLoss))
     {
       bestEpoch = epoch;
       bestValidationLoss = validationLoss;
-      bestValidationDice = validationDice;
+      bestValidationScore = validationScore;
     }
   }
 };
 
-/** From the run's history.csv: epoch, loss, validation loss, validation Dice, ...; empty fields are unknown. */
+/** From the run's history.csv: epoch, loss, validation loss, score, ...; empty fields are unknown. */
 Outcome
 ReadOutcome(const std::string & runFolder)
 {
@@ -224,11 +225,11 @@ ReadOutcome(const std::string & runFolder)
   return outcome;
 }
 
-/** What Dice is called where images are labeled. */
+/** The score of the validation samples. */
 const char *
 GetScoreName(const NetworkDescription & network)
 {
-  return network.LabelsImage() ? "F1" : "Dice";
+  return network.LabelsImage() ? "AUC" : "Dice";
 }
 
 std::string
@@ -240,9 +241,9 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
   {
     text += ", validation loss " + FormatNumber(state.validationLoss, 5);
   }
-  if (!std::isnan(state.validationDice))
+  for (const double value : { state.validationDice, state.validationAUC })
   {
-    text += std::string(", validation ") + score + ' ' + FormatNumber(state.validationDice, 4);
+    text += std::isnan(value) ? std::string() : std::string(", validation ") + score + ' ' + FormatNumber(value, 4);
   }
   return text;
 }
@@ -309,10 +310,13 @@ Describe(const Outcome &      outcome,
   json["epochs"] = outcome.epoch;
   json["loss"] = known(outcome.loss);
   json["validationLoss"] = known(outcome.validationLoss);
-  json["validationDice"] = known(outcome.validationDice);
+  const bool labelsImage = image.network.LabelsImage();
+  json["validationDice"] = known(labelsImage ? NAN : outcome.validationScore);
+  json["validationAUC"] = known(labelsImage ? outcome.validationScore : NAN);
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
-  json["bestValidationDice"] = known(outcome.bestValidationDice);
+  json["bestValidationDice"] = known(labelsImage ? NAN : outcome.bestValidationScore);
+  json["bestValidationAUC"] = known(labelsImage ? outcome.bestValidationScore : NAN);
   json["plan"] = DescribePlan(plan, image.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
@@ -363,8 +367,11 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   std::string text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
-    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (" + GetScoreName(network) +
-            ' ' + FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
+    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) +
+            (std::isnan(outcome.bestValidationScore)
+               ? std::string()
+               : std::string(" (") + GetScoreName(network) + ' ' + FormatNumber(outcome.bestValidationScore, 4) + ')') +
+            " in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +

@@ -176,6 +176,10 @@ Train()
         "Other colors for each slide in each step: factors on hematoxylin, eosin and DAB (of RGB slides) and on the "
         "contrast of each channel from 1 - this to 1 + this, and up to half of this more or less brightness. 0.05 "
         "is little, 0.2 much."),
+      Switch(
+        "balance",
+        "Each class counts the same in the loss, however many slides it has: that of a slide gets the factor slides / "
+        "(classes x slides of its class). Of networks that label images."),
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
