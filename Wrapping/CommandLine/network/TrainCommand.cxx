@@ -2,6 +2,7 @@
 #include "NetworkCommands.h"
 
 #include "ArgumentText.h"
+#include "CrossValidation.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -116,6 +118,10 @@ CheckOptions(const ArgumentValues & values)
   if (values.Has("partial-weights") && !values.Has("weights"))
   {
     throw UsageError("--partial-weights is of --weights, which is not given.");
+  }
+  if (values.Has("fold") && !values.Has("folds"))
+  {
+    throw UsageError("--fold is of --folds, which is not given.");
   }
   if (values.IsGiven("plateau-patience") && values.GetText("learning-rate-schedule") != "plateau")
   {
@@ -251,7 +257,11 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
 /** Trains with a line of what it takes, a line of progress and a line for each epoch.
  * \return the plan of the run, with what slides take beside it in its peak */
 MemoryPlan
-Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const ImageRun & run, const Session & session)
+Train(itk::GigapixelUNetTrainer &   trainer,
+      const Workload &              workload,
+      const ImageRun &              run,
+      const Session &               session,
+      const std::function<void()> & whenStepped)
 {
   const ArgumentValues & values = run.values;
   MemoryPlan             plan;
@@ -263,6 +273,10 @@ Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const Imag
     plan.peakBytes += GetSlideBytes(run, GetBudget(values));
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
   });
+  if (whenStepped)
+  {
+    trainer.AddObserver(itk::GigapixelStepEvent(), [&](const itk::EventObject &) { whenStepped(); });
+  }
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs, GetScoreName(run.network)));
   });
@@ -324,20 +338,19 @@ Describe(const Outcome &      outcome,
   return json;
 }
 
-void
-RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
+/** \param whenStepped called after each step, if there is one
+ * \param text gets the result for people
+ * \return the result for --json; null on all ranks but the first, which alone keeps the run */
+nlohmann::ordered_json
+TrainOn(const Cohort &                 cohort,
+        const std::shared_ptr<Ranks> & ranks,
+        const ArgumentValues &         values,
+        const Session &                session,
+        const std::function<void()> &  whenStepped,
+        std::string &                  text)
 {
-  CheckOptions(values);
-  BoundMemory(GetBudget(values));
   const Tiling tiling = GetTiling(values, session);
-  CheckScratch(values);
-  CheckInputFile(values.GetText("cohort"));
-  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
-  for (const std::string & warning : cohort.warnings)
-  {
-    session.Warn("gigapixel: " + warning);
-  }
-  const auto trainer = itk::GigapixelUNetTrainer::New();
+  const auto   trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values);
   SayIfNetworkHidesFile(values.GetText("network"), session);
@@ -354,17 +367,17 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
-  const MemoryPlan   plan = Train(*trainer, workload, run, session);
+  const MemoryPlan   plan = Train(*trainer, workload, run, session, whenStepped);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {
-    return; // rank 0 alone keeps the run
+    return {};
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
   auto          json = Describe(outcome, workload, plan, seconds, run);
   json["damagedTiles"] = damagedTiles;
-  std::string text = "model " + json["model"].get<std::string>();
+  text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
     text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) +
@@ -377,7 +390,39 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
   session.Say(FormatSeconds(seconds, GetCPUSeconds()));
-  session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return json;
+}
+
+void
+RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
+{
+  CheckOptions(values);
+  BoundMemory(GetBudget(values));
+  CheckScratch(values);
+  if (values.Has("folds"))
+  {
+    if (ranks->GetNumberOfRanks() > 1)
+    {
+      throw UsageError("--folds is of one process: folds know nothing of each other; start one for each (--fold I).");
+    }
+    RunCrossValidation(
+      values, session, [&](const Cohort & cohort, const auto & ofFold, const auto & whenStepped, auto & text) {
+        return TrainOn(cohort, ranks, ofFold, session, whenStepped, text);
+      });
+    return;
+  }
+  CheckInputFile(values.GetText("cohort"));
+  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
+  for (const std::string & warning : cohort.warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  std::string text;
+  const auto  json = TrainOn(cohort, ranks, values, session, {}, text);
+  if (!json.is_null())
+  {
+    session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
 }
 } // namespace
 
