@@ -51,6 +51,7 @@ MakeGroups(const Cohort & cohort)
     }
   }
   std::vector<Group> sorted;
+  sorted.reserve(groups.size());
   for (auto & [name, group] : groups)
   {
     sorted.push_back(std::move(group));

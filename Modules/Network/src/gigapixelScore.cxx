@@ -78,6 +78,8 @@ GetAreaUnderROC(const std::vector<Score> & images)
   {
     std::vector<double> scores;
     std::vector<bool>   isOfClass;
+    scores.reserve(images.size());
+    isOfClass.reserve(images.size());
     for (const Score & image : images)
     {
       scores.push_back(image.probabilities.size() == 1 ? image.probabilities[0] : image.probabilities[c]);

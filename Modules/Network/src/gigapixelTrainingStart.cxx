@@ -182,6 +182,7 @@ MakeWeights(const std::vector<Sample> & samples, bool balance)
   }
   std::vector<std::uint8_t>      classes;
   std::map<std::uint8_t, double> counts;
+  classes.reserve(samples.size());
   for (const Sample & sample : samples)
   {
     std::uint8_t label = LabelSource::Ignored;

@@ -75,6 +75,7 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   PredictionTable table;
   table.file = values.GetText("output");
   table.classes = GetClassNames(model.network);
+  table.cases.reserve(slides.size());
   for (const std::string & slide : slides)
   {
     table.cases.emplace_back();

@@ -108,6 +108,7 @@ CheckSlides(const PredictionTable & found, const PredictionTable & wanted)
 {
   const auto getNames = [](const PredictionTable & table) {
     std::vector<std::string> names;
+    names.reserve(table.cases.size());
     for (const Prediction & prediction : table.cases)
     {
       names.push_back(fs::path(prediction.name).filename().string() + '\n' + prediction.label);

@@ -28,6 +28,7 @@ std::vector<int>
 FindTruths(const PredictionTable & table)
 {
   std::vector<int> truths;
+  truths.reserve(table.cases.size());
   for (const Prediction & prediction : table.cases)
   {
     const auto found = std::find(table.classes.begin(), table.classes.end(), prediction.label);
@@ -79,6 +80,8 @@ ClassificationFigures::Make(const PredictionTable & table, const std::string & p
   ClassificationFigures  figures{ {}, FindPositive(table, positive), ConfusionMatrix(number), {} };
   std::vector<double>    said;
   std::vector<bool>      cameTrue;
+  said.reserve(truths.size());
+  cameTrue.reserve(truths.size());
   for (std::size_t i = 0; i < truths.size(); ++i)
   {
     const int predicted = table.cases[i].GetPredicted();
@@ -94,6 +97,8 @@ ClassificationFigures::Make(const PredictionTable & table, const std::string & p
     ClassFigures        ofClass{ table.classes[static_cast<std::size_t>(c)] };
     std::vector<double> scores;
     std::vector<bool>   isOfClass;
+    scores.reserve(truths.size());
+    isOfClass.reserve(truths.size());
     for (std::size_t i = 0; i < truths.size(); ++i)
     {
       scores.push_back(table.cases[i].probabilities[static_cast<std::size_t>(c)]);

@@ -192,6 +192,7 @@ std::vector<double>
 ReadProbabilities(const TableReader & reader, const TableReader::Row & row, const std::vector<int> & columns)
 {
   std::vector<double> probabilities;
+  probabilities.reserve(columns.size());
   for (const int column : columns)
   {
     const std::string & text = row.fields[static_cast<std::size_t>(column)];
