@@ -215,11 +215,12 @@ def test_scratch_folder_without_room(tmp_path):
 
 
 def test_examples_of_the_help_run(tmp_path):
-    """As they stand there, one after the other, in a folder with a cohort: the second goes on with the run of the first."""
+    """As they stand there, one after the other, in a folder with a cohort: the second goes on with the run of the first.
+    Folds, which want labels, are in test_cross_validation.py."""
     for name, seed in (("a", 1), ("b", 2)):
         run("synthesize", tmp_path / f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", tmp_path / f"{name}.m.tif")
     (tmp_path / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
-    lines = [line.split() for line in run("train", "--help").out.splitlines() if line.startswith("  gigapixel train --")]
+    lines = [line.split() for line in run("train", "--help").out.splitlines() if line.startswith("  gigapixel train --cohort cohort.csv")]
     assert len(lines) == 4
     for words in lines:
         if "--resume" not in words:

@@ -206,6 +206,11 @@ public:
    * default, to below 1; see gigapixel::TrainingOptions. */
   itkSetMacro(Jitter, double);
   itkGetConstMacro(Jitter, double);
+  /** Whether each class counts the same in the loss of networks that label images; off by default. See
+   * gigapixel::TrainingOptions. */
+  itkSetMacro(Balance, bool);
+  itkGetConstMacro(Balance, bool);
+  itkBooleanMacro(Balance);
   /** Of the first weights, the order, the turns and the jitter; the same seed, 1 by default, gives the same bits. */
   itkSetMacro(Seed, std::uint64_t);
   itkGetConstMacro(Seed, std::uint64_t);
@@ -322,6 +327,7 @@ private:
   int                      m_EarlyStopping{ 0 };
   bool                     m_Augment{ true };
   double                   m_Jitter{ 0 };
+  bool                     m_Balance{ false };
   std::uint64_t            m_Seed{ 1 };
   bool                     m_SharedMemory{ false };
   std::int64_t             m_TileSize{ 0 };

@@ -225,6 +225,7 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
   options.earlyStopping = m_EarlyStopping;
   options.augment = m_Augment;
   options.jitter = m_Jitter;
+  options.balance = m_Balance;
   options.seed = m_Seed;
   options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
@@ -443,6 +444,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
   os << indent << "Augment: " << m_Augment << '\n';
   os << indent << "Jitter: " << m_Jitter << '\n';
+  os << indent << "Balance: " << m_Balance << '\n';
   os << indent << "Seed: " << m_Seed << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';

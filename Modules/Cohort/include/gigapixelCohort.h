@@ -21,9 +21,10 @@ struct CohortEntry
     Test
   };
 
-  std::string slide; ///< path, absolute or relative to the working directory
-  std::string mask;  ///< empty: the table has no masks
-  std::string label; ///< of the whole slide or region; empty: the table has no labels
+  std::string slide;   ///< path, absolute or relative to the working directory
+  std::string mask;    ///< empty: the table has no masks
+  std::string label;   ///< of the whole slide or region; empty: the table has no labels
+  std::string patient; ///< whose slide it is; empty: the table does not say
   Split       split{ Split::Training };
   Region      region; ///< level-0 pixels; width 0: the whole slide
   int         line{ 0 };
@@ -33,12 +34,12 @@ struct CohortEntry
  * \brief The slides of a study, from a CSV file (RFC 4180).
  *
  * The first line names the columns, in any order: slide, split, mask or label (the class of the whole slide) or both,
- * and optionally region. Others are left unread, with a warning. Split is train, validation or test. Region is
- * x,y,width,height in level-0 pixels: quoted, or with spaces or semicolons between the numbers; empty: the whole slide.
- * Paths are relative to the CSV's folder, and follow links as the file system does ("link/../a.svs" is beside the
- * folder that the link leads to). Where the CSV itself is a link, they are relative to the link's folder, or to that of
- * the file it leads to; files in both are refused. Empty lines are skipped. A slide may come several times with
- * regions, but what is in one split is in no other.
+ * and optionally region and patient. Others are left unread, with a warning. Split is train, validation or test. Region
+ * is x,y,width,height in level-0 pixels: quoted, or with spaces or semicolons between the numbers; empty: the whole
+ * slide. Paths are relative to the CSV's folder, and follow links as the file system does ("link/../a.svs" is beside
+ * the folder that the link leads to). Where the CSV itself is a link, they are relative to the link's folder, or to
+ * that of the file it leads to; files in both are refused. Empty lines are skipped. A slide may come several times with
+ * regions, but what is in one split is in no other; nor is a patient, by whatever name the table calls them.
  *
  * \par Example
  * \code
@@ -53,9 +54,10 @@ struct GigapixelCohort_EXPORT Cohort
   std::vector<std::string> classes;
   std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
 
-  /** \throw std::runtime_error names file and line: no such column, no such split, a malformed region or quote, a file
+  /** \param needsSplit false: of a table without the column split, all rows are for training
+   * \throw std::runtime_error names file and line: no such column, no such split, a malformed region or quote, a file
    * that is not there or that may be two, a row that repeats another, pixels that are in two splits. */
-  static Cohort Load(const std::string & fileName);
+  static Cohort Load(const std::string & fileName, bool needsSplit = true);
 };
 
 } // namespace gigapixel

@@ -1,12 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
+#include "gigapixelTableReader.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -21,124 +20,6 @@ namespace
 
 namespace fs = std::filesystem;
 
-/** In one line, and without what a terminal would obey: fields may hold any bytes. */
-std::string
-WithoutControls(std::string sentence)
-{
-  const auto isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  std::replace_if(sentence.begin(), sentence.end(), isControl, '?');
-  return sentence;
-}
-
-[[noreturn]] void
-Fail(const std::string & file, int line, const std::string & reason)
-{
-  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + WithoutControls(reason));
-}
-
-struct Record
-{
-  std::vector<std::string> fields;
-  int                      line{ 0 }; ///< on which it begins
-};
-
-/** Splits RFC 4180 text: quoted fields may hold commas, line breaks and doubled quotes. */
-class Reader
-{
-public:
-  Reader(std::string file, std::string text)
-    : m_File(std::move(file))
-    , m_Text(std::move(text))
-  {
-    if (m_Text.compare(0, 3, "\xEF\xBB\xBF") == 0)
-    {
-      m_At = 3; // spreadsheets begin their UTF-8 so
-    }
-  }
-
-  bool
-  Next(Record & record)
-  {
-    while (m_At < m_Text.size())
-    {
-      record = Record{};
-      record.line = m_Line;
-      do
-      {
-        record.fields.push_back(this->Field());
-      } while (this->Take(','));
-      this->EndLine();
-      if (record.fields.size() > 1 || !record.fields[0].empty())
-      {
-        return true;
-      }
-    }
-    return false;
-  }
-
-private:
-  bool
-  Take(char expected)
-  {
-    const bool there = m_At < m_Text.size() && m_Text[m_At] == expected;
-    m_At += there ? 1 : 0;
-    return there;
-  }
-
-  void
-  EndLine()
-  {
-    this->Take('\r');
-    this->Take('\n');
-    ++m_Line;
-  }
-
-  std::string
-  Field()
-  {
-    if (this->Take('"'))
-    {
-      return this->Quoted();
-    }
-    const std::size_t end = std::min(m_Text.find_first_of(",\r\n", m_At), m_Text.size());
-    std::string       field = m_Text.substr(m_At, end - m_At);
-    if (field.find('"') != std::string::npos)
-    {
-      Fail(m_File, m_Line, "a quote stands inside a field that is not quoted: quote the whole field");
-    }
-    m_At = end;
-    const std::size_t first = field.find_first_not_of(" \t");
-    return first == std::string::npos ? std::string() : field.substr(first, field.find_last_not_of(" \t") - first + 1);
-  }
-
-  std::string
-  Quoted()
-  {
-    const int   line = m_Line;
-    std::string field;
-    while (m_At < m_Text.size())
-    {
-      const char c = m_Text[m_At++];
-      if (c == '"' && !this->Take('"'))
-      {
-        if (m_At < m_Text.size() && m_Text.find_first_of(",\r\n", m_At) != m_At)
-        {
-          Fail(m_File, m_Line, "text follows a closing quote: double the quotes that belong to the field");
-        }
-        return field;
-      }
-      m_Line += c == '\n' ? 1 : 0;
-      field += c;
-    }
-    Fail(m_File, line, "the quote that opens here is never closed");
-  }
-
-  std::string m_File;
-  std::string m_Text;
-  std::size_t m_At{ 0 };
-  int         m_Line{ 1 };
-};
-
 /** Positions of the columns; -1: not there. */
 struct Columns
 {
@@ -147,17 +28,22 @@ struct Columns
   int label{ -1 };
   int split{ -1 };
   int region{ -1 };
+  int patient{ -1 };
 };
 
 Columns
-ReadHeader(const std::string & file, const Record & header, std::vector<std::string> & warnings)
+ReadHeader(const std::string &        file,
+           const TableReader::Row &   header,
+           bool                       needsSplit,
+           std::vector<std::string> & warnings)
 {
   Columns                                             columns;
-  const std::array<std::pair<const char *, int *>, 5> known{ { { "slide", &columns.slide },
+  const std::array<std::pair<const char *, int *>, 6> known{ { { "slide", &columns.slide },
                                                                { "mask", &columns.mask },
                                                                { "split", &columns.split },
                                                                { "label", &columns.label },
-                                                               { "region", &columns.region } } };
+                                                               { "region", &columns.region },
+                                                               { "patient", &columns.patient } } };
   for (std::size_t i = 0; i < header.fields.size(); ++i)
   {
     const auto found =
@@ -169,20 +55,22 @@ ReadHeader(const std::string & file, const Record & header, std::vector<std::str
     }
     if (*found->second >= 0)
     {
-      Fail(file, header.line, "the column \"" + header.fields[i] + "\" is there twice");
+      TableReader::Fail(file, header.line, "the column \"" + header.fields[i] + "\" is there twice");
     }
     *found->second = static_cast<int>(i);
   }
   for (std::size_t i = 0; i < 3; ++i)
   {
-    const bool isNeeded = known[i].second != &columns.mask || columns.label < 0;
+    const bool isNeeded =
+      (known[i].second != &columns.mask || columns.label < 0) && (known[i].second != &columns.split || needsSplit);
     if (isNeeded && *known[i].second < 0)
     {
-      Fail(file,
-           header.line,
-           std::string("the column \"") + known[i].first +
-             "\" is missing; the first line names the columns: slide,mask,split and optionally region, or label (the "
-             "class of a whole slide) instead of, or beside, mask");
+      TableReader::Fail(
+        file,
+        header.line,
+        std::string("the column \"") + known[i].first +
+          "\" is missing; the first line names the columns: slide,mask,split and optionally region, or label (the "
+          "class of a whole slide) instead of, or beside, mask");
     }
   }
   return columns;
@@ -211,11 +99,18 @@ ParseRegion(const std::string & file, int line, const std::string & text)
   if (!good || count != 4 || numbers[0] < 0 || numbers[1] < 0 || numbers[2] <= 0 || numbers[3] <= 0 ||
       *std::max_element(std::begin(numbers), std::end(numbers)) > largest)
   {
-    Fail(file,
-         line,
-         "the region \"" + text + "\" is not x,y,width,height in level-0 pixels, with width and height above 0");
+    TableReader::Fail(file,
+                      line,
+                      "the region \"" + text +
+                        "\" is not x,y,width,height in level-0 pixels, with width and height above 0");
   }
   return Region{ numbers[0], numbers[1], numbers[2], numbers[3] };
+}
+
+std::string
+GetName(CohortEntry::Split split)
+{
+  return split == CohortEntry::Split::Training ? "train" : split == CohortEntry::Split::Test ? "test" : "validation";
 }
 
 CohortEntry::Split
@@ -233,7 +128,7 @@ ParseSplit(const std::string & file, int line, const std::string & text)
   {
     return CohortEntry::Split::Test;
   }
-  Fail(file, line, "the split \"" + text + "\" is none of train, validation, test");
+  TableReader::Fail(file, line, "the split \"" + text + "\" is none of train, validation, test");
 }
 
 /** A path of the table seen from the table's folder. It is put together, and no more: where a link and ".." lead, the
@@ -243,7 +138,7 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
 {
   if (path.empty())
   {
-    Fail(file, line, std::string("the ") + column + " is empty");
+    TableReader::Fail(file, line, std::string("the ") + column + " is empty");
   }
   const fs::path  besideName = fs::path(file).parent_path() / path;
   std::error_code error;
@@ -252,15 +147,15 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   const bool      isBesideFile = fs::is_symlink(file, error) && fs::exists(besideFile, error);
   if (isBesideName && isBesideFile && !fs::equivalent(besideName, besideFile, error))
   {
-    Fail(file,
-         line,
-         std::string("the ") + column + " " + path + " is there twice, beside this link (" + besideName.string() +
-           ") and beside the table that it leads to (" + besideFile.string() +
-           "): name the table itself, or one of them");
+    TableReader::Fail(file,
+                      line,
+                      std::string("the ") + column + " " + path + " is there twice, beside this link (" +
+                        besideName.string() + ") and beside the table that it leads to (" + besideFile.string() +
+                        "): name the table itself, or one of them");
   }
   if (!isBesideName && !isBesideFile)
   {
-    Fail(file, line, std::string("there is no ") + column + " " + besideName.string());
+    TableReader::Fail(file, line, std::string("there is no ") + column + " " + besideName.string());
   }
   return (isBesideName ? besideName : besideFile).string();
 }
@@ -286,7 +181,7 @@ GetFileNumber(const std::string & file, const CohortEntry & entry)
   };
   if (stat(entry.slide.c_str(), &status) != 0)
   {
-    Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
+    TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
   }
   return { status.st_dev, status.st_ino };
 }
@@ -308,11 +203,11 @@ CheckAgainstEarlier(const std::string &              file,
     const auto          line = std::to_string(earlier.line);
     if (same && earlier.split == entry.split)
     {
-      Fail(file, entry.line, "the slide " + entry.slide + " is there already, on line " + line);
+      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " is there already, on line " + line);
     }
     if (earlier.split != entry.split && Overlap(a, b))
     {
-      Fail(file, entry.line, "the slide " + entry.slide + " is in another split already, on line " + line);
+      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " is in another split already, on line " + line);
     }
     if (earlier.split != entry.split)
     {
@@ -323,66 +218,66 @@ CheckAgainstEarlier(const std::string &              file,
   }
 }
 
-std::string
-ReadText(const std::string & fileName)
+/** Slides of one patient are alike: a network that was trained on one of them knows the others.
+ * \param rowOfPatient the first of each */
+void
+CheckPatient(const std::string &                  file,
+             const CohortEntry &                  entry,
+             std::map<std::string, std::size_t> & rowOfPatient,
+             const Cohort &                       cohort)
 {
-  // Before it is opened: a pipe would wait for a writer for ever.
-  std::error_code error;
-  if (fs::exists(fileName, error) && !fs::is_regular_file(fileName, error))
+  if (entry.patient.empty())
   {
-    throw std::runtime_error(fileName + ": it is not a file; a table (CSV) is wanted here");
+    TableReader::Fail(file, entry.line, "the patient is empty; name the slide's patient, or leave out the column");
   }
-  constexpr std::uintmax_t maximumBytes = 64 << 20; // half a million slides; a slide is not read to its end
-  if (fs::file_size(fileName, error) > maximumBytes && !error)
+  const auto          first = rowOfPatient.emplace(entry.patient, cohort.entries.size()).first->second;
+  const CohortEntry * earlier = first < cohort.entries.size() ? &cohort.entries[first] : nullptr;
+  if (earlier != nullptr && earlier->split != entry.split)
   {
-    throw std::runtime_error(fileName + ": it is larger than a cohort can be; a table (CSV) is wanted here");
+    TableReader::Fail(file,
+                      entry.line,
+                      "the patient " + entry.patient + " is in the split " + GetName(entry.split) + " here, and in " +
+                        GetName(earlier->split) + " on line " + std::to_string(earlier->line) +
+                        "; all slides of a patient belong into one split");
   }
-  std::ifstream stream(fileName, std::ios::binary);
-  std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
-  if (!stream)
-  {
-    throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
-  }
-  return text;
 }
 
 } // namespace
 
 Cohort
-Cohort::Load(const std::string & fileName)
+Cohort::Load(const std::string & fileName, bool needsSplit)
 {
-  Reader reader(fileName, ReadText(fileName));
-  Record record;
-  Cohort cohort;
-  if (!reader.Next(record))
+  TableReader reader(fileName);
+  Cohort      cohort;
+  if (reader.GetHeader().fields.empty())
   {
-    Fail(fileName, 1, "the cohort is empty; its first line names the columns: slide,mask,split");
+    reader.Fail(1, "the cohort is empty; its first line names the columns: slide,mask,split");
   }
-  const Columns     columns = ReadHeader(fileName, record, cohort.warnings);
-  const std::size_t width = record.fields.size();
+  const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.warnings);
 
   std::map<FileNumber, std::vector<std::size_t>> rowsOfSlide;
-  while (reader.Next(record))
+  std::map<std::string, std::size_t>             rowOfPatient;
+  TableReader::Row                               row;
+  while (reader.Next(row))
   {
-    const auto & fields = record.fields;
-    if (fields.size() != width)
-    {
-      Fail(fileName,
-           record.line,
-           "there are " + std::to_string(fields.size()) + " fields for " + std::to_string(width) +
-             " columns; a field with commas in it has to be quoted");
-    }
-    const auto  field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
-    CohortEntry entry;
-    entry.line = record.line;
+    const auto & fields = row.fields;
+    const auto   field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
+    CohortEntry  entry;
+    entry.line = row.line;
     entry.slide = ResolveFile(fileName, entry.line, "slide", field(columns.slide));
     entry.mask = columns.mask < 0 ? "" : ResolveFile(fileName, entry.line, "mask", field(columns.mask));
     entry.label = columns.label < 0 ? "" : field(columns.label);
     if (columns.label >= 0 && entry.label.empty())
     {
-      Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
+      TableReader::Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
     }
-    entry.split = ParseSplit(fileName, entry.line, field(columns.split));
+    entry.split =
+      columns.split < 0 ? CohortEntry::Split::Training : ParseSplit(fileName, entry.line, field(columns.split));
+    if (columns.patient >= 0)
+    {
+      entry.patient = field(columns.patient);
+      CheckPatient(fileName, entry, rowOfPatient, cohort);
+    }
     if (columns.region >= 0 && !field(columns.region).empty())
     {
       entry.region = ParseRegion(fileName, entry.line, field(columns.region));
@@ -394,7 +289,7 @@ Cohort::Load(const std::string & fileName)
   }
   if (cohort.entries.empty())
   {
-    Fail(fileName, 1, "the cohort names no slides below its header");
+    TableReader::Fail(fileName, 1, "the cohort names no slides below its header");
   }
   std::set<std::string> classes;
   for (const CohortEntry & entry : cohort.entries)

@@ -52,7 +52,10 @@ struct TrainingOptions
   int          earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
   bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step
   /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
-  double        jitter{ 0 };
+  double jitter{ 0 };
+  /** Of networks that label images: each class counts the same in the loss, however many samples it has. The loss of a
+   * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. */
+  bool          balance{ false };
   std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
   std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
   Device        device;       ///< where tiles are computed; the same bits again on the same device only
@@ -79,15 +82,18 @@ struct TrainingOptions
 /** State after one step, or after one epoch. */
 struct TrainingProgress
 {
-  int         epoch{ 0 }; ///< from 1
-  int         step{ 0 };  ///< within the epoch, from 1
-  int         stepsPerEpoch{ 0 };
-  double      fractionOfStep{ 0 }; ///< 1 when the step is done and saved
-  bool        validating{ false }; ///< sample is a validation sample, fractionOfStep is of it
-  bool        epochDone{ false };
-  double      loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
-  double      validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
-  double      validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
+  int    epoch{ 0 }; ///< from 1
+  int    step{ 0 };  ///< within the epoch, from 1
+  int    stepsPerEpoch{ 0 };
+  double fractionOfStep{ 0 }; ///< 1 when the step is done and saved
+  bool   validating{ false }; ///< sample is a validation sample, fractionOfStep is of it
+  bool   epochDone{ false };
+  double loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
+  double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
+  double validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
+  /** Of networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
+   * the mean of those of each against the rest; NaN likewise, and where all samples are of one class. */
+  double      validationAUC{ 0 };
   double      learningRate{ 0 };
   std::string sample;
   /** Since Run() was called. */

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelActivationPass.h"
 #include "gigapixelCountedPixels.h"
-#include "gigapixelUniformTiles.h"
+#include "gigapixelEqualTiles.h"
 #include "execute/gigapixelGraphPasses.h"
 #include "execute/gigapixelKeptMaps.h"
 
@@ -94,12 +94,12 @@ ActivationPass::Run(const GraphPasses &                 passes,
     map.first[1 - axis] = sampling.offset;
     map.step[1 - axis] = sampling.step;
   }
-  const std::vector<double>        weights = GetWeights(maps);
-  const std::vector<double> &      sums = maps.GetSums(m_Pooling);
-  const TileGrid                   grid(m_Geometry, m_Segment, false);
-  const int                        channels = static_cast<int>(pixels.GetNumberOfChannels());
-  UniformTiles<std::vector<float>> uniform;
-  std::atomic<std::int64_t>        counted{ 0 };
+  const std::vector<double>      weights = GetWeights(maps);
+  const std::vector<double> &    sums = maps.GetSums(m_Pooling);
+  const TileGrid                 grid(m_Geometry, m_Segment, false);
+  const int                      channels = static_cast<int>(pixels.GetNumberOfChannels());
+  EqualTiles<std::vector<float>> equal;
+  std::atomic<std::int64_t>      counted{ 0 };
 
   const auto weigh = [&](TileData & of, std::vector<float> & values) {
     values.resize(of.tile.core.width * of.tile.core.height);
@@ -125,7 +125,7 @@ ActivationPass::Run(const GraphPasses &                 passes,
     {
       FindPixels(pixels, tile, of);
     }
-    m_Segment.kept.empty() ? uniform.Compute(of, channels, values, weigh) : weigh(of, values);
+    m_Segment.kept.empty() ? equal.Compute(of, channels, values, weigh) : weigh(of, values);
     of.kept = nullptr;
     for (std::size_t i = 0; i < values.size(); ++i)
     {

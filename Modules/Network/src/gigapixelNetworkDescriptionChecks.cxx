@@ -307,7 +307,7 @@ CheckLoss(const NetworkDescription & network)
   {
     Refuse(
       "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
-      "little, and its weight cancels");
+      "little, and its weight cancels; training balances the classes (--balance)");
   }
   if (!weights.empty() && static_cast<int>(weights.size()) != classes)
   {

@@ -491,8 +491,12 @@ StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
   CheckSizes(pixels, labels);
   const LossTerms terms = MakeLossTerms(m_Network);
   const auto      addScore = [&](TileData & data, Score & result) {
-    result.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+    std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
+    result.SetNumberOfChannels(probabilities.size());
     m_Tiles.AddScore(data, terms, result);
+    m_Tiles.Predict(
+      data, PixelValue::Probability, probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
+    result.probabilities.assign(probabilities.begin(), probabilities.end());
   };
   return !team.IsThis(GetLastRank(pixels, team)) ||
          SegmentedStep(*this, pixels, &labels, progress, team).TakeOutput(sum, addScore);

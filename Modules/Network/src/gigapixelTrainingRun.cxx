@@ -170,7 +170,8 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
     source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
 }
 
-/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same. */
+/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same, or, with balanced classes, by
+ * the rarity of its class. */
 LossGradient
 Trainer::Implementation::Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
 {
@@ -181,7 +182,8 @@ Trainer::Implementation::Average(std::vector<LossGradient> && sums, const std::v
     {
       throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
     }
-    const double weight = sums[i].weight * static_cast<double>(sums.size());
+    const double factor = trainingWeights[static_cast<std::size_t>(images[i] - training.data())];
+    const double weight = sums[i].weight * static_cast<double>(sums.size()) / factor;
     const double loss = sums[i].loss / weight;
     if (!std::isfinite(loss) || !IsFinite(sums[i].gradient))
     {
@@ -319,8 +321,9 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
   progress.loss = mean.loss;
 }
 
+/** \return false if it was stopped */
 bool
-Trainer::Implementation::Validate(double & loss, Score & total)
+Trainer::Implementation::Validate(EpochRecord & record)
 {
   streamed->SetParameters(state.parameters);
   streamed->SetMaskSeed({});
@@ -337,7 +340,8 @@ Trainer::Implementation::Validate(double & loss, Score & total)
       *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
   });
   progress.validating = false;
-  loss = 0;
+  record.validationLoss = 0;
+  Score total;
   for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
   {
     if (scores[i].weight == 0)
@@ -349,11 +353,28 @@ Trainer::Implementation::Validate(double & loss, Score & total)
     {
       this->ThrowDiverged("the loss of validation sample \"" + images[i]->name + "\" is no finite number any more");
     }
-    // Every image weighs the same, as it does in training.
-    loss += scores[i].GetMeanLoss() / static_cast<double>(validation.size());
+    // Every image, or with balanced classes every class, weighs the same, as it does in training.
+    record.validationLoss += validationWeights[i] * scores[i].GetMeanLoss() / static_cast<double>(validation.size());
     total.Add(scores[i]);
   }
+  if (done && ranks->GetRank() == 0)
+  {
+    record.validationScore = network.LabelsImage() ? GetAreaUnderROC(scores) : total.GetDice();
+  }
+  if (done && state.epoch == 0)
+  {
+    WarnOfMissingClasses(total.actual, true);
+  }
   return done;
+}
+
+/** Gives the score its name. */
+void
+Trainer::Implementation::TellScore(const EpochRecord & record)
+{
+  progress.validationLoss = record.validationLoss;
+  progress.validationDice = network.LabelsImage() ? NaN : record.validationScore;
+  progress.validationAUC = network.LabelsImage() ? record.validationScore : NaN;
 }
 
 bool
@@ -365,18 +386,12 @@ Trainer::Implementation::FinishEpoch()
   progress.learningRate = record.learningRate;
   if (!validation.empty())
   {
-    Score total;
-    if (!Validate(record.validationLoss, total))
+    if (!Validate(record))
     {
       return false;
     }
-    record.validationDice = total.GetDice();
-    if (state.epoch == 0)
-    {
-      WarnOfMissingClasses(total.actual, "the validation masks");
-    }
     ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
-    ranks->Broadcast(0, &record.validationDice, sizeof(record.validationDice));
+    ranks->Broadcast(0, &record.validationScore, sizeof(record.validationScore));
   }
   const bool               better = validation.empty() || record.validationLoss < state.bestLoss;
   std::vector<EpochRecord> history = state.history;
@@ -393,7 +408,7 @@ Trainer::Implementation::FinishEpoch()
       best.Save(folder->GetBestFile());
     }
     AtomicFile file(folder->GetHistoryFile());
-    file.Append(ToCSV(history));
+    file.Append(ToCSV(history, network.LabelsImage() ? "validation_auc" : "validation_dice"));
     file.Commit();
   }
   // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved
@@ -411,8 +426,7 @@ Trainer::Implementation::FinishEpoch()
   Save();
   progress.epochDone = true;
   progress.loss = record.trainingLoss;
-  progress.validationLoss = record.validationLoss;
-  progress.validationDice = record.validationDice;
+  TellScore(record);
   return Report(1);
 }
 
@@ -459,8 +473,7 @@ Trainer::Implementation::Run()
   Prepare();
   progress = TrainingProgress{};
   progress.stepsPerEpoch = GetNumberOfSteps();
-  progress.validationLoss = state.history.empty() ? NaN : state.history.back().validationLoss;
-  progress.validationDice = state.history.empty() ? NaN : state.history.back().validationDice;
+  TellScore(state.history.empty() ? EpochRecord{ 0, NaN, NaN, NaN, NaN } : state.history.back());
   while (!IsFinished())
   {
     progress.epoch = state.epoch + 1;

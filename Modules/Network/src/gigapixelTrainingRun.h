@@ -42,6 +42,8 @@ struct Trainer::Implementation
   std::int64_t                     modelTileSize{ 0 };
   int                              run{ 1 }; ///< tiles that go to one rank in a row
   std::string                      settings;
+  std::vector<double>              trainingWeights; ///< of each sample in the loss; their mean is 1
+  std::vector<double>              validationWeights;
   std::optional<LearningRate>      schedule;
   TrainingState                    state;
   TrainingProgress                 progress;
@@ -62,6 +64,7 @@ private:
   void        MakePlan();
   void        Prepare();
   void        AgreeOnPlan();
+  void        WeighSamples();
   void        TakeFirstWeights();
   void        Begin();
   void        TakeBegunOptions();
@@ -79,8 +82,9 @@ private:
   void                     TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
   LossGradient             Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
   bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
-  bool Validate(double & loss, Score & total);
-  void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const;
+  bool Validate(EpochRecord & record);
+  void TellScore(const EpochRecord & record);
+  void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const;
   void CheckWeights(const std::vector<float> & next);
   [[noreturn]] void ThrowDiverged(const std::string & what, bool byStep = false);
   template <typename TWork>

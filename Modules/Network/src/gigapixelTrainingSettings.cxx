@@ -159,6 +159,11 @@ CheckTraining(const NetworkDescription &  network,
               const std::vector<Sample> & validation)
 {
   CheckOptions(options, training, validation);
+  if (options.balance && !network.LabelsImage())
+  {
+    throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
+                                network.name + "\" labels pixels: give class weights instead");
+  }
   for (const auto * samples : { &training, &validation })
   {
     for (const Sample & sample : *samples)
@@ -211,6 +216,7 @@ DescribeTraining(const NetworkDescription &  network,
              { "learning-rate decay", options.learningRateDecay },
              { "augmentation", options.augment },
              { "jitter", options.jitter },
+             { "balance", options.balance },
              { "seed", options.seed },
              { "precision", GetName(options.device.precision) },
              { "tile size", tileSize },

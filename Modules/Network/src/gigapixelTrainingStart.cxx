@@ -10,6 +10,7 @@
 #include "gigapixelWorkers.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -104,6 +105,7 @@ Trainer::Implementation::Prepare()
   // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
   network.graph.frozen.clear();
   network.graph.frozen = FindFrozen(network, options.freeze);
+  WeighSamples();
   AgreeOnPlan();
   if (!options.scratch.empty())
   {
@@ -163,6 +165,44 @@ Trainer::Implementation::TakeBegunOptions()
   CheckSettings(kept, DescribeNetwork(network), folderPath);
   options.learningRate = options.learningRate > 0 ? options.learningRate : gigapixel::GetLearningRate(kept);
   options.tileSize = options.tileSize != 0 ? options.tileSize : GetTileSize(kept);
+}
+
+namespace
+{
+
+/** Of each sample, by how rare its class is among them; 1 where they are not to be balanced. The classes that occur
+ * weigh the same then, and the mean of the weights is 1. */
+std::vector<double>
+MakeWeights(const std::vector<Sample> & samples, bool balance)
+{
+  std::vector<double> weights(samples.size(), 1.0);
+  if (!balance)
+  {
+    return weights;
+  }
+  std::vector<std::uint8_t>      classes;
+  std::map<std::uint8_t, double> counts;
+  classes.reserve(samples.size());
+  for (const Sample & sample : samples)
+  {
+    std::uint8_t label = LabelSource::Ignored;
+    sample.labels->Read({ 0, 0, 1, 1 }, &label);
+    classes.push_back(label);
+    ++counts[label];
+  }
+  const double share =
+    static_cast<double>(samples.size()) / static_cast<double>(std::max<std::size_t>(1, counts.size()));
+  std::transform(classes.begin(), classes.end(), weights.begin(), [&](std::uint8_t c) { return share / counts.at(c); });
+  return weights;
+}
+
+} // namespace
+
+void
+Trainer::Implementation::WeighSamples()
+{
+  trainingWeights = MakeWeights(training, options.balance);
+  validationWeights = MakeWeights(validation, options.balance);
 }
 
 /** That of rank 0 for all. */
@@ -234,14 +274,22 @@ Trainer::Implementation::CountAllClasses()
 
 /** A network that never sees a class never finds it, and a Dice without one has nothing to judge. */
 void
-Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, const std::string & masks) const
+Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const
 {
-  std::string missing;
+  const auto &      names = network.classNames;
+  const std::string masks = ofValidation ? "the validation masks" : "the training masks (at 256 places of each)";
+  std::string       missing;
   for (std::size_t c = 0; c < counts.size(); ++c)
   {
-    missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + std::to_string(c);
+    const std::string name = network.LabelsImage() && c < names.size() ? names[c] : std::to_string(c);
+    missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + name;
   }
-  if (!missing.empty())
+  if (!missing.empty() && network.LabelsImage())
+  {
+    Warn(std::string("no ") + (ofValidation ? "validation" : "training") + " sample has the label " + missing +
+         ": see whether the cohort's labels and splits are right");
+  }
+  else if (!missing.empty())
   {
     Warn("no pixel of the class " + missing + " was found in " + masks +
          ": see whether they are the right masks, and drawn in this class");
@@ -272,7 +320,7 @@ Trainer::Implementation::Begin()
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
   std::vector<double> shares(counts.size());
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
-  WarnOfMissingClasses(counts, "the training masks (at 256 places of each)");
+  WarnOfMissingClasses(counts, false);
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares, gigapixel::GetNumberOfThreads(options.threads));
   if (!options.weights.empty())

@@ -202,6 +202,10 @@ ParseSettings(const std::string & kept)
                                            ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
                                            : Json{ { "type", "constant" }, { "warmup", 0 } };
   }
+  if (!settings.contains("balance"))
+  {
+    settings["balance"] = false;
+  }
   return settings;
 }
 
@@ -251,6 +255,7 @@ NameOther(const std::string & setting)
                                                           { SegmentsSetting, "other segments" },
                                                           { "frozen", "other frozen arrays" },
                                                           { "augmentation", "another choice of augmentation" },
+                                                          { "balance", "another balance of classes" },
                                                           { "images per step", "another number of images per step" },
                                                           { "microns per pixel", "another resolution" } };
   const auto                                      found = others.find(setting);
@@ -334,7 +339,7 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
     json["history"].push_back({ record.epoch,
                                 ToJson(record.trainingLoss),
                                 ToJson(record.validationLoss),
-                                ToJson(record.validationDice),
+                                ToJson(record.validationScore),
                                 record.learningRate });
   }
   file.metadata[StateKey] = json.dump();
@@ -376,7 +381,7 @@ TrainingState::FromFile(const SafeTensors &        file,
       state.history.push_back({ ToCount<int>(record.at(0), "an epoch of the history", path),
                                 ToLoss(record.at(1), "a loss of the history", path, nan),
                                 ToLoss(record.at(2), "a validation loss of the history", path, nan),
-                                ToLoss(record.at(3), "a Dice of the history", path, nan),
+                                ToLoss(record.at(3), "a score of the history", path, nan),
                                 ToNumber(record.at(4), "a learning rate of the history", 0, path) });
     }
   }
@@ -423,17 +428,17 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
 }
 
 std::string
-ToCSV(const std::vector<EpochRecord> & history)
+ToCSV(const std::vector<EpochRecord> & history, const std::string & score)
 {
   std::ostringstream csv;
   csv.imbue(std::locale::classic());
   csv.precision(9);
-  csv << "epoch,training_loss,validation_loss,validation_dice,learning_rate\n";
+  csv << "epoch,training_loss,validation_loss," << score << ",learning_rate\n";
   for (const EpochRecord & record : history)
   {
     csv << record.epoch;
     for (const double value :
-         { record.trainingLoss, record.validationLoss, record.validationDice, record.learningRate })
+         { record.trainingLoss, record.validationLoss, record.validationScore, record.learningRate })
     {
       csv << ',';
       if (!std::isnan(value))

@@ -17,8 +17,8 @@ struct EpochRecord
   int    epoch{ 0 };
   double trainingLoss{ 0 };
   double validationLoss{ 0 };
-  double validationDice{ 0 };
-  double learningRate{ 0 }; ///< of its last step
+  double validationScore{ 0 }; ///< Dice, or of networks that label images the area under the ROC
+  double learningRate{ 0 };    ///< of its last step
 };
 
 /** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
@@ -51,8 +51,9 @@ struct GigapixelNetwork_EXPORT TrainingState
   void Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const;
 };
 
-/** The text of history.csv. */
-std::string ToCSV(const std::vector<EpochRecord> & history);
+/** The text of history.csv.
+ * \param score column of EpochRecord::validationScore */
+std::string ToCSV(const std::vector<EpochRecord> & history, const std::string & score);
 
 /** The settings kept in a checkpoint: a JSON object. \throw std::runtime_error the checkpoint's texts are not as the
  * run has written them */

@@ -60,6 +60,9 @@ public:
   /** x, y, width, height. */
   std::array<std::int64_t, 4> GetRegion(const std::string & name) const;
 
+  /** The same with another value of an argument. \throw UsageError */
+  ArgumentValues With(const std::string & name, const std::string & value) const;
+
   /** All that the user gave and that decides on results, which threads, memory and the like do not: for comparing. */
   std::string Describe() const;
 

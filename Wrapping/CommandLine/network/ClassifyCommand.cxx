@@ -6,6 +6,7 @@
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
 #include "SlideBatch.h"
+#include "SlideClassification.h"
 #include "SlideFile.h"
 
 #include "gigapixelAtomicFile.h"
@@ -20,7 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
+#include <utility>
 
 namespace gigapixel::commandline
 {
@@ -39,33 +40,6 @@ LoadModel(const ArgumentValues & values)
     throw std::runtime_error("The model " + name + " labels pixels, and no slides: use segment.");
   }
   return model;
-}
-
-std::vector<std::string>
-GetClassNames(const NetworkDescription & network)
-{
-  std::vector<std::string> names = network.classNames;
-  while (static_cast<int>(names.size()) < network.GetNumberOfClasses()) // numbers, where there are no names
-  {
-    names.push_back(std::to_string(names.size()));
-  }
-  return names;
-}
-
-/** A field of a table (RFC 4180). */
-std::string
-ToField(const std::string & text)
-{
-  if (text.find_first_of(",\"\r\n") == std::string::npos)
-  {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char c : text)
-  {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + '"';
 }
 
 /** The level of the model's resolution. */
@@ -143,6 +117,63 @@ WriteMap(const ActivationMap &          map,
   json["class"] = map.isAttention ? Json() : Json(name);
   json["greatest"] = *std::max_element(map.values.begin(), map.values.end());
   return json;
+}
+
+/** The slides before anything is known of them but what --cohort tells. */
+PredictionTable
+MakeTable(const std::vector<std::string> & slides, const Model & model, const ArgumentValues & values)
+{
+  PredictionTable table;
+  table.file = values.GetText("output");
+  table.classes = GetClassNames(model.network);
+  table.cases.reserve(slides.size());
+  for (const std::string & slide : slides)
+  {
+    table.cases.emplace_back();
+    table.cases.back().name = slide;
+  }
+  if (values.Has("cohort"))
+  {
+    table.TakeCohort(values.GetText("cohort"), false);
+  }
+  if (values.Has("per-patient") && !table.knowsPatients)
+  {
+    throw UsageError("--per-patient needs a table with the column patient: --cohort CSV.");
+  }
+  for (const Prediction & prediction : table.cases)
+  {
+    if (values.Has("per-patient") && prediction.patient.empty())
+    {
+      throw std::runtime_error("The patient of " + prediction.name + " is empty in " + values.GetText("cohort") + '.');
+    }
+  }
+  return table;
+}
+
+/** The patients' predictions, whose slides may well have different labels. */
+PredictionTable
+GetPatients(PredictionTable table)
+{
+  table.knowsLabels = false;
+  for (Prediction & prediction : table.cases)
+  {
+    prediction.label.clear();
+  }
+  return table.GetPatients();
+}
+
+void
+CheckTable(const std::string & option, const ArgumentValues & values, const std::vector<std::string> & slides)
+{
+  const std::string file = values.GetText(option);
+  CheckEnding("--" + option, file, "table");
+  RefuseInput(file, slides);
+  if (values.Has("cohort"))
+  {
+    RefuseInput(file, { values.GetText("cohort") });
+  }
+  RefuseExisting(file, values.Has("overwrite"));
+  CheckOutput(file, 0);
 }
 
 /** Of one slide, a row of the table. \param mapFile where its map goes; empty: none is made */
@@ -226,56 +257,71 @@ AssignMaps(const std::vector<std::string> & slides, const ArgumentValues & value
   return maps;
 }
 
-std::string
-MakeTable(const std::vector<Json> & rows, const NetworkDescription & network)
+} // namespace
+
+std::vector<std::string>
+GetClassNames(const NetworkDescription & network)
 {
-  std::ostringstream table;
-  table.imbue(std::locale::classic());
-  table.precision(9);
-  table << "slide,predicted";
-  for (const std::string & name : GetClassNames(network))
+  std::vector<std::string> names = network.classNames;
+  while (static_cast<int>(names.size()) < network.GetNumberOfClasses()) // numbers, where there are no names
   {
-    table << ',' << ToField("p_" + name);
+    names.push_back(std::to_string(names.size()));
   }
-  table << '\n';
-  for (const Json & row : rows)
-  {
-    table << ToField(row.at("slide")) << ',' << ToField(row.at("predicted"));
-    for (const auto & item : row.at("probabilities").items())
-    {
-      table << ',' << item.value().get<double>();
-    }
-    table << '\n';
-  }
-  return table.str();
+  return names;
 }
 
-} // namespace
+nlohmann::ordered_json
+ClassifySlide(const std::string & file, const Model & model, const ArgumentValues & values, const Session & session)
+{
+  return Classify(file, "", model, values, session);
+}
+
+void
+TakeProbabilities(const nlohmann::ordered_json & told, Prediction & prediction)
+{
+  prediction.probabilities.clear();
+  for (const auto & item : told.at("probabilities").items())
+  {
+    prediction.probabilities.push_back(item.value().get<double>());
+  }
+}
+
+void
+WriteTable(const PredictionTable & table, const std::string & file, bool overwrite)
+{
+  AtomicFile output(file, overwrite);
+  output.Append(table.ToCSV());
+  output.Commit();
+}
 
 int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
   BoundMemory(GetBudget(values));
-  const std::string output = values.GetText("output");
-  const auto        names = values.GetTexts("SLIDE");
-  const auto        slides = FindSlides(names);
-  CheckEnding("--output", output, "table");
-  RefuseInput(output, slides);
-  RefuseExisting(output, values.Has("overwrite"));
-  CheckOutput(output, 0);
+  const auto names = values.GetTexts("SLIDE");
+  const auto slides = FindSlides(names);
+  const bool overwrite = values.Has("overwrite");
+  CheckTable("output", values, slides);
+  if (values.Has("per-patient"))
+  {
+    CheckTable("per-patient", values, slides);
+    RefuseInput(values.GetText("per-patient"), { values.GetText("output") });
+  }
   const Model model = LoadModel(values);
   GetMapClass(model.network, values); // which throws now, and not behind the first slide
-  const auto        maps = AssignMaps(slides, values);
-  std::vector<Json> rows;
-  std::string       text;
-  bool              failed = false;
+  const auto              maps = AssignMaps(slides, values);
+  PredictionTable         table = MakeTable(slides, model, values);
+  std::vector<Prediction> done;
+  std::vector<Json>       rows;
+  std::string             text;
+  bool                    failed = false;
   for (std::size_t i = 0; i < slides.size(); ++i)
   {
-    const std::string & slide = slides[i];
+    Prediction & prediction = table.cases[i];
     ThrowIfInterrupted();
     try
     {
-      rows.push_back(Classify(slide, maps[i], model, values, session));
+      rows.push_back(Classify(slides[i], maps[i], model, values, session));
     }
     catch (const Interrupted &)
     {
@@ -288,15 +334,20 @@ RunClassify(const ArgumentValues & values, const Session & session)
       continue;
     }
     const Json & row = rows.back();
-    text += slide + ": " + row.at("predicted").get<std::string>() + " (" +
+    TakeProbabilities(row, prediction);
+    text += prediction.name + ": " + row.at("predicted").get<std::string>() + " (" +
             FormatNumber(row.at("probabilities").at(row.at("predicted").get<std::string>()).get<double>(), 4) + ")" +
             FormatDamage(row.at("damagedTiles").get<std::int64_t>()) + '\n';
+    done.push_back(std::move(prediction));
   }
+  table.cases = std::move(done);
   if (!rows.empty())
   {
-    AtomicFile file(output, values.Has("overwrite"));
-    file.Append(MakeTable(rows, model.network));
-    file.Commit();
+    WriteTable(table, values.GetText("output"), overwrite);
+  }
+  if (!rows.empty() && values.Has("per-patient"))
+  {
+    WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
   }
   const Json all = IsList(names) ? Json(rows) : rows.empty() ? Json() : rows.front();
   if (!text.empty())

@@ -2,6 +2,7 @@
 #include "NetworkCommands.h"
 
 #include "ArgumentText.h"
+#include "CrossValidation.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -117,6 +119,10 @@ CheckOptions(const ArgumentValues & values)
   {
     throw UsageError("--partial-weights is of --weights, which is not given.");
   }
+  if (values.Has("fold") && !values.Has("folds"))
+  {
+    throw UsageError("--fold is of --folds, which is not given.");
+  }
   if (values.IsGiven("plateau-patience") && values.GetText("learning-rate-schedule") != "plateau")
   {
     throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
@@ -167,6 +173,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
   trainer.SetAugment(!values.Has("no-augmentation"));
   trainer.SetJitter(values.GetNumber("jitter"));
+  trainer.SetBalance(values.Has("balance"));
   trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
   trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));
@@ -178,28 +185,28 @@ struct Outcome
   int    epoch{ 0 };
   double loss{ NAN };
   double validationLoss{ NAN };
-  double validationDice{ NAN };
+  double validationScore{ NAN };
   int    bestEpoch{ 0 };
   double bestValidationLoss{ NAN };
-  double bestValidationDice{ NAN };
+  double bestValidationScore{ NAN };
 
   void
-  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationDice)
+  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationScore)
   {
     epoch = newEpoch;
     loss = newLoss;
     validationLoss = newValidationLoss;
-    validationDice = newValidationDice;
+    validationScore = newValidationScore;
     if (!std::isnan(validationLoss) && !(validationLoss >= bestValidationLoss))
     {
       bestEpoch = epoch;
       bestValidationLoss = validationLoss;
-      bestValidationDice = validationDice;
+      bestValidationScore = validationScore;
     }
   }
 };
 
-/** From the run's history.csv: epoch, loss, validation loss, validation Dice, ...; empty fields are unknown. */
+/** From the run's history.csv: epoch, loss, validation loss, score, ...; empty fields are unknown. */
 Outcome
 ReadOutcome(const std::string & runFolder)
 {
@@ -224,11 +231,11 @@ ReadOutcome(const std::string & runFolder)
   return outcome;
 }
 
-/** What Dice is called where images are labeled. */
+/** The score of the validation samples. */
 const char *
 GetScoreName(const NetworkDescription & network)
 {
-  return network.LabelsImage() ? "F1" : "Dice";
+  return network.LabelsImage() ? "AUC" : "Dice";
 }
 
 std::string
@@ -240,9 +247,9 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
   {
     text += ", validation loss " + FormatNumber(state.validationLoss, 5);
   }
-  if (!std::isnan(state.validationDice))
+  for (const double value : { state.validationDice, state.validationAUC })
   {
-    text += std::string(", validation ") + score + ' ' + FormatNumber(state.validationDice, 4);
+    text += std::isnan(value) ? std::string() : std::string(", validation ") + score + ' ' + FormatNumber(value, 4);
   }
   return text;
 }
@@ -250,7 +257,11 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
 /** Trains with a line of what it takes, a line of progress and a line for each epoch.
  * \return the plan of the run, with what slides take beside it in its peak */
 MemoryPlan
-Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const ImageRun & run, const Session & session)
+Train(itk::GigapixelUNetTrainer &   trainer,
+      const Workload &              workload,
+      const ImageRun &              run,
+      const Session &               session,
+      const std::function<void()> & whenStepped)
 {
   const ArgumentValues & values = run.values;
   MemoryPlan             plan;
@@ -262,6 +273,10 @@ Train(itk::GigapixelUNetTrainer & trainer, const Workload & workload, const Imag
     plan.peakBytes += GetSlideBytes(run, GetBudget(values));
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
   });
+  if (whenStepped)
+  {
+    trainer.AddObserver(itk::GigapixelStepEvent(), [&](const itk::EventObject &) { whenStepped(); });
+  }
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
     progress.Interject(FormatEpoch(trainer.GetTrainingProgress(), epochs, GetScoreName(run.network)));
   });
@@ -309,10 +324,13 @@ Describe(const Outcome &      outcome,
   json["epochs"] = outcome.epoch;
   json["loss"] = known(outcome.loss);
   json["validationLoss"] = known(outcome.validationLoss);
-  json["validationDice"] = known(outcome.validationDice);
+  const bool labelsImage = image.network.LabelsImage();
+  json["validationDice"] = known(labelsImage ? NAN : outcome.validationScore);
+  json["validationAUC"] = known(labelsImage ? outcome.validationScore : NAN);
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
-  json["bestValidationDice"] = known(outcome.bestValidationDice);
+  json["bestValidationDice"] = known(labelsImage ? NAN : outcome.bestValidationScore);
+  json["bestValidationAUC"] = known(labelsImage ? outcome.bestValidationScore : NAN);
   json["plan"] = DescribePlan(plan, image.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
@@ -320,20 +338,19 @@ Describe(const Outcome &      outcome,
   return json;
 }
 
-void
-RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
+/** \param whenStepped called after each step, if there is one
+ * \param text gets the result for people
+ * \return the result for --json; null on all ranks but the first, which alone keeps the run */
+nlohmann::ordered_json
+TrainOn(const Cohort &                 cohort,
+        const std::shared_ptr<Ranks> & ranks,
+        const ArgumentValues &         values,
+        const Session &                session,
+        const std::function<void()> &  whenStepped,
+        std::string &                  text)
 {
-  CheckOptions(values);
-  BoundMemory(GetBudget(values));
   const Tiling tiling = GetTiling(values, session);
-  CheckScratch(values);
-  CheckInputFile(values.GetText("cohort"));
-  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
-  for (const std::string & warning : cohort.warnings)
-  {
-    session.Warn("gigapixel: " + warning);
-  }
-  const auto trainer = itk::GigapixelUNetTrainer::New();
+  const auto   trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values);
   SayIfNetworkHidesFile(values.GetText("network"), session);
@@ -350,27 +367,62 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
-  const MemoryPlan   plan = Train(*trainer, workload, run, session);
+  const MemoryPlan   plan = Train(*trainer, workload, run, session, whenStepped);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {
-    return; // rank 0 alone keeps the run
+    return {};
   }
   const Outcome outcome = ReadOutcome(values.GetText("output"));
   const auto    seconds = trainer->GetTrainingProgress().seconds;
   auto          json = Describe(outcome, workload, plan, seconds, run);
   json["damagedTiles"] = damagedTiles;
-  std::string text = "model " + json["model"].get<std::string>();
+  text = "model " + json["model"].get<std::string>();
   if (outcome.bestEpoch > 0)
   {
-    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) + " (" + GetScoreName(network) +
-            ' ' + FormatNumber(outcome.bestValidationDice, 4) + ") in epoch " + std::to_string(outcome.bestEpoch);
+    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) +
+            (std::isnan(outcome.bestValidationScore)
+               ? std::string()
+               : std::string(" (") + GetScoreName(network) + ' ' + FormatNumber(outcome.bestValidationScore, 4) + ')') +
+            " in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);
   session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
               FormatBytes(static_cast<double>(GetPeakMemory())));
   session.Say(FormatSeconds(seconds, GetCPUSeconds()));
-  session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return json;
+}
+
+void
+RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
+{
+  CheckOptions(values);
+  BoundMemory(GetBudget(values));
+  CheckScratch(values);
+  if (values.Has("folds"))
+  {
+    if (ranks->GetNumberOfRanks() > 1)
+    {
+      throw UsageError("--folds is of one process: folds know nothing of each other; start one for each (--fold I).");
+    }
+    RunCrossValidation(
+      values, session, [&](const Cohort & cohort, const auto & ofFold, const auto & whenStepped, auto & text) {
+        return TrainOn(cohort, ranks, ofFold, session, whenStepped, text);
+      });
+    return;
+  }
+  CheckInputFile(values.GetText("cohort"));
+  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
+  for (const std::string & warning : cohort.warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  std::string text;
+  const auto  json = TrainOn(cohort, ranks, values, session, {}, text);
+  if (!json.is_null())
+  {
+    session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
 }
 } // namespace
 

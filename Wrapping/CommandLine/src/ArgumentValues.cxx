@@ -191,6 +191,15 @@ ArgumentValues::CheckCompleteness() const
   }
 }
 
+ArgumentValues
+ArgumentValues::With(const std::string & name, const std::string & value) const
+{
+  ArgumentValues other = *this;
+  other.m_Given.erase(name);
+  other.Add(GetArgument(name), value);
+  return other;
+}
+
 std::string
 ArgumentValues::Describe() const
 {

@@ -87,15 +87,17 @@ Train()
     "Trains a network on whole slides, one slide (or region) a step, with exact gradients, in the memory that you "
     "allow: with masks, networks that label pixels, with one label for each slide, those that label images. The run "
     "folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-    { Required(InputFile("cohort",
-                         "CSV",
-                         "table",
-                         "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                         "(x,y,width,height in level-0 pixels). Instead of mask, or beside it, label: the class of the "
-                         "whole slide, by a name, for networks that label images; without masks and --network resnet18 "
-                         "is taken. Paths are relative to the table's folder; where the table is a link, to the link's "
-                         "folder or to that of the table. Masks are pyramids, PNG, MetaImage or NRRD, such as a "
-                         "segmentation of 3D Slicer (.seg.nrrd; label values are classes).")),
+    { Required(
+        InputFile("cohort",
+                  "CSV",
+                  "table",
+                  "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
+                  "(x,y,width,height in level-0 pixels) and patient (none is in two splits). Instead of mask, or "
+                  "beside it, label: the class of the whole slide, by a name, for networks that label images; "
+                  "without masks and --network resnet18 is taken. Paths are relative to the table's folder; "
+                  "where the table is a link, to the link's folder or to that of the table. Masks are pyramids, "
+                  "PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
+                  "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
       InputFile(
@@ -173,6 +175,21 @@ Train()
         "Other colors for each slide in each step: factors on hematoxylin, eosin and DAB (of RGB slides) and on the "
         "contrast of each channel from 1 - this to 1 + this, and up to half of this more or less brightness. 0.05 "
         "is little, 0.2 much."),
+      Integer(
+        "folds",
+        "",
+        2,
+        100,
+        "Cross-validation of a network that labels images: the slides of the split train (all, where there is no "
+        "column split) are dealt out to so many folds, those of a patient to one, each label evenly, by a rule that "
+        "depends on names alone. For each fold a network is trained on the others, in RUN/fold-1 and so on, and "
+        "says what it makes of the slides that were held back; together that is RUN/predictions.csv, which evaluate "
+        "takes. Slides of the split validation validate in each. With --resume, finished folds are kept."),
+      Integer("fold", "", 1, 100, "Only this fold, for other processes or machines to do the others."),
+      Switch(
+        "balance",
+        "Each class counts the same in the loss, however many slides it has: that of a slide gets the factor slides / "
+        "(classes x slides of its class). Of networks that label images."),
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
@@ -187,6 +204,7 @@ Train()
         "--resume.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
+      "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
       "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
     true
@@ -336,6 +354,16 @@ Classify()
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("CSV", "table", "The table, a .csv file.")),
+      InputFile(
+        "cohort",
+        "CSV",
+        "table",
+        "Table with the columns slide and patient or label, which the output then has as well. Slides are known "
+        "by the ends of their paths."),
+      OutputFile("per-patient",
+                 "CSV",
+                 "table",
+                 "A table with a row for each patient of --cohort: the means of the probabilities of all slides."),
       LevelOfModel(),
       SlideResolution(),
       InputFile(
@@ -360,6 +388,7 @@ Classify()
       Strict(),
       Replace() },
     { "gigapixel classify slides/ --model run -o predictions.csv",
+      "gigapixel classify slides/ --model run -o slides.csv --cohort cohort.csv --per-patient patients.csv",
       "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
       "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" },
     true

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Agreement.h"
 #include "CommandFunctions.h"
+#include "EvaluatePredictions.h"
 #include "MaskImage.h"
 
 #include "gigapixelGridMatch.h"
@@ -215,12 +216,46 @@ Format(const Agreement & agreement, const nlohmann::ordered_json & json)
   }
   return text;
 }
+
+/** What is asked for belongs to what is judged. */
+void
+CheckOptions(const ArgumentValues & values, bool isTable)
+{
+  const char * const what = isTable ? "a mask" : "a table of predictions (.csv)";
+  for (const char * option : { "cohort", "split", "by", "positive", "bins", "pictures", "overwrite" })
+  {
+    if (!isTable && values.IsGiven(option))
+    {
+      throw UsageError(std::string("--") + option + " is of " + what + ", and PREDICTION is a mask.");
+    }
+  }
+  if (isTable && values.IsGiven("partial"))
+  {
+    throw UsageError(std::string("--partial is of ") + what + ", and PREDICTION is a table of predictions.");
+  }
+  if (isTable && values.IsGiven("TRUTH"))
+  {
+    throw UsageError("The truth of a table of predictions is the column label of a cohort: --cohort " +
+                     values.GetText("TRUTH") + '.');
+  }
+  if (!isTable && !values.IsGiven("TRUTH"))
+  {
+    throw UsageError("evaluate needs TRUTH, the mask to judge by (of a table of predictions, .csv, --cohort).");
+  }
+}
 } // namespace
 
 int
 RunEvaluate(const ArgumentValues & values, const Session & session)
 {
-  const MaskImage prediction(values.GetText("PREDICTION"));
+  const std::string name = values.GetText("PREDICTION");
+  const bool        isTable = name.size() > 4 && name.compare(name.size() - 4, 4, ".csv") == 0;
+  CheckOptions(values, isTable);
+  if (isTable)
+  {
+    return RunEvaluatePredictions(values, session);
+  }
+  const MaskImage prediction(name);
   const MaskImage truth(values.GetText("TRUTH"));
   Comparison      comparison(prediction, truth, values.Has("partial"));
   const Agreement agreement = comparison.Run(session);

@@ -75,18 +75,57 @@ Label()
 Command
 Evaluate()
 {
+  Argument positive{ "positive", Type::Text, "NAME", "" };
+  positive.description =
+    "Of two classes the one that is looked for. Without it: the last, as that is what such networks are trained for.";
   return {
     "evaluate",
-    "a mask against the truth",
+    "a mask, or predictions of slides, against the truth",
     "Compares two masks pixel by pixel; every value above 0 is object. They are laid over each other in mm (by their "
-    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the value "
-    "of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity is 1. "
-    "No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object.",
-    { Required(InputFile(
-        "PREDICTION", "", "label", "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd).")),
-      Required(InputFile("TRUTH", "", "label", "The mask to judge it by.")),
-      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared.") },
-    { "gigapixel evaluate slide.mask.tif slide.truth.tif", "gigapixel evaluate slide.mask.tif slide.truth.tif --json" }
+    "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the "
+    "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
+    "is 1. No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object. "
+    "Of a table that classify has written (.csv) it tells ROC-AUC with its 95 % interval (DeLong), PR-AUC (average "
+    "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest.",
+    { Required(InputFile("PREDICTION",
+                         "",
+                         "label",
+                         "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a table of "
+                         "predictions (.csv) with the columns slide and p_CLASS for each class.")),
+      InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
+      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
+      InputFile(
+        "cohort",
+        "CSV",
+        "table",
+        "Of predictions: the table with the slides' labels (columns slide, label and, if wanted, patient, split). "
+        "Slides are known by the ends of their paths; they need not be there. Without it: the column label of "
+        "the predictions."),
+      Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort."),
+      Choice(
+        "by",
+        { "slide", "patient" },
+        "slide",
+        "What is a case: each slide, or each patient (column patient of either table), whose probabilities are the "
+        "means of those of all slides."),
+      positive,
+      Integer(
+        "bins",
+        "10",
+        1,
+        1000,
+        "Equal intervals of probability in which calibration is judged: of the positive class, or of the predicted "
+        "one where there are more than two."),
+      OutputFile("pictures",
+                 "FOLDER",
+                 "folder",
+                 "Write the ROC, the confusion matrix and the reliability diagram there, as roc, confusion and "
+                 "reliability, .svg and .png."),
+      Replace() },
+    { "gigapixel evaluate slide.mask.tif slide.truth.tif",
+      "gigapixel evaluate slide.mask.tif slide.truth.tif --json",
+      "gigapixel evaluate predictions.csv --cohort cohort.csv --split test",
+      "gigapixel evaluate predictions.csv --cohort cohort.csv --by patient --pictures figures/ --json" }
   };
 }
 

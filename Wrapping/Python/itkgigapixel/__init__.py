@@ -8,12 +8,14 @@
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
+>>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
 
 Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
 ``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``.
 """
 
+from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
@@ -21,5 +23,5 @@ from itkgigapixel.network import segment, train
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 
-__all__ = ["Level", "Slide", "Tile", "convert", "features", "import_network", "label", "presets", "segment", "to_torch", "train"]
+__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "label", "presets", "segment", "to_torch", "train"]
 __version__ = "0.1.0"

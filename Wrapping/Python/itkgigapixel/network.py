@@ -50,6 +50,7 @@ def train(
     ignored_label: Optional[int] = None,
     augment: bool = True,
     jitter: float = 0.0,
+    balance: bool = False,
     seed: int = 1,
     memory: int | str = 0,
     tile_size: int | str = 0,
@@ -62,7 +63,8 @@ def train(
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
-    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region), or pairs ``(slide, mask)``
+    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
+        that label whole slides), or pairs ``(slide, mask)``
         or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than slides (they are matched in mm);
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
@@ -99,6 +101,8 @@ def train(
     :param augment: turn and mirror each slide, by chance, one of eight ways a step
     :param jitter: other colors for each slide in each step: factors on its stains and contrasts from 1 - *jitter* to
         1 + *jitter*, and up to half of it more or less brightness; 0.05 is little, 0.2 much
+    :param balance: each class counts the same in the loss, however many slides it has; of networks that label images, whose
+        slides come in a cohort with the column label
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
@@ -153,6 +157,7 @@ def train(
         trainer.SetIgnoredLabel(ignored_label)
     trainer.SetAugment(augment)
     trainer.SetJitter(jitter)
+    trainer.SetBalance(balance)
     trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))

@@ -6,11 +6,18 @@ import os
 import pathlib
 import sys
 
+PROGRAM = pathlib.Path(__file__).parent / "bin" / "gigapixel"
+
+
+def environment() -> dict[str, str]:
+    """That of this process, and where training on whole images finds PyTorch's libraries."""
+    found = dict(os.environ)
+    torch = importlib.util.find_spec("torch")
+    if torch is not None and torch.origin:
+        folders = [str(pathlib.Path(torch.origin).parent / "lib"), found.get("LD_LIBRARY_PATH", "")]
+        found["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, folders))
+    return found
+
 
 def main() -> None:
-    program = pathlib.Path(__file__).parent / "bin" / "gigapixel"
-    torch = importlib.util.find_spec("torch")
-    if torch is not None and torch.origin:  # where training on whole images finds PyTorch's libraries
-        folders = [str(pathlib.Path(torch.origin).parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
-        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, folders))
-    os.execv(program, [str(program), *sys.argv[1:]])
+    os.execve(PROGRAM, [str(PROGRAM), *sys.argv[1:]], environment())

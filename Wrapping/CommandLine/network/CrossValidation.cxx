@@ -1,0 +1,223 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "CrossValidation.h"
+
+#include "OutputCheck.h"
+#include "SlideClassification.h"
+#include "SlideFile.h"
+
+#include "gigapixelFolds.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Cohort
+LoadCohort(const ArgumentValues & values, const Session & session)
+{
+  const std::string file = values.GetText("cohort");
+  CheckInputFile(file);
+  Cohort cohort = Cohort::Load(file, false);
+  for (const std::string & warning : cohort.warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  if (cohort.classes.empty())
+  {
+    throw std::runtime_error(file + " has no column label: folds are of networks that label whole slides.");
+  }
+  for (const CohortEntry & entry : cohort.entries)
+  {
+    if (entry.region.width > 0)
+    {
+      throw std::runtime_error(file + ", line " + std::to_string(entry.line) +
+                               ": folds are of whole slides, and this row is a region of one.");
+    }
+  }
+  return cohort;
+}
+
+/** Before the first fold is trained in vain. */
+void
+CheckNetwork(const ArgumentValues & values, const Cohort & cohort)
+{
+  const bool hasMasks = !cohort.entries.front().mask.empty();
+  if (values.IsGiven("network") ? !NetworkDescription::Load(values.GetText("network")).LabelsImage()
+                                : hasMasks && !values.Has("resume"))
+  {
+    throw std::runtime_error("--folds is of networks that label whole slides, such as --network resnet18, and " +
+                             values.GetText("network") + " labels pixels.");
+  }
+}
+
+std::string
+GetFoldFolder(const ArgumentValues & values, int fold)
+{
+  return (fs::path(values.GetText("output")) / ("fold-" + std::to_string(fold))).string();
+}
+
+std::string
+GetPredictionFile(const ArgumentValues & values, int fold)
+{
+  return (fs::path(GetFoldFolder(values, fold)) / "predictions.csv").string();
+}
+
+/** The slides that a fold holds back, with what the cohort tells of them. */
+PredictionTable
+MakeTable(const Cohort & cohort, const std::vector<int> & folds, int fold)
+{
+  PredictionTable table;
+  table.knowsLabels = true;
+  table.knowsPatients = !cohort.entries.front().patient.empty();
+  table.hasFolds = true;
+  for (std::size_t i = 0; i < folds.size(); ++i)
+  {
+    const CohortEntry & entry = cohort.entries[i];
+    if (folds[i] == fold)
+    {
+      table.cases.push_back({ entry.slide, entry.patient, entry.label, {}, {}, fold, entry.line });
+    }
+  }
+  return table;
+}
+
+void
+Predict(PredictionTable & table, const ArgumentValues & values, const Session & session)
+{
+  const Model model = Model::Load(values.GetText("output"));
+  table.classes = GetClassNames(model.network);
+  for (Prediction & prediction : table.cases)
+  {
+    ThrowIfInterrupted();
+    TakeProbabilities(ClassifySlide(prediction.name, model, values, session), prediction);
+  }
+}
+
+/** Refuses a table that a fold of another division has left. */
+void
+CheckSlides(const PredictionTable & found, const PredictionTable & wanted)
+{
+  const auto getNames = [](const PredictionTable & table) {
+    std::vector<std::string> names;
+    names.reserve(table.cases.size());
+    for (const Prediction & prediction : table.cases)
+    {
+      names.push_back(fs::path(prediction.name).filename().string() + '\n' + prediction.label);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  if (getNames(found) != getNames(wanted))
+  {
+    throw std::runtime_error(found.file +
+                             " is of other slides than this fold holds back: the cohort or the number of folds is "
+                             "another one; choose another folder.");
+  }
+}
+
+/** \return the fold's result, and in \a text that for people */
+Json
+RunFold(const Cohort &           cohort,
+        const std::vector<int> & folds,
+        int                      fold,
+        const ArgumentValues &   values,
+        const Session &          session,
+        const TrainFunction &    train,
+        std::string &            text)
+{
+  Cohort part = cohort;
+  for (std::size_t i = 0; i < folds.size(); ++i)
+  {
+    part.entries[i].split = folds[i] == fold ? CohortEntry::Split::Test : part.entries[i].split;
+  }
+  PredictionTable      table = MakeTable(cohort, folds, fold);
+  const ArgumentValues ofFold = values.With("output", GetFoldFolder(values, fold));
+  const std::string    file = GetPredictionFile(values, fold);
+  std::error_code      ignored;
+  session.Say("fold " + std::to_string(fold) + " of " + values.GetText("folds") + ": " +
+              std::to_string(table.cases.size()) + " slides are held back");
+  if (fs::exists(file))
+  {
+    CheckSlides(PredictionTable::Load(file), table);
+  }
+  // What an earlier state of the network has said is of no use any more as soon as it learns on.
+  Json json = train(
+    part, ofFold, [&] { fs::remove(file, ignored); }, text);
+  if (!fs::exists(file))
+  {
+    Predict(table, ofFold, session);
+    WriteTable(table, file, true);
+  }
+  json["fold"] = fold;
+  json["heldBack"] = table.cases.size();
+  json["predictions"] = file;
+  return json;
+}
+
+/** The tables of all folds as one, if all are there. \return its file; empty: some are not */
+std::string
+Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<int> & folds)
+{
+  PredictionTable all;
+  for (int fold = 1; fold <= values.GetInteger("folds"); ++fold)
+  {
+    if (!fs::exists(GetPredictionFile(values, fold)))
+    {
+      return {};
+    }
+    PredictionTable table = PredictionTable::Load(GetPredictionFile(values, fold));
+    CheckSlides(table, MakeTable(cohort, folds, fold));
+    if (!all.cases.empty() && table.classes != all.classes)
+    {
+      throw std::runtime_error(table.file + " is of other classes than the fold before: choose another folder.");
+    }
+    table.cases.insert(table.cases.begin(), all.cases.begin(), all.cases.end());
+    all = std::move(table);
+  }
+  const std::string file = (fs::path(values.GetText("output")) / "predictions.csv").string();
+  WriteTable(all, file, true);
+  return file;
+}
+
+} // namespace
+
+int
+RunCrossValidation(const ArgumentValues & values, const Session & session, const TrainFunction & train)
+{
+  const int  number = static_cast<int>(values.GetInteger("folds"));
+  const bool onlyOne = values.Has("fold");
+  const int  first = onlyOne ? static_cast<int>(values.GetInteger("fold")) : 1;
+  if (first > number)
+  {
+    throw UsageError("--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number) + '.');
+  }
+  const Cohort cohort = LoadCohort(values, session);
+  CheckNetwork(values, cohort);
+  const std::vector<int> folds = AssignFolds(cohort, number);
+  Json                   json{ { "run", values.GetText("output") }, { "folds", Json::array() } };
+  std::string            text;
+  for (int fold = first; fold <= (onlyOne ? first : number); ++fold)
+  {
+    ThrowIfInterrupted();
+    std::string ofFold;
+    json["folds"].push_back(RunFold(cohort, folds, fold, values, session, train, ofFold));
+    text += "fold " + std::to_string(fold) + ": " + ofFold + '\n';
+  }
+  const std::string file = Collect(values, cohort, folds);
+  json["predictions"] = file.empty() ? Json() : Json(file);
+  text += file.empty() ? "the other folds are missing yet: their predictions are collected when all are there"
+                       : "predictions " + file;
+  session.PrintResult(text, json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline

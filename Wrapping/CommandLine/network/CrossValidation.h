@@ -1,0 +1,30 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef CrossValidation_h
+#define CrossValidation_h
+
+#include "gigapixelProgram.h"
+
+#include "gigapixelCohort.h"
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** Trains on a cohort.
+ * \param whenStepped called after each step
+ * \param text gets the result for people
+ * \return the result for --json */
+using TrainFunction = std::function<nlohmann::ordered_json(const Cohort &                cohort,
+                                                           const ArgumentValues &        values,
+                                                           const std::function<void()> & whenStepped,
+                                                           std::string &                 text)>;
+
+/** train --folds: a run for each fold, or for one, and a table of what each says of the slides that it held back. */
+int RunCrossValidation(const ArgumentValues & values, const Session & session, const TrainFunction & train);
+
+} // namespace gigapixel::commandline
+
+#endif

@@ -1,0 +1,33 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SlideClassification_h
+#define SlideClassification_h
+
+#include "PredictionTable.h"
+#include "gigapixelProgram.h"
+
+#include "gigapixelModel.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace gigapixel::commandline
+{
+
+/** The names of a network's classes; numbers, where it has none. */
+std::vector<std::string> GetClassNames(const NetworkDescription & network);
+
+/** Classifies one slide, with the level, resolution, tissue, device, tiles and memory of classify or train.
+ * \return what --json tells of it */
+nlohmann::ordered_json ClassifySlide(const std::string &    file,
+                                     const Model &          model,
+                                     const ArgumentValues & values,
+                                     const Session &        session);
+
+/** Takes its probabilities, in the order of the classes. */
+void TakeProbabilities(const nlohmann::ordered_json & told, Prediction & prediction);
+
+/** Writes a table. \param overwrite see AtomicFile */
+void WriteTable(const PredictionTable & table, const std::string & file, bool overwrite);
+
+} // namespace gigapixel::commandline
+
+#endif

@@ -1,0 +1,301 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "EvaluatePredictions.h"
+
+#include "ClassificationFigures.h"
+#include "Drawing.h"
+#include "OutputCheck.h"
+#include "PictureFile.h"
+
+#include "gigapixelAtomicFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr double PictureScale = 2; // pixels for each unit of the SVG
+
+using DrawFunction = Drawing (*)(const ClassificationFigures &);
+constexpr std::array<std::pair<const char *, DrawFunction>, 3> Pictures{
+  { { "roc", DrawROC }, { "confusion", DrawConfusion }, { "reliability", DrawReliability } }
+};
+
+/** NaN, which JSON has not, is null: there is nothing to judge. */
+Json
+ToJson(double value)
+{
+  return std::isnan(value) ? Json() : Json(value);
+}
+
+/** Only the rows that --split asks for, and a warning where the others were trained on. */
+void
+TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session & session)
+{
+  std::vector<Prediction> & cases = table.cases;
+  if (const std::string split = values.GetText("split"); split != "all")
+  {
+    const auto isOther = [&](const Prediction & prediction) { return prediction.split != split; };
+    cases.erase(std::remove_if(cases.begin(), cases.end(), isOther), cases.end());
+    if (cases.empty())
+    {
+      throw std::runtime_error(table.file + " has no prediction of a slide with the split " + split + " in " +
+                               values.GetText("cohort") + '.');
+    }
+  }
+  const auto trained = std::count_if(
+    cases.begin(), cases.end(), [](const Prediction & prediction) { return prediction.split == "train"; });
+  if (trained > 0 && !table.hasFolds)
+  {
+    session.Warn("gigapixel: " + std::to_string(trained) + " of " + std::to_string(cases.size()) +
+                 " slides have the split train in " + values.GetText("cohort") +
+                 ": a network that was trained on them is judged too well; --split test takes the others.");
+  }
+}
+
+PredictionTable
+ReadTable(const ArgumentValues & values, const Session & session)
+{
+  PredictionTable table = PredictionTable::Load(values.GetText("PREDICTION"));
+  if (values.Has("cohort"))
+  {
+    table.TakeCohort(values.GetText("cohort"));
+  }
+  if (!table.knowsLabels)
+  {
+    throw std::runtime_error(table.file +
+                             ", line 1: there is no truth: give the table of the slides' labels (--cohort), "
+                             "or a column \"label\" here");
+  }
+  TakeSplit(table, values, session);
+  return values.GetText("by") == "patient" ? table.GetPatients() : table;
+}
+
+Json
+Describe(const ClassFigures & figures, const ConfusionMatrix & confusion, int c)
+{
+  Json json{ { "class", figures.name } };
+  json["cases"] = confusion.GetActual(c);
+  json["predicted"] = confusion.GetPredicted(c);
+  json["sensitivity"] = ToJson(confusion.GetSensitivity(c));
+  json["specificity"] = ToJson(confusion.GetSpecificity(c));
+  json["precision"] = ToJson(confusion.GetPrecision(c));
+  json["f1"] = ToJson(confusion.GetF1(c));
+  json["rocAUC"] = figures.area ? ToJson(figures.area->area) : Json();
+  json["rocAUCLower"] = figures.area ? ToJson(figures.area->lower) : Json();
+  json["rocAUCUpper"] = figures.area ? ToJson(figures.area->upper) : Json();
+  json["prAUC"] = figures.area ? ToJson(figures.averagePrecision) : Json();
+  return json;
+}
+
+Json
+Describe(const PredictionTable & table, const ClassificationFigures & figures, const ArgumentValues & values)
+{
+  const ConfusionMatrix & confusion = figures.confusion;
+  const int               number = confusion.GetNumberOfClasses();
+  Json                    json{ { "predictions", table.file } };
+  json["by"] = values.GetText("by");
+  json["cases"] = table.cases.size();
+  json["classes"] = table.classes;
+  json["positive"] = figures.positive < 0 ? Json() : Json(table.classes[static_cast<std::size_t>(figures.positive)]);
+  json["rocAUC"] = figures.GetArea();
+  if (figures.positive >= 0)
+  {
+    const AreaUnderROC & area = *figures.classes[static_cast<std::size_t>(figures.positive)].area;
+    json["rocAUCLower"] = ToJson(area.lower);
+    json["rocAUCUpper"] = ToJson(area.upper);
+    json["rocAUCStandardError"] = ToJson(area.standardError);
+  }
+  json["prAUC"] = figures.GetAveragePrecision();
+  json["accuracy"] = confusion.GetAccuracy();
+  json["balancedAccuracy"] = confusion.GetBalancedAccuracy();
+  json["expectedCalibrationError"] = figures.calibrationError;
+  json["confusion"] = Json::array();
+  json["perClass"] = Json::array();
+  for (int truth = 0; truth < number; ++truth)
+  {
+    Json row = Json::array();
+    for (int predicted = 0; predicted < number; ++predicted)
+    {
+      row.push_back(confusion.GetCount(truth, predicted));
+    }
+    json["confusion"].push_back(std::move(row));
+    json["perClass"].push_back(Describe(figures.classes[static_cast<std::size_t>(truth)], confusion, truth));
+  }
+  json["reliability"] = Json::array();
+  for (const CalibrationBin & bin : figures.reliability)
+  {
+    json["reliability"].push_back({ { "above", bin.lower },
+                                    { "upTo", bin.upper },
+                                    { "cases", bin.cases },
+                                    { "meanProbability", ToJson(bin.meanProbability) },
+                                    { "share", ToJson(bin.share) } });
+  }
+  return json;
+}
+
+std::string
+Pad(const std::string & text, std::size_t width)
+{
+  return text + std::string(width > text.size() ? width - text.size() : 1, ' ');
+}
+
+std::string
+FormatFigure(const Json & figure)
+{
+  return figure.is_number() ? FormatNumber(figure.get<double>(), 4) : "-";
+}
+
+std::string
+FormatInterval(const Json & json)
+{
+  return json.value("rocAUCLower", Json()).is_number()
+           ? FormatFigure(json.at("rocAUCLower")) + " to " + FormatFigure(json.at("rocAUCUpper"))
+           : "-";
+}
+
+std::string
+Format(const Json & json)
+{
+  const std::string cases = json.at("by") == "patient" ? "patients" : "slides";
+  const bool        hasPositive = json.at("positive").is_string();
+  std::string       text;
+  const auto add = [&](const std::string & name, const std::string & value) { text += Pad(name, 20) + value + '\n'; };
+  add(cases, json.at("cases").dump() + (hasPositive ? ", positive: " + json.at("positive").get<std::string>() : ""));
+  add("ROC-AUC",
+      FormatFigure(json.at("rocAUC")) +
+        (hasPositive ? " (95 %: " + FormatInterval(json) + ")" : ", mean of the classes against the rest"));
+  add("PR-AUC", FormatFigure(json.at("prAUC")) + (hasPositive ? "" : ", likewise"));
+  add("balanced accuracy", FormatFigure(json.at("balancedAccuracy")));
+  add("accuracy", FormatFigure(json.at("accuracy")));
+  add("calibration error", FormatFigure(json.at("expectedCalibrationError")));
+  std::size_t name = 8;
+  for (const Json & ofClass : json.at("perClass"))
+  {
+    name = std::max(name, ofClass.at("class").get<std::string>().size() + 2);
+  }
+  text += '\n' + Pad("class", name) +
+          "cases  sensitivity  specificity  precision  F1      ROC-AUC (95 %)              PR-AUC\n";
+  for (const Json & ofClass : json.at("perClass"))
+  {
+    text += Pad(ofClass.at("class"), name) + Pad(ofClass.at("cases").dump(), 7) +
+            Pad(FormatFigure(ofClass.at("sensitivity")), 13) + Pad(FormatFigure(ofClass.at("specificity")), 13) +
+            Pad(FormatFigure(ofClass.at("precision")), 11) + Pad(FormatFigure(ofClass.at("f1")), 8) +
+            Pad(FormatFigure(ofClass.at("rocAUC")) + " (" + FormatInterval(ofClass) + ")", 28) +
+            FormatFigure(ofClass.at("prAUC")) + '\n';
+  }
+  text += '\n' + Pad("true", name) + "taken for\n";
+  for (std::size_t c = 0; c < json.at("classes").size(); ++c)
+  {
+    text += Pad(json.at("classes")[c], name);
+    for (std::size_t other = 0; other < json.at("classes").size(); ++other)
+    {
+      text += json.at("confusion")[c][other].dump() + ' ' + json.at("classes")[other].get<std::string>() +
+              (other + 1 < json.at("classes").size() ? ", " : "\n");
+    }
+  }
+  text.pop_back();
+  return text;
+}
+
+std::vector<std::string>
+GetPictureFiles(const std::string & folder)
+{
+  std::vector<std::string> files;
+  for (const auto & picture : Pictures)
+  {
+    for (const char * ending : { ".svg", ".png" })
+    {
+      files.push_back((fs::path(folder) / (std::string(picture.first) + ending)).string());
+    }
+  }
+  return files;
+}
+
+/** Before any of them is written. */
+void
+CheckPictures(const std::string & folder, bool overwrite)
+{
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+  {
+    throw std::runtime_error("The folder " + folder + " cannot be made: " + error.message() + '.');
+  }
+  for (const std::string & file : GetPictureFiles(folder))
+  {
+    RefuseExisting(file, overwrite);
+    CheckOutput(file, 0);
+  }
+}
+
+void
+WritePictures(const std::string & folder, const ClassificationFigures & figures, bool overwrite)
+{
+  const std::vector<std::string> files = GetPictureFiles(folder);
+  for (std::size_t i = 0; i < Pictures.size(); ++i)
+  {
+    const Drawing drawing = Pictures[i].second(figures);
+    AtomicFile    svg(files[2 * i], overwrite);
+    svg.Append(drawing.ToSVG());
+    svg.Commit();
+    WritePNG(drawing.Rasterize(PictureScale), files[2 * i + 1], {}, overwrite);
+  }
+}
+
+/** Figures that look better than they are. */
+void
+WarnOfLittle(const ClassificationFigures & figures, const Session & session)
+{
+  for (const ClassFigures & ofClass : figures.classes)
+  {
+    if (!ofClass.area)
+    {
+      session.Warn("gigapixel: no case is of the class " + ofClass.name +
+                   ": its figures, and its part in the means, are left out.");
+    }
+    else if (ofClass.area->area == 1 &&
+             (figures.positive < 0 || &ofClass == &figures.classes[static_cast<std::size_t>(figures.positive)]))
+    {
+      session.Warn("gigapixel: the ROC-AUC of " + ofClass.name +
+                   " is 1: DeLong's interval has no width there, which does not make it certain.");
+    }
+  }
+}
+
+} // namespace
+
+int
+RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
+{
+  if (values.GetText("split") != "all" && !values.Has("cohort"))
+  {
+    throw UsageError("--split is of --cohort, which is not given.");
+  }
+  const PredictionTable table = ReadTable(values, session);
+  const auto            figures = ClassificationFigures::Make(
+    table, values.Has("positive") ? values.GetText("positive") : "", static_cast<int>(values.GetInteger("bins")));
+  WarnOfLittle(figures, session);
+  if (values.Has("pictures"))
+  {
+    const bool overwrite = values.Has("overwrite");
+    CheckPictures(values.GetText("pictures"), overwrite);
+    WritePictures(values.GetText("pictures"), figures, overwrite);
+  }
+  const Json json = Describe(table, figures, values);
+  session.PrintResult(Format(json), json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return Success;
+}
+
+} // namespace gigapixel::commandline
