@@ -56,8 +56,8 @@ public:
   /** Replaces bytes that have been written. */
   void Overwrite(std::uint64_t offset, const void * bytes, std::size_t count);
 
-  /** Gives the file its name. \throw std::runtime_error also if there is a file of this name that was not there before
-   */
+  /** Gives the file its name; both are on the disk then. \throw std::runtime_error also if there is a file of this name
+   * that was not there before */
   void Commit();
 
 private:

@@ -41,6 +41,19 @@ GetTemporaryStart(const fs::path & target)
 {
   return "." + target.filename().string() + ".";
 }
+
+/** So that a name outlives a failure of power. File systems that cannot do it are not asked again: the file is complete
+ * and has its name. */
+void
+SynchroniseFolder(const fs::path & folder)
+{
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0)
+  {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
 } // namespace
 
 void
@@ -229,13 +242,15 @@ AtomicFile::Commit()
   {
     Fail(failure);
   }
-  if (std::fclose(std::exchange(m_File, nullptr)) != 0 || !this->TakeName(ResolveTarget(m_Target)))
+  const fs::path target = ResolveTarget(m_Target);
+  if (std::fclose(std::exchange(m_File, nullptr)) != 0 || !this->TakeName(target))
   {
     const int error = errno;
     ::unlink(m_Temporary.c_str());
     errno = error;
     Fail(error == EEXIST ? "was written by another process meanwhile, and was not replaced" : failure);
   }
+  SynchroniseFolder(target.parent_path());
 }
 
 } // namespace gigapixel
