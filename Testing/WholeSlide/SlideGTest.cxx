@@ -125,6 +125,25 @@ TEST(Slide, AStreamOfStripsDecodesEachTileOnceAndLooksAhead)
   EXPECT_EQ(slide.prefetched.back(), 79u);
 }
 
+TEST(Slide, AStreamOfStripsDecodesATileThatIsLargerThanTheCacheOnce)
+{
+  auto &            cache = gigapixel::TileCache::GetInstance();
+  const std::size_t limit = cache.GetLimit();
+  cache.SetLimit(5000);
+  const CountingSlide        slide;
+  std::vector<unsigned char> pixels(100 * 20);
+  for (std::uint64_t top = 0; top < 800; top += 20)
+  {
+    slide.ReadRegion(0, { 300, top, 100, 20 }, 1, pixels.data(), 1);
+  }
+  cache.SetLimit(limit);
+  EXPECT_EQ(slide.decoded.size(), 8u);
+  for (const auto & tile : slide.decoded)
+  {
+    EXPECT_EQ(tile.second, 1u) << tile.first;
+  }
+}
+
 TEST(Slide, TheCacheCountsWhatItDoes)
 {
   auto &                     cache = gigapixel::TileCache::GetInstance();

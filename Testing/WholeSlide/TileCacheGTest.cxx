@@ -59,6 +59,20 @@ TEST(TileCache, DropsTheLongestUnusedBeyondItsLimit)
   EXPECT_FALSE(Holds(cache, Key(1, 0)));
 }
 
+TEST(TileCache, KeepsOneTileBeyondItsLimitUntilAnotherIsDecoded)
+{
+  TileCache cache;
+  cache.SetLimit(299);
+  ASSERT_EQ(cache.Acquire(Key(1, 0)), nullptr);
+  cache.Publish(Key(1, 0), MakeTile());
+  EXPECT_NE(cache.Acquire(Key(1, 0)), nullptr);
+  EXPECT_EQ(cache.GetStatistics().bytes, 300u);
+  ASSERT_EQ(cache.Acquire(Key(1, 1)), nullptr);
+  EXPECT_EQ(cache.GetStatistics().bytes, 0u);
+  cache.Publish(Key(1, 1), MakeTile());
+  EXPECT_FALSE(Holds(cache, Key(1, 0)));
+}
+
 TEST(TileCache, ForgetsAClosedSlide)
 {
   TileCache cache;

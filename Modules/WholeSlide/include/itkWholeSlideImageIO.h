@@ -212,7 +212,8 @@ public:
 
   /** Bytes of decoded tiles that this process keeps, over all slides and readers; the longest unused go first. Default
    * 128 MiB: two rows of 256-pixel tiles, RGB, over a level 80000 pixels wide, so that streamed strips that are not
-   * aligned to tiles decode none twice. 0 keeps none. */
+   * aligned to tiles decode none twice. A single tile that is larger is kept until another one is decoded. 0 keeps
+   * none. */
   static void   SetTileCacheLimit(size_t bytes);
   static size_t GetTileCacheLimit();
 

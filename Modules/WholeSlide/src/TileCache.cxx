@@ -33,7 +33,7 @@ TileCache::SetLimit(std::size_t bytes)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
   m_Limit = bytes;
-  Evict();
+  Evict(0);
 }
 
 std::size_t
@@ -68,6 +68,7 @@ TileCache::Acquire(const TileKey & key)
     const auto flight = m_Flights.find(key);
     if (flight == m_Flights.end())
     {
+      Evict(0); // room for the tile that is decoded now
       m_Flights.emplace(key, std::make_shared<Flight>());
       ++m_Statistics.misses;
       return nullptr;
@@ -111,7 +112,7 @@ TileCache::Publish(const TileKey & key, DecodedTilePointer tile)
       m_Statistics.bytes += tile->GetBytes();
       m_Order.emplace_front(key, std::move(tile));
       m_Tiles.emplace(key, m_Order.begin());
-      Evict();
+      Evict(1);
     }
   }
   if (awaited)
@@ -160,9 +161,9 @@ TileCache::Forget(std::uint64_t slide)
 }
 
 void
-TileCache::Evict()
+TileCache::Evict(std::size_t least)
 {
-  while (m_Statistics.bytes > m_Limit && !m_Order.empty())
+  while (m_Statistics.bytes > m_Limit && m_Order.size() > least)
   {
     m_Statistics.bytes -= m_Order.back().second->GetBytes();
     m_Tiles.erase(m_Order.back().first);

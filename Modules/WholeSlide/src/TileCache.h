@@ -55,7 +55,9 @@ struct TileKey
   }
 };
 
-/** Decoded tiles of all slides of the process, limited in bytes, longest unused first out.
+/** Decoded tiles of all slides of the process, limited in bytes, longest unused first out. One that is larger than the
+ * limit by itself stays alone until another is decoded: decoding it took that memory anyway, and strips that are read
+ * one after the other would decode it again and again.
  *
  * A thread asks with Acquire(). It gets the tile, or the order to decode it: until that thread calls Publish() or
  * Release(), all others who ask for the tile wait for it. No lock is held meanwhile. */
@@ -109,7 +111,8 @@ private:
 
   using Order = std::list<std::pair<TileKey, DecodedTilePointer>>; // front: used last
 
-  void Evict();
+  /** Down to the limit, but not to less than so many tiles. */
+  void Evict(std::size_t least);
 
   mutable std::mutex                                            m_Mutex;
   std::condition_variable                                       m_Landed;
