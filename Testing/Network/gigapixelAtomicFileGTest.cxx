@@ -29,7 +29,7 @@ GetNumber(const std::string & path)
 } // namespace
 
 /** In the place of the C library's. */
-extern "C" int
+extern "C" __attribute__((visibility("default"))) int
 fsync(int descriptor)
 {
   struct stat status = {};
