@@ -159,6 +159,13 @@ CheckTraining(const NetworkDescription &  network,
               const std::vector<Sample> & validation)
 {
   CheckOptions(options, training, validation);
+  if (network.GetNumberOfClasses() > NetworkDescription::MostLabels)
+  {
+    throw std::invalid_argument(
+      "the network \"" + network.name + "\" tells " + std::to_string(network.GetNumberOfClasses()) +
+      " classes apart, and training takes at most " + std::to_string(NetworkDescription::MostLabels) +
+      ": give its last layer as many outputs as there are labels");
+  }
   for (const auto * samples : { &training, &validation })
   {
     for (const Sample & sample : *samples)
