@@ -87,3 +87,35 @@ def test_what_is_no_model(tmp_path, synthetic):
     assert "nowhere.safetensors" in fails("info", tmp_path / "nowhere.safetensors")
     assert "nosuch" in fails("info", "nosuch")
     assert "has no option" in fails("info", "unet:nosuch=1") or "it has:" in fails("info", "unet:nosuch=1")
+
+
+def test_files_that_say_something_twice_or_more(tmp_path):
+    """Of a key that an object has twice nobody knows which one counts, and behind a file's end anything may stand."""
+    file = write_model(tmp_path)
+    content = file.read_bytes()
+    (length,) = struct.unpack_from("<Q", content)
+    header, data = content[8 : 8 + length], content[8 + length :]
+
+    def write(header, data):
+        file.write_bytes(struct.pack("<Q", len(header)) + header + data)
+        return fails("info", file)
+
+    assert "8 bytes at its end belong to no array" in write(header, data + bytes(8))
+    twice = header.replace(b'"norm.bias"', b'"norm.weight"')
+    assert 'it has the key "norm.weight" twice' in write(twice, data)
+    assert "lie in the same place" in write(header.replace(b"[412, 428]", b"[396, 412]"), data)
+    assert "do not lie one behind the other" in write(header.replace(b"[396, 412]", b"[397, 413]"), data)
+    assert "no safetensors file, or a damaged one" in write(header + b"{}", data)
+    assert "byte 0" in write(header + bytes(8), data)
+    network = tmp_path / "network.json"
+    text = json.dumps(json.loads(json.loads(header)["__metadata__"]["network"]))
+    for damaged, words in (
+        (text.replace('"name": "small"', '"name": "small", "name": "other"'), 'it has the key "name" twice'),
+        (text.replace('"kernel_size": 3', '"kernel_size": 3, "kernel_size": 5'), 'it has the key "kernel_size" twice'),
+        (text + "{}", "no JSON"),
+        (text + "\0 and more", "byte 0"),
+    ):
+        network.write_text(damaged)
+        assert words in fails("networks", network)
+    network.write_text(text + "\n")
+    assert "small" in run("networks", network).out

@@ -126,6 +126,29 @@ def test_resume_knows_its_network_and_precision(cohort, tmp_path):
     assert settings(tmp_path / "run") == settings(tmp_path / "straight")
 
 
+def test_resume_knows_its_options(cohort, tmp_path):
+    """What decides on the bits need not be given again, and others are refused; how long to train is none of it."""
+    words = ["train", "--cohort", cohort, "--network", "remedios2023"]
+    begun = ["--learning-rate", 0.01, "--optimizer", "sgd", "--momentum", 0.5, "--weight-decay", 0.001, "--clip-gradient", 0.3, "--warmup", 2,
+             "--freeze", "L1", "--jitter", 0.1, "--seed", 7, "--no-augmentation", "--learning-rate-schedule", "plateau",
+             "--learning-rate-decay", 0.5, "--plateau-patience", 1]
+    run(*words, "-o", tmp_path / "straight", *begun, "--epochs", 2)
+    run(*words, "-o", tmp_path / "run", *begun, "--epochs", 1)
+    again = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--resume", "--epochs", 2]
+    for other, named in ((["--optimizer", "adam"], 'another optimizer (type "sgd" then, "adam" now)'), (["--seed", 8], "another seed (7 then, 8 now)"), (["--jitter", 0.2], "another jitter"),
+                         (["--learning-rate-schedule", "constant"], "another learning-rate schedule"), (["--freeze", "L2"], "other frozen arrays")):
+        refused = fails(*again, *other)
+        assert named in refused and "at the same resolution and with the same options" in refused
+    assert "--momentum is of --optimizer sgd" in run(*again, "--optimizer", "adam", "--momentum", 0.9, code=2).err
+    run(*again)
+    assert settings(tmp_path / "run") == settings(tmp_path / "straight")
+    assert weights(tmp_path / "run") == weights(tmp_path / "straight")
+    run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--epochs", 2, "--learning-rate-schedule", "cosine")
+    run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume")
+    assert len((tmp_path / "cosine" / "history.csv").read_text().splitlines()) == 3
+    assert "learning-rate schedule" in fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3)
+
+
 def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
     """An encoder, say: silence would begin the rest by chance where the file is of another network."""
     words = ["train", "--cohort", cohort, "--epochs", 1, "--network"]

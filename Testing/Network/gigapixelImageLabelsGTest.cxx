@@ -73,6 +73,22 @@ MakeClassifier(int classes, Pool pool = Pool::Mean)
   return MakeNetwork(graph);
 }
 
+/** Squeeze and excitation before the mean: a mean of maps that another mean has a part in. */
+NetworkDescription
+MakeGatedClassifier()
+{
+  NetworkGraph      graph;
+  const std::string image = Append(graph, "input", {}, { { "channels", std::int64_t{ 3 } } });
+  const std::string map = Append(graph, "relu", { AppendConvolution(graph, image, 4, 3, 1) });
+  const std::string squeezed = Append(graph, "adaptive_avg_pool2d", { map }, { { "output_size", Pair(1, 1) } });
+  const std::string gate = Append(graph, "sigmoid", { AppendConvolution(graph, squeezed, 4, 1, 0) });
+  const std::string gated = Append(graph, "mul", { map, Append(graph, "interpolate", { gate, map }) });
+  const std::string last = Append(graph, "relu", { AppendConvolution(graph, gated, 5, 3, 1) });
+  const std::string mean = Append(graph, "adaptive_avg_pool2d", { last }, { { "output_size", Pair(1, 1) } });
+  AppendConvolution(graph, mean, 3, 1, 0);
+  return MakeNetwork(graph);
+}
+
 class MemoryPixels : public PixelSource
 {
 public:
@@ -497,6 +513,38 @@ TEST(ImageLabels, TilesWithoutGradientAreNotRead)
   EXPECT_LE(count(Pool::Greatest), Tiles + Channels);
 }
 
+/** Also where tiles are equal: each of them has a part in the gradient of the first mean. */
+TEST(ImageLabels, MeansOfGatedMapsAreThoseOfTheWholeImage)
+{
+  const NetworkDescription  network = MakeGatedClassifier();
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  for (const bool glass : { false, true })
+  {
+    const Size   size{ 320, 240 };
+    LabeledImage image = MakeImage(size, 3, 3, 5);
+    if (glass)
+    {
+      std::fill(image.pixels.begin() + size.width * 3 * 70, image.pixels.end(), 255);
+    }
+    image.labels = { 2 };
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+    Device            device;
+    device.precision = Precision::Double;
+    StreamedNetwork streamed(network, 32, 2, device);
+    streamed.SetParameters(parameters);
+    MemoryPixels pixels(image, 3);
+    OneLabel     labels(2);
+    LossGradient sum;
+    ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+    GraphResult result;
+    result.loss = sum.loss;
+    result.gradient = sum.gradient;
+    const Difference difference = Compare(network.graph, result, reference);
+    EXPECT_LE(difference.loss, 1e-12) << glass;
+    EXPECT_LE(difference.gradient, 1e-12) << difference.array << glass;
+  }
+}
+
 TEST(ImageLabels, WhatTheyAreNotMadeForIsRefused)
 {
   NetworkDescription network = MakeClassifier(3);
@@ -510,6 +558,25 @@ TEST(ImageLabels, WhatTheyAreNotMadeForIsRefused)
   EXPECT_THROW(StreamedNetwork(network, 20, 1), std::invalid_argument);
 }
 
+namespace
+{
+
+std::string
+GetRefusal(const NetworkDescription & network)
+{
+  try
+  {
+    network.Validate();
+  }
+  catch (const std::invalid_argument & refusal)
+  {
+    return refusal.what();
+  }
+  return {};
+}
+
+} // namespace
+
 /** Of a mean that is the output itself nothing is left to be computed once. */
 TEST(ImageLabels, AMeanIsNoOutput)
 {
@@ -519,7 +586,21 @@ TEST(ImageLabels, AMeanIsNoOutput)
          "adaptive_avg_pool2d",
          { Append(graph, "relu", { AppendConvolution(graph, image, 2, 3, 1) }) },
          { { "output_size", Pair(1, 1) } });
-  EXPECT_THROW(MakeNetwork(graph).Validate(), std::invalid_argument);
+  EXPECT_NE(GetRefusal(MakeNetwork(graph)).find("its output is the mean of all pixels itself"), std::string::npos);
+  Append(graph, "mul", { graph.output }, { { "other", 1.0 } });
+  EXPECT_EQ(GetRefusal(MakeNetwork(graph)), "");
+}
+
+TEST(ImageLabels, AMeanThatNothingReadsIsNamed)
+{
+  NetworkGraph      graph;
+  const std::string image = Append(graph, "input", {}, { { "channels", std::int64_t{ 3 } } });
+  const std::string map = AppendConvolution(graph, image, 2, 3, 1);
+  Append(graph, "adaptive_avg_pool2d", { map }, { { "output_size", Pair(1, 1) } });
+  AppendConvolution(graph, map, 2, 1, 0);
+  EXPECT_NE(
+    GetRefusal(MakeNetwork(graph)).find("nothing reads what sees the whole image: adaptive_avg_pool2d (1 place"),
+    std::string::npos);
 }
 
 TEST(ImageLabels, InOnePieceIsOneTile)

@@ -190,10 +190,9 @@ TEST(NetworkDescription, RefusesGraphsWithTheReason)
   expect("\"type\": \"dice\"", "\"type\": \"softmax cross-entropy\"", "the network has 1");
   expect("[\"inner\", \"image\"]", "[\"inner\"], \"scale_factor\": 2", "its inputs are of different sizes");
   expect("\"output\": \"logits\"", "\"output\": \"rest\"", "is no operation");
-  expect("\"kernel_size\": 1 }",
-         "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }], \"output\": "
-         "\"p\", \"loss\": {}, \"x\": [",
-         "unknown key \"x\"");
+  expect("\"kernel_size\": 1 }", "\"kernel_size\": 1 }], \"x\": [", "unknown key \"x\"");
+  expect(
+    "\"kernel_size\": 1 }", "\"kernel_size\": 1 }], \"output\": \"p\", \"x\": [", "it has the key \"output\" twice");
   std::string sigmoid =
     Change(GraphText,
            "\"kernel_size\": 1 }",

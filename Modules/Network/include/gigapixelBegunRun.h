@@ -3,7 +3,7 @@
 #define gigapixelBegunRun_h
 
 #include "gigapixelNetworkDescription.h"
-#include "gigapixelRanks.h"
+#include "gigapixelTrainer.h"
 
 #include <optional>
 #include <string>
@@ -16,6 +16,10 @@ struct GigapixelNetwork_EXPORT BegunRun
 {
   NetworkDescription network;
   std::string        precision; ///< see Device::Find()
+  /** Those that decide on its bits: the optimizer and what belongs to it, the schedule of the learning rate (epochs of
+   * "cosine" alone), freeze as the arrays that were frozen, images per step, augmentation, jitter and seed. All others,
+   * the device among them, have their defaults. */
+  TrainingOptions options;
 
   /** None: the folder holds no run that could go on. \param ranks of which the first one looks, and tells all others;
    * null: this process alone \throw std::runtime_error its checkpoint, of which the texts alone

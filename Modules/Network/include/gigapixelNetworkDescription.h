@@ -64,6 +64,8 @@ public:
 
   static constexpr std::size_t  MostOperations = 4096;
   static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31;
+  /** Classes of pixels, and of images to train on: a label is a byte, 255 none. Images may be told more apart. */
+  static constexpr int MostLabels = 254;
   /** As of the option --learning-rate. */
   static constexpr double LeastLearningRate = 1e-9;
   static constexpr double GreatestLearningRate = 10;

@@ -66,14 +66,14 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   {
     const auto settings = nlohmann::ordered_json::parse(text);
     BegunRun   run{ NetworkDescription::FromJSON(settings.at(NetworkSetting).dump()),
-                  settings.value("precision", "fp32") };
+                  settings.value("precision", "fp32"),
+                  GetOptions(text) };
     FindPrecision(run.precision);
     return run;
   }
   catch (const std::exception &)
   {
-    throw MakeLastFileError(folder,
-                            "checkpoint \"" + folder + "/last.safetensors\" does not tell the network of its run");
+    throw MakeLastFileError(folder, "checkpoint \"" + folder + "/last.safetensors\" does not tell how its run began");
   }
 }
 

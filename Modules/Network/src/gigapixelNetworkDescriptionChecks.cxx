@@ -275,9 +275,10 @@ CheckOutput(const NetworkDescription & network)
   {
     Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
   }
-  if (channels > 254)
+  if (channels > NetworkDescription::MostLabels && !network.LabelsImage())
   {
-    Refuse("a network has at most 254 output channels, one for each class, not " + std::to_string(channels));
+    Refuse("a network that labels pixels has at most " + std::to_string(NetworkDescription::MostLabels) +
+           " output channels, one for each class, not " + std::to_string(channels));
   }
 }
 
@@ -323,7 +324,7 @@ CheckLoss(const NetworkDescription & network)
   {
     Refuse("one class weight must be above 0");
   }
-  if (network.ignoredLabel < classes || network.ignoredLabel > 255)
+  if (network.ignoredLabel < std::min(classes, NetworkDescription::MostLabels) || network.ignoredLabel > 255)
   {
     Refuse("the ignored label must be one that stands for no class, " + std::to_string(classes) +
            " to 255; a class is left out by the class weight 0");

@@ -3,6 +3,7 @@
 #include "graph/gigapixelLayerChain.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUniqueKeys.h"
 
 #include <nlohmann/json.hpp>
 
@@ -276,9 +277,7 @@ NetworkDescription::FromJSON(const std::string & text)
   try
   {
     // Values that are refused are shown: to print deeply nested ones takes a stack frame for each level.
-    json = Json::parse(text, [](int depth, Json::parse_event_t, const Json &) {
-      return depth <= 16 ? true : throw std::invalid_argument("it is nested deeper than a network's description is");
-    });
+    json = ParseUniqueKeys<Json>(text, 16);
   }
   catch (const Json::exception & error)
   {

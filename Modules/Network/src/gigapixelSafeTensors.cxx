@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSafeTensors.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUniqueKeys.h"
 
 #include "gigapixelAtomicFile.h"
 
@@ -70,6 +71,7 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
 }
 
 constexpr std::uint64_t MostHeaderBytes = 100000000; ///< as in the format's own implementation
+constexpr int           DeepestHeader = 16;          ///< arrays are three levels of it
 
 /** \param head the first bytes of a file of `size` bytes \return length of its header */
 std::uint64_t
@@ -94,7 +96,7 @@ ParseHeader(std::string_view text, const std::string & path, const TTake & take)
 {
   try
   {
-    const nlohmann::json header = nlohmann::json::parse(text);
+    const auto header = ParseUniqueKeys<nlohmann::json>(text, DeepestHeader);
     for (const auto & item : header.items())
     {
       take(item.key(), item.value());
@@ -106,6 +108,10 @@ ParseHeader(std::string_view text, const std::string & path, const TTake & take)
            "is no safetensors file, or a damaged one: its header is no JSON from byte " + std::to_string(error.byte) +
              " on");
   }
+  catch (const std::invalid_argument & error)
+  {
+    Refuse(path, std::string("is no safetensors file, or a damaged one: of its header, ") + error.what());
+  }
   catch (const nlohmann::json::exception &)
   {
     Refuse(path,
@@ -115,6 +121,37 @@ ParseHeader(std::string_view text, const std::string & path, const TTake & take)
 }
 
 constexpr const char * MetadataKey = "__metadata__";
+
+/** The arrays fill the file, one behind the other: so the format asks for, and so nothing hides there. */
+void
+CheckCoverage(const SafeTensors & file, std::string_view data, const std::string & path)
+{
+  std::map<const char *, std::size_t> places;
+  for (const auto & item : file.tensors)
+  {
+    const std::string_view bytes = item.second.bytes;
+    if (!bytes.empty() && !places.emplace(bytes.data(), bytes.size()).second)
+    {
+      Refuse(path, "is damaged: \"" + item.first + "\" and another array lie in the same place");
+    }
+  }
+  const char * end = data.data();
+  for (const auto & [begin, size] : places)
+  {
+    if (begin != end)
+    {
+      Refuse(path, "is damaged: its arrays do not lie one behind the other");
+    }
+    end += size;
+  }
+  const auto left = data.data() + data.size() - end;
+  if (left != 0)
+  {
+    Refuse(path,
+           "is damaged, or something else stands behind it: " + std::to_string(left) +
+             " bytes at its end belong to no array");
+  }
+}
 
 /** Before all of a file is read: a slide that is given for a model has gigabytes. \return length of its header; 0: it
  * is no regular file, or an empty one */
@@ -204,6 +241,7 @@ SafeTensors::Parse(std::string content, const std::string & path)
       file.tensors[key] = ReadTensor(path, key, value, data);
     }
   });
+  CheckCoverage(file, data, path);
   return file;
 }
 

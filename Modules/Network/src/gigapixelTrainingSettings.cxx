@@ -164,6 +164,13 @@ CheckTraining(const NetworkDescription &  network,
     throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
                                 network.name + "\" labels pixels: give class weights instead");
   }
+  if (network.GetNumberOfClasses() > NetworkDescription::MostLabels)
+  {
+    throw std::invalid_argument(
+      "the network \"" + network.name + "\" tells " + std::to_string(network.GetNumberOfClasses()) +
+      " classes apart, and training takes at most " + std::to_string(NetworkDescription::MostLabels) +
+      ": give its last layer as many outputs as there are labels");
+  }
   for (const auto * samples : { &training, &validation })
   {
     for (const Sample & sample : *samples)

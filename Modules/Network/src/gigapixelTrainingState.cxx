@@ -480,6 +480,31 @@ GetLearningRate(const std::string & settings)
   return rate.is_number() ? rate.get<double>() : 0;
 }
 
+TrainingOptions
+GetOptions(const std::string & settings)
+{
+  const Json      json = ParseSettings(settings);
+  const Json &    optimizer = json.at("optimizer");
+  const Json &    schedule = json.at("learning-rate schedule");
+  TrainingOptions options;
+  options.optimizer = optimizer.at("type").get<std::string>();
+  options.weightDecay = optimizer.at("weight decay").get<double>();
+  options.momentum = optimizer.value("momentum", options.momentum);
+  options.learningRateSchedule = schedule.at("type").get<std::string>();
+  options.warmup = schedule.at("warmup").get<std::int64_t>();
+  options.plateauPatience = schedule.value("patience", options.plateauPatience);
+  options.epochs = schedule.value("epochs", options.epochs);
+  options.learningRateDecay = json.value("learning-rate decay", options.learningRateDecay);
+  options.freeze = json.at("frozen").get<std::vector<std::string>>();
+  options.clipGradient = json.at("clip gradient").get<double>();
+  options.imagesPerStep = json.value("images per step", options.imagesPerStep);
+  options.augment = json.value("augmentation", options.augment);
+  options.jitter = json.at("jitter").get<double>();
+  options.balance = json.at("balance").get<bool>();
+  options.seed = json.value("seed", options.seed);
+  return options;
+}
+
 std::string
 ToText(const std::vector<SegmentPlan> & segments)
 {
@@ -552,7 +577,8 @@ CheckSettings(const std::string & kept, const std::string & now, const std::stri
     {
       throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + NameOther(item.key()) + " (" +
                                DescribeChange(item.key(), was, is) +
-                               "): resume it as it began, or start a new run in another folder");
+                               "): resume it as it began, with the same slides, masks and regions at the same "
+                               "resolution and with the same options, or start a new run in another folder");
     }
   }
 }

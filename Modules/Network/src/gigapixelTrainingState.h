@@ -65,6 +65,9 @@ GigapixelNetwork_EXPORT std::int64_t GetTileSize(const std::string & settings);
 /** The learning rate that it began with; 0: they say none. */
 GigapixelNetwork_EXPORT double GetLearningRate(const std::string & settings);
 
+/** The options that decide on its bits, see BegunRun. \throw std::exception no run can have written them */
+TrainingOptions GetOptions(const std::string & settings);
+
 /** The segments that it began with. \throw std::runtime_error no run can have written them */
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> GetSegments(const std::string & settings, const std::string & path);
 

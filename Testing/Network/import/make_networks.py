@@ -3,11 +3,14 @@
 """Writes networks.npz: small ONNX files, and what onnxruntime computes with them; those that are to be refused, with words of
 the reason. Needs torch, onnx, onnxscript and onnxruntime, which the tests then do not.
 
-    make_networks.py
+    make_networks.py [NAME...]
+
+NAME: only these are written anew, and the others stay as they are.
 """
 
 import io
 import pathlib
+import sys
 
 import numpy
 import onnx
@@ -359,7 +362,7 @@ fixed("fixed_reshape", lambda g, x: (g.add("Reshape", g.add("Reshape", x, g.whol
 
 # What is taken off.
 
-for name, kind, attributes in (("softmax_at_the_end", "Softmax", {"axis": 1}), ("sigmoid_at_the_end", "Sigmoid", {})):
+for name, kind, attributes in (("softmax_at_the_end", "Softmax", {"axis": 1}), ("sigmoid_at_the_end", "Sigmoid", {}), ("log_softmax_at_the_end", "LogSoftmax", {"axis": 1})):
     graph = Graph()
     if kind == "Sigmoid":
         graph.output_shape[1] = 1
@@ -435,10 +438,71 @@ for name, words, build in (
     graph = Graph()
     REFUSED[name] = (graph.finish(build(graph, graph.conv("image", 3, 8)), 8), words)
 
-graph = Graph()
-graph.output_shape = [1, 5]
-vector = graph.add("Flatten", graph.add("GlobalAveragePool", graph.add("Relu", graph.conv("image", 3, 8))))
-LABELS = {"classes": (graph.end(graph.add("Gemm", vector, graph.weight(5, 8), graph.weight(5), transB=1)), (61, 83))}
+
+def refused_too(name, words, build, **options):
+    graph = Graph(**options)
+    REFUSED[name] = (graph.finish(build(graph, graph.conv("image", 3, 8)), 8), words)
+
+
+def cubic(g, x):
+    return g.add("Resize", x, "", g.array([1, 1, 2, 2]), mode="cubic")
+
+
+def own(g, x):
+    name = f"own.{len(g.nodes)}"
+    g.nodes.append(helper.make_node("Own", [x], [name], domain="com.example"))
+    return name
+
+
+def half(g, x):
+    return g.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+
+
+# The list is complete, and holds nothing else: it ends the sentence.
+MISSING = "there are not here: "
+refused_too("missing_in_a_row", MISSING + "Clip at one side, LRN, Resize (cubic, half_pixel), Selu\n",
+            lambda g, x: half(g, g.add("Clip", cubic(g, g.add("LRN", g.add("Selu", x), size=3)), g.array(-1.0))))
+refused_too("missing_in_branches", MISSING + "Pad (wrap), Resize with antialias, Selu, Softplus\n",
+            lambda g, x: g.add("Add", half(g, g.add("Resize", g.add("Selu", x), "", g.array([1, 1, 2, 2]), mode="linear", antialias=1)),
+                               g.add("Slice", g.add("Pad", g.add("Softplus", x), g.whole(0, 0, 0, 0, 0, 0, 1, 1), mode="wrap"), g.whole(0, 0), g.whole(-1, -1), g.whole(2, 3))), opset=19)
+refused_too("missing_before_what_is_known", MISSING + "Selu\n",
+            lambda g, x: g.add("Concat", x, g.add("Resize", half(g, g.add("Relu", g.conv(g.add("Selu", x), 8, 4))), "", "", g.add("Concat", g.whole(1, 4), g.add("Slice", g.add("Shape", x), g.whole(2), g.whole(4)), axis=0), mode="linear"), axis=1))
+refused_too("missing_reduction", MISSING + "ReduceMax\n", lambda g, x: g.add("Mul", x, g.add("Sigmoid", g.conv(g.add("ReduceMax", x, axes=[2, 3]), 8, 8, 1))))
+refused_too("missing_behind_all_pixels", MISSING + "Erf, Flatten of all pixels (a layer that sees the whole image), Gemm with factors\n",
+            lambda g, x: g.add("Reshape", g.add("Erf", g.add("Gemm", g.add("Flatten", g.add("MaxPool", x, kernel_shape=[32, 32], strides=[32, 32])), g.weight(8 * 6, 8), alpha=0.5)), g.whole(1, 8, 1, 1)),
+            size=(64, 96))
+refused_too("missing_behind_no_shape", MISSING + "Div by a map, MatMul of two maps (attention, which sees the whole image), Pow by another number than 2 or 3, "
+            "Resize (cubic, half_pixel), com.example.Own; more may be missing behind com.example.Own, as the shape of the result is not known\n",
+            lambda g, x: g.add("MatMul", g.add("Pow", own(g, cubic(g, own(g, x))), g.array(5.0)), g.add("Div", x, own(g, x))))
+refused_too("missing_in_a_formula_and_beside", MISSING + "Erf\n",
+            lambda g, x: (lambda e: g.add("Add", g.add("Mul", g.add("Mul", x, g.add("Add", e, g.array(1.0))), g.array(0.5)), e))(g.add("Erf", g.add("Div", x, g.array(2**0.5)))))
+refused_too("log_softmax_in_between", MISSING + "LogSoftmax that is not at the end\n", lambda g, x: g.add("LogSoftmax", x, axis=1))
+
+LABELS = {}
+
+
+def label(name, build, classes=5):
+    graph = Graph()
+    graph.output_shape = [1, classes]
+    LABELS[name] = (graph.end(build(graph, graph.add("Relu", graph.conv("image", 3, 8)))), (61, 83))
+
+
+def pool(g, x):
+    return g.add("Flatten", g.add("GlobalAveragePool", x))
+
+
+def gate(g, x):
+    return g.add("Mul", x, g.add("Sigmoid", g.conv(g.add("GlobalAveragePool", x), 8, 8, 1)))
+
+
+label("classes", lambda g, x: g.add("Gemm", pool(g, x), g.weight(5, 8), g.weight(5), transB=1))
+label("mean_itself", lambda g, x: pool(g, g.conv(x, 8, 5)))  # as SqueezeNet
+label("softmax_of_mean", lambda g, x: g.add("Softmax", pool(g, g.conv(x, 8, 5)), axis=1))
+label("log_softmax", lambda g, x: g.add("LogSoftmax", g.add("Gemm", pool(g, x), g.weight(5, 8), g.weight(5), transB=1), axis=1))
+label("means_of_gated_maps", lambda g, x: g.add("Gemm", pool(g, g.add("Relu", g.conv(gate(g, x), 8, 8))), g.weight(5, 8), g.weight(5), transB=1))
+label("mean_of_mean", lambda g, x: g.add("Gemm", pool(g, g.add("GlobalAveragePool", x)), g.weight(5, 8), g.weight(5), transB=1))
+label("two_means", lambda g, x: g.add("Gemm", g.add("Concat", pool(g, x), pool(g, g.conv(x, 8, 8)), axis=1), g.weight(5, 16), g.weight(5), transB=1))
+label("many_classes", lambda g, x: g.add("Gemm", pool(g, x), g.weight(1000, 8), g.weight(1000), transB=1), 1000)
 
 
 REFUSED["gated"] = (export_small(Gated()), "does not run yet: nothing computes what sees the whole image: adaptive_avg_pool2d (1 place: ReduceMean")
@@ -463,7 +527,7 @@ graph = Graph(opset=18)  # what looks like the norm of channels at first, over a
 places = graph.add("ArgMax", graph.conv("image", 3, 8), axis=1)
 means = graph.add("ReduceMean", graph.conv("image", 3, 8), graph.add("Reshape", places, graph.whole(-1)))
 REFUSED["axes_of_a_map"] = (graph.finish(graph.add("Mul", graph.add("Sub", graph.conv("image", 3, 8), means), means), 8),
-                            "it needs operations that there are not here: ArgMax\n")
+                            "it needs operations that there are not here: ArgMax, ReduceMean by a map; more may be missing behind ArgMax")
 graph = Graph()
 weight = graph.conv("image", 3, 8)
 model = graph.finish(weight, 8)
@@ -495,6 +559,7 @@ def compute(model, size):
 
 
 def main():
+    chosen = sys.argv[1:]
     stored = {}
     for name, (model, size) in CASES.items():
         stored[f"{name}/onnx"] = numpy.frombuffer(model.SerializeToString(), numpy.uint8)
@@ -516,7 +581,10 @@ def main():
     for name, (model, words) in REFUSED.items():
         stored[f"refused/{name}/onnx"] = numpy.frombuffer(model.SerializeToString(), numpy.uint8)
         stored[f"refused/{name}/words"] = numpy.array(words)
-    numpy.savez_compressed(pathlib.Path(__file__).with_name("networks.npz"), **stored)
+    file = pathlib.Path(__file__).with_name("networks.npz")
+    if chosen:
+        stored = {**numpy.load(file), **{key: value for key, value in stored.items() if key.rpartition("/")[0].split("/")[-1] in chosen}}
+    numpy.savez_compressed(file, **stored)
     print(len(CASES), "networks,", len(REFUSED), "that are refused")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import HERE, run
+from conftest import HERE, refuse, run
 from test_weights import write_network
 
 MUTATE = os.environ["GIGAPIXEL_MUTATE_FILE"]
@@ -36,6 +36,34 @@ def test_onnx(name, tmp_path):
     file.write_bytes(content)
     read, refused = mutate("onnx", file, 400 if name.startswith("unet") else 1000)
     assert (read > 0) == (not name.startswith("refused/")) and refused > 0
+
+
+def field(number, content):
+    """Of a message of Protocol Buffers: bytes."""
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def test_damaged_onnx_names_the_node(tmp_path):
+    """And the array, where the bytes do not say what they have to."""
+    file = tmp_path / "network.onnx"
+    known = field(1, b"image") + field(2, b"map") + field(3, b"first") + field(4, b"Conv")
+    for damaged, words in (
+        (field(1, known + b"\x2a\x7f"), 'a field ends behind its message, in its node number 1, "first" (Conv)'),
+        (field(1, known) + field(1, field(2, b"other") + b"\x2f"), 'a field is of no kind that there is, in its node number 2, "other"'),
+        (field(5, field(8, b"first.weight") + b"\x4a\x7f"), 'in its array number 1, "first.weight"'),
+    ):
+        file.write_bytes(b"\x08\x08" + field(7, damaged))
+        assert words in refuse("import", file, "-o", tmp_path / "model.safetensors")
+
+
+def test_what_stands_behind_an_onnx_network(tmp_path):
+    file = tmp_path / "network.onnx"
+    content = NETWORKS["norm/onnx"].tobytes()
+    for more, words in ((b"\0", "damaged"), (bytes(16), "ONNX files have no field 0"), (b"rest of it", "damaged"),
+                        (content, "it has two of them"), (field(9, b"text"), "ONNX files have no field 9")):
+        file.write_bytes(content + more)
+        assert words in refuse("import", file, "-o", tmp_path / "model.safetensors")
 
 
 @pytest.mark.parametrize("name", ["zip", "legacy", "protocol_4", "protocol_5_legacy", "checkpoint", "checkpoint_legacy"])

@@ -14,6 +14,7 @@ from images import make_image
 
 STORED = numpy.load(HERE / "networks.npz")
 NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith(("refused/", "labels/"))]
+LABELS = [key.split("/")[1] for key in STORED.files if key.startswith("labels/") and key.endswith("/onnx")]
 REFUSED = [key.split("/")[1] for key in STORED.files if key.startswith("refused/") and key.endswith("/words")]
 
 
@@ -60,15 +61,24 @@ def read_names(model):
     return set(json.loads(content[8 : 8 + length])) - {"__metadata__"}
 
 
-def test_labels_of_images(tmp_path):
-    """Global pooling, and a matrix behind it, against onnxruntime, in tiles and in one."""
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_images(name, tmp_path):
+    """Global pooling, and what is behind it, against onnxruntime, in tiles and in one."""
     model, slide, table = (tmp_path / name for name in ("model.safetensors", "slide.tif", "table.csv"))
-    run("import", write_network("labels/classes", tmp_path), "-o", model)
-    tifffile.imwrite(slide, make_image(*STORED["labels/classes/size"], 3), tile=(32, 32), photometric="rgb")
+    run("import", write_network(f"labels/{name}", tmp_path), "-o", model)
+    tifffile.imwrite(slide, make_image(*STORED[f"labels/{name}/size"], 3), tile=(32, 32), photometric="rgb")
     for size in (32, "image"):
         run("classify", slide, "--model", model, "-o", table, "--level", 0, "--tile-size", size, "--overwrite")
         given = numpy.array([float(word) for word in table.read_text().splitlines()[1].split(",")[2:]])
-        assert abs(given - STORED["labels/classes/probabilities"]).max() < 2e-6
+        assert abs(given - STORED[f"labels/{name}/probabilities"]).max() < 2e-6
+
+
+def test_info_of_labels_says_nothing_of_patches(tmp_path):
+    model = tmp_path / "model.safetensors"
+    run("import", write_network("labels/classes", tmp_path), "-o", model)
+    assert json.loads(run("info", model, "--json").stdout)["patches"] is None
+    text = run("info", model).stdout
+    assert "patches" not in text and "5, of whole images" in text
 
 
 @pytest.mark.parametrize("name", REFUSED)

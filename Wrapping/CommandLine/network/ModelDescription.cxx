@@ -41,9 +41,14 @@ GetMultiple(const NetworkDescription & network)
   return found == operations.end() ? 1 : found->GetInteger("multiple");
 }
 
+/** Null: patches of an image have no labels of their own. */
 JSON
 DescribePatches(const NetworkDescription & network)
 {
+  if (network.LabelsImage())
+  {
+    return {};
+  }
   const PatchDifference difference = PatchDifference::Make(network);
   return { { "borders", difference.borders }, { "multiple", difference.multiple }, { "sizes", difference.sizes } };
 }
@@ -157,7 +162,7 @@ FormatComposition(const JSON & json)
   const auto names = json["classNames"].get<std::vector<std::string>>();
   text += names.empty() ? "" : ": " + JoinNames(names);
   text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
-  text += "  patches     " + FormatPatches(json["patches"]) + '\n';
+  text += json["patches"].is_null() ? "" : "  patches     " + FormatPatches(json["patches"]) + '\n';
   if (json["provenance"].is_null())
   {
     return text;

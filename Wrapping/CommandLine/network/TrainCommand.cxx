@@ -8,6 +8,7 @@
 #include "RankBands.h"
 #include "SlideFile.h"
 
+#include "gigapixelBegunRun.h"
 #include "gigapixelJoinRanks.h"
 
 #include "itkGigapixelUNetTrainer.h"
@@ -21,6 +22,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -107,26 +109,62 @@ Describe(const Workload & workload, const NetworkDescription & network)
          std::to_string(workload.largest.width) + " x " + std::to_string(workload.largest.height);
 }
 
+/** What decides on the bits of the run: as it is given, else as the run that goes on began. */
+TrainingOptions
+GetOptions(const ArgumentValues & values, const std::optional<BegunRun> & begun)
+{
+  TrainingOptions options = begun ? begun->options : TrainingOptions();
+  const auto      take = [&](const char * name, auto & option, const auto & value) {
+    if (!begun || values.IsGiven(name))
+    {
+      option = static_cast<std::decay_t<decltype(option)>>(value);
+    }
+  };
+  if (!begun || begun->options.learningRateSchedule != "cosine" || values.IsGiven("epochs"))
+  {
+    options.epochs =
+      static_cast<int>(values.GetInteger("epochs")); // of a run, but of "cosine", they are none of its own
+  }
+  if (begun && values.IsGiven("learning-rate-schedule") &&
+      values.GetText("learning-rate-schedule") != options.learningRateSchedule)
+  {
+    // Another one is refused as such, and not for what belongs to the run's.
+    options.learningRateDecay = TrainingOptions().learningRateDecay;
+    options.plateauPatience = TrainingOptions().plateauPatience;
+  }
+  take("optimizer", options.optimizer, values.GetText("optimizer"));
+  take("momentum", options.momentum, values.GetNumber("momentum"));
+  take("weight-decay", options.weightDecay, values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
+  take("clip-gradient", options.clipGradient, values.GetNumber("clip-gradient"));
+  take("learning-rate-schedule", options.learningRateSchedule, values.GetText("learning-rate-schedule"));
+  take("learning-rate-decay", options.learningRateDecay, values.GetNumber("learning-rate-decay"));
+  take("plateau-patience", options.plateauPatience, values.GetInteger("plateau-patience"));
+  take("warmup", options.warmup, values.GetInteger("warmup"));
+  take("freeze", options.freeze, GetFreeze(values));
+  take("images-per-step", options.imagesPerStep, values.GetInteger("images-per-step"));
+  take("balance", options.balance, values.Has("balance"));
+  take("jitter", options.jitter, values.GetNumber("jitter"));
+  take("seed", options.seed, values.GetInteger("seed"));
+  take("no-augmentation", options.augment, !values.Has("no-augmentation"));
+  return options;
+}
+
 /** An option that changes nothing was meant to change something. */
 void
-CheckOptions(const ArgumentValues & values)
+CheckOptions(const ArgumentValues & values, const TrainingOptions & options)
 {
-  if (values.IsGiven("momentum") && values.GetText("optimizer") != "sgd")
+  if (values.IsGiven("momentum") && options.optimizer != "sgd")
   {
-    throw UsageError("--momentum is of --optimizer sgd, and --optimizer is " + values.GetText("optimizer") + '.');
+    throw UsageError("--momentum is of --optimizer sgd, and --optimizer is " + options.optimizer + '.');
   }
   if (values.Has("partial-weights") && !values.Has("weights"))
   {
     throw UsageError("--partial-weights is of --weights, which is not given.");
   }
-  if (values.Has("fold") && !values.Has("folds"))
-  {
-    throw UsageError("--fold is of --folds, which is not given.");
-  }
-  if (values.IsGiven("plateau-patience") && values.GetText("learning-rate-schedule") != "plateau")
+  if (values.IsGiven("plateau-patience") && options.learningRateSchedule != "plateau")
   {
     throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
-                     values.GetText("learning-rate-schedule") + '.');
+                     options.learningRateSchedule + '.');
   }
 }
 
@@ -142,12 +180,12 @@ CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & netw
 }
 
 void
-Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
+Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, const TrainingOptions & options)
 {
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
   trainer.SetPartialWeights(values.Has("partial-weights"));
-  trainer.SetFreeze(GetFreeze(values));
+  trainer.SetFreeze(options.freeze);
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(GetNumbers(values, "class-weights"));
   trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
@@ -157,24 +195,24 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values)
   trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
-  trainer.SetEpochs(static_cast<int>(values.GetInteger("epochs")));
-  trainer.SetOptimizer(values.GetText("optimizer"));
-  trainer.SetMomentum(values.GetNumber("momentum"));
-  trainer.SetWeightDecay(values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
-  trainer.SetClipGradient(values.GetNumber("clip-gradient"));
+  trainer.SetEpochs(options.epochs);
+  trainer.SetOptimizer(options.optimizer);
+  trainer.SetMomentum(options.momentum);
+  trainer.SetWeightDecay(options.weightDecay);
+  trainer.SetClipGradient(options.clipGradient);
   trainer.SetLearningRate(values.Has("learning-rate") ? values.GetNumber("learning-rate") : 0);
-  trainer.SetLearningRateSchedule(values.GetText("learning-rate-schedule"));
-  trainer.SetPlateauPatience(static_cast<int>(values.GetInteger("plateau-patience")));
-  trainer.SetWarmup(values.GetInteger("warmup"));
-  trainer.SetLearningRateDecay(values.GetNumber("learning-rate-decay"));
+  trainer.SetLearningRateSchedule(options.learningRateSchedule);
+  trainer.SetPlateauPatience(options.plateauPatience);
+  trainer.SetWarmup(options.warmup);
+  trainer.SetLearningRateDecay(options.learningRateDecay);
   trainer.SetDevice(values.GetText("device"));
   trainer.SetPrecision(values.IsGiven("precision") ? values.GetText("precision") : "");
-  trainer.SetImagesPerStep(static_cast<int>(values.GetInteger("images-per-step")));
+  trainer.SetImagesPerStep(options.imagesPerStep);
   trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
-  trainer.SetAugment(!values.Has("no-augmentation"));
-  trainer.SetJitter(values.GetNumber("jitter"));
-  trainer.SetBalance(values.Has("balance"));
-  trainer.SetSeed(static_cast<std::uint64_t>(values.GetInteger("seed")));
+  trainer.SetAugment(options.augment);
+  trainer.SetJitter(options.jitter);
+  trainer.SetBalance(options.balance);
+  trainer.SetSeed(options.seed);
   trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));
 }
@@ -265,7 +303,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
 {
   const ArgumentValues & values = run.values;
   MemoryPlan             plan;
-  const std::int64_t     epochs = values.GetInteger("epochs");
+  const std::int64_t     epochs = trainer.GetEpochs();
   Progress               progress(session, "train", workload.pixelsPerEpoch * static_cast<double>(epochs));
   Observe(&trainer, progress, 0, 1);
   trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
@@ -349,10 +387,13 @@ TrainOn(const Cohort &                 cohort,
         const std::function<void()> &  whenStepped,
         std::string &                  text)
 {
+  const auto begun = values.Has("resume") ? BegunRun::Find(values.GetText("output"), ranks.get()) : std::nullopt;
+  const TrainingOptions options = GetOptions(values, begun);
+  CheckOptions(values, options);
   const Tiling tiling = GetTiling(values, session);
   const auto   trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
-  Configure(*trainer, values);
+  Configure(*trainer, values, options);
   SayIfNetworkHidesFile(values.GetText("network"), session);
   if (values.Has("weights"))
   {
@@ -396,7 +437,10 @@ TrainOn(const Cohort &                 cohort,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  CheckOptions(values);
+  if (values.Has("fold") && !values.Has("folds"))
+  {
+    throw UsageError("--fold is of --folds, which is not given.");
+  }
   BoundMemory(GetBudget(values));
   CheckScratch(values);
   if (values.Has("folds"))

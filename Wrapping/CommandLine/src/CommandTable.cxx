@@ -199,8 +199,14 @@ Train()
       Switch(
         "resume",
         "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
-        "and by whatever paths: they are known by what is in the files. --network, --loss, --precision and --weights "
-        "need not be given again. Where there is no run yet, one begins, which is said: a script may always give "
+        "and by whatever paths: they are known by what is in the files. To be given again, where they were, are "
+        "--cohort, "
+        "--tissue, --level, --mpp and --slide-mpp. All others that decide on the result, such as --network, --loss, "
+        "--weights, --optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New "
+        "ones "
+        "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
+        "--scratch "
+        "and --shared-memory. Where there is no run yet, one begins, which is said: a script may always give "
         "--resume.") },
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",

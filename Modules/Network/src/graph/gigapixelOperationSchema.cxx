@@ -3,6 +3,7 @@
 #include "operations/gigapixelOperationEntry.h"
 
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 namespace gigapixel
@@ -214,10 +215,33 @@ ListWholeImage(const NetworkGraph & graph)
   return text;
 }
 
+namespace
+{
+
+/** What the output is computed from. */
+NetworkGraph
+GetRead(const NetworkGraph & graph)
+{
+  NetworkGraph          read;
+  std::set<std::string> names{ graph.output };
+  for (std::size_t i = graph.operations.size(); i-- > 0;)
+  {
+    const Operation & operation = graph.operations[i];
+    if (names.count(operation.name) > 0)
+    {
+      names.insert(operation.inputs.begin(), operation.inputs.end());
+      read.operations.insert(read.operations.begin(), operation);
+    }
+  }
+  return read;
+}
+
+} // namespace
+
 std::string
 GetRunProblem(const NetworkGraph & graph)
 {
-  const std::string wholeImage = ListWholeImage(graph);
+  const std::string all = ListWholeImage(graph), wholeImage = ListWholeImage(GetRead(graph));
   const auto        isReduced = [](const Operation & operation) {
     const OperationSchema * const schema = OperationSchema::Find(operation.type);
     const auto &                  all = OperationSchema::GetWholeImage();
@@ -225,10 +249,22 @@ GetRunProblem(const NetworkGraph & graph)
     return !seesAll || schema->getReduction(operation);
   };
   const bool areReduced = std::all_of(graph.operations.begin(), graph.operations.end(), isReduced);
-  return wholeImage.empty() || (areReduced && graph.LabelsImage())
-           ? ""
-           : "it is a graph of " + std::to_string(graph.operations.size()) +
-               " operations, but does not run yet: nothing computes what sees the whole image: " + wholeImage;
+  if (all.empty() || (areReduced && graph.LabelsImage()))
+  {
+    return {};
+  }
+  if (wholeImage.empty())
+  {
+    return "nothing reads what sees the whole image: " + all + "; leave that out";
+  }
+  const Operation & output = graph.operations[graph.GetIndex(graph.output)];
+  if (areReduced && OperationSchema::Find(output.type)->getReduction(output))
+  {
+    return "its output is what pools all pixels itself, \"" + output.name + "\" (" + output.type +
+           "); end behind it, by a mul with 1 where nothing else is to be computed";
+  }
+  return "it is a graph of " + std::to_string(graph.operations.size()) +
+         " operations, but does not run yet: nothing computes what sees the whole image: " + all;
 }
 
 int

@@ -116,10 +116,6 @@ void
 CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
 {
   const OnnxWalkValue a = walk.GetInput(node, 0), b = walk.GetInput(node, 1);
-  if (!type)
-  {
-    throw MissingOperation("by a map");
-  }
   if (a.shape != b.shape &&
       (CombineOneWithAll(walk, node, type, a, b) || (node.type != "Sub" && CombineOneWithAll(walk, node, type, b, a))))
   {
@@ -147,15 +143,15 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
 void
 CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
 {
-  const bool          turned = walk.GetInput(node, 0).constant != nullptr;
-  const OnnxWalkValue map = walk.GetInput(node, turned ? 1 : 0);
-  OnnxWalkValue       numbers = walk.GetInput(node, turned ? 0 : 1);
-  std::string         input = map.map;
-  if (turned && node.type == "Div")
+  const bool    turned = !walk.IsOfPixels(node, 0);
+  OnnxWalkValue numbers = walk.GetInput(node, turned ? 0 : 1);
+  if (std::count_if(numbers.shape.begin(), numbers.shape.end(), [](std::int64_t length) { return length > 1; }) > 1)
   {
-    throw MissingOperation("by a map");
+    throw MissingOperation("with an array that is no number for each channel"); // of whatever map
   }
-  const bool negated = turned && node.type == "Sub"; // c - x = -x + c
+  const OnnxWalkValue map = walk.GetInput(node, turned ? 1 : 0);
+  std::string         input = map.map;
+  const bool          negated = turned && node.type == "Sub"; // c - x = -x + c
   if (negated)
   {
     input = walk.Append(node, "mul", { input }, { { "other", -1.0 } });
@@ -198,7 +194,11 @@ ImportPair(OnnxWalk & walk, const OnnxNode & node)
     return ComputeNumbers(walk, node);
   }
   const Pair pair = GetPair(node.type);
-  if (walk.GetInput(node, 0).IsMap() && walk.GetInput(node, 1).IsMap())
+  if (!pair.type && walk.IsOfPixels(node, 1))
+  {
+    throw MissingOperation("by a map");
+  }
+  if (walk.IsOfPixels(node, 0) && walk.IsOfPixels(node, 1))
   {
     return CombineMaps(walk, node, pair.type);
   }
@@ -246,13 +246,13 @@ ImportPower(OnnxWalk & walk, const OnnxNode & node)
   {
     return ComputeNumbers(walk, node);
   }
-  const OnnxWalkValue       map = walk.GetInput(node, 0);
   const OnnxConstantPointer exponent = walk.GetConstant(node, 1);
   if (exponent->GetCount() != 1 || (exponent->Get(0) != 2 && exponent->Get(0) != 3))
   {
     throw MissingOperation("by another number than 2 or 3");
   }
-  const std::string power = exponent->Get(0) == 3 ? walk.Append(node, "mul", { map.map, map.map }) : map.map;
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const std::string   power = exponent->Get(0) == 3 ? walk.Append(node, "mul", { map.map, map.map }) : map.map;
   walk.Put(node, "mul", map, { map.map, power });
 }
 

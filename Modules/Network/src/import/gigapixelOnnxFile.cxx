@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 
 namespace gigapixel
@@ -97,10 +98,9 @@ ToText(std::string_view bytes)
   return { bytes.data(), bytes.size() };
 }
 
-OnnxTensor
-ReadTensor(std::string_view bytes)
+void
+ReadTensor(std::string_view bytes, OnnxTensor & tensor)
 {
-  OnnxTensor tensor;
   for (ProtobufMessage message(bytes); message.Next();)
   {
     switch (message.GetField())
@@ -138,6 +138,22 @@ ReadTensor(std::string_view bytes)
         break;
     }
   }
+}
+
+/** Of the graph. \throw std::invalid_argument names the array */
+OnnxTensor
+ReadArray(std::string_view bytes, std::size_t index)
+{
+  OnnxTensor tensor;
+  try
+  {
+    ReadTensor(bytes, tensor);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    const std::string name = tensor.name.empty() ? "" : ", \"" + GetPrintable(tensor.name).substr(0, 200) + '"';
+    throw std::invalid_argument(error.what() + (", in its array number " + std::to_string(index + 1)) + name);
+  }
   return tensor;
 }
 
@@ -162,9 +178,12 @@ ReadAttribute(std::string_view bytes)
       case field::AttributeText:
         attribute.text = ToText(message.GetBytes());
         break;
-      case field::AttributeTensor:
-        attribute.tensor = std::make_shared<OnnxConstant>(ReadTensor(message.GetBytes()).Read());
+      case field::AttributeTensor: {
+        OnnxTensor tensor;
+        ReadTensor(message.GetBytes(), tensor);
+        attribute.tensor = std::make_shared<OnnxConstant>(tensor.Read());
         break;
+      }
       case field::AttributeNumbers:
         message.AppendFloats(attribute.numbers);
         break;
@@ -178,10 +197,19 @@ ReadAttribute(std::string_view bytes)
   return { name, attribute };
 }
 
-OnnxNode
-ReadNode(std::string_view bytes)
+/** "node number 3, "conv1" (Conv)", as far as it is known. */
+std::string
+NameNode(const OnnxNode & node, std::size_t index)
 {
-  OnnxNode    node;
+  const std::string name = !node.name.empty() || node.outputs.empty() ? node.name : node.outputs.front();
+  return "node number " + std::to_string(index + 1) +
+         (name.empty() ? "" : ", \"" + GetPrintable(name).substr(0, 200) + '"') +
+         (node.type.empty() ? "" : " (" + GetPrintable(node.type).substr(0, 100) + ")");
+}
+
+void
+ReadNode(std::string_view bytes, OnnxNode & node)
+{
   std::string domain;
   for (ProtobufMessage message(bytes); message.Next();)
   {
@@ -212,6 +240,21 @@ ReadNode(std::string_view bytes)
   if (!domain.empty() && domain != "ai.onnx")
   {
     node.type = domain + "." + node.type;
+  }
+}
+
+/** \throw std::invalid_argument names the node */
+OnnxNode
+ReadNode(std::string_view bytes, std::size_t index)
+{
+  OnnxNode node;
+  try
+  {
+    ReadNode(bytes, node);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::invalid_argument(error.what() + std::string(", in its ") + NameNode(node, index));
   }
   return node;
 }
@@ -257,10 +300,10 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
     switch (message.GetField())
     {
       case field::GraphNode:
-        file.nodes.push_back(ReadNode(message.GetBytes()));
+        file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size()));
         break;
       case field::GraphArray: {
-        OnnxTensor        tensor = ReadTensor(message.GetBytes());
+        OnnxTensor        tensor = ReadArray(message.GetBytes(), file.arrays.size());
         const std::string name = tensor.name;
         file.arrays[name] = std::move(tensor);
         break;
@@ -476,8 +519,20 @@ OnnxFile::Parse(std::string_view content)
 {
   OnnxFile    file;
   std::string version;
+  bool        hasGraph = false;
+  // Of ModelProto, those for people, for training and of functions among them.
+  const std::set<std::uint64_t> fields{ 1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26 };
   for (ProtobufMessage message(content); message.Next();)
   {
+    // Messages that stand behind each other are one, in which the later fields are added: none that is meant.
+    const bool isGraph = message.GetField() == field::ModelGraph;
+    if (fields.count(message.GetField()) == 0 || (isGraph && hasGraph))
+    {
+      throw std::invalid_argument("it is damaged, or something else stands behind its network: " +
+                                  (isGraph ? std::string("it has two of them")
+                                           : "ONNX files have no field " + std::to_string(message.GetField())));
+    }
+    hasGraph = hasGraph || isGraph;
     if (message.GetField() == field::ModelProducer)
     {
       file.producer = ToText(message.GetBytes());

@@ -145,8 +145,7 @@ private:
   static void
   Strip(SizedGraph & sized)
   {
-    NetworkGraph & graph = sized.graph;
-    graph.Validate();
+    NetworkGraph &    graph = sized.graph;
     const int         last = graph.GetIndex(graph.output);
     const std::string type = graph.operations[last].type;
     const auto        isRead = [&](const Operation & operation) {
@@ -159,6 +158,32 @@ private:
       graph.output = graph.operations[last].inputs.front();
       graph.operations.erase(graph.operations.begin() + last);
     }
+  }
+
+  /** Networks whose logits are the mean of their maps itself, as SqueezeNet's: in a graph something is computed of it.
+   */
+  static void
+  EndBehindMean(NetworkGraph & graph)
+  {
+    const Operation output = graph.operations[graph.GetIndex(graph.output)];
+    if (!OperationSchema::Find(output.type)->getReduction(output))
+    {
+      return;
+    }
+    std::string name = "logits";
+    while (
+      std::any_of(graph.operations.begin(), graph.operations.end(), [&](const auto & o) { return o.name == name; }))
+    {
+      name += '_';
+    }
+    graph.operations.push_back({ name, "mul", { output.name }, { { "other", 1.0 } }, {} });
+    graph.output = name;
+    graph.Validate();
+  }
+
+  static void
+  CheckLogits(const NetworkGraph & graph)
+  {
     const Operation & output = graph.operations[graph.GetIndex(graph.output)];
     if (OperationSchema::Find(output.type)->Is(Role::NoLogits))
     {
@@ -215,12 +240,21 @@ private:
   Model
   MakeModel(SizedGraph sized, std::int64_t multiple) const
   {
+    sized.graph.Validate();
+    Strip(sized);
+    EndBehindMean(sized.graph);
     const std::string problem = GetRunProblem(sized.graph);
     if (!problem.empty())
     {
       throw std::domain_error(problem); // at all sizes: no other multiple is to be tried
     }
-    Strip(sized);
+    CheckLogits(sized.graph);
+    if (multiple > 1 && LabelsImage(sized.graph))
+    {
+      throw std::invalid_argument(
+        "it labels images whose sides are multiples of " + std::to_string(multiple) +
+        " alone: of others the pixels that they would be padded with would count in the mean");
+    }
     if (multiple > 1)
     {
       PadToMultiple(sized.graph, multiple);

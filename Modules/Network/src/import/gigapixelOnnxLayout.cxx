@@ -146,8 +146,8 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
   {
     return ComputeNumbers(walk, node);
   }
-  const OnnxWalkValue value = walk.GetInput(node, 0);
   Integers            shape = walk.GetIntegers(node, 1, "shape");
+  const OnnxWalkValue value = walk.GetInput(node, 0);
   std::int64_t        count = 1, known = 1;
   for (const std::int64_t length : value.shape)
   {
@@ -168,9 +168,22 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
   {
     throw MissingOperation("that changes more than the axes");
   }
-  if (!ImportGroups(walk, node, value, shape))
+  if (ImportGroups(walk, node, value, shape))
+  {
+    return;
+  }
+  try
   {
     Rename(walk, node, shape);
+  }
+  catch (const MissingOperation & error)
+  {
+    if (shape.size() != 2 || shape[0] != 1)
+    {
+      throw;
+    }
+    walk.Miss(node, error.what());
+    walk.SetStandIn(node, "bc", shape); // all values are channels
   }
 }
 
@@ -178,14 +191,21 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportFlatten(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue value = walk.GetInput(node, 0);
-  if (!value.IsMap() || value.axes != "bcyx" || node.GetInteger("axis", 1) != 1)
+  constexpr const char * others = "of other axes than a map's behind the batch";
+  if (node.GetInteger("axis", 1) != 1 || !walk.IsOfPixels(node, 0))
   {
-    throw MissingOperation("of other axes than a map's behind the batch");
+    throw MissingOperation(others);
   }
-  if (value.shape[2] * value.shape[3] != 1)
+  const OnnxWalkValue value = walk.GetInput(node, 0);
+  if (value.axes != "bcyx")
   {
-    throw MissingOperation("of all pixels (a layer that sees the whole image)");
+    throw MissingOperation(others);
+  }
+  const std::int64_t pixels = value.shape[2] * value.shape[3];
+  if (pixels != 1)
+  {
+    walk.Miss(node, "of all pixels (a layer that sees the whole image)");
+    return walk.SetStandIn(node, "bc", { 1, value.shape[1] * pixels });
   }
   Rename(walk, node, { 1, value.shape[1] });
 }

@@ -13,9 +13,9 @@ OnnxWalkValue
 GetChannelsLast(OnnxWalk & walk, const OnnxNode & node)
 {
   OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap() || map.axes.empty() || map.axes.back() != 'c')
+  if (map.axes.empty() || map.axes.back() != 'c')
   {
-    throw MissingOperation(map.IsMap() ? "not over the channels" : "of numbers");
+    throw MissingOperation("not over the channels");
   }
   return map;
 }
@@ -41,20 +41,24 @@ Turn(const OnnxWalkValue & matrix)
 void
 PutLinear(OnnxWalk & walk, const OnnxNode & node, bool turned)
 {
-  const OnnxWalkValue map = GetChannelsLast(walk, node);
-  if (walk.GetInput(node, 1).IsMap())
+  if (!walk.IsOfPixels(node, 0))
+  {
+    throw MissingOperation("of numbers");
+  }
+  if (walk.IsOfPixels(node, 1))
   {
     throw MissingOperation("of two maps (attention, which sees the whole image)");
   }
   OnnxWalkValue             matrix = walk.GetInput(node, 1);
   const OnnxConstantPointer numbers = walk.GetConstant(node, 1);
   const Integers            shape = numbers->shape;
-  const std::int64_t        channels = walk.GetChannels(map.map);
   const auto                count = static_cast<std::int64_t>(numbers->GetCount());
   if (shape.size() != 2 || !numbers->isFloat || shape[0] < 1 || shape[1] < 1 || count / shape[0] != shape[1])
   {
     throw MissingOperation("by what is no matrix");
   }
+  const OnnxWalkValue map = GetChannelsLast(walk, node);
+  const std::int64_t  channels = walk.GetChannels(map.map);
   if (shape[turned ? 1 : 0] != channels)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a matrix for " +
@@ -86,9 +90,13 @@ ImportMatrixProduct(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportGemm(OnnxWalk & walk, const OnnxNode & node)
 {
-  if (node.GetNumber("alpha", 1) != 1 || node.GetNumber("beta", 1) != 1 || node.GetInteger("transA", 0) != 0)
+  if (node.GetInteger("transA", 0) != 0)
   {
-    throw MissingOperation("with factors, or of a map that is turned");
+    throw MissingOperation("of a map that is turned");
+  }
+  if (node.GetNumber("alpha", 1) != 1 || node.GetNumber("beta", 1) != 1)
+  {
+    walk.Miss(node, "with factors");
   }
   PutLinear(walk, node, node.GetInteger("transB", 0) != 0);
 }
@@ -96,12 +104,12 @@ ImportGemm(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportLayerNorm(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap())
+  if (!walk.IsOfPixels(node, 0))
   {
     throw MissingOperation("of numbers");
   }
-  const std::size_t axis = GetOnnxAxis(node.GetInteger("axis", -1), map.axes.size());
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const std::size_t   axis = GetOnnxAxis(node.GetInteger("axis", -1), map.axes.size());
   if (axis + 1 != map.axes.size() || map.axes[axis] != 'c')
   {
     throw MissingOperation("over more than the channels (it sees the whole image)");

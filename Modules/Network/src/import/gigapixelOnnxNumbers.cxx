@@ -58,26 +58,6 @@ GetPlace(std::int64_t index, const Integers & shape, const Integers & steps)
   return static_cast<std::size_t>(place);
 }
 
-Integers
-Broadcast(const Integers & a, const Integers & b)
-{
-  Integers shape(std::max(a.size(), b.size()), 1);
-  for (const Integers * each : { &a, &b })
-  {
-    for (std::size_t i = 0; i < each->size(); ++i)
-    {
-      std::int64_t &     length = shape[shape.size() - 1 - i];
-      const std::int64_t other = (*each)[each->size() - 1 - i];
-      if (length != 1 && other != 1 && length != other)
-      {
-        throw std::invalid_argument("it computes with arrays that do not fit each other");
-      }
-      length = length == 1 ? other : length;
-    }
-  }
-  return shape;
-}
-
 void
 Push(OnnxConstant & constant, double value)
 {
@@ -130,7 +110,7 @@ ComputePair(const OnnxNode & node, const OnnxConstant & a, const OnnxConstant & 
   OnnxConstant result;
   const bool   compares = node.type != "Add" && node.type != "Sub" && node.type != "Mul" && node.type != "Div" &&
                         node.type != "Mod" && node.type != "Max" && node.type != "Min" && node.type != "Pow";
-  const Integers     shape = Broadcast(a.shape, b.shape);
+  const Integers     shape = BroadcastShapes(a.shape, b.shape);
   const Integers     stepsA = GetSteps(a.shape, shape), stepsB = GetSteps(b.shape, shape);
   const std::int64_t count = Count(shape);
   result.shape = shape;
@@ -405,7 +385,7 @@ Fill(const OnnxNode & node, const Integers & shape)
 OnnxConstant
 Select(const OnnxConstant & condition, const OnnxConstant & a, const OnnxConstant & b)
 {
-  const Integers shape = Broadcast(condition.shape, Broadcast(a.shape, b.shape));
+  const Integers shape = BroadcastShapes(condition.shape, BroadcastShapes(a.shape, b.shape));
   const Integers steps = GetSteps(condition.shape, shape), stepsA = GetSteps(a.shape, shape),
                  stepsB = GetSteps(b.shape, shape);
   OnnxConstant result;

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxOperators.h"
 
+#include <algorithm>
+
 namespace gigapixel
 {
 
@@ -34,12 +36,39 @@ IsOfNumbers(OnnxWalk & walk, const OnnxNode & node)
 {
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
   {
-    if (OnnxWalk::HasInput(node, i) && !walk.GetInput(node, i).constant)
+    if (walk.IsOfPixels(node, i))
     {
       return false;
     }
   }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    if (OnnxWalk::HasInput(node, i))
+    {
+      walk.GetInput(node, i);
+    }
+  }
   return true;
+}
+
+std::vector<std::int64_t>
+BroadcastShapes(const std::vector<std::int64_t> & a, const std::vector<std::int64_t> & b)
+{
+  std::vector<std::int64_t> shape(std::max(a.size(), b.size()), 1);
+  for (const auto * each : { &a, &b })
+  {
+    for (std::size_t i = 0; i < each->size(); ++i)
+    {
+      std::int64_t &     length = shape[shape.size() - 1 - i];
+      const std::int64_t other = (*each)[each->size() - 1 - i];
+      if (length != 1 && other != 1 && length != other)
+      {
+        throw std::invalid_argument("it computes with arrays that do not fit each other");
+      }
+      length = length == 1 ? other : length;
+    }
+  }
+  return shape;
 }
 
 std::size_t

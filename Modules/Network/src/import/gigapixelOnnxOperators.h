@@ -39,8 +39,11 @@ bool ImportFormula(OnnxWalk & walk, const OnnxNode & node);
 /** An operator of numbers alone; of a map another function. \throw MissingOperation it is of neither */
 void ComputeNumbers(OnnxWalk & walk, const OnnxNode & node);
 
-/** Whether all inputs that are given are numbers. */
+/** Whether all inputs that are given are numbers. \throw UnknownInput they are, and some are not known */
 bool IsOfNumbers(OnnxWalk & walk, const OnnxNode & node);
+
+/** The shape that arrays of these shapes are broadcast to. \throw std::invalid_argument they do not fit each other */
+std::vector<std::int64_t> BroadcastShapes(const std::vector<std::int64_t> & a, const std::vector<std::int64_t> & b);
 
 /** The axis counted from the front. \throw MissingOperation there is none */
 std::size_t GetOnnxAxis(std::int64_t axis, std::size_t rank);

@@ -30,20 +30,32 @@ ImportConcatenation(OnnxWalk & walk, const OnnxNode & node)
   {
     return ComputeNumbers(walk, node);
   }
+  constexpr const char * different = "of maps and numbers, or with axes in another order";
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    if (!walk.IsOfPixels(node, i))
+    {
+      throw MissingOperation(different);
+    }
+  }
   const OnnxWalkValue      first = walk.GetInput(node, 0);
+  const std::size_t        axis = GetOnnxAxis(node.GetInteger("axis", 1), first.axes.size());
   std::vector<std::string> maps;
+  Integers                 shape = first.shape;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
   {
     const OnnxWalkValue & value = walk.GetInput(node, i);
-    if (!value.IsMap() || value.axes != first.axes)
+    if (value.axes != first.axes)
     {
-      throw MissingOperation("of maps and numbers, or with axes in another order");
+      throw MissingOperation(different);
     }
     maps.push_back(value.map);
+    shape[axis] += i > 0 ? value.shape[axis] : 0;
   }
-  if (first.axes[GetOnnxAxis(node.GetInteger("axis", 1), first.axes.size())] != 'c')
+  if (first.axes[axis] != 'c')
   {
-    throw MissingOperation("not of channels");
+    walk.Miss(node, "not of channels");
+    return walk.SetStandIn(node, first.axes, shape);
   }
   walk.Put(node, "cat", first, maps);
 }
@@ -164,7 +176,11 @@ IsWhole(const Scaling & scaling)
 
 /** PyTorch's nearest pixel is floor(index / factor). */
 void
-CheckNearest(const OnnxNode & node, const std::string & coordinates, const Scaling & scaling, bool former)
+CheckNearest(OnnxWalk &          walk,
+             const OnnxNode &    node,
+             const std::string & coordinates,
+             const Scaling &     scaling,
+             bool                former)
 {
   const std::string nearest = former ? "floor" : node.GetText("nearest_mode", "round_prefer_floor");
   const bool        half = coordinates.find("half_pixel") != std::string::npos;
@@ -177,37 +193,46 @@ CheckNearest(const OnnxNode & node, const std::string & coordinates, const Scali
     (coordinates == "tf_half_pixel_for_nn" && IsWhole(scaling) && nearest == "floor");
   if (!same)
   {
-    throw MissingOperation("(nearest, " + coordinates + ", " + nearest + ")");
+    walk.Miss(node, "(nearest, " + coordinates + ", " + nearest + ")");
   }
 }
 
 void
 ImportResize(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap())
-  {
-    throw MissingOperation("of numbers");
-  }
   const bool        former = walk.GetOpset() < 11;
   const std::string coordinates = former ? "asymmetric" : node.GetText("coordinate_transformation_mode", "half_pixel");
   const std::string mode = node.GetText("mode", "nearest");
-  const Scaling     scaling = GetScaling(walk, node, map);
-  const bool        same = scaling.factors[0] == 1 && scaling.factors[1] == 1;
-  const bool        aligned = coordinates == "align_corners";
-  const bool        half = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel" ||
-                    (coordinates == "half_pixel_symmetric" && IsWhole(scaling));
-  if (node.GetText("keep_aspect_ratio_policy", "stretch") != "stretch" || node.GetInteger("antialias", 0) != 0)
+  const std::string ways = "(" + mode + ", " + coordinates + ")";
+  if (node.GetText("keep_aspect_ratio_policy", "stretch") != "stretch" || coordinates == "tf_crop_and_resize")
   {
-    throw MissingOperation("with antialias or an aspect ratio that is kept");
+    throw MissingOperation(coordinates == "tf_crop_and_resize" ? ways : "with an aspect ratio that is kept");
   }
+  if (node.GetInteger("antialias", 0) != 0)
+  {
+    walk.Miss(node, "with antialias");
+  }
+  if (mode != "nearest" && mode != "linear")
+  {
+    walk.Miss(node, ways);
+  }
+  if (!walk.IsOfPixels(node, 0))
+  {
+    throw MissingOperation("of numbers");
+  }
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const Scaling       scaling = GetScaling(walk, node, map);
+  const bool          same = scaling.factors[0] == 1 && scaling.factors[1] == 1;
+  const bool          aligned = coordinates == "align_corners";
+  const bool          half = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel" ||
+                    (coordinates == "half_pixel_symmetric" && IsWhole(scaling));
   if (mode == "nearest" && !same)
   {
-    CheckNearest(node, coordinates, scaling, former);
+    CheckNearest(walk, node, coordinates, scaling, former);
   }
-  else if (mode != "nearest" && (mode != "linear" || !(half || aligned)) && !(same && mode == "linear"))
+  else if (mode == "linear" && !half && !aligned && !same)
   {
-    throw MissingOperation("(" + mode + ", " + coordinates + ")");
+    walk.Miss(node, ways);
   }
   std::map<std::string, AttributeValue> attributes{ { "mode", std::string(mode == "linear" ? "bilinear" : "nearest") },
                                                     { "align_corners", aligned && mode == "linear" } };
@@ -225,14 +250,20 @@ ImportResize(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportPad(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap())
+  const std::string mode = node.GetText("mode", "constant");
+  const bool        known = mode == "constant" || mode == "reflect" || mode == "edge";
+  if (!known)
+  {
+    walk.Miss(node, "(" + mode + ")");
+  }
+  if (!walk.IsOfPixels(node, 0))
   {
     throw MissingOperation("of numbers");
   }
-  const Integers    pads = walk.GetIntegers(node, 1, "pads");
-  Integers          axes = walk.GetIntegers(node, 3, "axes");
-  const std::string mode = node.GetText("mode", "constant");
+  const double   value = OnnxWalk::HasInput(node, 2) ? walk.GetConstant(node, 2)->Get(0) : node.GetNumber("value", 0);
+  const Integers pads = walk.GetIntegers(node, 1, "pads");
+  Integers       axes = walk.GetIntegers(node, 3, "axes");
+  const OnnxWalkValue map = walk.GetInput(node, 0);
   if (axes.empty())
   {
     axes.resize(map.axes.size());
@@ -242,11 +273,6 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   {
     throw MissingOperation("by numbers of other axes");
   }
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
-  {
-    throw MissingOperation("(" + mode + ")");
-  }
-  const double value = OnnxWalk::HasInput(node, 2) ? walk.GetConstant(node, 2)->Get(0) : node.GetNumber("value", 0);
   Integers     before{ 0, 0 }, after{ 0, 0 };
   std::int64_t channelsBefore = 0, channelsAfter = 0;
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -274,7 +300,7 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   {
     if (mode != "constant" || value != 0)
     {
-      throw MissingOperation("of channels by what is not 0");
+      walk.Miss(node, "of channels by what is not 0");
     }
     padded =
       walk.Append(node, "pad_channels", { padded }, { { "before", channelsBefore }, { "after", channelsAfter } });
@@ -290,7 +316,7 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
     const auto negate = [](Integers numbers) { return Integers{ -numbers[0], -numbers[1] }; };
     return walk.Put(node, "crop", map, { padded }, { { "before", negate(before) }, { "after", negate(after) } });
   }
-  const std::string word = mode == "edge" ? "replicate" : mode;
+  const std::string word = mode == "edge" ? "replicate" : known ? mode : "constant";
   walk.Put(
     node, "pad", map, { padded }, { { "before", before }, { "after", after }, { "mode", word }, { "value", value } });
 }
@@ -350,15 +376,20 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
   {
     return ComputeNumbers(walk, node);
   }
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  const Integers      starts = walk.GetIntegers(node, 1, "starts"), ends = walk.GetIntegers(node, 2, "ends");
-  Integers            axes = walk.GetIntegers(node, 3, "axes"), steps = walk.GetIntegers(node, 4, "steps");
+  constexpr const char * backwards = "that steps backwards or ends before the map does";
+  const Integers         starts = walk.GetIntegers(node, 1, "starts"), ends = walk.GetIntegers(node, 2, "ends");
+  Integers               axes = walk.GetIntegers(node, 3, "axes"), steps = walk.GetIntegers(node, 4, "steps");
   if (axes.empty())
   {
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
   steps.resize(steps.empty() ? starts.size() : steps.size(), 1);
+  if (std::any_of(steps.begin(), steps.end(), [](std::int64_t step) { return step < 1; }))
+  {
+    throw MissingOperation(backwards);
+  }
+  const OnnxWalkValue map = walk.GetInput(node, 0);
   if (!map.IsMap() || starts.empty() || ends.size() != starts.size() || axes.size() != starts.size() ||
       steps.size() != starts.size())
   {
@@ -373,9 +404,9 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
     const std::int64_t length = map.shape[axis];
     const Part         taken = GetPart(starts[i], ends[i], steps[i], length);
     const int          place = FindPlace(map.axes[axis]);
-    if (taken.step < 1 || taken.end <= taken.start || (taken.step > 1 && taken.end != length))
+    if (taken.end <= taken.start || (taken.step > 1 && taken.end != length))
     {
-      throw MissingOperation("that steps backwards or ends before the map does");
+      throw MissingOperation(backwards);
     }
     if (place < 0 && (taken.step != 1 || (map.axes[axis] != 'c' && taken.end - taken.start != length)))
     {
@@ -412,8 +443,8 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
   }
 }
 
-/** Channels in another order. \param order which channel each of them was before */
-void
+/** Channels in another order. \param order which channel each of them was before \return the operation */
+std::string
 OrderChannels(OnnxWalk & walk, const OnnxNode & node, const std::vector<std::size_t> & order)
 {
   constexpr std::size_t MostParts = 64; // that are concatenated at once
@@ -436,11 +467,13 @@ OrderChannels(OnnxWalk & walk, const OnnxNode & node, const std::vector<std::siz
       }
       name = walk.AddArray(name, std::move(values), given.shape);
     }
-    return walk.PutAgain(node, map, ordered);
+    walk.PutAgain(node, map, ordered);
+    return walk.GetLast().name;
   }
   if (order.size() > MostParts)
   {
-    throw MissingOperation("(DCR) of more than " + std::to_string(MostParts) + " channels of what is no convolution");
+    walk.Miss(node, "(DCR) of more than " + std::to_string(MostParts) + " channels of what is no convolution");
+    return map.map;
   }
   std::vector<std::string> parts;
   parts.reserve(order.size());
@@ -451,7 +484,7 @@ OrderChannels(OnnxWalk & walk, const OnnxNode & node, const std::vector<std::siz
                                 { map.map },
                                 { { "start", static_cast<std::int64_t>(channel) }, { "channels", std::int64_t(1) } }));
   }
-  walk.Put(node, "cat", map, parts);
+  return walk.Append(node, "cat", parts);
 }
 
 /** \throw std::invalid_argument it is none */
@@ -482,8 +515,7 @@ ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
     {
       order[i] = i % places * outputs + i / places;
     }
-    OrderChannels(walk, node, order);
-    ordered = walk.GetLast().name;
+    ordered = OrderChannels(walk, node, order);
   }
   walk.Put(node, "pixel_shuffle", map, { ordered }, { { "upscale_factor", side } });
 }
@@ -492,19 +524,24 @@ ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportSpaceToDepth(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue      map = walk.GetMap(node);
-  const std::int64_t       side = GetBlockSize(node);
-  const Extent             size = walk.GetSize(map.map);
-  std::vector<std::string> parts;
+  const std::int64_t side = GetBlockSize(node);
   if (side > 8)
   {
-    throw MissingOperation("of more than 8 x 8 pixels");
+    walk.Miss(node, "of more than 8 x 8 pixels");
   }
+  const OnnxWalkValue      map = walk.GetMap(node);
+  const Extent             size = walk.GetSize(map.map);
+  std::vector<std::string> parts;
   if (size[0] % side != 0 || size[1] % side != 0)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() +
                                 "\" (SpaceToDepth) is of a map whose size is no " + "multiple of " +
                                 std::to_string(side));
+  }
+  if (side > 8)
+  {
+    const std::int64_t channels = walk.GetChannels(map.map) * side * side;
+    return walk.SetStandIn(node, map.axes, { 1, channels, size[0] / side, size[1] / side });
   }
   for (std::int64_t i = 0; i < side * side; ++i)
   {

@@ -88,9 +88,8 @@ ImportHardSigmoid(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportPReLU(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetMap(node);
-  const OnnxWalkValue slopes = walk.GetInput(node, 1);
   const auto          count = static_cast<std::int64_t>(walk.GetConstant(node, 1)->GetCount());
+  const OnnxWalkValue slopes = walk.GetInput(node, 1);
   // Broadcast from the last axis: one for each channel stands before height and width.
   const auto & shape = slopes.shape;
   const bool   ofChannels = shape.size() >= 3 && shape[shape.size() - 3] == count;
@@ -98,6 +97,7 @@ ImportPReLU(OnnxWalk & walk, const OnnxNode & node)
   {
     throw MissingOperation("with slopes that are not those of channels");
   }
+  const OnnxWalkValue map = walk.GetMap(node);
   walk.Put(node,
            "prelu",
            map,
@@ -148,18 +148,37 @@ ImportClip(OnnxWalk & walk, const OnnxNode & node)
   Bound(walk, node, GetBound(walk, node, 1, "min", -infinity), GetBound(walk, node, 2, "max", infinity));
 }
 
-/** Before opset 13 all axes from this one on were one. */
+/** Before opset 13 all axes from this one on were one. \throw MissingOperation it is of other axes */
 void
-ImportSoftmax(OnnxWalk & walk, const OnnxNode & node)
+CheckSoftmax(const OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
 {
-  const OnnxWalkValue map = GetAnyMap(walk, node);
-  const bool          former = walk.GetOpset() < 13;
-  const std::size_t   axis = GetOnnxAxis(node.GetInteger("axis", former ? 1 : -1), map.axes.size());
+  const bool        former = walk.GetOpset() < 13;
+  const std::size_t axis = GetOnnxAxis(node.GetInteger("axis", former ? 1 : -1), map.axes.size());
   if (map.axes[axis] != 'c' || (former && axis + 1 != map.axes.size()))
   {
     throw MissingOperation("not over the channels");
   }
+}
+
+void
+ImportSoftmax(OnnxWalk & walk, const OnnxNode & node)
+{
+  CheckSoftmax(walk, node, GetAnyMap(walk, node));
   Activate(walk, node, "softmax");
+}
+
+/** Softmax gives the same of logits and of the logarithms of their probabilities: at the end nothing is left out. */
+void
+ImportLogSoftmax(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (!walk.IsEnd(node.outputs.front()))
+  {
+    throw MissingOperation("that is not at the end");
+  }
+  const OnnxWalkValue map = GetAnyMap(walk, node);
+  CheckSoftmax(walk, node, map);
+  walk.LeaveOut("LogSoftmax at the end");
+  walk.Set(node, map);
 }
 
 } // namespace
@@ -178,7 +197,8 @@ GetOnnxPointwise()
            { "Swish", &ImportSwish },
            { "HardSigmoid", &ImportHardSigmoid },
            { "Clip", &ImportClip },
-           { "Softmax", &ImportSoftmax } };
+           { "Softmax", &ImportSoftmax },
+           { "LogSoftmax", &ImportLogSoftmax } };
 }
 
 } // namespace gigapixel

@@ -17,6 +17,14 @@ constexpr std::int64_t MostChannels = 4096; ///< of an image
 constexpr std::int64_t LargestImage = 65536;
 constexpr const char * Maps = "bcyx";
 
+/** "its node "conv1" (Conv)", as problems begin. */
+std::string
+NameNode(const OnnxNode & node)
+{
+  return "its node \"" + GetPrintable(node.name.empty() ? node.outputs.front() : node.name) + "\" (" +
+         GetPrintable(node.type).substr(0, 100) + ")";
+}
+
 /** As a graph's operations are named: without slashes, quotes and spaces. */
 std::string
 MakeName(const std::string & text)
@@ -175,10 +183,22 @@ OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
   }
   if (m_Producers.count(name) > 0)
   {
-    return m_Values[name]; // of a node that was not visited, since what it reads is not known
+    throw UnknownInput(name);
   }
   throw std::invalid_argument("its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
                               "\", which no earlier one gives");
+}
+
+bool
+OnnxWalk::IsOfPixels(const OnnxNode & node, std::size_t index)
+{
+  if (!HasInput(node, index))
+  {
+    return false;
+  }
+  const OnnxWalkValue * const value = this->Find(node.inputs[index]);
+  const auto                  unknown = m_Unknown.find(node.inputs[index]);
+  return value ? value->IsMap() : unknown != m_Unknown.end() && unknown->second;
 }
 
 const OnnxWalkValue &
@@ -199,12 +219,11 @@ OnnxWalk::GetMap(const OnnxNode & node, std::size_t index)
 OnnxConstantPointer
 OnnxWalk::GetConstant(const OnnxNode & node, std::size_t index)
 {
-  const OnnxWalkValue & value = GetInput(node, index);
-  if (!value.constant)
+  if (IsOfPixels(node, index))
   {
     throw MissingOperation("by a map");
   }
-  return value.constant;
+  return GetInput(node, index).constant;
 }
 
 std::vector<std::int64_t>
@@ -394,82 +413,72 @@ OnnxWalk::Put(const OnnxNode &                              node,
   Set(node, { map, axes, grouped ? shape : GetShape(map, axes), nullptr, {} });
 }
 
-void
-OnnxWalk::Visit(const OnnxNode & node)
+/** What the node says; values that it does not give stay unknown. \return whether it ends a formula */
+bool
+OnnxWalk::Import(const OnnxNode & node)
 {
-  const OnnxOperator::Function function = OnnxOperator::Find(node.type);
-  for (const std::string & output : node.outputs)
-  {
-    m_Producers[output] = &node;
-  }
+  const bool behind = this->IsBehindMissing(node.inputs);
   try
   {
     if (ImportFormula(*this, node))
     {
-      return;
+      return true;
     }
+    const OnnxOperator::Function function = OnnxOperator::Find(node.type);
     if (!function)
     {
       throw MissingOperation("");
     }
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    {
-      if (HasInput(node, i) && !GetInput(node, i).IsKnown())
-      {
-        return; // what is behind a missing one is not asked; its values stay unknown
-      }
-    }
     function(*this, node);
+  }
+  catch (const UnknownInput &)
+  {
+    m_Unasked.insert(node.outputs.front());
   }
   catch (const MissingOperation & error)
   {
-    const std::string why = error.what();
-    m_Missing[node.outputs.front()] = GetPrintable(node.type).substr(0, 100) + (why.empty() ? "" : " " + why);
-  }
-  catch (const std::out_of_range &)
-  {
-    m_Problem = m_Problem.empty() ? "its node \"" + GetPrintable(node.outputs.front()) + "\" lacks numbers" : m_Problem;
+    this->Miss(node, error.what());
+    this->PutStandIn(node);
   }
   catch (const std::invalid_argument & error)
   {
-    // All that is missing is said before what does not fit.
-    m_Problem = m_Problem.empty() ? error.what() : m_Problem;
+    // All that is missing is said before what does not fit, and nothing fits what only stands in for it.
+    const std::string problem = error.what();
+    const bool        named = problem.rfind("its node", 0) == 0;
+    m_Problem = !m_Problem.empty() || behind ? m_Problem : named ? problem : NameNode(node) + ": " + problem;
   }
+  catch (const std::out_of_range &)
+  {
+    m_Problem = !m_Problem.empty() || behind ? m_Problem : NameNode(node) + " lacks numbers";
+  }
+  return false;
 }
 
-/** Of the nodes that the output depends on, but for those that are parts of formulas. */
 void
-OnnxWalk::CheckMissing(const std::string & output) const
+OnnxWalk::Visit(const OnnxNode & node)
 {
-  std::set<std::string>    missing, seen;
-  std::vector<std::string> values{ output };
-  while (!values.empty())
+  for (const std::string & output : node.outputs)
   {
-    const std::string value = values.back();
-    values.pop_back();
-    const OnnxNode * const node = seen.insert(value).second ? this->FindProducer(value) : nullptr;
-    if (!node)
-    {
-      continue;
-    }
-    const auto   skip = m_Skips.find(node->outputs.front());
-    const auto   why = m_Missing.find(node->outputs.front());
-    const auto & inputs = skip == m_Skips.end() ? node->inputs : skip->second;
-    values.insert(values.end(), inputs.begin(), inputs.end());
-    if (skip == m_Skips.end() && why != m_Missing.end())
-    {
-      missing.insert(why->second);
-    }
+    m_Producers[output] = &node;
   }
-  if (!missing.empty())
+  const bool          isFormula = this->Import(node);
+  const std::string & first = node.outputs.front();
+  const bool behind = m_Missing.count(first) > 0 || this->IsBehindMissing(isFormula ? m_Skips.at(first) : node.inputs);
+  bool       ofPixels = false;
+  for (std::size_t i = 0; i < node.inputs.size() && node.type != "Shape" && node.type != "Size"; ++i)
   {
-    const std::string wholeImage = ListWholeImage(m_Result.graph);
-    throw MissingOperations("it needs operations that there are not here: " + JoinNames(missing) +
-                            (wholeImage.empty() ? "" : "; and it sees the whole image: " + wholeImage));
+    ofPixels = ofPixels || this->IsOfPixels(node, i);
   }
-  if (!m_Problem.empty())
+  for (const std::string & output : node.outputs)
   {
-    throw std::invalid_argument(m_Problem);
+    if (behind)
+    {
+      m_Behind.insert(output);
+    }
+    if (m_Values.count(output) == 0)
+    {
+      m_Unknown[output] = ofPixels;
+    }
   }
 }
 
@@ -562,6 +571,8 @@ OnnxWalk::Make(const OnnxFile &               file,
     }
   }
   walk.AppendImages(images);
+  const bool isLabel = !nodes.empty() && nodes.back()->type == "ArgMax" && !nodes.back()->inputs.empty();
+  walk.m_End = isLabel ? nodes.back()->inputs.front() : wanted;
   for (const OnnxNode * node : nodes)
   {
     if (node->type != "ArgMax" || node != nodes.back())
@@ -569,8 +580,7 @@ OnnxWalk::Make(const OnnxFile &               file,
       walk.Visit(*node);
     }
   }
-  const bool isLabel = !nodes.empty() && nodes.back()->type == "ArgMax";
-  walk.CheckMissing(isLabel && !nodes.back()->inputs.empty() ? nodes.back()->inputs.front() : wanted);
+  walk.CheckMissing();
   walk.FindOutput(nodes.empty() ? OnnxNode() : *nodes.back(), wanted);
   walk.RemoveUnread();
   return std::move(walk.m_Result);

@@ -26,8 +26,14 @@ struct MissingOperations : std::invalid_argument
   using std::invalid_argument::invalid_argument;
 };
 
-/** What flows between the nodes of an ONNX graph: a map, numbers, or what is not known since it is made by an operator
- * that is missing. */
+/** \class UnknownInput
+ * \brief An operator reads what is not known, since an operator that is missing gives it, and needs to know it. */
+struct UnknownInput : std::runtime_error
+{
+  using std::runtime_error::runtime_error;
+};
+
+/** What flows between the nodes of an ONNX graph: a map, or numbers. */
 struct OnnxWalkValue
 {
   std::string map;  ///< the operation that computes it; empty: no map
@@ -41,12 +47,6 @@ struct OnnxWalkValue
   IsMap() const
   {
     return !map.empty();
-  }
-
-  bool
-  IsKnown() const
-  {
-    return IsMap() || constant;
   }
 };
 
@@ -101,7 +101,12 @@ public:
     return index < node.inputs.size() && !node.inputs[index].empty();
   }
 
+  /** Whatever it is. What an operator has to say of its attributes it says before: of what is not known it is asked no
+   * more. \throw MissingOperation it is not given \throw UnknownInput */
   const OnnxWalkValue & GetInput(const OnnxNode & node, std::size_t index);
+
+  /** Whether an input depends on the image's pixels, known or not; else it is numbers. */
+  bool IsOfPixels(const OnnxNode & node, std::size_t index);
 
   /** \return null: it is not known */
   const OnnxWalkValue * Find(const std::string & value);
@@ -109,10 +114,10 @@ public:
   /** The node that gives a value; null: it is none's. */
   const OnnxNode * FindProducer(const std::string & value) const;
 
-  /** An input that is a map of batch, channels, y and x. \throw MissingOperation */
+  /** An input that is a map of batch, channels, y and x. \throw MissingOperation \throw UnknownInput */
   const OnnxWalkValue & GetMap(const OnnxNode & node, std::size_t index = 0);
 
-  /** An input that is numbers. \throw MissingOperation */
+  /** An input that is numbers. \throw MissingOperation \throw UnknownInput */
   OnnxConstantPointer GetConstant(const OnnxNode & node, std::size_t index);
 
   /** Whole numbers of an input or, in earlier opsets, of an attribute; empty: not given. */
@@ -184,6 +189,20 @@ public:
     m_Skips[node.outputs.front()] = values;
   }
 
+  /** The operator is missing, but what it gives has a known shape: that is still to be set, so that what reads it is
+   * asked as well. \param why as of MissingOperation */
+  void Miss(const OnnxNode & node, const std::string & why);
+
+  /** In place of what a missing operator gives. \param axes as of OnnxWalkValue */
+  void SetStandIn(const OnnxNode & node, const std::string & axes, const std::vector<std::int64_t> & shape);
+
+  /** Whether nothing is read from a value but the logits. */
+  bool
+  IsEnd(const std::string & value) const
+  {
+    return value == m_End && m_Readers.at(value) == 1;
+  }
+
   /** Whether just one node reads a value, and its map has no other name. */
   bool IsReadOnce(const std::string & value) const;
 
@@ -199,11 +218,15 @@ public:
 private:
   OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed);
 
-  void AppendImages(const std::vector<OnnxImage> & images);
-  void Visit(const OnnxNode & node);
-  void CheckMissing(const std::string & output) const;
-  void FindOutput(const OnnxNode & last, const std::string & wanted);
-  void RemoveUnread();
+  void                  AppendImages(const std::vector<OnnxImage> & images);
+  void                  Visit(const OnnxNode & node);
+  bool                  Import(const OnnxNode & node);
+  bool                  IsBehindMissing(const std::vector<std::string> & values) const;
+  const OnnxWalkValue * FindStandIn(const OnnxNode & node);
+  void                  PutStandIn(const OnnxNode & node);
+  void                  CheckMissing() const;
+  void                  FindOutput(const OnnxNode & last, const std::string & wanted);
+  void                  RemoveUnread();
 
   const OnnxFile &                                m_File;
   Arrays &                                        m_Arrays;
@@ -215,8 +238,12 @@ private:
   std::map<std::string, int>                      m_Channels;  ///< of operations
   std::map<std::string, const OnnxNode *>         m_Producers; ///< of values
   std::map<std::string, std::vector<std::string>> m_Skips;     ///< of values: what they are computed from
-  std::map<std::string, std::string>              m_Missing;   ///< of values: why they are not known
+  std::map<std::string, std::string>              m_Missing;   ///< of values: the missing operator that gives them
+  std::set<std::string>                           m_Behind;    ///< values that depend on a missing operator's
+  std::map<std::string, bool>                     m_Unknown;   ///< values; whether they depend on the image's pixels
+  std::set<std::string>                           m_Unasked;   ///< values of operators that read unknown ones
   std::string                                     m_Problem;   ///< the first one; empty: none
+  std::string                                     m_End;       ///< the value of the logits
   std::string                                     m_ImageOperation;
 };
 

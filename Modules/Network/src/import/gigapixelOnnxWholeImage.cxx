@@ -48,36 +48,42 @@ PutChannelMean(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map
            { { "weight", weight } });
 }
 
-/** Over all pixels, or over the channels of each. */
+/** The mean over all pixels, or over the channels of each; what else there is of reductions has a known shape. */
 void
-ImportReducedMean(OnnxWalk & walk, const OnnxNode & node)
+ImportReduction(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap())
+  Integers axes = walk.GetIntegers(node, 1, "axes");
+  if (!walk.IsOfPixels(node, 0))
   {
     throw MissingOperation("of numbers");
   }
-  const bool  keeps = node.GetInteger("keepdims", 1) != 0;
-  std::string reduced, left;
-  Integers    axes = walk.GetIntegers(node, 1, "axes");
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const bool          keeps = node.GetInteger("keepdims", 1) != 0, all = axes.empty();
+  std::string         reduced, left;
+  Integers            shape; // where it is kept
   std::transform(axes.begin(), axes.end(), axes.begin(), [&](std::int64_t axis) {
     return static_cast<std::int64_t>(GetOnnxAxis(axis, map.axes.size()));
   });
   for (std::size_t i = 0; i < map.axes.size(); ++i)
   {
-    const bool isReduced = std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;
+    const bool isReduced = all || std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;
     (isReduced ? reduced : left) += map.axes[i];
+    if (keeps || !isReduced)
+    {
+      shape.push_back(isReduced ? 1 : map.shape[i]);
+    }
   }
   std::sort(reduced.begin(), reduced.end());
-  if (reduced == "xy")
+  if (node.type == "ReduceMean" && reduced == "xy")
   {
     return Pool(walk, node, "adaptive_avg_pool2d", map, keeps ? map.axes : left);
   }
-  if (reduced == "c" && keeps)
+  if (node.type == "ReduceMean" && reduced == "c" && keeps)
   {
     return PutChannelMean(walk, node, map);
   }
-  throw MissingOperation("over neither all pixels nor the channels");
+  walk.Miss(node, node.type == "ReduceMean" ? "over neither all pixels nor the channels" : "");
+  walk.SetStandIn(node, keeps ? map.axes : left, shape);
 }
 
 /** Whether all numbers of an input are this one. */
@@ -141,11 +147,24 @@ ImportGroupNorm(OnnxWalk & walk, const OnnxNode & node)
 std::vector<OnnxOperator>
 GetOnnxWholeImage()
 {
-  return { { "GlobalAveragePool", &ImportGlobalMean },
-           { "GlobalMaxPool", &ImportGlobalMaximum },
-           { "ReduceMean", &ImportReducedMean },
-           { "InstanceNormalization", &ImportInstanceNorm },
-           { "GroupNormalization", &ImportGroupNorm } };
+  std::vector<OnnxOperator> all{ { "GlobalAveragePool", &ImportGlobalMean },
+                                 { "GlobalMaxPool", &ImportGlobalMaximum },
+                                 { "InstanceNormalization", &ImportInstanceNorm },
+                                 { "GroupNormalization", &ImportGroupNorm } };
+  for (const char * type : { "ReduceMean",
+                             "ReduceMax",
+                             "ReduceMin",
+                             "ReduceSum",
+                             "ReduceProd",
+                             "ReduceL1",
+                             "ReduceL2",
+                             "ReduceLogSum",
+                             "ReduceLogSumExp",
+                             "ReduceSumSquare" })
+  {
+    all.push_back({ type, &ImportReduction });
+  }
+  return all;
 }
 
 } // namespace gigapixel

@@ -46,30 +46,6 @@ struct Borders
   }
 };
 
-struct OnnxWindow
-{
-  Integers kernel;
-  Integers stride;
-  Integers dilation;
-
-  OnnxWindow(const OnnxNode & node, const Integers & size)
-    : kernel(GetAlong(node, "kernel_shape", size))
-    , stride(GetAlong(node, "strides", { 1, 1 }))
-    , dilation(GetAlong(node, "dilations", { 1, 1 }))
-  {
-    if (std::min({ stride[0], stride[1], kernel[0], kernel[1], dilation[0], dilation[1] }) < 1)
-    {
-      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
-    }
-  }
-
-  std::int64_t
-  GetReach(int axis) const
-  {
-    return (kernel[axis] - 1) * dilation[axis] + 1;
-  }
-};
-
 /** "pads": before along y and x, then after. */
 Borders
 GetPads(const OnnxNode & node)
@@ -89,6 +65,32 @@ GetPads(const OnnxNode & node)
   }
   return { { pads[0], pads[1] }, { pads[2], pads[3] } };
 }
+
+struct OnnxWindow
+{
+  Integers kernel;
+  Integers stride;
+  Integers dilation;
+  Borders  pads;
+
+  OnnxWindow(const OnnxNode & node, const Integers & size)
+    : kernel(GetAlong(node, "kernel_shape", size))
+    , stride(GetAlong(node, "strides", { 1, 1 }))
+    , dilation(GetAlong(node, "dilations", { 1, 1 }))
+    , pads(GetPads(node))
+  {
+    if (std::min({ stride[0], stride[1], kernel[0], kernel[1], dilation[0], dilation[1] }) < 1)
+    {
+      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
+    }
+  }
+
+  std::int64_t
+  GetReach(int axis) const
+  {
+    return (kernel[axis] - 1) * dilation[axis] + 1;
+  }
+};
 
 /** Shares `all` among both sides. \param upper the odd one goes behind */
 void
@@ -110,7 +112,7 @@ GetBorders(const OnnxNode & node, const OnnxWindow & window, const Extent & size
   const std::string automatic = node.GetText("auto_pad", "NOTSET");
   if (!IsSame(automatic))
   {
-    return automatic == "VALID" ? Borders() : GetPads(node);
+    return automatic == "VALID" ? Borders() : window.pads;
   }
   Borders borders;
   for (int axis = 0; axis < Axes; ++axis)
@@ -179,9 +181,9 @@ void
 ImportConvolution(OnnxWalk & walk, const OnnxNode & node)
 {
   const Integers      shape = GetWeightShape(walk, node);
-  const OnnxWalkValue map = walk.GetMap(node);
   const std::int64_t  groups = node.GetInteger("group", 1);
   const OnnxWindow    window(node, { shape[2], shape[3] });
+  const OnnxWalkValue map = walk.GetMap(node);
   if (groups < 1 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
@@ -217,7 +219,7 @@ GetTransposedBorders(const OnnxNode & node, const OnnxWindow & window, const Ext
   const Integers    wanted = GetAlong(node, "output_shape", {});
   if (wanted.empty() && !IsSame(automatic))
   {
-    return automatic == "VALID" ? Borders() : GetPads(node);
+    return automatic == "VALID" ? Borders() : window.pads;
   }
   Borders borders;
   for (int axis = 0; axis < Axes; ++axis)
@@ -234,9 +236,9 @@ void
 ImportTransposedConvolution(OnnxWalk & walk, const OnnxNode & node)
 {
   const Integers      shape = GetWeightShape(walk, node);
-  const OnnxWalkValue map = walk.GetMap(node);
   const std::int64_t  groups = node.GetInteger("group", 1);
   const OnnxWindow    window(node, { shape[2], shape[3] });
+  const OnnxWalkValue map = walk.GetMap(node);
   if (groups < 1 || groups > 65536 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
@@ -271,10 +273,10 @@ ImportMaximum(OnnxWalk & walk, const OnnxNode & node)
 {
   if (node.outputs.size() > 1 && !node.outputs[1].empty())
   {
-    throw MissingOperation("with indices");
+    walk.Miss(node, "with indices");
   }
-  const OnnxWalkValue map = walk.GetMap(node);
   const OnnxWindow    window(node, { 1, 1 });
+  const OnnxWalkValue map = walk.GetMap(node);
   Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
   std::string         input = map.map;
   const bool          wide = 2 * borders.before[0] > window.kernel[0] || 2 * borders.before[1] > window.kernel[1];
@@ -296,20 +298,25 @@ ImportMaximum(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportMean(OnnxWalk & walk, const OnnxNode & node)
 {
-  const OnnxWalkValue map = walk.GetMap(node);
-  const OnnxWindow    window(node, { 1, 1 });
-  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
-  const bool          counted = node.GetInteger("count_include_pad", 0) != 0;
-  std::string         input = map.map;
+  constexpr const char * uneven = "with padding at one side that does not count";
+  const OnnxWindow       window(node, { 1, 1 });
+  const bool             counted = node.GetInteger("count_include_pad", 0) != 0;
   if (window.dilation != Integers{ 1, 1 })
   {
     throw MissingOperation("with dilation");
   }
+  if (!window.pads.IsSymmetric() && !counted)
+  {
+    walk.Miss(node, uneven);
+  }
+  const OnnxWalkValue map = walk.GetMap(node);
+  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
+  std::string         input = map.map;
   if (!borders.IsSymmetric())
   {
     if (!counted)
     {
-      throw MissingOperation("with padding at one side that does not count");
+      walk.Miss(node, uneven);
     }
     input = PadBefore(walk, node, input, borders, 0);
   }
