@@ -48,3 +48,10 @@ need_space() {
   echo "$1 has ${free// /} GB free and $2 GB are needed: free some, or name another folder with GIGAPIXEL_CACHE." >&2
   exit 1
 }
+
+# What was compiled before is not compiled again, in another clone or another build either, where ccache is installed.
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR-$PWD} # files below it are told by their places in it
+fi

@@ -41,13 +41,20 @@ TEST(OrientedSource, LaysASmallPictureInEightWays)
     void
     Read(const Region & region, std::uint8_t * samples) override
     {
+      ReadTissue(region, samples);
+    }
+    /** The same bytes: where they lie counts here. */
+    bool
+    ReadTissue(const Region & region, std::uint8_t * tissue) const override
+    {
       for (std::int64_t y = region.y; y < region.y + region.height; ++y)
       {
         for (std::int64_t x = region.x; x < region.x + region.width; ++x)
         {
-          *samples++ = static_cast<std::uint8_t>("abcdef"[2 * y + x]);
+          *tissue++ = static_cast<std::uint8_t>("abcdef"[2 * y + x]);
         }
       }
+      return true;
     }
   } letters;
   const char * const    expected[] = { "abcdef", "badcfe", "efcdab", "fedcba", "acebdf", "bdface", "ecafdb", "fdbeca" };
@@ -58,6 +65,10 @@ TEST(OrientedSource, LaysASmallPictureInEightWays)
     EXPECT_EQ(laid.GetSize().width, i < 4 ? 2 : 3);
     const auto samples = ReadAllOf(laid);
     EXPECT_EQ(std::string(samples.begin(), samples.end()), expected[i]) << i;
+    std::string tissue(6, ' ');
+    EXPECT_TRUE(laid.ReadTissue({ 0, 0, laid.GetSize().width, laid.GetSize().height },
+                                reinterpret_cast<std::uint8_t *>(tissue.data())));
+    EXPECT_EQ(tissue, expected[i]) << i;
     all.emplace(samples.begin(), samples.end());
   }
   EXPECT_EQ(all.size(), 8u);

@@ -162,3 +162,28 @@ TEST_F(SharedImageTest, RowsOfTilesComeBeforeTheyAreNeeded)
   }
   EXPECT_EQ(GetComingRows(OrientedPixelSource(image->GetPixels(), 4), grid.GetTile(3), 128).size, 0u);
 }
+
+TEST_F(SharedImageTest, TellsOfTissueWhatItsSourceDoes)
+{
+  struct Halves : ProceduralPixels
+  {
+    using ProceduralPixels::ProceduralPixels;
+    bool
+    ReadTissue(const Region & region, std::uint8_t * tissue) const override
+    {
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y, tissue += region.width)
+      {
+        std::fill_n(tissue, region.width, static_cast<std::uint8_t>(y < 350));
+      }
+      return true;
+    }
+  } halves(size, 3, 3);
+  std::vector<std::uint8_t> tissue(40, 7);
+  EXPECT_FALSE(image->GetPixels().ReadTissue({ 5, 340, 2, 20 }, tissue.data()));
+  const auto shared = SharedImage::Read(Device{}, network, halves, labels, workers, [] { return true; });
+  ASSERT_TRUE(shared->GetPixels().ReadTissue({ 5, 340, 2, 20 }, tissue.data()));
+  for (int i = 0; i < 40; ++i)
+  {
+    EXPECT_EQ(tissue[i], i < 20 ? 1 : 0) << i;
+  }
+}

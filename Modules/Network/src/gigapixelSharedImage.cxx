@@ -114,11 +114,22 @@ public:
   }
 
   bool
+  ReadTissue(const Region & region, std::uint8_t * tissue) const override
+  {
+    return m_Source && m_Source->ReadTissue(region, tissue);
+  }
+
+  /** \param source tells of its tissue as long as this lives */
+  bool
   Fill(Workers & workers, PixelSource & source, const std::function<bool()> & goesOn)
   {
+    m_Source = &source;
     const auto read = [&](int, const Region & rows, std::uint8_t * samples) { source.Read(rows, samples); };
     return InSharedMemory::Fill(workers, read, goesOn);
   }
+
+private:
+  const PixelSource * m_Source{ nullptr };
 };
 
 } // namespace

@@ -178,7 +178,6 @@ private:
     }
     graph.operations.push_back({ name, "mul", { output.name }, { { "other", 1.0 } }, {} });
     graph.output = name;
-    graph.Validate();
   }
 
   static void
@@ -243,13 +242,14 @@ private:
     sized.graph.Validate();
     Strip(sized);
     EndBehindMean(sized.graph);
+    sized.graph.Validate(); // as it is now
     const std::string problem = GetRunProblem(sized.graph);
     if (!problem.empty())
     {
       throw std::domain_error(problem); // at all sizes: no other multiple is to be tried
     }
     CheckLogits(sized.graph);
-    if (multiple > 1 && LabelsImage(sized.graph))
+    if (multiple > 1 && sized.graph.LabelsImage())
     {
       throw std::invalid_argument(
         "it labels images whose sides are multiples of " + std::to_string(multiple) +

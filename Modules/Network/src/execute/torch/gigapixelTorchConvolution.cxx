@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchConvolution.h"
 #include "gigapixelInstructions.h"
-#include "gigapixelKernelTable.h"
+#include "kernels/gigapixelKernelTable.h"
 #include "graph/gigapixelPaddedWindow.h"
 
 #include <ATen/ops/convolution.h>
