@@ -39,6 +39,12 @@ def run(*arguments, code=0, cwd=None, env=None):
     return result
 
 
+def find_memory_of_segments(*options):
+    """MiB in which the training of 1200 x 1000 pixels is planned in segments: tiles take less where the CPU has no AVX-512."""
+    words = ["plan", "--size", "1200x1000", "--json", *options, "--memory"]
+    return next(m for m in range(360, 260, -20) if run(*words, f"{m}M").json["plans"][0].get("segments"))
+
+
 def fails(*arguments, **options):
     """Runs what has to fail: exit code 1, one sentence on stderr, which is returned, nothing on stdout."""
     result = run(*arguments, "--quiet", code=1, **options)

@@ -92,7 +92,10 @@ def test_balance_is_of_labels_and_of_the_run(unequal, cohort, tmp_path):
     folder, _, rows = unequal
     table = write_table(folder / "few.csv", rows, "slide,label,split")
     assert "give class weights instead" in fails("train", "--cohort", cohort, "-o", tmp_path / "x", "--epochs", 1, "--balance")
-    words = ["train", "--cohort", table, "-o", tmp_path / "run", *WORDS, "--epochs"]
-    run(*words, 1, "--balance")
-    assert "balance" in fails(*words, 2, "--resume")
-    run(*words, 2, "--resume", "--balance")
+    words = ["train", "--cohort", table, *WORDS, "-o"]
+    run(*words, tmp_path / "resumed", "--epochs", 1, "--balance")
+    run(*words, tmp_path / "resumed", "--epochs", 2, "--resume")
+    run(*words, tmp_path / "whole", "--epochs", 2, "--balance")
+    assert np.array_equal(arrays(tmp_path / "resumed/last.safetensors"), arrays(tmp_path / "whole/last.safetensors"))
+    run(*words, tmp_path / "plain", "--epochs", 1)
+    assert "balance" in fails(*words, tmp_path / "plain", "--epochs", 2, "--resume", "--balance")

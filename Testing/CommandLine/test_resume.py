@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, fails, run, settings, weights
+from conftest import PROGRAM, fails, find_memory_of_segments, run, settings, weights
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -229,8 +229,10 @@ def test_scratch_folder_without_room(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
         pytest.skip("no disk can be mounted here")
     try:
-        words = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "--epochs", 1]
-        refused = run(*words, "--memory", "340M", "--scratch", disk, "-o", tmp_path / "run", code=1).err
+        network = ["--network", "unet:base=4,depth=5", "--threads", 1, "--scratch", disk]
+        words = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, *network]
+        words += ["--memory", f"{find_memory_of_segments(*network)}M"]
+        refused = run(*words, "-o", tmp_path / "run", code=1).err
         assert f'the scratch folder "{disk}" has 1 MiB left, and maps of the network take' in refused
         assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
     finally:

@@ -12,7 +12,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import PROGRAM, fails, run, segment, settings, weights, write_nrrd, write_slide
+from conftest import PROGRAM, fails, find_memory_of_segments, run, segment, settings, weights, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -227,19 +227,21 @@ def test_run_that_goes_on_keeps_its_tiles_and_segments(tmp_path):
     """What is told of a run is the plan that it has, not the one that it would have if it began now."""
     run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--seed", 1, "--truth", tmp_path / "m.tif")
     (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
-    options = ["train", "--cohort", tmp_path / "c.csv", "--network", "unet:base=4,depth=5", "--threads", 1, "-o"]
+    network = ["--network", "unet:base=4,depth=5", "--threads", 1]
+    memory = find_memory_of_segments(*network)
+    options = ["train", "--cohort", tmp_path / "c.csv", *network, "-o"]
     plan = r"estimated peak memory .*? \((.*)\)"
     segments, tiles = [*options, tmp_path / "segments"], [*options, tmp_path / "tiles"]
-    begun = run(*segments, "--epochs", 1, "--memory", "340M", "--json")
+    begun = run(*segments, "--epochs", 1, "--memory", f"{memory}M", "--json")
     told = re.search(plan, begun.err)[1]
     assert re.fullmatch(r"\d+ tiles, 1 at a time in \d segments with [\d.]+ MiB of maps between them", told)
-    assert begun.json["estimatedPeakBytes"] <= 340 * 1024**2
-    again = run(*segments, "--epochs", 2, "--memory", "340M", "--resume", "--json")
-    assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= 340 * 1024**2
+    assert begun.json["estimatedPeakBytes"] <= memory * 1024**2
+    again = run(*segments, "--epochs", 2, "--memory", f"{memory}M", "--resume", "--json")
+    assert re.search(plan, again.err)[1] == told and again.json["estimatedPeakBytes"] <= memory * 1024**2
     assert re.search(plan, run(*segments, "--epochs", 3, "--memory", "4G", "--resume").err)[1] == told
     told = re.search(plan, run(*tiles, "--epochs", 1, "--tile-size", 256).err)[1]
     assert told == "20 tiles of 256 x 256, 1 at a time"
-    assert re.search(plan, run(*tiles, "--epochs", 2, "--memory", "340M", "--resume").err)[1] == told
+    assert re.search(plan, run(*tiles, "--epochs", 2, "--memory", f"{memory}M", "--resume").err)[1] == told
     refused = fails(*segments, "--epochs", 4, "--memory", "200M", "--resume")
     assert "the memory limit of 200M is too small: at least" in refused and "for pixels of the slide" in refused
     assert "--scratch" in refused

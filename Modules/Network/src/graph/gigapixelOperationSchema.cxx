@@ -260,7 +260,7 @@ GetRunProblem(const NetworkGraph & graph)
   const Operation & output = graph.operations[graph.GetIndex(graph.output)];
   if (areReduced && OperationSchema::Find(output.type)->getReduction(output))
   {
-    return "its output is what pools all pixels itself, \"" + output.name + "\" (" + output.type +
+    return "its output is a pooling of all pixels itself, \"" + output.name + "\" (" + output.type +
            "); end behind it, by a mul with 1 where nothing else is to be computed";
   }
   return "it is a graph of " + std::to_string(graph.operations.size()) +

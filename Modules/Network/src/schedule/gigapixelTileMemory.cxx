@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelBlockPlacement.h"
+#include "gigapixelInstructions.h"
 #include "gigapixelTileProgram.h"
 #include "graph/gigapixelPaddedWindow.h"
 
@@ -254,6 +255,16 @@ private:
            !PaddedWindow(operation, step.inputs.front(), step.output).taken.empty();
   }
 
+  /** Without AVX-512 oneDNN leaves some convolutions of groups to matrix products, for which it copies a group's input,
+   * and for the weight's gradient the output's as well. */
+  bool
+  CopiesGroups(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    return !HasAVX512() && GetScratch(step) == Scratch::Padded && OperationSchema::Find(operation.type)->weight &&
+           operation.GetInteger("groups") > 1;
+  }
+
   Block
   TakeScratch(const Step & step)
   {
@@ -268,9 +279,13 @@ private:
     const std::int64_t channels = m_Program.steps[step.sources.front()].channels;
     if (scratch == Scratch::Padded)
     {
-      const Box seen = GetSeen(step, 0);
-      const Box copied = TakesEach(step) ? step.output : seen;
-      return copied == input && IsDense(step) ? nullptr : Take(GetNumberOfBytes(copied, channels, valueBytes));
+      const Box          seen = GetSeen(step, 0);
+      const Box          copied = TakesEach(step) ? step.output : seen;
+      const std::int64_t ofGroup =
+        CopiesGroups(step) ? GetNumberOfBytes(copied, channels / operation.GetInteger("groups"), valueBytes) : 0;
+      const std::int64_t bytes =
+        ofGroup + (copied == input && IsDense(step) ? 0 : GetNumberOfBytes(copied, channels, valueBytes));
+      return bytes == 0 ? nullptr : Take(bytes);
     }
     if (scratch == Scratch::Places)
     {
@@ -414,6 +429,7 @@ private:
   ComputeWeightGradient(const Step & step)
   {
     const Block band = TakeBand(step);
+    const Block copied = CopiesGroups(step) ? Take(GetBytes(step)) : nullptr;
     const Block ordered = TakeWeight(step, std::max(m_ValueBytes, FloatBytes));
   }
 
