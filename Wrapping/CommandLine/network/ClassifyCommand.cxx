@@ -165,7 +165,7 @@ GetPatients(PredictionTable table)
 void
 CheckTable(const std::string & option, const ArgumentValues & values, const std::vector<std::string> & slides)
 {
-  const std::string file = values.GetText(option);
+  const std::string & file = values.GetText(option);
   CheckEnding("--" + option, file, "table");
   RefuseInput(file, slides);
   if (values.Has("cohort"))

@@ -183,7 +183,7 @@ Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<
     table.cases.insert(table.cases.begin(), all.cases.begin(), all.cases.end());
     all = std::move(table);
   }
-  const std::string file = (fs::path(values.GetText("output")) / "predictions.csv").string();
+  std::string file = (fs::path(values.GetText("output")) / "predictions.csv").string();
   WriteTable(all, file, true);
   return file;
 }
