@@ -22,6 +22,8 @@ _MULTIPLE = 32
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.
 _TOLERANCE = 1e-4
+#: Of probabilities of classes of an image that are less than this, differences count as shares of it.
+_LEAST_SHARE = 1e-3
 
 
 def import_network(
@@ -34,6 +36,7 @@ def import_network(
     mean: Sequence[float] = (),
     deviation: Sequence[float] = (),
     name: str = "",
+    class_names: Sequence[str] = (),
     mpp: float = 0.0,
     tile_size: int = 1024,
 ):
@@ -45,10 +48,14 @@ def import_network(
     the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
     Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
-    training. A sigmoid or softmax over classes at the end is taken off: losses and probabilities are taken from logits here.
+    training. A sigmoid, softmax or log_softmax over classes at the end is taken off: losses and probabilities are taken from
+    logits here.
 
-    :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size: one
-        channel for object and background, else one for each class
+    A module that labels images, one that ends in the mean of its maps over all pixels and what is made of that, as ResNets do,
+    becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
+
+    :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size, or
+        logits (1, classes) of the image: one for object and background, else one for each class
     :param path: the model file to write (``*.safetensors``); None: none is
     :param example: (height, width) of the first export, in pixels; what the module needs them to be multiples of
     :param channels: of the image: 1 gray, 3 RGB
@@ -56,6 +63,8 @@ def import_network(
     :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; (): 0
     :param deviation: likewise; (): 1
     :param name: of the network; "": that of the module's class
+    :param class_names: of the classes in the order of the logits, none twice; of one logit two: without and with the object; ():
+        they have numbers
     :param mpp: micrometers per pixel that the module was trained at; 0: unknown
     :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
@@ -79,16 +88,23 @@ def import_network(
                     raise
                 graph, multiple = make_graph(module, channels, example, (example[0] - _MULTIPLE, example[1] + _MULTIPLE), output), _MULTIPLE
             activated = graph.strip()
+            graph.end_behind_mean()
+            if multiple > 1 and graph.of_image:
+                raise Unsupported(
+                    f"The module labels images whose sides are multiples of {multiple} alone: of others the pixels that they would be padded with would count in the mean."
+                )
             if multiple > 1:
                 graph.pad_to(multiple)
-            network = _describe(graph, name or type(module).__name__, channels, mean, deviation)
+            network = _describe(graph, name or type(module).__name__, channels, mean, deviation, class_names)
             network["provenance"] = {
                 "made by": f"torch.export of {type(module).__module__}.{type(module).__qualname__} with PyTorch {torch.__version__}",
                 **({"shapes": graph.shapes} if graph.shapes else {}),
                 **({"left out": sorted(graph.dropped)} if graph.dropped else {}),
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
-            network["provenance"]["proof"] = _prove(module, network, arrays, graph.classes, (example[0] // 2 + 29, example[1] // 2 + 51), output, activated, multiple)
+            size = (example[0] // 2 + 29, example[1] // 2 + 51)
+            expected, pixels = _compute(module, network, graph.classes, size, output, activated, multiple)
+            network["provenance"]["proof"] = (_prove_classes if graph.of_image else _prove)(network, arrays, expected, pixels)
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, tile_size, path)
     finally:
@@ -101,8 +117,8 @@ def to_torch(model):
     ``module.load_state_dict(to_torch(model).state_dict(), strict=False)`` gives an imported module what was learned here.
 
     :param model: what :func:`import_network` or :func:`train` returned, a model file, or the folder of a run
-    :returns: an ``nn.Module`` that takes (1, channels, height, width) as the imported module did and returns logits, in
-        evaluation mode
+    :returns: an ``nn.Module`` that takes (1, channels, height, width) as the imported module did and returns logits, of networks
+        that label images as (1, classes), in evaluation mode
     :raises ValueError: a network of layers, as the preset "remedios2023": it is not a graph of operations
     :raises RuntimeError: what cannot be read
     """
@@ -118,10 +134,10 @@ def to_torch(model):
         raise ValueError(f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here')
     shapes = network.get("provenance", {}).get("shapes", {})
     tensors = {key: torch.from_numpy(array.reshape(shapes.get(key, array.shape)).copy()) for key, array in arrays.items()}
-    return GraphModule(network["operations"], network["output"], tensors).eval()
+    return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages()).eval()
 
 
-def _describe(graph, name, channels, mean, deviation):
+def _describe(graph, name, channels, mean, deviation, class_names):
     if len(mean) != len(deviation) or len(mean) not in (0, channels):
         raise ValueError(f"mean and deviation are numbers for each of {channels} channels, not {len(mean)} and {len(deviation)}")
     pixels = {"mean": list(mean), "deviation": list(deviation)} if len(mean) else {"invert": False}
@@ -131,6 +147,7 @@ def _describe(graph, name, channels, mean, deviation):
         "operations": graph.operations,
         "output": graph.output,
         "loss": {"type": "binary cross-entropy" if graph.classes == 1 else "softmax cross-entropy"},
+        **({"class names": list(class_names)} if len(class_names) else {}),
     }
 
 
@@ -168,12 +185,13 @@ def _parse_model(content: bytes):
     return network, arrays
 
 
-def _prove(module, network, arrays, classes, size, output, activated, multiple) -> str:
-    """Computes a random image by both.
+def _compute(module, network, classes, size, output, activated, multiple):
+    """What the module makes of a random image.
 
     :param activated: whether the module gives probabilities
     :param multiple: that the module wants sizes to be of
-    :returns: the sentence for the model
+    :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
+        channels) of bytes
     """
     import torch
 
@@ -183,9 +201,17 @@ def _prove(module, network, arrays, classes, size, output, activated, multiple) 
     maps = torch.from_numpy(((pixels / 255.0 - mean) / deviation).astype(np.float32)).permute(2, 0, 1)[None]
     logits = module(torch.nn.functional.pad(maps, (0, -size[1] % multiple, 0, -size[0] % multiple), "replicate"))
     logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
-    logits = logits[:, :, : size[0], : size[1]]
+    logits = logits[:, :, : size[0], : size[1]] if logits.shape[2:] and logits.shape[2:] != (1, 1) else logits.reshape(1, classes)
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
-    expected = expected[0].double().numpy()
+    return expected[0].double().numpy(), pixels
+
+
+def _prove(network, arrays, expected, pixels) -> str:
+    """Compares with probabilities of each pixel.
+
+    :returns: the sentence for the model
+    """
+    classes, size = len(expected), pixels.shape
     given, tile = _segment(network, arrays, pixels, itk.F if classes == 1 else itk.UC)
     if classes > 1:  # ITK's Python has no images of all probabilities for RGB: labels, where no two are as good as equal
         best = np.sort(expected, 0)
@@ -202,11 +228,27 @@ def _prove(module, network, arrays, classes, size, output, activated, multiple) 
     return sentence
 
 
-def _segment(network, arrays, pixels, sample):
-    """Labels (bytes) or probabilities of the object (floats), and the side of the tiles: the smallest that there can be."""
+def _prove_classes(network, arrays, expected, pixels) -> str:
+    """The same of probabilities of the image: of many classes each is small, so that differences are shares of them."""
+    given, tile = _in_smallest_tiles(network, arrays, lambda file, tile: itk.GigapixelModel.Load(file).Classify(_make_image(pixels), tile))
+    given = np.array(given[-len(expected):])  # of one logit both classes are given
+    difference = float((np.abs(given - expected) / np.maximum(expected, _LEAST_SHARE)).max())
+    sentence = (
+        f"On {pixels.shape[0]} x {pixels.shape[1]} random pixels in tiles of {tile}, probabilities of the {max(2, len(expected))} classes of the image differ from PyTorch's "
+        f"by at most {difference:.1e} of themselves, or of {_LEAST_SHARE} where they are less."
+    )
+    if not difference <= _TOLERANCE:
+        raise RuntimeError("The network is not the same here. " + sentence)
+    return sentence
+
+
+def _make_image(pixels):
     gray = pixels.shape[2] == 1
-    kind = itk.Image[itk.UC if gray else itk.RGBPixel[itk.UC], 2]
-    image = itk.image_from_array(pixels[..., 0] if gray else pixels, ttype=kind)
+    return itk.image_from_array(pixels[..., 0] if gray else pixels, ttype=itk.Image[itk.UC if gray else itk.RGBPixel[itk.UC], 2])
+
+
+def _in_smallest_tiles(network, arrays, compute):
+    """What *compute* makes of a model file and the side of the tiles, the smallest that there can be; and that side."""
     for tile in (64, 128, 256, 512):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "model.safetensors"
@@ -218,7 +260,17 @@ def _segment(network, arrays, pixels, sample):
                 if "no multiple of the network's stride" in str(error) and tile < 512:
                     continue
                 raise
-            filtered = itk.GigapixelUNetImageFilter[kind, itk.Image[sample, 2]].New(Input=image, ModelFileName=str(file))
             with in_a_sentence():
-                filtered.Update()
-            return itk.array_from_image(filtered.GetOutput()), tile
+                return compute(str(file), tile), tile
+
+
+def _segment(network, arrays, pixels, sample):
+    """Labels (bytes) or probabilities of the object (floats), and the side of the tiles."""
+    image = _make_image(pixels)
+
+    def compute(file, _):
+        filtered = itk.GigapixelUNetImageFilter[type(image), itk.Image[sample, 2]].New(Input=image, ModelFileName=file)
+        filtered.Update()
+        return itk.array_from_image(filtered.GetOutput())
+
+    return _in_smallest_tiles(network, arrays, compute)

@@ -115,7 +115,9 @@ def train(
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
         ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that;
         None: with *resume* the run's, else "fp32"
-    :param resume: go on with the run in *folder*, bit for bit
+    :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
+        *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
+        *shared_memory* may be others
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises TypeError: a sample that is no such pair

@@ -12,7 +12,8 @@ _NAMED_PLACES = 3  # of a type of operation: a sentence is no table
 
 @functools.cache
 def whole_image_operations() -> tuple[str, ...]:
-    """Types of operations each value of which depends on all pixels of a map: they are read, and nothing computes them yet."""
+    """Types of operations each value of which depends on all pixels of a map: they are read, and nothing computes them yet but the
+    mean of maps that the classes of an image are computed from."""
     return tuple(itk.GigapixelModel.GetWholeImageOperations())
 
 
@@ -33,6 +34,11 @@ class SeesWholeImage(Unsupported):
         )
 
 
+def _is_mean(operation) -> bool:
+    """Over all pixels."""
+    return operation["type"] == "adaptive_avg_pool2d" and operation["output_size"] == [1, 1]
+
+
 class Graph:
     """Operations in their order, as in a network's JSON, and the arrays of parameters by their names in the module."""
 
@@ -43,6 +49,7 @@ class Graph:
         self.sizes = {}  # name of an operation: (height, width) of its map
         self.output = ""
         self.classes = 0  # channels of the output
+        self.of_image = False  # whether they are classes of the image, not of its pixels
         self.dropped = set()  # operations of the module that are none here
 
     def add(self, name, kind, inputs, extent, parameters=None, **attributes):
@@ -64,6 +71,36 @@ class Graph:
         self.operations.insert(1, {"name": "padded", "type": "pad", "inputs": ["image"], "multiple": multiple, "mode": "replicate"})
         self.operations.append({"name": "cropped", "type": "crop", "inputs": [self.output, "image"]})
         self.output = "cropped"
+
+    def end_behind_mean(self):
+        """Of a module that returns the mean of its maps itself, as SqueezeNet: in a graph something is computed of it."""
+        (last,) = (each for each in self.operations if each["name"] == self.output)
+        if _is_mean(last):
+            self.output = self.add("logits", "mul", [self.output], (1, 1), other=1.0)
+
+    def remove_unread(self):
+        """What other outputs of the module are computed by."""
+        read = {self.output, "image"}
+        for operation in reversed(self.operations):
+            if operation["name"] in read:
+                read.update(operation.get("inputs", ()))
+        self.operations = [each for each in self.operations if each["name"] in read]
+        kept = {name for each in self.operations for name in each.get("parameters", {}).values()}
+        self.arrays = {name: tensor for name, tensor in self.arrays.items() if name in kept}
+        self.shapes = {name: shape for name, shape in self.shapes.items() if name in kept}
+
+    def labels_image(self) -> bool:
+        """Whether the output is classes of the image, computed from nothing but means of maps over all of it."""
+        by_name = {each["name"]: each for each in self.operations}
+        if any(each["type"] in whole_image_operations() and not _is_mean(each) for each in self.operations):
+            return False
+        seen, places = set(), [self.output]
+        while places:
+            name = places.pop()
+            if name not in seen and not _is_mean(by_name[name]):
+                places += by_name[name].get("inputs", ())
+            seen.add(name)
+        return "image" not in seen and self.sizes[self.output] == (1, 1)
 
     def list_whole_image(self) -> str:
         """What there is of operations that see the whole image, with their places."""

@@ -15,18 +15,20 @@ class GraphModule(nn.Module):
     gives them, so that the ``state_dict`` of an imported module is that of the module.
 
     Takes maps of (1, channels, height, width) as the graph does, without what the network's ``input`` block does to pixels,
-    and returns logits. In training mode dropout draws PyTorch's own masks.
+    and returns logits, of networks that label images as (1, classes). In training mode dropout draws PyTorch's own masks.
     """
 
-    def __init__(self, operations: list, output: str, arrays: dict):
+    def __init__(self, operations: list, output: str, arrays: dict, of_image: bool = False):
         """
         :param operations: of the network's JSON
         :param output: name of the one whose map is returned
         :param arrays: tensors by the names that the operations give their parameters
+        :param of_image: the map is of one pixel, the logits of the image: they are returned as (1, classes)
         """
         super().__init__()
         self.operations = operations
         self.output = output
+        self.of_image = of_image
         self.paths = {}
         statistics = {name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_")}
         for name, tensor in arrays.items():
@@ -48,7 +50,7 @@ class GraphModule(nn.Module):
             roles = {role: getattr(*self.paths[name]) for role, name in get_arrays(operation).items()}
             inputs = [maps[name] for name in operation.get("inputs", ())]
             maps[operation["name"]] = image if operation["type"] == "input" else self._compute(operation, inputs, roles)
-        return maps[self.output]
+        return maps[self.output].flatten(1) if self.of_image else maps[self.output]
 
     def _compute(self, operation, inputs, roles):
         drop = {"dropout": functional.dropout, "dropout2d": functional.dropout2d}.get(operation["type"])
@@ -165,6 +167,7 @@ COMPUTE = {
     "conv_transpose2d": _transpose,
     "max_pool2d": lambda o, x, _: functional.max_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), _along(o, "dilation", 1), o.get("ceil_mode", False)),
     "avg_pool2d": lambda o, x, _: functional.avg_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), o.get("ceil_mode", False), o.get("count_include_pad", True)),
+    "adaptive_avg_pool2d": lambda o, x, _: functional.adaptive_avg_pool2d(x[0], _along(o, "output_size")),
     "interpolate": _interpolate,
     "cat": lambda o, x, _: torch.cat(x, 1),
     "add": lambda o, x, _: x[0] + _second(o, x),

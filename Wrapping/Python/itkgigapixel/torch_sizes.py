@@ -39,7 +39,9 @@ def make_graph(module, channels, example, second, output):
     """
     graph = _make_for_all_sizes(module, channels, example, second, output)
     if graph.list_whole_image():
-        raise SeesWholeImage(graph)
+        if not graph.labels_image():
+            raise SeesWholeImage(graph)
+        graph.of_image = True
     return graph
 
 

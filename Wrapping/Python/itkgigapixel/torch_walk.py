@@ -48,12 +48,16 @@ class Walk:
         if self.missing:
             return
         shape = outputs[wanted].meta["val"].shape
+        self.graph.output = name
+        if name:
+            self.graph.remove_unread()
         if name and self.graph.list_whole_image():  # also classes of the image
-            self.graph.output = name
+            self.graph.classes = math.prod(shape)
+            self.graph.end_behind_mean()
             return
         if axes != MAPS or tuple(shape[2:]) != self.graph.sizes["image"]:
             raise Unsupported(f"The module returns {list(shape)} for an image of {list(self.graph.sizes['image'])} pixels: no logits of each pixel.")
-        self.graph.output, self.graph.classes = name, shape[1]
+        self.graph.classes = shape[1]
 
     # What operations are given.
 
@@ -252,6 +256,16 @@ class Walk:
         if axes[a["dim"] % len(axes)] != 1:
             raise LookupError("not over the channels")
         self._pointwise(node, "softmax", a["self"])
+
+    def _on_log_softmax(self, node, a):
+        """Softmax gives the same of logits and of the logarithms of their probabilities: at the end nothing is left out."""
+        if [user.op for user in node.users] != ["output"]:
+            raise LookupError("that is not at the end")
+        name, axes = self.values[a["self"]]
+        if axes[a["dim"] % len(axes)] != 1:
+            raise LookupError("not over the channels")
+        self.graph.dropped.add("log_softmax at the end")
+        self.values[node] = (name, axes)
 
     # Arithmetic.
 

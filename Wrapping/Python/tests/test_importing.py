@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Networks of PyTorch: taken over, trained and given back, compared with PyTorch itself."""
 
+import json
+
 import itk
 import numpy as np
 import pytest
@@ -204,10 +206,10 @@ class Excited(nn.Module):
 
 
 class Classifier(nn.Module):
-    def __init__(self, side):
+    def __init__(self, side=1, classes=4):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.ReLU(), nn.AdaptiveAvgPool2d(side), nn.Dropout(0.2), nn.Flatten())
-        self.head = nn.Sequential(nn.Linear(6 * side * side, 10), nn.ReLU(), nn.Linear(10, 4))
+        self.features = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.BatchNorm2d(6), nn.ReLU(), nn.AdaptiveAvgPool2d(side), nn.Dropout(0.2), nn.Flatten())
+        self.head = nn.Sequential(nn.Linear(6 * side * side, 10), nn.ReLU(), nn.Linear(10, classes))
 
     def forward(self, x):
         return self.head(self.features(x))
@@ -222,10 +224,123 @@ def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
     assert "instance_norm (1 place: instance_norm), group_norm (1 place: group_norm)" in message
 
 
-@pytest.mark.parametrize("side", [1, 3])
-def test_a_classifier_of_images_is_a_graph(side):
-    with pytest.raises(NotImplementedError, match=r"is a graph of 8 operations, but does not run yet: .* adaptive_avg_pool2d \(1 place: adaptive_avg_pool2d\)"):
-        gp.import_network(Classifier(side), example=EXAMPLE)
+def test_means_of_parts_of_the_image_are_named():
+    with pytest.raises(NotImplementedError, match=r"is a graph of 9 operations, but does not run yet: .* adaptive_avg_pool2d \(1 place: adaptive_avg_pool2d\)"):
+        gp.import_network(Classifier(3), example=EXAMPLE)
+
+
+class Mean(nn.Module):
+    """That returns the mean of its maps itself, as SqueezeNet, or what is made of it without weights."""
+
+    def __init__(self, end):
+        super().__init__()
+        self.maps, self.end = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.Conv2d(6, 5, 1)), end
+
+    def forward(self, x):
+        return self.end(self.maps(x).mean((2, 3)))
+
+
+class Gated(Classifier):
+    """Squeeze and excitation, and a second output that is not asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(3, 3, 1), nn.Sigmoid())
+        self.beside = nn.Conv2d(3, 2, 1)
+
+    def forward(self, x):
+        x = x * self.gate(x)
+        return super().forward(x), functional.instance_norm(self.beside(x))
+
+
+def published(library, name, **options):
+    make = {"torchvision": lambda m: m.models.get_model(name, weights=None, **options), "timm": lambda m: m.create_model(name, pretrained=False, **options)}
+    torch.manual_seed(4)
+    return make[library](pytest.importorskip(library))
+
+
+@pytest.mark.parametrize(
+    "make, classes",
+    [
+        (Classifier, 4),
+        (lambda: Classifier(classes=1), 1),
+        (lambda: Mean(nn.Identity()), 5),
+        (lambda: Mean(nn.LogSoftmax(1)), 5),
+        (lambda: Mean(nn.Softmax(1)), 5),
+        (Gated, 4),
+        (lambda: published("torchvision", "resnet18"), 1000),
+        (lambda: published("timm", "resnet10t", num_classes=7), 7),
+    ],
+    ids=["layers", "one", "mean", "log_softmax", "softmax", "gated", "torchvision", "timm"],
+)
+def test_a_network_that_labels_images(make, classes, tmp_path, capsys):
+    """Is proven, is a model that gigapixel classify takes, and goes back into a module."""
+    module = draw_weights(make())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    assert f"probabilities of the {max(2, classes)} classes of the image differ from PyTorch's by at most" in capsys.readouterr().out
+    assert model.LabelsImages()
+    given = gp.to_torch(tmp_path / "model.safetensors")
+    own = {key for key in module.state_dict() if not key.endswith("num_batches_tracked") and not key.startswith("beside")}
+    assert set(given.state_dict()) == own
+    assert all(value.shape == module.state_dict()[key].shape for key, value in given.state_dict().items())
+    module.load_state_dict(given.state_dict(), strict=False)
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        expected, logits = module.eval()(image), given(image)
+    expected = expected[0] if isinstance(expected, tuple) else expected
+    assert logits.shape == (1, classes)
+    activate = {"softmax": lambda z: z.softmax(1), "log": lambda z: z.log_softmax(1)}
+    end = "" if not isinstance(module, Mean) or isinstance(module.end, nn.Identity) else "log" if isinstance(module.end, nn.LogSoftmax) else "softmax"
+    torch.testing.assert_close(activate.get(end, lambda z: z)(logits), expected)
+
+
+def test_classes_have_names(tmp_path):
+    gp.import_network(Classifier(), tmp_path / "model.safetensors", example=EXAMPLE, class_names=["a", "b", "c", "d"])
+    content = (tmp_path / "model.safetensors").read_bytes()
+    metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+    assert json.loads(metadata["network"])["class names"] == ["a", "b", "c", "d"]
+    with pytest.raises(RuntimeError, match='"class names" must be a name for each of the 4 classes'):
+        gp.import_network(Classifier(), example=EXAMPLE, class_names=["a", "b"])
+
+
+def test_labels_of_images_are_learnt_as_pytorch_does(tmp_path):
+    """Five steps of Adam, each on one image, here in tiles and there as a whole."""
+    random = np.random.default_rng(6)
+    rows, images = ["slide,label,split"], []
+    for i, label in enumerate(("normal", "tumor")):
+        images.append(random.integers(60 * i, 130 + 60 * i, (67, 83, 3), np.uint8))
+        itk.imwrite(itk.image_from_array(images[-1], ttype=itk.Image[itk.RGBPixel[itk.UC], 2]), str(tmp_path / f"{i}.pyramid.tif"))
+        rows.append(f"{i}.pyramid.tif,{label},train")
+    (tmp_path / "cohort.csv").write_text("\n".join(rows) + "\n")
+    module, start = draw_weights(Classifier(classes=2)), tmp_path / "start.safetensors"
+    module.features[4].p = 0.0  # masks are drawn in other ways
+    gp.import_network(module, start, example=EXAMPLE)
+    train = dict(network=start, weights=start, epochs=1, images_per_step=2, learning_rate=1e-3, augment=False, tile_size=32)
+    gp.train(tmp_path / "cohort.csv", tmp_path / "run", **train)
+    for _ in range(4):
+        train["epochs"] += 1
+        gp.train(tmp_path / "cohort.csv", tmp_path / "run", **train, resume=True)
+    pixels = [np.asarray(gp.Slide(tmp_path / f"{i}.pyramid.tif").read()) for i in range(2)]
+    module.eval()
+    adam = torch.optim.Adam(module.parameters(), 1e-3)
+    maps = torch.from_numpy(np.stack(pixels) / np.float32(255)).permute(0, 3, 1, 2)
+    for _ in range(5):
+        adam.zero_grad()
+        functional.cross_entropy(module(maps), torch.tensor([0, 1])).backward()
+        adam.step()
+    for key, value in gp.to_torch(tmp_path / "run").state_dict().items():
+        torch.testing.assert_close(value, module.state_dict()[key], atol=1e-4, rtol=0, msg=key)
+
+
+def test_what_a_padded_image_would_say_is_refused():
+    class Strict(Classifier):
+        def forward(self, x):
+            if x.shape[-1] % 32 or x.shape[-2] % 32:
+                raise RuntimeError("sizes must be multiples of 32")
+            return super().forward(x)
+
+    with pytest.raises(NotImplementedError, match="would count in the mean"):
+        gp.import_network(Strict(), example=EXAMPLE)
 
 
 def test_what_is_no_segmentation_is_refused():

@@ -2,7 +2,10 @@
 #ifndef itkGigapixelModel_h
 #define itkGigapixelModel_h
 
+#include "gigapixelClassifier.h"
 #include "gigapixelModel.h"
+#include "itkGigapixelImageSource.h"
+#include "itkGigapixelImages.h"
 
 namespace itk
 {
