@@ -55,23 +55,52 @@ Optimizer::GetWeightDecay(const TrainingOptions & options)
   return options.weightDecay < 0 ? own : options.weightDecay;
 }
 
-/** That which the moments see: AdamW's do not see the weight decay. */
-double
-Optimizer::GetGradient(const ParameterGroup & group, double gradient, double parameter) const
+namespace
 {
-  return m_Kind == Kind::AdamW ? gradient : gradient + group.weightDecay * parameter;
-}
 
-double
-Optimizer::GetFirst(double moment, double gradient) const
+/** How one value's moments go on, for each kind compiled by itself. */
+template <Optimizer::Kind VKind>
+struct Rule
 {
-  return m_Kind == Kind::SGD ? m_Momentum * moment + gradient : Beta1 * moment + (1 - Beta1) * gradient;
-}
+  double momentum;
 
-double
-Optimizer::GetSecond(double moment, double gradient) const
+  /** That which the moments see: AdamW's do not see the weight decay. */
+  static double
+  GetGradient(double weightDecay, double gradient, double parameter)
+  {
+    return VKind == Optimizer::Kind::AdamW ? gradient : gradient + weightDecay * parameter;
+  }
+
+  double
+  GetFirst(double moment, double gradient) const
+  {
+    return VKind == Optimizer::Kind::SGD ? momentum * moment + gradient
+                                         : Optimizer::Beta1 * moment + (1 - Optimizer::Beta1) * gradient;
+  }
+
+  static double
+  GetSecond(double moment, double gradient)
+  {
+    return Optimizer::Beta2 * moment + (1 - Optimizer::Beta2) * gradient * gradient;
+  }
+};
+
+} // namespace
+
+/** Calls f(rule) with that of the kind. */
+template <typename F>
+void
+Optimizer::WithRule(const F & f) const
 {
-  return Beta2 * moment + (1 - Beta2) * gradient * gradient;
+  switch (m_Kind)
+  {
+    case Kind::Adam:
+      return f(Rule<Kind::Adam>{ m_Momentum });
+    case Kind::AdamW:
+      return f(Rule<Kind::AdamW>{ m_Momentum });
+    case Kind::SGD:
+      return f(Rule<Kind::SGD>{ m_Momentum });
+  }
 }
 
 std::vector<float>
@@ -82,21 +111,23 @@ Optimizer::GetNext(double                      learningRate,
   const double       correction1 = 1 - std::pow(Beta1, static_cast<double>(steps + 1));
   const double       correction2 = 1 - std::pow(Beta2, static_cast<double>(steps + 1));
   std::vector<float> next(parameters.begin(), parameters.end());
-  for (const ParameterGroup & group : m_Groups)
-  {
-    const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
-    for (std::size_t i = group.begin; i < group.end; ++i)
+  WithRule([&](const auto rule) {
+    for (const ParameterGroup & group : m_Groups)
     {
-      const double slope = GetGradient(group, gradient[i], parameters[i]);
-      const double first = GetFirst(firstMoment[i], slope);
-      const double second = m_Kind == Kind::SGD ? 0 : GetSecond(secondMoment[i], slope);
-      const double step = m_Kind == Kind::SGD
-                            ? learningRate * first
-                            : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
-      next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
-                                                              : std::numeric_limits<float>::quiet_NaN();
+      const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
+      for (std::size_t i = group.begin; i < group.end; ++i)
+      {
+        const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
+        const double first = rule.GetFirst(firstMoment[i], slope);
+        const double second = m_Kind == Kind::SGD ? 0 : rule.GetSecond(secondMoment[i], slope);
+        const double step = m_Kind == Kind::SGD
+                              ? learningRate * first
+                              : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
+        next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
+                                                                : std::numeric_limits<float>::quiet_NaN();
+      }
     }
-  }
+  });
   return next;
 }
 
@@ -124,18 +155,20 @@ void
 Optimizer::Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters)
 {
   ++steps;
-  for (const ParameterGroup & group : m_Groups)
-  {
-    for (std::size_t i = group.begin; i < group.end; ++i)
+  WithRule([&](const auto rule) {
+    for (const ParameterGroup & group : m_Groups)
     {
-      const double slope = GetGradient(group, gradient[i], parameters[i]);
-      firstMoment[i] = GetFirst(firstMoment[i], slope);
-      if (m_Kind != Kind::SGD)
+      for (std::size_t i = group.begin; i < group.end; ++i)
       {
-        secondMoment[i] = GetSecond(secondMoment[i], slope);
+        const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
+        firstMoment[i] = rule.GetFirst(firstMoment[i], slope);
+        if (m_Kind != Kind::SGD)
+        {
+          secondMoment[i] = rule.GetSecond(secondMoment[i], slope);
+        }
       }
     }
-  }
+  });
   std::copy(next.begin(), next.end(), parameters.begin());
 }
 

@@ -83,9 +83,8 @@ public:
   void Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters);
 
 private:
-  double GetGradient(const ParameterGroup & group, double gradient, double parameter) const;
-  double GetFirst(double moment, double gradient) const;
-  double GetSecond(double moment, double gradient) const;
+  template <typename F>
+  void WithRule(const F & f) const;
 
   Kind                        m_Kind{ Kind::Adam };
   double                      m_Momentum{ 0 };

@@ -47,7 +47,6 @@ public:
              m_Segments.back().kept,
              std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
              streamed.m_Scratch)
-    , m_Gradient(m_Passes.GetNumberOfSums())
   {
     for (const Segment & segment : m_Segments)
     {
@@ -70,6 +69,7 @@ public:
   bool
   ComputeGradient(LossGradient & sum)
   {
+    m_Gradient = &m_Streamed.BeginSums();
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
     const bool                 dice = terms.IsDice();
@@ -77,7 +77,7 @@ public:
     LossSum &                  loss = sum;
     Score                      score;
     const auto                 differentiate = [&](TileData & data, LossSum & result) {
-      m_Passes.AddGradient(data, terms, 1, result, m_Gradient);
+      m_Passes.AddGradient(data, terms, 1, result, *m_Gradient);
     };
     if (dice) // the loss is made of sums over the whole image
     {
@@ -106,7 +106,7 @@ public:
       m_Maps.Drop(operation);
     }
     sum.loss = dice ? score.loss : sum.loss;
-    sum.gradient = m_Passes.GetGradient(m_Gradient);
+    sum.gradient = m_Passes.GetGradient(*m_Gradient);
     return true;
   }
 
@@ -129,7 +129,7 @@ public:
       label = label < 0 ? probable : label;
       std::vector<double> ofLogits(channels);
       ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
-      m_Passes.DifferentiateLogits(data, ofLogits, m_Gradient);
+      m_Passes.DifferentiateLogits(data, ofLogits, *m_Gradient);
     };
     const auto report = [&](double part) {
       return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
@@ -408,7 +408,7 @@ private:
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
     }
-    m_Passes.AddGradientBehindMap(data, 1, m_Gradient);
+    m_Passes.AddGradientBehindMap(data, 1, *m_Gradient);
   }
 
   /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
@@ -422,7 +422,7 @@ private:
       Read(postponed[index].tile, false, data);
       data.turns = nullptr; // it gives nothing to maps that are kept
       m_Streamed.Measure(m_Streamed.m_NetworkTime,
-                         [&] { m_Passes.AddGradientBehindMap(data, postponed[index].repetitions, m_Gradient); });
+                         [&] { m_Passes.AddGradientBehindMap(data, postponed[index].repetitions, *m_Gradient); });
     };
     const auto goOn = [&](std::int64_t) {
       m_Team.ReportProgress();
@@ -462,8 +462,8 @@ private:
   const std::shared_ptr<const GraphGeometry> m_Geometry;
   const std::vector<Segment>                 m_Segments;
   KeptMaps                                   m_Maps;
-  FixedPointSum                              m_Gradient;
-  std::vector<double>                        m_Works; ///< of each segment: operations of a forward pass
+  FixedPointSum *                            m_Gradient{ nullptr }; ///< while there is one to be computed
+  std::vector<double>                        m_Works;               ///< of each segment: operations of a forward pass
   double                                     m_AllWork{ 0 };
   double                                     m_Done{ 0 };
 };

@@ -192,6 +192,20 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
   return finished;
 }
 
+FixedPointSum &
+StreamedNetwork::BeginSums()
+{
+  if (m_Sums)
+  {
+    m_Sums->Clear();
+  }
+  else
+  {
+    m_Sums = std::make_unique<FixedPointSum>(m_Tiles.GetGraphPasses()->GetNumberOfSums());
+  }
+  return *m_Sums;
+}
+
 /** Gradients are added in any order, exactly, so that neither threads nor ranks have to wait for each other and none
  * keeps a gradient of its own. */
 bool
@@ -203,7 +217,7 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
                                       const RankTeam &  team)
 {
   const GraphPasses & passes = *m_Tiles.GetGraphPasses();
-  FixedPointSum       gradient(passes.GetNumberOfSums());
+  FixedPointSum &     gradient = BeginSums();
   EqualTiles<LossSum> equal;
   LossSum &           loss = sum;
   const auto add = [&](TileData & data, LossSum & result) { passes.AddGradient(data, terms, 1, result, gradient); };

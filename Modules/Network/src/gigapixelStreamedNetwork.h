@@ -9,9 +9,11 @@
 #include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
 #include "gigapixelWorkers.h"
+#include "execute/gigapixelFixedPointSum.h"
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 #include <time.h>
 
@@ -99,6 +101,9 @@ public:
   StageSeconds GetSeconds() const;
 
 private:
+  /** Zeros, for one image. They are kept for the next: fresh memory for 16 bytes of each parameter takes its time. */
+  FixedPointSum & BeginSums();
+
   bool ComputeGraphGradient(PixelSource &     pixels,
                             LabelSource &     labels,
                             const LossTerms & terms,
@@ -166,6 +171,8 @@ private:
   TileNetwork           m_Tiles;
   Workers               m_Workers;
   std::vector<TileData> m_Data; ///< per worker
+
+  std::unique_ptr<FixedPointSum> m_Sums; ///< none before the first gradient
 
   const bool m_LabelsImage;
   bool       m_HasMasks{ false }; ///< equal tiles are not computed alike

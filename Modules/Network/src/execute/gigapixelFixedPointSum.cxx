@@ -183,7 +183,10 @@ FixedPointSum::GetValues(std::size_t first, std::size_t number, double * values)
   for (std::size_t i = 0; i < number; ++i)
   {
     const Fixed sum = m_Implementation->sums[first + i];
-    values[i] = IsSum(sum) ? static_cast<double>(sum) * Unit : std::numeric_limits<double>::quiet_NaN();
+    const auto  lower = static_cast<std::int64_t>(sum);
+    // Most are below 2^63, which the processor converts, to the same double, in place of a function.
+    const double value = lower == sum ? static_cast<double>(lower) : static_cast<double>(sum);
+    values[i] = IsSum(sum) ? value * Unit : std::numeric_limits<double>::quiet_NaN();
   }
 }
 
