@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--networks", nargs="+", default=["unet", "resnet18-unet", "resnet34-unet"])
     parser.add_argument("--size", default="2048x2048", help="of the slide, WIDTHxHEIGHT")
     parser.add_argument("--sides", nargs="*", type=int, default=SIDES, help="of tiles")
-    parser.add_argument("--memory", default="6G")
+    parser.add_argument("--memory", default="4G", help="leaves out tiles far beyond the 1 GiB that a plan gives to one")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--ladder", type=float, default=1.15)
     parser.add_argument("--time", type=float, default=1.3)
