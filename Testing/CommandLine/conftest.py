@@ -155,6 +155,10 @@ def inputs(tmp_path_factory):
         run("synthesize", f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", f"{name}.m.tif", cwd=folder)
     (folder / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
     (folder / "network.onnx").write_bytes(numpy.load(NETWORKS)["unet/onnx"].tobytes())
+    if run("doctor", "--json").json["network"]["installed"]:
+        (folder / "labels.csv").write_text("slide,label,split\na.tif,one,train\nb.tif,two,train\n")
+        words = ["--network", "resnet18:width=2", "--epochs", 1, "--tile-size", 64]
+        run("train", "--cohort", "labels.csv", "-o", "labels-run", *words, cwd=folder)
     return folder
 
 

@@ -204,6 +204,38 @@ def test_a_slide_that_fails_costs_its_row(cohort, model, tmp_path):
     assert [row["slide"] for row in read(tmp_path / "p.csv")] == [str(cohort / "1.tif")]
 
 
+def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
+    """Of three slides one is broken; when it is mended, the others are not computed again."""
+    slides = [tmp_path / f"{name}.tif" for name in ("first", "second", "third")]
+    for i, slide in enumerate(slides):
+        slide.write_bytes((cohort / f"{i}.tif").read_bytes())
+    content = slides[1].read_bytes()
+    slides[1].write_bytes(content[:3000])
+    words = ["classify", *slides, "--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps"]
+    run(*words, code=1)
+    kept = tmp_path / ".p.csv.unfinished"
+    assert kept.exists() and len(read(tmp_path / "p.csv")) == 2
+    with open(kept, "a") as file:
+        file.write('{"madeBy": "cut o')  # when the program was killed
+    slides[1].write_bytes(content)
+    changed = os.stat(tmp_path / "maps" / "first.pyramid.tif").st_mtime_ns
+    told = run(*words, "--overwrite", "--json").json
+    assert [each["skipped"] for each in told] == [True, False, True]
+    assert os.stat(tmp_path / "maps" / "first.pyramid.tif").st_mtime_ns == changed
+    assert not kept.exists()
+    run("classify", *slides, "--model", model, "-o", tmp_path / "whole.csv")
+    assert (tmp_path / "whole.csv").read_text() == (tmp_path / "p.csv").read_text()
+
+
+def test_what_was_said_otherwise_is_said_anew(cohort, model, tmp_path):
+    (tmp_path / "broken.tif").write_bytes((cohort / "0.tif").read_bytes()[:3000])
+    slides = [cohort / "1.tif", tmp_path / "broken.tif"]
+    words = ["classify", *slides, "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--json"]
+    run(*words, code=1)
+    assert [each["skipped"] for each in run(*words, code=1).json] == [True]
+    assert [each["skipped"] for each in run(*words, "--tile-size", 64, code=1).json] == [False]
+
+
 @pytest.mark.parametrize("preset, published", [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032)])
 def test_presets_are_torchvisions(preset, published):
     """By the number of their weights, which is published for 1000 classes."""

@@ -9,7 +9,7 @@ from conftest import run
 
 COMMANDS = json.loads(run("--describe").out)
 NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "rasterize", "outline", "convert", "synthesize"]
-NAMES += ["classify", "plan", "networks", "import", "doctor"]
+NAMES += ["classify", "features", "plan", "networks", "import", "doctor"]
 
 
 def wrong(*arguments):

@@ -17,10 +17,11 @@ COMMANDS = {
     "outline": ["outline", "truth.tif", "--like", "slide.tif", "-o", "out/outlines.geojson"],
     "rasterize": ["rasterize", "outlines.geojson", "--like", "slide.tif", "-o", "out/mask.tif", "--downsample", "1"],
     "segment": ["segment", "slide.tif", "--model", "tissue", "-o", "out/mask.tif", "--probability", "out/probability.tif"],
+    "features": ["features", "a.tif", "--model", "labels-run", "-o", "out/a.h5"],
     "import": ["import", "network.onnx", "-o", "out/model.safetensors"],
     "train": ["train", "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
 }
-OF_NETWORKS = ("segment", "import", "train")
+OF_NETWORKS = ("segment", "features", "import", "train")
 
 
 @functools.lru_cache(None)

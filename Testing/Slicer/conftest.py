@@ -8,17 +8,18 @@ import subprocess
 import numpy
 import openslide
 import pytest
+import tifffile
 
 MODULES = pathlib.Path(os.environ.get("GIGAPIXEL_MODULES", "build/lib/ITKGigapixel/cli-modules"))
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
-NAMES = ["SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment"]
+NAMES = ["SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment", "GigapixelClassify"]
 
 
 def module(name):
     """The program of a module; skips where it was built without LibTorch."""
     program = MODULES / name
     if not program.exists():
-        assert name.startswith("GigapixelUNet"), f"{program} is not there"
+        assert name.startswith("Gigapixel"), f"{program} is not there"
         pytest.skip(f"{name} was not built (no LibTorch)")
     return program
 
@@ -56,6 +57,27 @@ def cohort(slide, tmp_path_factory):
     """Rows of (slide, mask, split): one to train on, another to validate on."""
     other = synthesize(tmp_path_factory.mktemp("other"), "1300x1100", seed=6)
     return [(*slide, "train"), (*other, "validation")]
+
+
+@pytest.fixture(scope="session")
+def labels(tmp_path_factory):
+    """Two slides of 256 x 192 pixels at 0.5 um and their labels, and a model that was trained on them."""
+    folder = tmp_path_factory.mktemp("labels")
+    rows = []
+    for i, label in enumerate(("normal", "tumor")):
+        pixels = numpy.random.default_rng(i).integers(150, 250, (192, 256, 3), dtype="u1")
+        pixels[60:120, 100:180] //= 1 + 3 * i
+        options = {"resolution": (20000, 20000), "resolutionunit": "CENTIMETER"}
+        tifffile.imwrite(folder / f"{label}.tif", pixels, tile=(64, 64), photometric="rgb", **options)
+        rows.append((folder / f"{label}.tif", label, "train"))
+    write_cohort(folder / "cohort.csv", ("slide", "label", "split"), rows)
+    words = {"cohort": folder / "cohort.csv", "run": folder / "run", "network": "resnet18:width=2", "tileSize": 64}
+    run("GigapixelUNetTrain", **words, epochs=2)
+    return [row[:2] for row in rows], folder / "run" / "best.safetensors"
+
+
+def write_cohort(path, header, rows):
+    path.write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]))
 
 
 @pytest.fixture(scope="session")

@@ -271,16 +271,17 @@ def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
     drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Vessel")
     assert "its segments are in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
     values.slideMpp, values.run, values.epochs = 0.0, str(tmp_path / "run"), 1
-    rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "train")]
+    rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "", "train")]
     assert (finish(gigapixel_slide, logic.train(values, rows)) / "last.safetensors").exists()
 
 
 def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.epochs = str(tmp_path / "run"), 2
-    finish(gigapixel_slide, logic.train(values, cohort))
+    rows = [(slide, mask, "", split) for slide, mask, split in cohort]
+    finish(gigapixel_slide, logic.train(values, rows))
     values.epochs = 3  # and it goes on
-    folder = finish(gigapixel_slide, logic.train(values, cohort))
+    folder = finish(gigapixel_slide, logic.train(values, rows))
     history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
     assert len(history) == 3
     chart = gigapixel_slide.makePlot(folder)
@@ -291,6 +292,40 @@ def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     values.model = str(folder / "best.safetensors")
     segmentation = finish(gigapixel_slide, logic.segment(values))
     assert segmentation.GetSegmentation().GetNthSegment(0).GetName() == "Object"
+
+
+def test_classify_shows_probabilities_and_the_map(gigapixel_slide, values, labels):
+    (_, (slide, _)), model = labels
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.slide, values.slideMpp, values.classifier = str(slide), 0.0, ""
+    with pytest.raises(ValueError, match="Choose a model"):
+        logic.classify(values)
+    values.classifier = str(model)
+    found = finish(gigapixel_slide, logic.classify(values))
+    assert sum(found.probabilities.values()) == pytest.approx(1) and found.predicted in found.probabilities
+    assert "tumor: " in found.describe() and "speaks for tumor" in found.describe()
+    pixels = slicer.util.arrayFromVolume(found.map)
+    assert pixels.shape == (1, 6, 8) and pixels.dtype == numpy.float32 and pixels.min() >= 0
+    assert numpy.allclose(geometry(found.map), [[0.016] * 2, [0, 0]])
+    display = found.map.GetDisplayNode()
+    assert display.GetWindowLevelMax() == pytest.approx(pixels.max(), rel=1e-4) and display.GetApplyThreshold()
+    table = gigapixel_slide.makeProbabilities("slide", found.probabilities)
+    assert table.GetCellText(1, 0) == "tumor" and float(table.GetCellText(1, 1)) == pytest.approx(found.probabilities["tumor"])
+    logic.stateResolution(values, 0.25)  # and the map moves with the slide
+    assert numpy.allclose(geometry(found.map)[0], 0.008)
+    values.slideMpp = 0.0
+
+
+def test_train_on_labels(gigapixel_slide, values, labels, tmp_path):
+    """Rows without masks make a cohort without that column."""
+    slides, _ = labels
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.run, values.epochs, values.memory = str(tmp_path / "run"), 1, "3G"
+    folder = finish(gigapixel_slide, logic.train(values, [(str(slide), "", label, "train") for slide, label in slides]))
+    assert (tmp_path / "run.cohort.csv").read_text().startswith("slide,label,split")
+    told = subprocess.run([PROGRAM, "info", folder, "--json"], capture_output=True, check=True).stdout
+    assert json.loads(told)["classNames"] == ["normal", "tumor"]
+    values.memory = "2G"
 
 
 def test_failure_is_the_programs_sentence(gigapixel_slide, values, tmp_path):

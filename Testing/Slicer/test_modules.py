@@ -64,6 +64,8 @@ def test_endings_are_those_that_are_written():
         ("volume", ".nrrd"),
         ("picture", ".png"),
         ("outputSegmentation", ".seg.nrrd,.nrrd"),
+        ("map", ".nrrd"),
+        ("table", ".csv"),
         ("mask", ".tif,.tiff"),
         ("probability", ".tif,.tiff"),
     }
@@ -204,6 +206,35 @@ def test_train(cohort, tmp_path):
     assert "epoch 2/2" in told.stdout and told.stderr == ""
 
 
+def test_classify(labels, tmp_path):
+    """The figures and the map of `gigapixel classify`, the map as a volume where it lies on the slide."""
+    (_, (slide, _)), model = labels
+    run("GigapixelClassify", slide=slide, model=model, map=tmp_path / "map.nrrd", returnparameterfile=tmp_path / "results")
+    results = results_of(tmp_path / "results")
+    words = ["classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps", "--json", "--quiet"]
+    told = json.loads(subprocess.run([PROGRAM, *words], capture_output=True, check=True).stdout)
+    assert json.loads(results["probabilities"]) == told["probabilities"] and results["predicted"] == told["predicted"]
+    assert float(results["probability"]) == max(told["probabilities"].values())
+    assert results["mapKind"] == "activation" and results["activatedClass"] == "tumor" and results["mapDownsample"] == "32.0"
+    head, data = (tmp_path / "map.nrrd").read_bytes().split(b"\n\n", 1)
+    fields = dict(line.split(": ", 1) for line in head.decode().splitlines() if ": " in line and ":=" not in line)
+    data = gzip.decompress(data) if fields["encoding"] == "gzip" else data
+    assert fields["space"] == "left-posterior-superior" and fields["type"] == "float" and fields["sizes"] == "8 6 1"
+    assert numpy.allclose(vectors(fields["space directions"]), numpy.diag([0.016, 0.016, 1]))
+    assert numpy.allclose(vectors(fields["space origin"]), [[0, 0, 0]])
+    values = numpy.frombuffer(data, "<f4").reshape(6, 8)
+    assert numpy.array_equal(values, tifffile.imread(tmp_path / "maps" / f"{slide.stem}.pyramid.tif"))
+    assert float(results["mapGreatest"]) == pytest.approx(values.max())
+
+
+def test_classify_without_a_map(labels, tmp_path):
+    (_, (slide, _)), model = labels
+    run("GigapixelClassify", slide=slide, model=model, table=tmp_path / "table.csv", returnparameterfile=tmp_path / "results")
+    assert "mapKind" not in results_of(tmp_path / "results")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "table.csv"]
+    assert (tmp_path / "table.csv").read_text().startswith("slide,predicted,p_normal,p_tumor")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_the_help(name, tmp_path):
     """It fails for want of its files only."""
@@ -257,6 +288,8 @@ def test_stopped_leaves_nothing(large, tmp_path, signal_):
         ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m.tif", "model": "no.safetensors"}, 1, "no.safetensors"),
         ("TissueLabel", {"slide": "{slide}", "mask": "m.png"}, 2, "--mask m.png is to be a pyramid TIFF: end it in .tif."),
         ("TissueLabel", {"slide": "{slide}", "outputSegmentation": "s.tif"}, 2, "end it in .seg.nrrd."),
+        ("GigapixelClassify", {"slide": "{slide}", "model": "tissue.safetensors", "map": "m.nrrd"}, 1, "tissue.safetensors"),
+        ("GigapixelClassify", {"slide": "{slide}", "model": "m.safetensors", "map": "m.tif"}, 2, "end it in .nrrd."),
         ("SlideRegion", {"slide": "{slide}", "volume": "v.mha"}, 2, "--volume v.mha is to be a volume in NRRD"),
         ("SlideRegion", {"slide": "{slide}", "picture": "p.jpg"}, 2, "--picture p.jpg is to be a PNG picture"),
         ("SlideInfo", {"slide": "{slide}", "thumbnail": "t.jpg"}, 2, "--thumbnail t.jpg is to be a PNG picture"),

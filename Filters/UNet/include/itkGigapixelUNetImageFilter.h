@@ -41,7 +41,9 @@ enum class GigapixelUNetOutput : std::uint8_t
  * filter->SetModelFileName("best.safetensors");
  * writer->SetInput(filter->GetOutput());
  * writer->SetNumberOfStreamDivisions(64);
- * \endcode */
+ * \endcode
+ *
+ * \ingroup ClassificationFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT GigapixelUNetImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

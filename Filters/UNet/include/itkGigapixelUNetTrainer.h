@@ -19,9 +19,9 @@ struct GigapixelTrainingSample;
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
  * Samples are images of any ITK pipeline, files, or anything that is a gigapixel::PhysicalImage, each with a mask on a
- * grid of its own that is matched in mm (see gigapixel::MaskLabelSource), whole or by region. They are opened by
- * Update(), at one resolution: samples whose spacings differ by more than 10 % are refused. Images are no inputs of the
- * pipeline: after a change upstream of them, say Modified() to train again.
+ * grid of its own that is matched in mm (see gigapixel::MaskLabelSource), or with one label, whole or by region. They
+ * are opened by Update(), at one resolution: samples whose spacings differ by more than 10 % are refused. Images are no
+ * inputs of the pipeline: after a change upstream of them, say Modified() to train again.
  *
  * Observers: GigapixelPlanEvent before the first step, ProgressEvent over all epochs, IterationEvent after each epoch,
  * GigapixelStepEvent after each step; the getters below then tell the state. AbortGenerateDataOn() from an observer, or
@@ -35,7 +35,9 @@ struct GigapixelTrainingSample;
  * trainer->AddValidationSlide("b.svs", "b-mask.pyramid.tif");
  * trainer->Update();
  * filter->SetModel(trainer->GetBestModel());
- * \endcode */
+ * \endcode
+ *
+ * \ingroup ClassificationFilters */
 class GigapixelUNet_EXPORT GigapixelUNetTrainer : public ProcessObject
 {
 public:
@@ -108,8 +110,19 @@ public:
 
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
-  /** Slides with one label each, for networks that label images (gigapixel::NetworkDescription::LabelsImage()). The
-   * names of all labels, sorted, are the network's classes, if it has no names of its own. */
+  /** \name Images or slides with one label each, for networks that label images
+   * (gigapixel::NetworkDescription::LabelsImage()), which GigapixelClassifier applies. The names of all labels, sorted,
+   * are the network's classes, if it has no names of its own. @{ */
+  template <typename TImage>
+  void AddLabeledTrainingImage(const TImage *      image,
+                               const std::string & label,
+                               const RegionType &  region = RegionType());
+
+  template <typename TImage>
+  void AddLabeledValidationImage(const TImage *      image,
+                                 const std::string & label,
+                                 const RegionType &  region = RegionType());
+
   void AddLabeledTrainingSlide(const std::string &       slide,
                                const std::string &       label,
                                const gigapixel::Region & region = {});
@@ -117,6 +130,7 @@ public:
   void AddLabeledValidationSlide(const std::string &       slide,
                                  const std::string &       label,
                                  const gigapixel::Region & region = {});
+  /** @} */
 
   /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
   void AddTrainingSample(const gigapixel::PhysicalImage & pixels,
@@ -282,7 +296,8 @@ private:
                 const gigapixel::PhysicalImage & pixels,
                 const gigapixel::PhysicalImage & mask,
                 const ImageBase<2> &             image,
-                const RegionType &               region);
+                const RegionType &               region,
+                const std::string &              label = {});
 
   void Add(Split split, const GigapixelTrainingSample & sample);
 
@@ -359,6 +374,26 @@ GigapixelUNetTrainer::AddValidationImage(const TImage * image, const TLabelImage
                  GigapixelImageSource(labels, this->NameNext("label of validation image")),
                  *image,
                  region);
+}
+
+template <typename TImage>
+void
+GigapixelUNetTrainer::AddLabeledTrainingImage(const TImage *      image,
+                                              const std::string & label,
+                                              const RegionType &  region)
+{
+  this->AddImage(
+    Split::Training, GigapixelImageSource(image, this->NameNext("training image")), {}, *image, region, label);
+}
+
+template <typename TImage>
+void
+GigapixelUNetTrainer::AddLabeledValidationImage(const TImage *      image,
+                                                const std::string & label,
+                                                const RegionType &  region)
+{
+  this->AddImage(
+    Split::Validation, GigapixelImageSource(image, this->NameNext("validation image")), {}, *image, region, label);
 }
 
 } // namespace itk

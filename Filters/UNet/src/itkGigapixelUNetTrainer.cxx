@@ -76,11 +76,13 @@ GigapixelUNetTrainer::AddImage(Split                            split,
                                const gigapixel::PhysicalImage & pixels,
                                const gigapixel::PhysicalImage & mask,
                                const ImageBase<2> &             image,
-                               const RegionType &               region)
+                               const RegionType &               region,
+                               const std::string &              label)
 {
   GigapixelTrainingSample sample;
   sample.pixels = pixels;
   sample.mask = mask;
+  sample.label = label;
   if (region.GetNumberOfPixels() > 0)
   {
     const Index<2> & first = image.GetLargestPossibleRegion().GetIndex();
@@ -289,7 +291,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   }
   if (!anyTraining)
   {
-    throw std::runtime_error("there are no training samples: add an image or a slide with its mask");
+    throw std::runtime_error("there are no training samples: add an image or a slide with its mask or label");
   }
   if (!common.GetWarning().empty())
   {

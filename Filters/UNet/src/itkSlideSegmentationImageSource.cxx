@@ -3,7 +3,6 @@
 #include "itkSlideSegmentationStages.h"
 
 #include "gigapixelFileIdentity.h"
-#include "gigapixelHash.h"
 #include "gigapixelGrid.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlidePixels.h"
@@ -16,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iomanip>
 #include <locale>
 #include <sstream>
@@ -36,23 +34,6 @@ FormatResolution(double micronsPerPixel)
   text.imbue(std::locale::classic());
   text << std::fixed << std::setprecision(3) << micronsPerPixel << " µm/px";
   return text.str();
-}
-
-/** Of what the network computes with: other weights, another number. */
-std::string
-HashModel(const gigapixel::Model & model)
-{
-  gigapixel::Hash   hash;
-  const std::string network = model.network.ToJSON();
-  hash.Add(network.data(), network.size());
-  for (const auto & [name, parameter] : model.parameters)
-  {
-    hash.Add(name.data(), name.size());
-    hash.Add(parameter.values.data(), parameter.values.size() * sizeof(float));
-  }
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash.Get()));
-  return text;
 }
 
 /** \throw std::runtime_error a sentence */
@@ -442,7 +423,7 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   std::ostringstream text;
   text.imbue(std::locale::classic());
   text.precision(17);
-  text << "segment model=" << HashModel(*m_Stages->model);
+  text << "segment model=" << m_Stages->model->GetIdentity();
   isProbability ? text << " probability" : text << " threshold=" << this->GetThreshold(); // it knows no threshold
   if (m_Patches)
   {

@@ -4,6 +4,7 @@
 
 #include "gigapixelActivationMap.h"
 #include "gigapixelDevice.h"
+#include "gigapixelFeatures.h"
 #include "gigapixelModel.h"
 
 #include <functional>
@@ -24,6 +25,9 @@ public:
   explicit Classifier(const Model & model, int threads = 0, Device device = {}, std::int64_t tileSize = 0);
   ~Classifier();
 
+  /** The names of a network's classes; numbers, where it has none. */
+  static std::vector<std::string> GetClassNames(const NetworkDescription & network);
+
   /** Writes the probability of each class.
    * \param probabilities gets as many as the network tells classes apart, which together are 1 but for rounding
    * \param progress called with 0..1, from one thread at a time; returning false stops
@@ -42,6 +46,13 @@ public:
                                std::vector<double> &               probabilities,
                                ActivationMap &                     map,
                                const std::function<bool(double)> & progress = {});
+
+  /** What the network makes of the image before its last layers of neurons, in the time of Classify().
+   * \param take gets the vectors of the map that is pooled last \param pooled gets what they are pooled to */
+  bool ComputeFeatures(PixelSource &                       image,
+                       const FeatureTaker &                take,
+                       std::vector<float> &                pooled,
+                       const std::function<bool(double)> & progress = {});
 
 private:
   struct Implementation;

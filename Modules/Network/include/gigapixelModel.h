@@ -39,6 +39,9 @@ struct GigapixelNetwork_EXPORT Model
   /** Whether it is one of these names. */
   static bool IsReady(const std::string & name);
 
+  /** A number, in hexadecimal, of what it computes with: other weights or another network, another number. */
+  std::string GetIdentity() const;
+
   /** A sentence about weights that can be used, but hardly are what was meant: the last ones are all 0, so that the
    * result is the same at every pixel. Empty: nothing is to be said. */
   std::string GetWarning() const;

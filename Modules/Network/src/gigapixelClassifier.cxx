@@ -30,6 +30,17 @@ Classifier::Classifier(const Model & model, int threads, Device device, std::int
 
 Classifier::~Classifier() = default;
 
+std::vector<std::string>
+Classifier::GetClassNames(const NetworkDescription & network)
+{
+  std::vector<std::string> names = network.classNames;
+  while (static_cast<int>(names.size()) < network.GetNumberOfClasses())
+  {
+    names.push_back(std::to_string(names.size()));
+  }
+  return names;
+}
+
 namespace
 {
 
@@ -82,6 +93,15 @@ Classifier::Explain(PixelSource &                       image,
   }
   probabilities = GetProbabilities(values);
   return true;
+}
+
+bool
+Classifier::ComputeFeatures(PixelSource &                       image,
+                            const FeatureTaker &                take,
+                            std::vector<float> &                pooled,
+                            const std::function<bool(double)> & progress)
+{
+  return m_Implementation->network.ComputeFeatures(image, take, pooled, progress);
 }
 
 } // namespace gigapixel

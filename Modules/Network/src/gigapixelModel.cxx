@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModelFile.h"
 #include "gigapixelFileKind.h"
+#include "gigapixelHash.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPresets.h"
 #include "gigapixelPrintable.h"
@@ -8,8 +9,10 @@
 #include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -257,6 +260,22 @@ Model::IsReady(const std::string & name)
 {
   const auto & ready = GetReadyModels();
   return std::any_of(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; });
+}
+
+std::string
+Model::GetIdentity() const
+{
+  Hash              hash;
+  const std::string json = network.ToJSON();
+  hash.Add(json.data(), json.size());
+  for (const auto & [name, parameter] : parameters)
+  {
+    hash.Add(name.data(), name.size());
+    hash.Add(parameter.values.data(), parameter.values.size() * sizeof(float));
+  }
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.Get()));
+  return text.data();
 }
 
 std::string

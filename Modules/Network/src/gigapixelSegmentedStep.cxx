@@ -2,6 +2,7 @@
 #include "gigapixelActivationPass.h"
 #include "gigapixelCountedPixels.h"
 #include "gigapixelLoss.h"
+#include "gigapixelPooledTile.h"
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
 #include "execute/gigapixelGraphPasses.h"
@@ -140,6 +141,24 @@ public:
     return finished;
   }
 
+  /** Of a network that labels images, what is pooled last. */
+  bool
+  ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled)
+  {
+    const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
+    const std::vector<SegmentPass> passes = MakeForwardPasses();
+    m_AllWork = GetWork(passes);
+    m_Take = &take;
+    LossSum none;
+    if (!GoOver(passes, none, [](TileData &, LossSum &) {}))
+    {
+      return false;
+    }
+    const std::vector<double> values = m_Maps.ReadReduced(pooling);
+    pooled.assign(values.begin(), values.end());
+    return true;
+  }
+
 private:
   /** Of operations that reduce the image: sums of their tiles, or tiles whose gradients are left for the end. */
   using EqualSums = EqualTiles<std::vector<double>>;
@@ -233,13 +252,16 @@ private:
     std::vector<TResult>         results(workers.GetNumberOfPlaces());
     std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
     EqualSums                    equalSums, equalGradients;
+    EqualTiles<PooledTile>       equalPooled;
     Turns                        turns;
     const PointToMaps            pointTo(m_Streamed.m_Data, m_Maps, turns);
     const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
         case SegmentPass::Kind::Map:
-          return Reduces(pass) ? Reduce(data, equalSums) : WriteMap(data, equalMaps[pass.segment]);
+          return !Reduces(pass)   ? WriteMap(data, equalMaps[pass.segment])
+                                   : AreTaken(pass) ? ReduceAndTake(data, equalPooled)
+                                                    : Reduce(data, equalSums);
         case SegmentPass::Kind::Gradient:
           return AddGradient(data, pass, equalGradients);
         default:
@@ -363,16 +385,42 @@ private:
   void
   Reduce(TileData & data, EqualSums & equal)
   {
-    const auto          reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile); };
+    const auto reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile, nullptr); };
     std::vector<double> part;
     m_Streamed.m_HasMasks ? reduce(data, part) : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
     AddPart(data, part);
   }
 
-  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
-   * \param part nothing where nothing of the tile counts */
+  /** Whether the vectors of what the pass reduces are asked for. */
+  bool
+  AreTaken(const SegmentPass & pass) const
+  {
+    return m_Take && pass.segment + 2 == m_Segments.size();
+  }
+
+  /** As Reduce(). Of equal tiles those are computed once that are all of one vector: others would take memory. */
   void
-  AddPart(const TileData & data, const std::vector<double> & part)
+  ReduceAndTake(TileData & data, EqualTiles<PooledTile> & equal)
+  {
+    const auto key = FindTileKey(data, m_Streamed.m_Network.channels);
+    PooledTile tile;
+    if (!key || !equal.Repeat(*key, tile))
+    {
+      tile.sums = m_Passes.Reduce(data, &tile.vectors);
+      if (key && tile.KeepOne(GetNumberOfPixels(data.tile.program->core)))
+      {
+        equal.Remember(*key, data.tile, tile);
+      }
+    }
+    const int pooling = data.tile.program->steps.back().operation;
+    AddPart(data, tile.sums, tile.GetFeatures(*m_Geometry, pooling, data));
+  }
+
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
+   * \param part nothing where nothing of the tile counts
+   * \param features of the tile that are handed on */
+  void
+  AddPart(const TileData & data, const std::vector<double> & part, const Features & features = {})
   {
     const TileProgram::Step & target = data.tile.program->steps.back();
     const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
@@ -383,6 +431,10 @@ private:
       if (!part.empty())
       {
         reduction.add(operation, sums, part, target.output);
+      }
+      if (!features.places.empty())
+      {
+        (*m_Take)(features);
       }
       if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
       {
@@ -466,6 +518,7 @@ private:
   std::vector<double>                        m_Works;               ///< of each segment: operations of a forward pass
   double                                     m_AllWork{ 0 };
   double                                     m_Done{ 0 };
+  const FeatureTaker *                       m_Take{ nullptr }; ///< of what is pooled last; null: nobody asks
 };
 
 /** By one rank: maps of an image lie with one process. */
@@ -523,6 +576,17 @@ StreamedNetwork::ExplainImage(PixelSource &    pixels,
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
   return SegmentedStep(*this, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
+}
+
+bool
+StreamedNetwork::ComputeFeatures(PixelSource &        pixels,
+                                 const FeatureTaker & take,
+                                 std::vector<float> & pooled,
+                                 const Progress &     progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  return SegmentedStep(*this, pixels, nullptr, progress, alone).ComputeFeatures(take, pooled);
 }
 
 } // namespace gigapixel

@@ -4,6 +4,7 @@
 
 #include "gigapixelActivationMap.h"
 #include "gigapixelEqualTiles.h"
+#include "gigapixelFeatures.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelRankTeam.h"
 #include "gigapixelSharedImage.h"
@@ -86,6 +87,13 @@ public:
                     float *          probabilities,
                     ActivationMap &  map,
                     const Progress & progress = {});
+
+  /** What a network that labels images makes of this one before its last layers of neurons.
+   * \param take gets the vectors of the map that is pooled last \param pooled what they are pooled to */
+  bool ComputeFeatures(PixelSource &        pixels,
+                       const FeatureTaker & take,
+                       std::vector<float> & pooled,
+                       const Progress &     progress = {});
 
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});

@@ -4,7 +4,6 @@
 #include "ArgumentText.h"
 #include "SlideThumbnail.h"
 
-#include "itkImage.h"
 #include "itkImageFileWriter.h"
 #include "itkPyramidTIFFImageIO.h"
 
@@ -137,36 +136,19 @@ AddLegend(double greatest, Picture & picture)
 } // namespace
 
 void
-WriteActivation(const ActivationMap &          map,
-                const Grid &                   image,
+WriteActivation(const itk::Image<float, 2> *   map,
                 const itk::WholeSlideImageIO & slide,
                 const std::string &            file,
                 const std::string &            madeBy)
 {
-  using ImageType = itk::Image<float, 2>;
-  const auto             values = ImageType::New();
-  ImageType::SizeType    size;
-  ImageType::PointType   origin;
-  ImageType::SpacingType spacing;
-  for (unsigned axis = 0; axis < 2; ++axis)
-  {
-    size[axis] = static_cast<itk::SizeValueType>(axis == 0 ? map.size.width : map.size.height);
-    spacing[axis] = image.spacing[axis] * map.step[axis];
-    origin[axis] = image.origin[axis] + image.spacing[axis] * map.first[axis];
-  }
-  values->SetRegions(size);
-  values->SetSpacing(spacing);
-  values->SetOrigin(origin);
-  values->Allocate();
-  std::copy(map.values.begin(), map.values.end(), values->GetBufferPointer());
   const auto io = itk::PyramidTIFFImageIO::New();
   io->SetContent(itk::PyramidTIFFImageIO::Content::Picture);
   io->SetSlide(&slide);
   io->SetMadeBy(madeBy);
-  const auto writer = itk::ImageFileWriter<ImageType>::New();
+  const auto writer = itk::ImageFileWriter<itk::Image<float, 2>>::New();
   writer->SetImageIO(io);
   writer->SetFileName(file);
-  writer->SetInput(values);
+  writer->SetInput(map);
   writer->Update();
 }
 

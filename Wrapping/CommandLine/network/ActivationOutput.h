@@ -8,6 +8,7 @@
 #include "gigapixelActivationMap.h"
 #include "gigapixelGrid.h"
 
+#include "itkImage.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <string>
@@ -16,10 +17,8 @@ namespace gigapixel::commandline
 {
 
 /** Writes the map as a pyramid of floats that lies, in mm, where it lies on the slide.
- * \param image of which it is the map
  * \param madeBy see PyramidTIFFImageIO::SetMadeBy */
-void WriteActivation(const ActivationMap &          map,
-                     const Grid &                   image,
+void WriteActivation(const itk::Image<float, 2> *   map,
                      const itk::WholeSlideImageIO & slide,
                      const std::string &            file,
                      const std::string &            madeBy);

@@ -8,18 +8,18 @@
 #include "SlideBatch.h"
 #include "SlideClassification.h"
 #include "SlideFile.h"
+#include "SlideForModel.h"
+#include "UnfinishedPredictions.h"
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelMaskName.h"
-#include "gigapixelTissueSource.h"
 
-#include "itkGigapixelFileSource.h"
+#include "itkGigapixelClassifier.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -30,64 +30,12 @@ namespace
 
 using Json = nlohmann::ordered_json;
 
-Model
-LoadModel(const ArgumentValues & values)
-{
-  const std::string name = values.GetText("model");
-  Model             model = Model::Load(name);
-  if (!model.network.LabelsImage())
-  {
-    throw std::runtime_error("The model " + name + " labels pixels, and no slides: use segment.");
-  }
-  return model;
-}
-
-/** The level of the model's resolution. */
-PhysicalImage
-ReadSlide(const std::string & file, const Model & model, const ArgumentValues & values)
-{
-  itk::GigapixelResolution resolution;
-  resolution.level = values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0;
-  resolution.micronsPerPixel = values.Has("level") ? 0 : model.micronsPerPixel;
-  resolution.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
-  PhysicalImage image = itk::GigapixelFileSource(file, resolution, static_cast<unsigned>(model.network.channels));
-  const double  mpp = image.grid.GetMicronsPerPixel();
-  if (!values.Has("level") && model.micronsPerPixel > 0 &&
-      !(std::abs(mpp / model.micronsPerPixel - 1) <= ResolutionTolerance))
-  {
-    throw std::runtime_error(file +
-                             (mpp > 0 ? " has no level of " + FormatNumber(model.micronsPerPixel, 3) +
-                                          " micrometers per pixel, which the model was trained at: choose one (--level)"
-                                      : " has no known resolution: say it (--slide-mpp), or choose a level (--level)"));
-  }
-  image.pixels = AdaptChannels(image.pixels, static_cast<unsigned>(model.network.channels), image.name);
-  if (values.Has("tissue"))
-  {
-    const std::string mask = FindMask(values.GetText("tissue"), file);
-    image.pixels = MakeGlassWhite(
-      image.pixels, std::make_shared<const TissueMask>(itk::GigapixelTissueSource(mask, file), image.grid, image.name));
-  }
-  return image;
-}
-
-/** The class that maps are of: of two the second one, which is the finding, of several the most probable one, unless
- * one is named. */
+/** The class that maps are of: --map-class. */
 int
-GetMapClass(const NetworkDescription & network, const ArgumentValues & values)
+GetMapClass(const Model & model, const ArgumentValues & values)
 {
-  const auto names = GetClassNames(network);
-  if (!values.Has("map-class"))
-  {
-    return names.size() == 2 ? 1 : Classifier::MostProbable;
-  }
-  const std::string name = values.GetText("map-class");
-  const auto        found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-  {
-    throw std::runtime_error("The model has no class \"" + name + "\" (--map-class): it has " + JoinWithOr(names) +
-                             '.');
-  }
-  return static_cast<int>(found - names.begin());
+  return itk::GigapixelFindMapClass(model.network,
+                                    values.Has("map-class") ? values.GetText("map-class") : std::string());
 }
 
 /** The picture beside the map's pyramid. */
@@ -97,25 +45,36 @@ GetPicture(const std::string & map)
   return (std::filesystem::path(map).parent_path() / (GetSlideName(map) + ".png")).string();
 }
 
+/** Where the map of a slide goes; an empty file: none is made. */
+struct MapTarget
+{
+  std::string file;
+  bool        mayReplace{ false };
+};
+
 /** Writes the map of a slide and its picture. \return what the result says of them */
 Json
-WriteMap(const ActivationMap &          map,
-         const Grid &                   image,
-         const itk::WholeSlideImageIO & slide,
-         const std::string &            file,
-         const NetworkDescription &     network,
-         const ArgumentValues &         values,
-         const Session &                session)
+WriteMap(const ActivationMap &      map,
+         const SlideForModel &      slide,
+         const MapTarget &          target,
+         const NetworkDescription & network,
+         const Session &            session)
 {
-  const std::string kind = map.isAttention ? "attention" : "activation";
-  const std::string name = GetClassNames(network)[map.label];
-  const std::string madeBy = "classify map=" + kind + (map.isAttention ? "" : " class=" + name);
-  Progress          progress(session, "picture of " + file);
-  WriteActivation(map, image, slide, file, madeBy);
-  WritePNG(DrawActivation(map, image, slide, progress), GetPicture(file), madeBy, values.Has("overwrite"));
+  const std::string & file = target.file;
+  const std::string   kind = map.isAttention ? "attention" : "activation";
+  const std::string   name = Classifier::GetClassNames(network)[map.label];
+  const std::string   madeBy = "classify map=" + kind + (map.isAttention ? "" : " class=" + name);
+  const Grid &        image = slide.image.grid;
+  Progress            progress(session, "picture of " + file);
+  const auto          pixels = itk::GigapixelMapImage(map, image);
+  WriteActivation(pixels, *slide.file, file, madeBy);
+  WritePNG(DrawActivation(map, image, *slide.file, progress), GetPicture(file), madeBy, target.mayReplace);
   Json json{ { "kind", kind }, { "file", file }, { "picture", GetPicture(file) } };
   json["class"] = map.isAttention ? Json() : Json(name);
   json["greatest"] = *std::max_element(map.values.begin(), map.values.end());
+  json["downsample"] = map.step[0] * slide.image.downsample;
+  json["spacing"] = { pixels->GetSpacing()[0], pixels->GetSpacing()[1] };
+  json["origin"] = { pixels->GetOrigin()[0], pixels->GetOrigin()[1] };
   return json;
 }
 
@@ -125,7 +84,7 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
 {
   PredictionTable table;
   table.file = values.GetText("output");
-  table.classes = GetClassNames(model.network);
+  table.classes = Classifier::GetClassNames(model.network);
   table.cases.reserve(slides.size());
   for (const std::string & slide : slides)
   {
@@ -176,46 +135,40 @@ CheckTable(const std::string & option, const ArgumentValues & values, const std:
   CheckOutput(file, 0);
 }
 
-/** Of one slide, a row of the table. \param mapFile where its map goes; empty: none is made */
+/** \return what --json tells of a slide */
 Json
-Classify(const std::string &    file,
-         const std::string &    mapFile,
+Classify(const SlideForModel &  slide,
+         const MapTarget &      mapTarget,
          const Model &          model,
          const ArgumentValues & values,
          const Session &        session)
 {
   const double        begin = GetCPUSeconds();
-  const auto          slide = OpenSlide(file, values); // which counts damaged tiles
-  const PhysicalImage image = ReadSlide(file, model, values);
-  const Size          size = image.grid.size;
-  model.network.CheckImage(size);
-  Tiling tiling{ GetTileSize(values) };
-  tiling.tileSize = tiling.tileSize == 0 ? model.tileSize : tiling.tileSize;
-  const MemoryPlan plan =
-    MakePlan({ values, model.network, size, Purpose::Inference, tiling }, session.GetThreads(), true);
-  session.Say(file + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
-              FormatPlan(plan, tiling));
+  const Size          size = slide.image.grid.size;
+  const MemoryPlan    plan = slide.Plan(model, values, session);
   const Device        device = Device::Find(values.GetText("device"), values.GetText("precision"));
-  Classifier          classifier(model, plan.tilesInFlight, device, tiling.tileSize);
+  Classifier          classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
   std::vector<double> probabilities;
-  Progress progress(session, "classify " + file, static_cast<double>(size.width) * static_cast<double>(size.height));
+  Progress            progress(
+    session, "classify " + slide.name, static_cast<double>(size.width) * static_cast<double>(size.height));
   ActivationMap map;
   const auto    report = [&](double done) {
     progress.Update(done);
     return !IsInterruptionRequested();
   };
-  const bool finished =
-    mapFile.empty() ? classifier.Classify(*image.pixels, probabilities, report)
-                    : classifier.Explain(*image.pixels, GetMapClass(model.network, values), probabilities, map, report);
+  PixelSource & pixels = *slide.image.pixels;
+  const bool    finished = mapTarget.file.empty()
+                             ? classifier.Classify(pixels, probabilities, report)
+                             : classifier.Explain(pixels, GetMapClass(model, values), probabilities, map, report);
   if (!finished)
   {
     throw Interrupted();
   }
   progress.Finish();
-  const auto   names = GetClassNames(model.network);
+  const auto   names = Classifier::GetClassNames(model.network);
   const auto   greatest = std::max_element(probabilities.begin(), probabilities.end());
-  const double mpp = image.grid.GetMicronsPerPixel();
-  Json         json{ { "slide", file }, { "predicted", names[greatest - probabilities.begin()] } };
+  const double mpp = slide.image.grid.GetMicronsPerPixel();
+  Json         json{ { "slide", slide.name }, { "predicted", names[greatest - probabilities.begin()] } };
   for (std::size_t c = 0; c < names.size(); ++c)
   {
     json["probabilities"][names[c]] = probabilities[c];
@@ -223,57 +176,81 @@ Classify(const std::string &    file,
   json["width"] = size.width;
   json["height"] = size.height;
   json["mpp"] = mpp > 0 ? Json(mpp) : Json();
-  if (!mapFile.empty())
+  if (!mapTarget.file.empty())
   {
-    json["map"] = WriteMap(map, image.grid, *slide, mapFile, model.network, values, session);
+    json["map"] = WriteMap(map, slide, mapTarget, model.network, session);
   }
   json["plan"] = DescribePlan(plan, model.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = GetCPUSeconds() - begin;
-  json["damagedTiles"] = slide->GetNumberOfDamagedTiles();
+  json["damagedTiles"] = slide.file->GetNumberOfDamagedTiles();
+  json["skipped"] = false;
   return json;
 }
 
-/** Of each slide the file of its map; empty: none are made. Makes the folder. */
-std::vector<std::string>
-AssignMaps(const std::vector<std::string> & slides, const ArgumentValues & values)
+/** What was said of the slide before the batch was interrupted, if it was; else what is said now, which is kept until
+ * the batch is complete. */
+Json
+ClassifyOnce(const std::string &     file,
+             const MapTarget &       map,
+             const Model &           model,
+             const ArgumentValues &  values,
+             const Session &         session,
+             UnfinishedPredictions & unfinished)
 {
-  std::vector<std::string> maps(slides.size());
-  if (values.Has("maps"))
+  const SlideForModel slide(file, model, values);
+  const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
+  const std::string   madeBy = slide.DescribeMaking("classify", model, values) +
+                             (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
+  const bool isMapThere =
+    map.file.empty() || (std::filesystem::exists(map.file) && std::filesystem::exists(GetPicture(map.file)));
+  if (const Json * const said = isMapThere ? unfinished.Find(madeBy) : nullptr)
   {
-    const auto tasks = AssignOutputs(slides, values.GetText("maps") + '/', "--maps");
-    std::transform(tasks.begin(), tasks.end(), maps.begin(), [](const SlideTask & task) { return task.output; });
+    Json row = *said;
+    row["slide"] = file;
+    row["skipped"] = true;
+    return row;
   }
-  for (const std::string & map : maps)
+  if (!map.file.empty())
   {
-    if (!map.empty())
-    {
-      RefuseExisting(map, values.Has("overwrite"));
-      RefuseExisting(GetPicture(map), values.Has("overwrite"));
-      CheckOutput(map, 0);
-    }
+    unfinished.Announce(map.file);
+  }
+  Json row = Classify(slide, map, model, values, session);
+  unfinished.Add(madeBy, row);
+  return row;
+}
+
+/** Of each slide where its map goes. Makes the folder. */
+std::vector<MapTarget>
+AssignMaps(const std::vector<std::string> & slides,
+           const ArgumentValues &           values,
+           const UnfinishedPredictions &    unfinished)
+{
+  std::vector<MapTarget> maps(slides.size());
+  if (!values.Has("maps"))
+  {
+    return maps;
+  }
+  const auto tasks = AssignOutputs(slides, values.GetText("maps") + '/', "--maps");
+  for (std::size_t i = 0; i < maps.size(); ++i)
+  {
+    MapTarget & map = maps[i];
+    map.file = tasks[i].output;
+    map.mayReplace = values.Has("overwrite") || unfinished.HasMap(map.file);
+    RefuseExisting(map.file, map.mayReplace);
+    RefuseExisting(GetPicture(map.file), map.mayReplace);
+    CheckOutput(map.file, 0);
   }
   return maps;
 }
 
 } // namespace
 
-std::vector<std::string>
-GetClassNames(const NetworkDescription & network)
-{
-  std::vector<std::string> names = network.classNames;
-  while (static_cast<int>(names.size()) < network.GetNumberOfClasses()) // numbers, where there are no names
-  {
-    names.push_back(std::to_string(names.size()));
-  }
-  return names;
-}
-
 nlohmann::ordered_json
 ClassifySlide(const std::string & file, const Model & model, const ArgumentValues & values, const Session & session)
 {
-  return Classify(file, "", model, values, session);
+  return Classify(SlideForModel(file, model, values), {}, model, values, session);
 }
 
 void
@@ -307,9 +284,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
     CheckTable("per-patient", values, slides);
     RefuseInput(values.GetText("per-patient"), { values.GetText("output") });
   }
-  const Model model = LoadModel(values);
-  GetMapClass(model.network, values); // which throws now, and not behind the first slide
-  const auto              maps = AssignMaps(slides, values);
+  const Model model = LoadModelOfImages(values);
+  GetMapClass(model, values); // which throws now, and not behind the first slide
+  UnfinishedPredictions   unfinished(values.GetText("output"), slides.size() > 1);
+  const auto              maps = AssignMaps(slides, values, unfinished);
   PredictionTable         table = MakeTable(slides, model, values);
   std::vector<Prediction> done;
   std::vector<Json>       rows;
@@ -321,7 +299,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     ThrowIfInterrupted();
     try
     {
-      rows.push_back(Classify(slides[i], maps[i], model, values, session));
+      rows.push_back(ClassifyOnce(slides[i], maps[i], model, values, session, unfinished));
     }
     catch (const Interrupted &)
     {
@@ -337,7 +315,8 @@ RunClassify(const ArgumentValues & values, const Session & session)
     TakeProbabilities(row, prediction);
     text += prediction.name + ": " + row.at("predicted").get<std::string>() + " (" +
             FormatNumber(row.at("probabilities").at(row.at("predicted").get<std::string>()).get<double>(), 4) + ")" +
-            FormatDamage(row.at("damagedTiles").get<std::int64_t>()) + '\n';
+            FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
+            (row.at("skipped").get<bool>() ? " (was said already)\n" : "\n");
     done.push_back(std::move(prediction));
   }
   table.cases = std::move(done);
@@ -348,6 +327,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
   if (!rows.empty() && values.Has("per-patient"))
   {
     WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
+  }
+  if (!failed)
+  {
+    unfinished.Remove();
   }
   const Json all = IsList(names) ? Json(rows) : rows.empty() ? Json() : rows.front();
   if (!text.empty())

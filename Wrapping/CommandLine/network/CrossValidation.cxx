@@ -5,6 +5,7 @@
 #include "SlideClassification.h"
 #include "SlideFile.h"
 
+#include "gigapixelClassifier.h"
 #include "gigapixelFolds.h"
 
 #include <nlohmann/json.hpp>
@@ -94,7 +95,7 @@ void
 Predict(PredictionTable & table, const ArgumentValues & values, const Session & session)
 {
   const Model model = Model::Load(values.GetText("output"));
-  table.classes = GetClassNames(model.network);
+  table.classes = Classifier::GetClassNames(model.network);
   for (Prediction & prediction : table.cases)
   {
     ThrowIfInterrupted();

@@ -478,7 +478,7 @@ GigapixelFindNetworkCommand(const char * name)
   using namespace gigapixel::commandline;
   static const std::map<std::string, CommandFunction> functions{
     { "train", RunTrain },   { "segment", RunSegment }, { "plan", RunPlan },         { "networks", RunNetworks },
-    { "import", RunImport }, { "info", RunModelInfo },  { "classify", RunClassify },
+    { "import", RunImport }, { "info", RunModelInfo },  { "classify", RunClassify }, { "features", RunFeatures },
   };
   return functions.at(name);
 }

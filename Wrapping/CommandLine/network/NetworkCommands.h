@@ -18,6 +18,7 @@ namespace gigapixel::commandline
 int RunTrain(const ArgumentValues & values, const Session & session);
 int RunSegment(const ArgumentValues & values, const Session & session);
 int RunClassify(const ArgumentValues & values, const Session & session);
+int RunFeatures(const ArgumentValues & values, const Session & session);
 int RunPlan(const ArgumentValues & values, const Session & session);
 int RunNetworks(const ArgumentValues & values, const Session & session);
 int RunImport(const ArgumentValues & values, const Session & session);

@@ -12,9 +12,6 @@
 namespace gigapixel::commandline
 {
 
-/** The names of a network's classes; numbers, where it has none. */
-std::vector<std::string> GetClassNames(const NetworkDescription & network);
-
 /** Classifies one slide, with the level, resolution, tissue, device, tiles and memory of classify or train.
  * \return what --json tells of it */
 nlohmann::ordered_json ClassifySlide(const std::string &    file,

@@ -355,7 +355,8 @@ Classify()
     "slides with a trained network that labels images",
     "Says of whole slides which class they are of, and how probable each class is, with a network that was trained on "
     "one label for each slide (train, with the column label). The table has a row for each slide: its file, its most "
-    "probable class, and the probability of each class.",
+    "probable class, and the probability of each class. A batch that was interrupted goes on where it was when it is "
+    "started again.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
@@ -397,6 +398,43 @@ Classify()
       "gigapixel classify slides/ --model run -o slides.csv --cohort cohort.csv --per-patient patients.csv",
       "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
       "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" },
+    true
+  };
+}
+
+Command
+Features()
+{
+  return {
+    "features",
+    "vectors that a network makes of slides",
+    "Writes what a network that labels images makes of slides before its last layers of neurons: a vector for each "
+    "position of the map that it pools last (every 32 pixels for ResNets), and the one that they are pooled to, each "
+    "seeing exactly what the whole slide shows it. For each slide an HDF5 file as TRIDENT and CLAM read it: features "
+    "(a "
+    "row for each position), coords (x and y, at level 0, of the square that it stands for), and slide_features.",
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+      Required(
+        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+      Required(Output("OUT",
+                      "features",
+                      "The vectors: an .h5 file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "SLIDE-NAME.h5 for each.")),
+      LevelOfModel(),
+      SlideResolution(),
+      InputFile("tissue",
+                "MASK|FOLDER",
+                "label",
+                "Where there is tissue, as for classify: what is no tissue is white to the network, and only positions "
+                "of tissue are written."),
+      ComputingDevice(),
+      NumberPrecision(),
+      TileSize("that of the model's training"),
+      Memory(),
+      Strict(),
+      Overwrite() },
+    { "gigapixel features slides/ --model run -o features/ --tissue masks/",
+      "gigapixel features slide.svs --model resnet50.safetensors -o slide.h5" },
     true
   };
 }
@@ -522,9 +560,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),     Label(),     Train(),    Segment(), Evaluate(),
-                              Overlay(),  Rasterize(), Outline(),  Convert(), Synthesize(),
-                              Classify(), Plan(),      Networks(), Import(),  Doctor() };
+    std::vector<Command> all{ Info(),      Label(),    Train(),   Segment(),    Evaluate(), Overlay(),
+                              Rasterize(), Outline(),  Convert(), Synthesize(), Classify(), Features(),
+                              Plan(),      Networks(), Import(),  Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

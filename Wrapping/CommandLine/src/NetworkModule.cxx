@@ -18,9 +18,10 @@ FindSymbol(const char * symbol)
   const std::string path = GetNetworkModulePath();
   if (!std::filesystem::exists(path))
   {
-    throw std::runtime_error("The network module is not installed (" + path +
-                             " is missing): train, segment, plan, networks, import and several ranks need it; build "
-                             "with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev).");
+    throw std::runtime_error(
+      "The network module is not installed (" + path +
+      " is missing): train, segment, classify, features, plan, networks, import and several ranks need it; build "
+      "with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev).");
   }
   void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void * address = module ? dlsym(module, symbol) : nullptr;

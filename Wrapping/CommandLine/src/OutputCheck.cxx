@@ -40,11 +40,13 @@ GetFormat(const std::string & content)
     { "label", pyramid },
     { "probability", pyramid },
     { "model", { "a model", { ".safetensors" } } },
+    { "features", { "an HDF5 file", { ".h5" } } },
     { "table", { "a table", { ".csv" } } },
     { "picture", { "a PNG picture", { ".png" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
     { "volume", { "a volume in NRRD", { ".nrrd" } } },
+    { "map", { "a volume in NRRD", { ".nrrd" } } },
   };
   const auto found = formats.find(content);
   return found == formats.end() ? any : found->second;

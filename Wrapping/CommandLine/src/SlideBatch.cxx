@@ -471,12 +471,15 @@ FindSlides(const std::vector<std::string> & filesAndFolders)
 }
 
 std::vector<SlideTask>
-AssignOutputs(const std::vector<std::string> & slides, const std::string & output, const std::string & optionName)
+AssignOutputs(const std::vector<std::string> & slides,
+              const std::string &              output,
+              const std::string &              optionName,
+              const std::string &              content)
 {
   std::vector<SlideTask> tasks;
   if (slides.size() == 1 && !MeansFolder(output))
   {
-    CheckEnding(optionName, output, "label", ", or in / if it is a folder");
+    CheckEnding(optionName, output, content, ", or in / if it is a folder");
     tasks.push_back({ slides.front(), output });
   }
   else
@@ -494,7 +497,9 @@ AssignOutputs(const std::vector<std::string> & slides, const std::string & outpu
     }
     for (const std::string & slide : slides)
     {
-      tasks.push_back({ slide, GetMaskInFolder(output, slide) });
+      const std::string name = GetSlideName(slide) + GetEndings(content).front();
+      tasks.push_back(
+        { slide, content == "label" ? GetMaskInFolder(output, slide) : (fs::path(output) / name).string() });
     }
   }
   CheckTasks(tasks);

@@ -31,11 +31,13 @@ GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vecto
 /** Pairs slides with outputs. The output is a .tif file for one slide, else a folder (made if it is not there) with
  * SLIDE-NAME.pyramid.tif for each.
  * \param optionName for messages
+ * \param content of the outputs: "label", or another one, whose ending stands in the place of .tif and .pyramid.tif
  * \throw UsageError several slides for one file; a file name that is no .tif
  * \throw std::runtime_error two slides of one name; an output that is the slide; a folder that cannot be written */
 GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vector<std::string> & slides,
                                                                  const std::string &              output,
-                                                                 const std::string &              optionName);
+                                                                 const std::string &              optionName,
+                                                                 const std::string &              content = "label");
 
 /** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
  * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON

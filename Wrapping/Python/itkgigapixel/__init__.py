@@ -12,7 +12,8 @@
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
 
 Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
-``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``.
+``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``,
+``itk.GigapixelClassifier``.
 """
 
 from itkgigapixel.classification import Classification, classify

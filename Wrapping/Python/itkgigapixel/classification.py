@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import pathlib
-import subprocess
 import tempfile
 from typing import NamedTuple, Optional, Sequence
 
 import itk
 
-from itkgigapixel.program import PROGRAM, environment
+from itkgigapixel.engine import file_of_model
+from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, Slide, file_name
 
@@ -24,6 +23,7 @@ class Classification(NamedTuple):
     slide: str
     predicted: str  #: the most probable class
     probabilities: dict[str, float]  #: of each class, in the model's order; their sum is 1
+    map: object = None  #: what the label comes from, an ITK image of floats in mm, where it was asked for
 
 
 @interruptible()
@@ -32,6 +32,8 @@ def classify(
     model,
     *,
     tissue: Path = "",
+    maps: bool = False,
+    map_class: str = "",
     level: Optional[int] = None,
     mpp: Optional[float] = None,
     memory: int | str = 0,
@@ -47,6 +49,9 @@ def classify(
     :param model: what :func:`train` returned of slides with labels, a model file, or the folder of a run (its best model)
     :param tissue: where there is tissue, as the model was trained: a mask of the slide, or a folder of masks that are named as
         :func:`label` names them; "": everything counts
+    :param maps: say also what each label comes from: attention, of networks that pool by it, else the activation of a class
+        (grad-CAM); takes twice the time
+    :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one
     :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
     :param mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
@@ -64,29 +69,29 @@ def classify(
     if not names:
         raise ValueError("There is no slide to classify")
     options = {
-        "--tissue": file_name(tissue),
-        "--level": "" if level is None else operator.index(level),
-        "--slide-mpp": "" if mpp is None else mpp,
-        "--memory": "" if memory == 0 else memory,
-        "--tile-size": "" if tile_size == 0 else tile_size,
-        "--device": device,
-        "--precision": precision,
+        "tissue": file_name(tissue),
+        "map-class": map_class,
+        "level": "" if level is None else operator.index(level),
+        "slide-mpp": "" if mpp is None else mpp,
+        "memory": "" if memory == 0 else memory,
+        "tile-size": "" if tile_size == 0 else tile_size,
+        "device": device,
+        "precision": precision,
     }
-    words = [f"{name}={value}" for name, value in options.items() if value != ""]
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(model, (str, bytes, os.PathLike)):
-            file = file_name(model)
-        elif isinstance(model, itk.GigapixelModel):
-            file = str(pathlib.Path(folder) / "model.safetensors")
-            model.Save(file)
-        else:
-            raise TypeError(f"A model is what train() returned, a file or a folder, not {type(model).__name__}")
-        table = str(pathlib.Path(folder) / "predictions.csv")
-        command = [str(PROGRAM), "classify", f"--model={file}", f"--output={table}", *words, "--json", "--quiet", "--", *names]
-        finished = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    if finished.returncode != 0:
-        raise RuntimeError(finished.stderr.strip().removeprefix("gigapixel: "))
-    told = json.loads(finished.stdout)
-    rows = [told] if isinstance(told, dict) else told
-    found = [Classification(row["slide"], row["predicted"], row["probabilities"]) for row in rows]
+        options["model"] = file_of_model(model, folder)
+        options["output"] = pathlib.Path(folder) / "predictions.csv"
+        options["maps"] = pathlib.Path(folder) / "maps" if maps else ""
+        told = run("classify", options, names)
+        rows = [told] if isinstance(told, dict) else told
+        images = [_read_map(row["map"]) if maps else None for row in rows]
+    found = [Classification(row["slide"], row["predicted"], row["probabilities"], image) for row, image in zip(rows, images)]
     return found[0] if is_one and isinstance(told, dict) else found
+
+
+def _read_map(told):
+    """Where it lies on the slide: the file's own resolution may be coarser than those of slides are, and count as unknown."""
+    image = itk.imread(told["file"], pixel_type=itk.F, imageio=itk.WholeSlideImageIO.New())
+    image.SetSpacing(told["spacing"])
+    image.SetOrigin(told["origin"])
+    return image

@@ -4,6 +4,7 @@
 import ctypes
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import tempfile
 
@@ -29,6 +30,22 @@ def require_torch() -> None:
             ctypes.CDLL(str(folder / name))
     except OSError:  # it knows better where the libraries are that these need
         import torch  # noqa: F401
+
+
+def file_of_model(model, folder: str) -> str:
+    """Where the program finds a model: a file's or a run's name, or an ``itk.GigapixelModel``, which is saved into the folder.
+
+    :raises TypeError: it is neither
+    """
+    import itk
+
+    if isinstance(model, (str, bytes, os.PathLike)):
+        return os.fsdecode(model)
+    if not isinstance(model, itk.GigapixelModel):
+        raise TypeError(f"A model is what train() returned, a file or a folder, not {type(model).__name__}")
+    path = str(pathlib.Path(folder) / "model.safetensors")
+    model.Save(path)
+    return path
 
 
 def bytes_of_model(model) -> bytes:

@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""What a network of PyTorch makes of the patches of a slide."""
+"""What a network makes of a slide: one of PyTorch of its patches, a model of ours of all of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence
 import itk
 import numpy as np
 
+from itkgigapixel.engine import file_of_model
 from itkgigapixel.files import check_output
+from itkgigapixel.program import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Path, Slide, file_name
 from itkgigapixel.tissue import label
@@ -48,15 +50,20 @@ def features(
     workers: int = 2,
     progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features of a slide's patches, by any module of PyTorch that makes (batch, d) of (batch, 3, *patch*, *patch*).
+    """Features of a slide's patches, by any module of PyTorch that makes (batch, d) of (batch, 3, *patch*, *patch*); or of all
+    positions of the map that a model which labels whole slides pools, each seeing exactly what the slide shows it.
 
     Patches lie in rows and columns from the slide's first pixel on, as far as whole ones fit. They are read from the
     coarsest level that is not coarser than *mpp* (10 % tolerance), batch by batch, and resampled to it (bilinear, with
     antialiasing) where the level is another: memory does not grow with the slide, but for what is returned. The same
     features for any number of *workers*.
 
+    With a model the program ``gigapixel features`` does it, at the model's resolution, and needs h5py; of what follows, *output*
+    (``.h5``), *tissue* and *device* are for it.
+
     :param slide: RGB or gray, of 8 bits
-    :param module: computed without gradients, as if ``eval()`` had been called
+    :param module: computed without gradients, as if ``eval()`` had been called; or what :func:`train` returned of slides with
+        labels, a model file, or the folder of a run
     :param output: a file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and
         ``coords``, as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names
     :param patch: side of a patch in pixels of *mpp*
@@ -80,6 +87,8 @@ def features(
     :raises ImportError: h5py is not installed
     """
     slide = slide if isinstance(slide, Slide) else Slide(slide)
+    if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):
+        return _of_model(slide, module, output, tissue, device)
     _check(patch, mpp, overlap, least_tissue, batch, workers)
     if tissue and preset is not None:
         raise ValueError("Give a mask of the tissue or a preset to find it with, not both")
@@ -95,6 +104,26 @@ def features(
     if target is not None:
         _write(target, result, coordinates, places)
     return result, coordinates
+
+
+def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device: Optional[str]):
+    with tempfile.TemporaryDirectory() as folder:
+        target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
+        if target.suffix != ".h5":
+            raise ValueError(f"{target} is to hold features of a model: end its name in .h5")
+        import h5py
+
+        options = {
+            "model": file_of_model(model, folder),
+            "output": target,
+            "tissue": file_name(tissue),
+            "device": device or "cpu",
+            "slide-mpp": slide._mpp or "",
+            "overwrite": True,
+        }
+        run("features", options, [slide.path])
+        with h5py.File(target) as file:
+            return file["features"][:], file["coords"][:]
 
 
 def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:

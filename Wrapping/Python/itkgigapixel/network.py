@@ -25,6 +25,7 @@ def train(
     folder: Path = "",
     *,
     validation: Sequence[tuple] = (),
+    labels: bool = False,
     network: Optional[Path] = None,
     weights: Path = "",
     partial_weights: bool = False,
@@ -69,8 +70,9 @@ def train(
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
+    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
-        taken; None: with *resume* the run's, else "remedios2023"
+        taken; None: with *resume* the run's, else "remedios2023", or "resnet18" where slides have labels
     :param weights: "tissue" (the ready model), a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
     :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
@@ -173,7 +175,7 @@ def train(
         slides = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
-            _add(trainer, split, sample)
+            _add(trainer, split, sample, labels)
     with running(trainer, "train", progress) as shown:
         if shown is not None:
 
@@ -204,7 +206,7 @@ def _tile_size(side: int | str) -> int:
     return side
 
 
-def _add(trainer, split: str, sample) -> None:
+def _add(trainer, split: str, sample, labels: bool) -> None:
     if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
         raise TypeError(f"A sample is (slide, mask) or (slide, mask, region), not {sample!r}")
     pixels, mask, *region = sample
@@ -213,6 +215,9 @@ def _add(trainer, split: str, sample) -> None:
         raise ValueError(f"A region is (x, y, width, height), not {tuple(region)}")
     if isinstance(pixels, Slide):
         pixels = pixels.path
+    if labels:
+        _add_labeled(trainer, split, pixels, mask, region)
+        return
     are_files = [isinstance(each, (str, os.PathLike)) for each in (pixels, mask)]
     if all(are_files):
         getattr(trainer, f"Add{split}Slide")(file_name(pixels), file_name(mask), tuple(region) or (0, 0, 0, 0))
@@ -222,6 +227,18 @@ def _add(trainer, split: str, sample) -> None:
     else:
         kinds = " and ".join(type(each).__name__ for each in (pixels, mask))
         raise TypeError(f"Slide and mask of a sample are two files or two ITK images, not {kinds}")
+
+
+def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
+    if not isinstance(label, str):
+        raise TypeError(f"A label is the name of a class, not {type(label).__name__}")
+    if isinstance(pixels, (str, os.PathLike)):
+        getattr(trainer, f"AddLabeled{split}Slide")(file_name(pixels), label, tuple(region) or (0, 0, 0, 0))
+    elif isinstance(pixels, itk.Object):
+        add = getattr(trainer, f"AddLabeled{split}Image")
+        add(pixels, label, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
+    else:
+        raise TypeError(f"The slide of a sample is a file or an ITK image, not {type(pixels).__name__}")
 
 
 @without(strategy=NO_STRATEGY)

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import itk
 import itkgigapixel as gp
 import numpy as np
 import pytest
@@ -54,6 +55,72 @@ def test_the_program_says_the_same(cohort, model, tmp_path):
 def test_options_reach_the_program(cohort, model):
     whole = gp.classify(cohort / "0.tif", model[0], tile_size="image", level=0, memory="3G")
     assert whole.probabilities["tumor"] == pytest.approx(gp.classify(cohort / "0.tif", model[0]).probabilities["tumor"], abs=1e-5)
+
+
+def test_maps_are_images_on_the_slide(cohort, model):
+    slides = [cohort / "0.tif", cohort / "1.tif"]
+    plain = gp.classify(slides, model[0])
+    for one, other in zip(gp.classify(slides, model[0], maps=True, map_class="normal"), plain):
+        assert one.probabilities == other.probabilities and other.map is None
+        values = itk.array_from_image(one.map)
+        assert values.shape == (5, 6) and values.dtype == np.float32 and values.min() >= 0
+        assert list(one.map.GetSpacing()) == pytest.approx([0.016] * 2), "32 pixels of half a micrometer"
+        assert list(one.map.GetOrigin()) == pytest.approx([0, 0])
+    with pytest.raises(RuntimeError, match='no class "cancer"'):
+        gp.classify(slides, model[0], maps=True, map_class="cancer")
+
+
+def test_the_class_itself(cohort, model):
+    """A process object, as the trainer is: of a file or of an image, with the same figures."""
+    slide = cohort / "1.tif"
+    told = gp.classify(slide, model[0], maps=True)
+    classifier = itk.GigapixelClassifier.New()
+    classifier.SetModel(model[0])
+    classifier.SetSlide(str(slide))
+    classifier.ComputeMapOn()
+    progress = []
+    classifier.AddObserver(itk.ProgressEvent(), lambda: progress.append(classifier.GetProgress()))
+    classifier.Update()
+    assert list(classifier.GetClassNames()) == ["normal", "tumor"]
+    assert list(classifier.GetProbabilities()) == list(told.probabilities.values())
+    assert classifier.GetPredictedClass() == told.predicted and not classifier.GetMapIsAttention()
+    assert np.array_equal(itk.array_from_image(classifier.GetMap()), itk.array_from_image(told.map))
+    assert progress == sorted(progress) and progress[-1] == 1
+    image = gp.Slide(slide).image()
+    classifier.SetImage(image)
+    classifier.Update()
+    assert list(classifier.GetProbabilities()) == list(told.probabilities.values())
+
+
+def test_pairs_of_slides_and_labels_are_a_cohort(cohort, model, tmp_path):
+    """As files or as images, with labels in place of masks."""
+    names = [(i, "tumor" if i % 2 else "normal") for i in range(6)]
+    options = {"network": NETWORK, "epochs": 1, "tile_size": 96, "balance": True, "labels": True}
+    files = [(cohort / f"{i}.tif", label) for i, label in names]
+    images = [(gp.Slide(file).image(), label) for file, label in files]
+    expected = gp.classify(cohort / "0.tif", model[0])
+    for pairs in (files, images):
+        trained = gp.train(pairs[:4], validation=pairs[4:], **options)
+        assert gp.classify(cohort / "0.tif", trained) == expected
+    with pytest.raises(TypeError, match="name of a class, not int"):
+        gp.train([(cohort / "0.tif", 1)], labels=True)
+    with pytest.raises(RuntimeError, match="nothing to tell apart"):
+        gp.train(files[:1], labels=True)
+
+
+def test_features_are_those_of_the_program(cohort, model, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    slide = cohort / "1.tif"
+    rows, places = gp.features(slide, model[0], tmp_path / "mine.h5")
+    subprocess.run([PROGRAM, "features", slide, "--model", model[1], "-o", tmp_path / "theirs.h5", "--quiet"], check=True)
+    assert (tmp_path / "mine.h5").read_bytes() == (tmp_path / "theirs.h5").read_bytes()
+    with h5py.File(tmp_path / "mine.h5") as file:
+        assert np.array_equal(file["features"], rows) and np.array_equal(file["coords"], places)
+    assert rows.shape == (30, 16) and np.array_equal(gp.features(slide, model[1])[0], rows)
+    with pytest.raises(ValueError, match="end its name in .h5"):
+        gp.features(slide, model[0], tmp_path / "mine.npz")
+    with pytest.raises(RuntimeError, match="labels pixels"):
+        gp.features(slide, "tissue")
 
 
 def test_what_does_not_fit_is_refused(cohort, model, tmp_path):

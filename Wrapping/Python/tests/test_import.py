@@ -59,6 +59,7 @@ def test_members_of_itk():
         "AnnotationImageSource",
         "GigapixelUNetImageFilter",
         "GigapixelUNetTrainer",
+        "GigapixelClassifier",
         "GigapixelModel",
         "tissue_label_image_filter",
         "gigapixel_u_net_image_filter",
@@ -172,6 +173,7 @@ def test_types_and_help():
     for cls, method, words in (
         (itk.WholeSlideImageIO, "SetLevelZeroMicronsPerPixel", "micrometers per pixel"),
         (itk.GigapixelUNetTrainer, "SetMemoryLimit", "Peak resident bytes"),
+        (itk.GigapixelClassifier, "GetProbabilities", "order of the classes"),
         (itk.TissueLabelImageFilter.values()[0], "SetPreset", "preset"),
     ):
         stub = pathlib.Path(sys.modules[cls.__module__].__file__).with_suffix(".pyi")

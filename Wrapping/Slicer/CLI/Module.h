@@ -51,7 +51,7 @@ struct Module
   Command GetCommand() const;
 };
 
-/** SlideInfo, SlideRegion, TissueLabel, GigapixelUNetTrain, GigapixelUNetSegment. */
+/** SlideInfo, SlideRegion, TissueLabel, GigapixelUNetTrain, GigapixelUNetSegment, GigapixelClassify. */
 const std::vector<Module> & GetModules();
 
 /** Null where there is none of that name. */
@@ -93,6 +93,7 @@ int RunSlideRegion(const ArgumentValues & values, const Session & session);
 int RunTissueLabel(const ArgumentValues & values, const Session & session);
 int RunTrain(const ArgumentValues & values, const Session & session);
 int RunSegment(const ArgumentValues & values, const Session & session);
+int RunClassify(const ArgumentValues & values, const Session & session);
 
 } // namespace gigapixel::slicer
 

@@ -264,6 +264,40 @@ Segment()
   module.results.push_back({ "peakBytes", "double", "Measured peak memory in bytes" });
   return module;
 }
+
+/** The map is a volume, and the table may be left out. */
+Module
+Classify()
+{
+  Module module = OverCommand("GigapixelClassify", "Gigapixel Classify", "classify", RunClassify);
+  module.example = "--slide slide.svs --model best.safetensors --map map.nrrd";
+  RenameOutput(module, "table");
+  Argument & table = Find(module, "output");
+  table.required = false;
+  table.description = "Keep the probabilities as a table, too (.csv).";
+  Argument & map = Find(module, "maps");
+  map.name = "map";
+  map.content = "map";
+  map.description =
+    "What the label comes from, as a volume of floats (.nrrd) in mm: attention, of networks that pool by "
+    "it, else the activation of a class (grad-CAM). Takes twice the time.";
+  for (const char * const name : { "cohort", "per-patient" }) // of many slides
+  {
+    module.arguments.erase(std::find_if(module.arguments.begin(),
+                                        module.arguments.end(),
+                                        [&](const ModuleArgument & each) { return each.tableName == name; }));
+  }
+  module.results = { { "predicted", "string", "Most probable class" },
+                     { "probability", "double", "Its probability" },
+                     { "probabilities", "string", "Of all classes (JSON)" },
+                     { "mapKind", "string", "What the map shows: activation or attention" },
+                     { "activatedClass", "string", "Class whose activation the map shows" },
+                     { "mapGreatest", "double", "Greatest value of the map" },
+                     { "mapDownsample", "double", "Level-0 pixels per value of the map" },
+                     { "estimatedPeakBytes", "double", "Estimated peak memory in bytes" },
+                     { "peakBytes", "double", "Measured peak memory in bytes" } };
+  return module;
+}
 } // namespace
 
 Command
@@ -289,7 +323,7 @@ Module::GetCommand() const
 const std::vector<Module> &
 GetModules()
 {
-  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment() };
+  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment(), Classify() };
   return modules;
 }
 

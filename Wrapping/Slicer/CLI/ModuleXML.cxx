@@ -45,10 +45,13 @@ GetFileElement(const Argument & argument)
   {
     return { "directory", "" };
   }
-  const std::string endings = " fileExtensions=\"" + JoinEndings(argument) + '"';
-  if (argument.content == "segmentation" || argument.content == "volume")
+  const std::string                               endings = " fileExtensions=\"" + JoinEndings(argument) + '"';
+  static const std::map<std::string, std::string> images{ { "segmentation", "label" },
+                                                          { "volume", "vector" },
+                                                          { "map", "scalar" } };
+  if (const auto image = images.find(argument.content); image != images.end())
   {
-    return { "image", (argument.content == "volume" ? " type=\"vector\"" : " type=\"label\"") + endings };
+    return { "image", " type=\"" + image->second + '"' + endings };
   }
   return { "file", endings };
 }

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "MapVolume.h"
 #include "Module.h"
 #include "ModuleResults.h"
 #include "SegmentationFile.h"
+#include "SlideFile.h"
 #include "WorkFolder.h"
 
 #include "gigapixelAtomicFile.h"
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -216,6 +219,48 @@ RunTrain(const ArgumentValues & values, const Session & session)
   if (!result)
   {
     return commandline::Failure;
+  }
+  WriteResults(module, values, *result);
+  return commandline::Success;
+}
+
+int
+RunClassify(const ArgumentValues & values, const Session & session)
+{
+  const Module & module = *FindModule("GigapixelClassify");
+  commandline::CheckInputFile(values.GetText("slide"));
+  CheckOutputs(module, values);
+  const auto folder = [&values](const std::string & name) {
+    return values.Has(name) ? std::make_unique<WorkFolder>(values.GetText(name)) : nullptr;
+  };
+  const auto mapFolder = folder("map"), tableFolder = folder("table");
+  // The command writes a table in any case.
+  const WorkFolder  other((fs::temp_directory_path() / "classification").string());
+  const std::string table = (tableFolder ? *tableFolder : other).GetPath(".csv");
+  auto              result = RunCommandBehind(
+    module, values, session, { { "output", table }, { "maps", mapFolder ? mapFolder->GetPath("") : "" } });
+  if (!result)
+  {
+    return commandline::Failure;
+  }
+  (*result)["probability"] = result->at("probabilities").at(result->at("predicted").get<std::string>());
+  if (mapFolder)
+  {
+    const JSON map = result->at("map");
+    WriteMapVolume(map.at("file").get<std::string>(),
+                   map.at("spacing").get<std::array<double, 2>>(),
+                   map.at("origin").get<std::array<double, 2>>(),
+                   mapFolder->GetPath(".nrrd"));
+    (*result)["mapKind"] = map.at("kind");
+    (*result)["activatedClass"] = map.at("class");
+    (*result)["mapGreatest"] = map.at("greatest");
+    (*result)["mapDownsample"] = map.at("downsample");
+    commandline::ThrowIfInterrupted();
+    mapFolder->Publish(".nrrd");
+  }
+  if (tableFolder)
+  {
+    tableFolder->Publish(".csv");
   }
   WriteResults(module, values, *result);
   return commandline::Success;

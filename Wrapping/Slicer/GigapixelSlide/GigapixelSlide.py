@@ -1,10 +1,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Whole slides in 3D Slicer: open, label, train, segment, look.
+"""Whole slides in 3D Slicer: open, label, train, segment, classify, look.
 
 All work is done by command-line modules, which are processes of their own: nothing blocks the window, a cancel ends the
 process, and neither the ITK nor the C++ libraries of the package ever meet Slicer's."""
 
-import csv
 import importlib.util
 import os
 import pathlib
@@ -16,23 +15,13 @@ import ctk
 import qt
 import slicer
 import vtk
-from GigapixelSlideLib.modules import (
-    LONGEST_SIDE,
-    Process,
-    SlideProperties,
-    isTiledTIFF,
-    loadCommandLineModules,
-    tissuePresets,
-)
-from GigapixelSlideLib.places import moveNode, moveSlide, setPlace
-from GigapixelSlideLib.tables import makePlot, makeStatistics, updateStatistics
-from slicer import vtkMRMLMarkupsROINode, vtkMRMLSegmentationNode, vtkMRMLVectorVolumeNode
+from GigapixelSlideLib.logic import GigapixelSlideLogic
+from GigapixelSlideLib.modules import LONGEST_SIDE, isTiledTIFF, loadCommandLineModules, tissuePresets
+from GigapixelSlideLib.tables import makePlot, makeProbabilities, makeStatistics
 from slicer.i18n import tr as _
 from slicer.i18n import translate
-from slicer.parameterNodeWrapper import parameterNodeWrapper
 from slicer.ScriptedLoadableModule import (
     ScriptedLoadableModule,
-    ScriptedLoadableModuleLogic,
     ScriptedLoadableModuleTest,
     ScriptedLoadableModuleWidget,
 )
@@ -53,24 +42,6 @@ class GigapixelSlide(ScriptedLoadableModule):
             "deep learning, MIDL 2023 (arXiv:2304.12149)."
         )
         slicer.app.connect("startupCompleted()", loadCommandLineModules)
-
-
-@parameterNodeWrapper
-class GigapixelSlideParameterNode:
-    """What the module remembers in the scene."""
-
-    slide: str = ""
-    slideMpp: float = 0.0  # micrometers per pixel of level 0 where the file does not say; 0: the file's word
-    level: int = -1  # -1: the finest that one volume holds
-    region: vtkMRMLMarkupsROINode
-    volume: vtkMRMLVectorVolumeNode
-    segmentation: vtkMRMLSegmentationNode
-    preset: str = ""  # the default
-    model: str = ""  # the ready model for tissue
-    mask: str = ""  # where the mask pyramid is kept; not kept
-    run: str = ""
-    epochs: int = 20
-    memory: str = "2G"
 
 
 class GigapixelSlideFileReader:
@@ -120,6 +91,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self._setupView()
         self._setupLabel()
         self._setupSegment()
+        self._setupClassify()
         self._setupTrain()
         self._setupProgress()
         self.layout.addStretch(1)
@@ -210,12 +182,28 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         )
         self._button(form, _("Segment"), self.onSegment)
 
+    def _setupClassify(self):
+        form = self._section(_("Classify slide"))
+        self.classifierPath = self._path(
+            form, _("Model:"), _("best.safetensors of a training run on slides with labels."), ["*.safetensors"]
+        )
+        self._button(form, _("Classify slide"), self.onClassify)
+        self.classes = qt.QLabel()
+        self.classes.wordWrap = True
+        form.addRow(self.classes)
+
     def _setupTrain(self):
         form = self._section(_("Train"))
-        self.cohort = qt.QTableWidget(0, 3)
-        self.cohort.setHorizontalHeaderLabels([_("Slide"), _("Mask"), _("Split")])
+        self.cohort = qt.QTableWidget(0, 4)
+        self.cohort.setHorizontalHeaderLabels([_("Slide"), _("Mask"), _("Label"), _("Split")])
         form.addRow(self.cohort)
         self._button(form, _("Add this slide with a mask..."), self.onAddToCohort)
+        self._button(
+            form,
+            _("Add this slide with a label..."),
+            self.onAddLabeled,
+            _("The class of the whole slide, for networks that classify slides."),
+        )
         self.runPath = self._path(form, _("Run folder:"), _("Weights and history go there; a run in it goes on."))
         self.epochs = qt.QSpinBox()
         self.epochs.minimum, self.epochs.maximum = 1, 100000
@@ -248,6 +236,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self.preset.addItems(tissuePresets())
         self.preset.setCurrentText(values.preset)
         self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
+        self.classifierPath.currentPath = values.classifier
         self.runPath.currentPath, self.epochs.value, self.memory.text = values.run, values.epochs, values.memory
 
     def _takeValues(self):
@@ -258,6 +247,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self.maskPath.currentPath,
             self.modelPath.currentPath,
         )
+        values.classifier = self.classifierPath.currentPath
         values.run, values.epochs, values.memory = self.runPath.currentPath, self.epochs.value, self.memory.text
         return values
 
@@ -309,8 +299,17 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     def onSegment(self):
         self._run(lambda: self.logic.segment(self._takeValues()), self._showStatistics)
 
+    def onClassify(self):
+        self._run(lambda: self.logic.classify(self._takeValues()), self._showClasses)
+
+    def _showClasses(self, classification):
+        self.classes.text = classification.describe()
+        self._showTable(makeProbabilities(classification.map.GetName(), classification.probabilities))
+
     def _showStatistics(self, segmentation):
-        table = makeStatistics(segmentation)
+        self._showTable(makeStatistics(segmentation))
+
+    def _showTable(self, table):
         layout = slicer.app.layoutManager()
         layout.setLayout(slicer.modules.tables.logic().GetLayoutWithTable(layout.layout))
         slicer.app.applicationLogic().GetSelectionNode().SetActiveTableID(table.GetID())
@@ -323,15 +322,24 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.nrrd *.png")
         if not mask:
             return
+        self._addRow(mask, "")
+
+    def onAddLabeled(self):
+        label = qt.QInputDialog.getText(slicer.util.mainWindow(), _("Label"), _("Class of this slide:"))
+        if label:
+            self._addRow("", label)
+
+    def _addRow(self, mask, label):
         row = self.cohort.rowCount
         self.cohort.insertRow(row)
         # The second slide validates, for without one the best weights are not known.
-        for column, text in enumerate((self.slidePath.currentPath, mask, "validation" if row == 1 else "train")):
+        split = "validation" if row == 1 else "train"
+        for column, text in enumerate((self.slidePath.currentPath, mask, label, split)):
             self.cohort.setItem(row, column, qt.QTableWidgetItem(text))
 
     def onTrain(self):
         rows = [
-            [self.cohort.item(row, column).text() for column in range(3)] for row in range(self.cohort.rowCount)
+            [self.cohort.item(row, column).text() for column in range(4)] for row in range(self.cohort.rowCount)
         ]
         self._run(lambda: self.logic.train(self._takeValues(), rows), self._showPlot)
 
@@ -399,152 +407,6 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             return True
         slicer.util.errorDisplay(_("{wheel} has no command-line modules that run here.").format(wheel=wheel))
         return False
-
-
-class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
-    def __init__(self):
-        ScriptedLoadableModuleLogic.__init__(self)
-        self.fileSpacings = {}  # of level 0 in mm, as the files of slides say, by their names
-
-    def getParameterNode(self):
-        return GigapixelSlideParameterNode(super().getParameterNode())
-
-    def _start(self, name, values, result, **parameters):
-        if not values.slide and name != "GigapixelUNetTrain":
-            raise ValueError(_("Open a slide first."))
-        if name != "GigapixelUNetTrain":
-            parameters = {"slide": values.slide, "slideMpp": values.slideMpp, **parameters}
-        node = slicer.cli.run(
-            getattr(slicer.modules, name.lower()), None, parameters, wait_for_completion=False, update_display=False
-        )
-        return Process(node, result if result else lambda: node)
-
-    def showInfo(self, values):
-        """Properties as the file says them, and a thumbnail: result is a SlideProperties."""
-        folder = pathlib.Path(tempfile.mkdtemp(dir=slicer.app.temporaryPath))
-        picture, slide = folder / "thumbnail.png", values.slide
-        process = self._start("SlideInfo", values, None, thumbnail=str(picture), slideMpp=0.0)
-
-        def result():
-            info = SlideProperties(process.node, picture)
-            self.fileSpacings[slide] = info.spacing
-            return info
-
-        process.result = result
-        return process
-
-    def stateResolution(self, values, mpp):
-        """States the resolution of the slide's level 0 in micrometers per pixel; 0: what its file says, which is known when
-        showInfo() has been run. Volumes, segmentations and markups of the slide move there at once."""
-        values.slideMpp = mpp
-        spacing = self._spacing(values)
-        moved = moveSlide(values.slide, spacing, values.region) if spacing else []
-        for segmentation in moved:
-            updateStatistics(segmentation)
-        if slicer.app.layoutManager():
-            slicer.util.resetSliceViews()
-
-    def _spacing(self, values):
-        """Of level 0 in mm along x and y; None: not known."""
-        mm = values.slideMpp / 1000
-        return (mm, mm) if mm > 0 else self.fileSpacings.get(values.slide)
-
-    def _place(self, node, values, slide, spacing, downsample):
-        """Notes the place of a node that a process has made, and moves it where the resolution was stated meanwhile.
-        \\param spacing of its pixels \\param downsample level-0 pixels per pixel, the module's word"""
-        setPlace(node, slide, [length / float(downsample) for length in spacing[:2]])
-        stated = self._spacing(values) if values.slide == slide else None
-        if stated:
-            moveNode(node, stated)
-
-    def loadLevel(self, values):
-        """The level of the parameters, -1 the finest that fits: result is a volume node in its place in mm."""
-        name = f"{pathlib.Path(values.slide).stem} {_('level')} {values.level}"
-        return self._load(values, name, level=values.level)
-
-    def loadRegion(self, values):
-        """The region of interest of the parameters, from level 0."""
-        name = f"{pathlib.Path(values.slide).stem} {values.region.GetName()}"
-        return self._load(values, name, level=0, region=values.region)
-
-    def _load(self, values, name, **parameters):
-        volume, slide = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name), values.slide
-        values.volume = volume
-        process = self._start("SlideRegion", values, None, volume=volume, maxSide=LONGEST_SIDE, **parameters)
-
-        def result():
-            self._place(volume, values, slide, volume.GetSpacing(), process.node.GetParameterAsString("downsample"))
-            return self.show(volume)
-
-        process.result = result
-        return process
-
-    def show(self, volume):
-        """Colors as they are, not stretched, in the view from above, which has the slide's first row on top."""
-        volume.CreateDefaultDisplayNodes()
-        display = volume.GetDisplayNode()
-        display.SetAutoWindowLevel(0)
-        display.SetWindowLevelMinMax(0, 255)
-        layout = slicer.app.layoutManager()
-        if layout:
-            layout.setLayout(slicer.vtkMRMLLayoutNode.SlicerLayoutOneUpRedSliceView)
-            slicer.util.setSliceViewerLayers(background=volume, fit=True)
-        return volume
-
-    def label(self, values):
-        """Tissue as a segmentation over the slide."""
-        preset = {"preset": values.preset} if values.preset else {}
-        return self._makeSegmentation("TissueLabel", values, _("Tissue"), **preset)
-
-    def segment(self, values):
-        return self._makeSegmentation(
-            "GigapixelUNetSegment", values, _("Segmentation"), model=values.model, memory=values.memory
-        )
-
-    def _makeSegmentation(self, module, values, name, **parameters):
-        name, slide = f"{pathlib.Path(values.slide).stem} {name}", values.slide
-        segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
-        values.segmentation = segmentation
-        process = self._start(
-            module, values, None, outputSegmentation=segmentation, mask=values.mask, **parameters
-        )
-
-        def result():
-            pixels = segmentation.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
-            downsample = process.node.GetParameterAsString("segmentationDownsample")
-            self._place(segmentation, values, slide, pixels.GetSpacing(), downsample)
-            return self._overlay(segmentation)
-
-        process.result = result
-        return process
-
-    def _overlay(self, segmentation):
-        segmentation.CreateDefaultDisplayNodes()
-        display = segmentation.GetDisplayNode()
-        display.SetVisibility2DFill(True)
-        display.SetOpacity2DFill(0.3)
-        display.SetVisibility2DOutline(True)
-        return segmentation
-
-    def train(self, values, rows):
-        """Trains on rows of (slide, mask, split); a run in the folder goes on. Result: the folder."""
-        if not rows or not values.run:
-            raise ValueError(_("Training needs slides with masks, and a run folder."))
-        folder = pathlib.Path(values.run)
-        cohort = folder.parent / f"{folder.name}.cohort.csv"
-        with open(cohort, "w", newline="") as file:
-            csv.writer(file).writerows([("slide", "mask", "split"), *rows])
-        goesOn = (folder / "last.safetensors").exists()
-        return self._start(
-            "GigapixelUNetTrain",
-            values,
-            lambda: folder,
-            cohort=str(cohort),
-            run=str(folder),
-            epochs=values.epochs,
-            memory=values.memory,
-            resume="yes" if goesOn else "no",
-        )
 
 
 class GigapixelSlideTest(ScriptedLoadableModuleTest):

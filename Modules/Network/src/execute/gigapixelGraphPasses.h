@@ -46,8 +46,9 @@ public:
   /** Computes the core of a map that is kept and writes it there. */
   virtual void WriteMap(TileData & data) const = 0;
 
-  /** Of an operation that reduces the image: sums of the tile's part, see ReductionSchema. */
-  virtual std::vector<double> Reduce(TileData & data) const = 0;
+  /** Of an operation that reduces the image: sums of the tile's part, see ReductionSchema.
+   * \param reduced gets the part of the map, row by row, channels beside each other; null: nobody asks */
+  virtual std::vector<double> Reduce(TileData & data, std::vector<float> * reduced) const = 0;
 
   /** For each pixel of the core of a map, the sum over its channels, weighted. Row by row.
    * \param weights of the channels */

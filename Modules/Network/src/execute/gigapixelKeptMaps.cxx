@@ -240,17 +240,16 @@ KeptMaps::WriteReduced(int operation, const std::vector<double> & values)
 }
 
 std::vector<double>
-KeptMaps::ReadReducedGradient(int operation) const
+KeptMaps::ReadPixel(const KeptMap & map) const
 {
-  const KeptMap &     gradient = *m_Gradients.at(operation);
-  std::vector<double> values(gradient.GetBytes() / m_ValueBytes);
+  std::vector<double> values(map.GetBytes() / m_ValueBytes);
   if (m_ValueBytes == sizeof(double))
   {
-    gradient.Read(OnePixel, values.data());
+    map.Read(OnePixel, values.data());
     return values;
   }
   std::vector<float> floats(values.size());
-  gradient.Read(OnePixel, floats.data());
+  map.Read(OnePixel, floats.data());
   return { floats.begin(), floats.end() };
 }
 

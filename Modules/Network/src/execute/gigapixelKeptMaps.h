@@ -123,8 +123,19 @@ public:
     return m_Sums.at(operation);
   }
 
-  /** Of an operation that reduces the image: the gradient of its one pixel. */
-  std::vector<double> ReadReducedGradient(int operation) const;
+  /** Of an operation that reduces the image: its one pixel. */
+  std::vector<double>
+  ReadReduced(int operation) const
+  {
+    return ReadPixel(*m_Maps.at(operation));
+  }
+
+  /** The gradient of that. */
+  std::vector<double>
+  ReadReducedGradient(int operation) const
+  {
+    return ReadPixel(*m_Gradients.at(operation));
+  }
 
   /** The values of an operation that reduces the image, rounded to what maps have. */
   void WriteReduced(int operation, const std::vector<double> & values);
@@ -138,6 +149,8 @@ public:
   }
 
 private:
+  std::vector<double> ReadPixel(const KeptMap & map) const;
+
   std::map<int, std::unique_ptr<KeptMap>> m_Maps;
   std::map<int, std::unique_ptr<KeptMap>> m_Gradients;
   std::map<int, std::vector<double>>      m_Sums;

@@ -11,7 +11,7 @@ import qt
 import slicer
 from slicer.i18n import tr as _
 
-MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment")
+MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment", "GigapixelClassify")
 #: of one volume in pixels: 8192 x 8192 colors are 200 MB, and textures of graphics cards end at 16384
 LONGEST_SIDE = 8192
 
@@ -86,6 +86,23 @@ class SlideProperties:
         else:
             lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
         return "\n".join(lines + self.warnings)
+
+
+class Classification:
+    """What GigapixelClassify has said of a slide."""
+
+    def __init__(self, node, map):
+        self.predicted = node.GetParameterAsString("predicted")
+        self.probabilities = json.loads(node.GetParameterAsString("probabilities"))
+        self.kind = node.GetParameterAsString("mapKind")  # "activation" or "attention"
+        self.activated = node.GetParameterAsString("activatedClass")
+        self.map = map  # a volume node
+
+    def describe(self):
+        """For people."""
+        lines = [f"{name}: {100 * probability:.1f} %" for name, probability in self.probabilities.items()]
+        shown = _("attention") if self.kind == "attention" else _("what speaks for {name}").format(name=self.activated)
+        return "\n".join([*lines, _("The map shows {shown}.").format(shown=shown)])
 
 
 class Process:

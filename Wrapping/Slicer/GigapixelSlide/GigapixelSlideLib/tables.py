@@ -41,6 +41,14 @@ def updateStatistics(segmentation):
     _addColumn(table, vtk.vtkDoubleArray(), _("Percent"), [100 * row[1] / row[3] for row in rows])
 
 
+def makeProbabilities(name, probabilities):
+    """A table node: each class and its probability."""
+    table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", name)
+    _addColumn(table, vtk.vtkStringArray(), _("Class"), list(probabilities))
+    _addColumn(table, vtk.vtkDoubleArray(), _("Probability"), list(probabilities.values()))
+    return table
+
+
 def makePlot(folder):
     """A chart node of a run's history: loss and validation loss over the epochs."""
     with open(pathlib.Path(folder) / "history.csv", newline="") as file:

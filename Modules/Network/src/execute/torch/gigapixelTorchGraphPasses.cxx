@@ -117,12 +117,22 @@ public:
   }
 
   std::vector<double>
-  Reduce(TileData & data) const override
+  Reduce(TileData & data, std::vector<float> * reduced) const override
   {
     ComputeAlone();
     const c10::InferenceMode noGraph;
     const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
-    const at::Tensor         sums = Forward(data).maps.back().contiguous();
+    const TileProgram &      program = *data.tile.program;
+    const Step &             target = program.steps.back();
+    const int                source = target.sources.front();
+    const Tape               tape = Forward(data, reduced ? source : -1);
+    if (reduced)
+    {
+      const at::Tensor part = GetPart(tape.maps[source], program.steps[source].output, target.inputs.front());
+      const at::Tensor map = MakeDense(part.to(ValueType));
+      reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
+    }
+    const at::Tensor sums = tape.maps.back().contiguous();
     return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
   }
 
@@ -340,8 +350,9 @@ private:
     return call;
   }
 
+  /** \param wanted a step whose map stays, too */
   Tape
-  Forward(const TileData & data) const
+  Forward(const TileData & data, int wanted = -1) const
   {
     const TileProgram & program = *data.tile.program;
     program.CheckMaps(m_Network.graph);
@@ -368,7 +379,7 @@ private:
       }
       for (const int read : step.lastReaderOf)
       {
-        if (program.steps[read].keptFor < 0)
+        if (program.steps[read].keptFor < 0 && read != wanted)
         {
           tape.maps[read].reset();
         }

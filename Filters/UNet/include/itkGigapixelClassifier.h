@@ -1,0 +1,225 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelClassifier_h
+#define itkGigapixelClassifier_h
+
+#include "GigapixelUNetExport.h"
+#include "gigapixelActivationMap.h"
+#include "gigapixelModel.h"
+#include "itkGigapixelImageSource.h"
+#include "itkImage.h"
+#include "itkProcessObject.h"
+#include "itkSimpleDataObjectDecorator.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace itk
+{
+
+/** \class GigapixelClassifier
+ * \brief What a trained network says of a whole image or slide: the probability of each class, exactly, and what it
+ * comes from.
+ *
+ * The model is one that labels images; GigapixelUNetTrainer trains it on images or slides that have one label each. The
+ * image is read region by region, upstream of any ITK pipeline as well: its size is no matter of memory. Like the
+ * trainer's, it is no input of the pipeline, but changes upstream of it are followed by the next Update().
+ *
+ * With ComputeMapOn() a second output shows what the label comes from, on a coarse grid that lies where it lies on the
+ * image, in mm: attention, or the class' activation (grad-CAM); see gigapixel::ActivationMap. It takes twice the time,
+ * and leaves the probabilities as they are.
+ *
+ * Observers: ProgressEvent. AbortGenerateDataOn() from an observer, or from another thread, stops within a tile:
+ * Update() throws ProcessAborted.
+ *
+ * \par Example
+ * \code
+ * classifier->SetModelFileName("run");
+ * classifier->SetSlide("slide.svs");
+ * classifier->ComputeMapOn();
+ * classifier->Update();
+ * std::cout << classifier->GetPredictedClass() << ' ' << classifier->GetProbability("tumor") << '\n';
+ * writer->SetInput(classifier->GetMap());
+ * \endcode
+ *
+ * \ingroup ClassificationFilters */
+class GigapixelUNet_EXPORT GigapixelClassifier : public ProcessObject
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(GigapixelClassifier);
+
+  using Self = GigapixelClassifier;
+  using Superclass = ProcessObject;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using MapType = Image<float, 2>;
+  using ProbabilitiesType = SimpleDataObjectDecorator<std::vector<double>>;
+
+  itkNewMacro(Self);
+  itkTypeMacro(GigapixelClassifier, ProcessObject);
+
+  /** A model file, or the folder of a training run (its best weights). Takes the place of SetModel(). */
+  void SetModelFileName(const std::string & fileName);
+  itkGetStringMacro(ModelFileName);
+
+  /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
+  void SetModel(const gigapixel::Model & model);
+
+  /** The same without a copy of its weights. */
+  void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
+
+  /** \name What is classified: the last one that was set. @{ */
+  /** An image of any pipeline: unsigned char, gray or RGB, of the resolution that the model was trained at (10 %). It
+   * is kept alive. */
+  template <typename TImage>
+  void
+  SetImage(const TImage * image)
+  {
+    const typename TImage::ConstPointer kept = image;
+    this->SetSource([kept] { return GigapixelImageSource(kept.GetPointer()); }, image, std::string());
+  }
+
+  /** A file: of a slide the level of the model's resolution is read. */
+  void SetSlide(const std::string & fileName);
+  /** @} */
+
+  /** Of slides, where the resolution of slide or model is unknown: the level to read. Without it, that of the model's
+   * resolution, or level 0. */
+  void SetLevel(unsigned int level);
+  void ClearLevel();
+
+  /** Resolution of slides whose files have none; 0, the default: unknown. */
+  itkSetMacro(LevelZeroMicronsPerPixel, double);
+  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
+
+  /** Where there is tissue: a mask (1 or 255) of the slide, on any grid, or a folder that holds it under the name that
+   * gigapixel label gives it (gigapixel::FindMask). The label is made of the tissue alone, and nothing else is read.
+   * Empty, the default: everything counts. */
+  itkSetStringMacro(Tissue);
+  itkGetStringMacro(Tissue);
+
+  /** Whether the map is computed, too; off by default. */
+  itkSetMacro(ComputeMap, bool);
+  itkGetConstMacro(ComputeMap, bool);
+  itkBooleanMacro(ComputeMap);
+
+  /** Class whose activation the map shows. Empty, the default: of two classes the second one, which is the finding, of
+   * several the most probable one. */
+  itkSetStringMacro(MapClass);
+  itkGetStringMacro(MapClass);
+
+  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
+  itkSetStringMacro(Device);
+  itkGetStringMacro(Device);
+
+  /** How numbers are kept: "fp32", the default, or "bf16", see gigapixel::Precision. */
+  itkSetStringMacro(Precision);
+  itkGetStringMacro(Precision);
+
+  /** Side of a tile's core in pixels; 0, the default: the model's; gigapixel::WholeImage, -1: the image in one piece.
+   * Changes last bits only. */
+  itkSetMacro(TileSize, std::int64_t);
+  itkGetConstMacro(TileSize, std::int64_t);
+
+  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
+   * result. 0, the default: no limit. */
+  itkSetMacro(MemoryLimit, SizeValueType);
+  itkGetConstMacro(MemoryLimit, SizeValueType);
+
+  /** Classifies. Does nothing when nothing has changed since the last time.
+   * \throw ExceptionObject one sentence; ProcessAborted */
+  void Update() override;
+
+  /** \name Of the last Update(). @{ */
+  /** The names of the model's classes; numbers, where it has none. */
+  std::vector<std::string> GetClassNames() const;
+
+  /** In the order of the classes; they are 1 together but for rounding. */
+  std::vector<double> GetProbabilities() const;
+
+  /** \throw ExceptionObject the model has no such class */
+  double GetProbability(const std::string & className) const;
+
+  /** The most probable one, of equal ones the first. */
+  std::string GetPredictedClass() const;
+
+  /** The probabilities as an object of the pipeline. */
+  ProbabilitiesType * GetProbabilitiesOutput();
+
+  /** What the label comes from; without pixels where it was not asked for. */
+  MapType * GetMap();
+
+  /** Whether the map is attention, and not the activation of a class. */
+  bool GetMapIsAttention() const;
+
+  /** The class whose activation the map shows. */
+  std::string GetClassOfMap() const;
+  /** @} */
+
+  using Superclass::MakeOutput;
+  DataObject::Pointer MakeOutput(DataObjectPointerArraySizeType index) override;
+
+protected:
+  GigapixelClassifier();
+  ~GigapixelClassifier() override;
+
+  void GenerateData() override;
+
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  /** \param image whose changes are followed; null: of a file */
+  void SetSource(const std::function<gigapixel::PhysicalImage()> & open,
+                 const DataObject *                                image,
+                 const std::string &                               slide);
+
+  void                     LoadModel();
+  gigapixel::PhysicalImage OpenImage();
+  int                      FindThreads(const gigapixel::Size & image) const;
+
+  /** \throw ExceptionObject before the first Update() */
+  void RequireResult() const;
+
+  std::string                 m_ModelFileName;
+  std::optional<unsigned int> m_Level;
+  double                      m_LevelZeroMicronsPerPixel{ 0 };
+  std::string                 m_Tissue;
+  bool                        m_ComputeMap{ false };
+  std::string                 m_MapClass;
+  std::string                 m_Device{ "cpu" };
+  std::string                 m_Precision{ "fp32" };
+  std::int64_t                m_TileSize{ 0 };
+  SizeValueType               m_MemoryLimit{ 0 };
+
+  struct Implementation;
+  std::unique_ptr<Implementation> m_Implementation;
+};
+
+/** How a slide is opened for a model that labels images. */
+struct GigapixelSlideOptions
+{
+  std::optional<unsigned> level; ///< none: that of the model's resolution
+  double                  levelZeroMicronsPerPixel{ 0 };
+  std::string             tissue; ///< a mask, or a folder of masks; empty: everything is
+};
+
+/** A slide's file with the channels and at the resolution that the model was trained on, its glass white. Its `content`
+ * tells the tissue mask as well.
+ * \throw std::exception one sentence that names the file: there is no such level, or the resolution is unknown */
+GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelSlideForModel(const std::string &           fileName,
+                                                                     const gigapixel::Model &      model,
+                                                                     const GigapixelSlideOptions & options);
+
+/** The class that a map is of, by its name, as GigapixelClassifier::SetMapClass() takes it; -1: the most probable one.
+ * \throw std::runtime_error there is none of this name */
+GigapixelUNet_EXPORT int GigapixelFindMapClass(const gigapixel::NetworkDescription & network, const std::string & name);
+
+/** The map where it lies in mm. \param grid of the image that it is of */
+GigapixelUNet_EXPORT Image<float, 2>::Pointer GigapixelMapImage(const gigapixel::ActivationMap & map,
+                                                                const gigapixel::Grid &          grid);
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,398 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelClassifier.h"
+
+#include "gigapixelClassifier.h"
+#include "gigapixelJoinNames.h"
+#include "gigapixelMaskName.h"
+#include "gigapixelMemoryPlan.h"
+#include "gigapixelTissueSource.h"
+#include "itkGigapixelFileSource.h"
+#include "itkGigapixelUNetImageFilter.h"
+#include "itkMultiThreaderBase.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace itk
+{
+
+struct GigapixelClassifier::Implementation
+{
+  std::shared_ptr<const gigapixel::Model>   model;
+  std::function<gigapixel::PhysicalImage()> open; ///< empty: of the slide's file
+  DataObject::ConstPointer                  image;
+  ModifiedTimeType                          imageTime{ 0 }; ///< upstream of the image, when it was last read
+  std::string                               slide;
+  std::vector<std::string>                  classNames; ///< of the model that the result is of; empty: there is none
+  bool                                      isAttention{ false };
+  int                                       classOfMap{ 0 };
+};
+
+GigapixelClassifier::GigapixelClassifier()
+  : m_Implementation(std::make_unique<Implementation>())
+{
+  this->SetNumberOfRequiredInputs(0);
+  this->SetNumberOfRequiredOutputs(2);
+  this->SetNthOutput(0, this->MakeOutput(0));
+  this->SetNthOutput(1, this->MakeOutput(1));
+}
+
+GigapixelClassifier::~GigapixelClassifier() = default;
+
+DataObject::Pointer
+GigapixelClassifier::MakeOutput(DataObjectPointerArraySizeType index)
+{
+  return index == 1 ? DataObject::Pointer(MapType::New()) : DataObject::Pointer(ProbabilitiesType::New());
+}
+
+void
+GigapixelClassifier::SetModelFileName(const std::string & fileName)
+{
+  if (m_ModelFileName != fileName || !m_Implementation->model)
+  {
+    m_ModelFileName = fileName;
+    m_Implementation->model.reset();
+    this->Modified();
+  }
+}
+
+void
+GigapixelClassifier::SetModel(const gigapixel::Model & model)
+{
+  this->SetSharedModel(std::make_shared<const gigapixel::Model>(model));
+}
+
+void
+GigapixelClassifier::SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model)
+{
+  m_Implementation->model = model;
+  m_ModelFileName.clear();
+  this->Modified();
+}
+
+void
+GigapixelClassifier::SetSource(const std::function<gigapixel::PhysicalImage()> & open,
+                               const DataObject *                                image,
+                               const std::string &                               slide)
+{
+  m_Implementation->open = open;
+  m_Implementation->image = image;
+  m_Implementation->slide = slide;
+  this->Modified();
+}
+
+void
+GigapixelClassifier::SetSlide(const std::string & fileName)
+{
+  if (m_Implementation->slide != fileName)
+  {
+    this->SetSource({}, nullptr, fileName);
+  }
+}
+
+void
+GigapixelClassifier::SetLevel(unsigned int level)
+{
+  GigapixelSetMember(*this, m_Level, std::make_optional(level));
+}
+
+void
+GigapixelClassifier::ClearLevel()
+{
+  GigapixelSetMember(*this, m_Level, std::nullopt);
+}
+
+void
+GigapixelClassifier::LoadModel()
+{
+  auto & model = m_Implementation->model;
+  if (!model && m_ModelFileName.empty())
+  {
+    throw std::runtime_error("no model: call SetModelFileName() or SetModel()");
+  }
+  if (!model)
+  {
+    model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
+  }
+  if (!model->network.LabelsImage())
+  {
+    throw std::runtime_error("the model labels pixels, and no images: use GigapixelUNetImageFilter");
+  }
+}
+
+gigapixel::PhysicalImage
+GigapixelClassifier::OpenImage()
+{
+  const Implementation &   state = *m_Implementation;
+  const gigapixel::Model & model = *state.model;
+  if (!state.open && state.slide.empty())
+  {
+    throw std::runtime_error("nothing to classify: call SetImage() or SetSlide()");
+  }
+  if (!state.open)
+  {
+    return GigapixelSlideForModel(state.slide, model, { m_Level, m_LevelZeroMicronsPerPixel, m_Tissue });
+  }
+  gigapixel::PhysicalImage image = state.open();
+  const std::string        warning = GigapixelCheckResolution(model.micronsPerPixel, image.grid.GetMicronsPerPixel());
+  if (!warning.empty())
+  {
+    itkWarningMacro(<< warning);
+  }
+  image.pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(model.network.channels), image.name);
+  if (!m_Tissue.empty())
+  {
+    image.pixels = gigapixel::MakeGlassWhite(
+      image.pixels,
+      std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Tissue), image.grid, image.name));
+  }
+  return image;
+}
+
+int
+GigapixelClassifier::FindThreads(const gigapixel::Size & image) const
+{
+  const auto threads = static_cast<int>(
+    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  if (m_MemoryLimit == 0)
+  {
+    return threads;
+  }
+  const gigapixel::Model & model = *m_Implementation->model;
+  gigapixel::PlannedRun    run(
+    model.network, image, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
+  run.LeaveOutWeights();
+  run.budget = static_cast<std::int64_t>(m_MemoryLimit);
+  run.threads = threads;
+  run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;
+  return gigapixel::MemoryPlan::Make(run).tilesInFlight;
+}
+
+void
+GigapixelClassifier::Update()
+{
+  Implementation & state = *m_Implementation;
+  if (state.image && GigapixelUpstreamMTime(*state.image) != state.imageTime)
+  {
+    this->Modified();
+  }
+  this->GetOutput(0)->Update();
+}
+
+void
+GigapixelClassifier::GenerateData()
+{
+  Implementation &         state = *m_Implementation;
+  std::vector<double>      probabilities;
+  gigapixel::ActivationMap map;
+  gigapixel::Grid          grid;
+  bool                     finished = false;
+  state.classNames.clear();
+  try
+  {
+    this->LoadModel();
+    const gigapixel::Model & model = *state.model;
+    const int                mapClass = GigapixelFindMapClass(model.network, m_MapClass);
+    state.imageTime = state.image ? GigapixelUpstreamMTime(*state.image) : 0;
+    const gigapixel::PhysicalImage image = this->OpenImage();
+    grid = image.grid;
+    model.network.CheckImage(grid.size);
+    gigapixel::Classifier classifier(
+      model, this->FindThreads(grid.size), gigapixel::Device::Find(m_Device, m_Precision), m_TileSize);
+    const auto report = [this](double done) {
+      this->UpdateProgress(static_cast<float>(done));
+      return !this->GetAbortGenerateData();
+    };
+    finished = m_ComputeMap ? classifier.Explain(*image.pixels, mapClass, probabilities, map, report)
+                            : classifier.Classify(*image.pixels, probabilities, report);
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer, or the pipeline that is read
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  if (!finished)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+  this->GetProbabilitiesOutput()->Set(probabilities);
+  m_ComputeMap ? this->GetMap()->Graft(GigapixelMapImage(map, grid).GetPointer()) : this->GetMap()->Initialize();
+  state.isAttention = map.isAttention;
+  state.classOfMap = map.label;
+  state.classNames = gigapixel::Classifier::GetClassNames(state.model->network);
+}
+
+void
+GigapixelClassifier::RequireResult() const
+{
+  if (m_Implementation->classNames.empty())
+  {
+    itkExceptionMacro(<< "nothing is classified yet: call Update() first");
+  }
+}
+
+std::vector<std::string>
+GigapixelClassifier::GetClassNames() const
+{
+  this->RequireResult();
+  return m_Implementation->classNames;
+}
+
+std::vector<double>
+GigapixelClassifier::GetProbabilities() const
+{
+  this->RequireResult();
+  return dynamic_cast<const ProbabilitiesType &>(*this->GetOutput(0)).Get();
+}
+
+double
+GigapixelClassifier::GetProbability(const std::string & className) const
+{
+  const std::vector<std::string> names = this->GetClassNames();
+  const auto                     found = std::find(names.begin(), names.end(), className);
+  if (found == names.end())
+  {
+    itkExceptionMacro(<< "the model has no class \"" << className << "\": it has " << gigapixel::JoinNames(names));
+  }
+  return this->GetProbabilities()[found - names.begin()];
+}
+
+std::string
+GigapixelClassifier::GetPredictedClass() const
+{
+  const std::vector<double> probabilities = this->GetProbabilities();
+  const auto                greatest = std::max_element(probabilities.begin(), probabilities.end());
+  return m_Implementation->classNames[greatest - probabilities.begin()];
+}
+
+GigapixelClassifier::ProbabilitiesType *
+GigapixelClassifier::GetProbabilitiesOutput()
+{
+  return dynamic_cast<ProbabilitiesType *>(this->GetOutput(0));
+}
+
+GigapixelClassifier::MapType *
+GigapixelClassifier::GetMap()
+{
+  return dynamic_cast<MapType *>(this->GetOutput(1));
+}
+
+bool
+GigapixelClassifier::GetMapIsAttention() const
+{
+  this->RequireResult();
+  return m_Implementation->isAttention;
+}
+
+std::string
+GigapixelClassifier::GetClassOfMap() const
+{
+  this->RequireResult();
+  return m_Implementation->classNames[m_Implementation->classOfMap];
+}
+
+void
+GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  const Implementation & state = *m_Implementation;
+  os << indent << "ModelFileName: " << m_ModelFileName << '\n';
+  os << indent << "Model: " << (state.model ? state.model->network.name : "(none)") << '\n';
+  os << indent << "Slide: " << (state.open ? "(an image)" : state.slide) << '\n';
+  os << indent << "Level: " << m_Level.value_or(0) << (m_Level ? "" : " (not set)") << '\n';
+  os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
+  os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
+  os << indent << "ComputeMap: " << (m_ComputeMap ? "On" : "Off") << '\n';
+  os << indent << "MapClass: " << (m_MapClass.empty() ? "(by itself)" : m_MapClass) << '\n';
+  os << indent << "Device: " << m_Device << '\n';
+  os << indent << "Precision: " << m_Precision << '\n';
+  os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+}
+
+gigapixel::PhysicalImage
+GigapixelSlideForModel(const std::string &           fileName,
+                       const gigapixel::Model &      model,
+                       const GigapixelSlideOptions & options)
+{
+  const auto          channels = static_cast<unsigned>(model.network.channels);
+  GigapixelResolution resolution;
+  resolution.level = options.level.value_or(0);
+  resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
+  resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
+  gigapixel::PhysicalImage image = GigapixelFileSource(fileName, resolution, channels);
+  const double             mpp = image.grid.GetMicronsPerPixel();
+  if (!options.level && model.micronsPerPixel > 0 &&
+      !(std::abs(mpp / model.micronsPerPixel - 1) <= gigapixel::ResolutionTolerance))
+  {
+    std::ostringstream text;
+    text.precision(3);
+    mpp > 0 ? text << fileName << " has no level of " << model.micronsPerPixel
+                   << " micrometers per pixel, which the model was trained at: choose one (--level)"
+            : text << fileName << " has no known resolution: say it (--slide-mpp), or choose a level (--level)";
+    throw std::runtime_error(text.str());
+  }
+  image.pixels = gigapixel::AdaptChannels(image.pixels, channels, image.name);
+  if (!options.tissue.empty())
+  {
+    const std::string              file = gigapixel::FindMask(options.tissue, fileName);
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName);
+    image.pixels = gigapixel::MakeGlassWhite(
+      image.pixels, std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name));
+    image.content = "tissue=(" + mask.content + ") " + image.content;
+  }
+  return image;
+}
+
+int
+GigapixelFindMapClass(const gigapixel::NetworkDescription & network, const std::string & name)
+{
+  const auto names = gigapixel::Classifier::GetClassNames(network);
+  if (name.empty())
+  {
+    return names.size() == 2 ? 1 : gigapixel::Classifier::MostProbable;
+  }
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+  {
+    throw std::runtime_error("The model has no class \"" + name + "\" (--map-class): it has " +
+                             gigapixel::JoinNames(names) + '.');
+  }
+  return static_cast<int>(found - names.begin());
+}
+
+Image<float, 2>::Pointer
+GigapixelMapImage(const gigapixel::ActivationMap & map, const gigapixel::Grid & grid)
+{
+  using ImageType = Image<float, 2>;
+  const auto               image = ImageType::New();
+  ImageType::SizeType      size{ { static_cast<SizeValueType>(map.size.width),
+                                   static_cast<SizeValueType>(map.size.height) } };
+  ImageType::PointType     origin;
+  ImageType::SpacingType   spacing;
+  ImageType::DirectionType direction;
+  for (unsigned axis = 0; axis < 2; ++axis)
+  {
+    spacing[axis] = grid.spacing[axis] * map.step[axis];
+    origin[axis] = grid.origin[axis];
+    for (unsigned j = 0; j < 2; ++j)
+    {
+      direction[axis][j] = grid.direction[2 * axis + j];
+      origin[axis] += direction[axis][j] * grid.spacing[j] * map.first[j];
+    }
+  }
+  image->SetRegions(size);
+  image->SetSpacing(spacing);
+  image->SetOrigin(origin);
+  image->SetDirection(direction);
+  image->Allocate();
+  std::copy(map.values.begin(), map.values.end(), image->GetBufferPointer());
+  return image;
+}
+
+} // namespace itk

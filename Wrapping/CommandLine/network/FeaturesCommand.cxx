@@ -1,0 +1,182 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "HDF5File.h"
+#include "MadeBy.h"
+#include "NetworkCommands.h"
+#include "OutputCheck.h"
+#include "SlideBatch.h"
+#include "SlideFile.h"
+#include "SlideForModel.h"
+
+#include "gigapixelClassifier.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+// Of the file as a whole.
+const char * const MadeByAttribute = "made_by";
+const char * const DamageAttribute = "damaged_tiles"; ///< of the slide
+
+/** Whether what is asked for stands there. \throw std::runtime_error something else does */
+bool
+HasFeatures(const std::string & file, const std::string & madeBy, bool strict)
+{
+  if (!std::filesystem::exists(file))
+  {
+    return false;
+  }
+  const std::string found = ReadHDF5Text(file, MadeByAttribute);
+  if (found.empty())
+  {
+    throw std::runtime_error(file + " exists, but is no finished file of features; --overwrite replaces it.");
+  }
+  if (found != madeBy)
+  {
+    throw std::runtime_error(file + " exists, but was made in another way than is asked for (" +
+                             DescribeOtherMaking(found, madeBy) +
+                             "); --overwrite replaces it, another output name keeps it.");
+  }
+  const std::string damaged = ReadHDF5Text(file, DamageAttribute);
+  if (strict && damaged != "0")
+  {
+    throw std::runtime_error(file + " exists, but was made of " + damaged +
+                             " damaged tiles, which --strict refuses; --overwrite replaces it.");
+  }
+  return true;
+}
+
+/** The squares that places stand for: the first pixel that is nearest to each, at level 0. Not cut where the slide
+ * begins, so that they lie on one grid. */
+void
+AppendCorners(const Features & features, double downsample, std::vector<std::int64_t> & corners)
+{
+  for (const auto & place : features.places)
+  {
+    for (std::size_t axis = 0; axis < place.size(); ++axis)
+    {
+      corners.push_back(std::llround(std::ceil(place[axis] - features.step[axis] / 2) * downsample));
+    }
+  }
+}
+
+struct Made
+{
+  std::uint64_t positions{ 0 };
+  std::size_t   channels{ 0 };
+  double        step{ 0 }; ///< from position to position, in pixels of the level
+};
+
+/** Writes vectors as they come, and their places behind them. */
+Made
+WriteFeatures(const SlideForModel &  slide,
+              const Model &          model,
+              const std::string &    output,
+              const std::string &    madeBy,
+              const ArgumentValues & values,
+              const Session &        session)
+{
+  const MemoryPlan plan = slide.Plan(model, values, session);
+  const Device     device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Size       size = slide.image.grid.size;
+  Classifier       classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
+  HDF5Writer       writer(output, values.Has("overwrite"));
+  Progress         progress(
+    session, "features of " + slide.name, static_cast<double>(size.width) * static_cast<double>(size.height));
+  std::vector<std::int64_t> corners;
+  std::vector<float>        pooled;
+  Made                      made;
+  const auto                take = [&](const Features & features) {
+    if (made.positions == 0)
+    {
+      made.channels = features.vectors.size() / features.places.size();
+      made.step = features.step[0];
+      writer.BeginArray("features", HDF5Writer::Type::Float32, made.channels);
+    }
+    made.positions += features.places.size();
+    writer.Append(features.vectors);
+    AppendCorners(features, slide.image.downsample, corners);
+  };
+  const auto report = [&](double done) {
+    progress.Update(done);
+    return !IsInterruptionRequested();
+  };
+  if (!classifier.ComputeFeatures(*slide.image.pixels, take, pooled, report))
+  {
+    throw Interrupted();
+  }
+  writer.BeginArray("coords",
+                    HDF5Writer::Type::Int64,
+                    2,
+                    { { "patch_size", std::int64_t{ std::llround(made.step) } },
+                      { "patch_size_level0", std::int64_t{ std::llround(made.step * slide.image.downsample) } },
+                      { "overlap", std::int64_t{ 0 } },
+                      { "mpp", slide.image.grid.GetMicronsPerPixel() } });
+  writer.Append(corners);
+  writer.BeginArray("slide_features", HDF5Writer::Type::Float32, 0);
+  writer.Append(pooled);
+  writer.Commit(
+    { { MadeByAttribute, madeBy }, { DamageAttribute, std::to_string(slide.file->GetNumberOfDamagedTiles()) } });
+  progress.Finish();
+  return made;
+}
+
+Json
+RunTask(const SlideTask &      task,
+        const Model &          model,
+        const ArgumentValues & values,
+        const Session &        session,
+        std::string &          text)
+{
+  const double        begin = GetCPUSeconds();
+  const SlideForModel slide(task.slide, model, values);
+  const std::string   madeBy = slide.DescribeMaking("features", model, values);
+  const Size          size = slide.image.grid.size;
+  const double        mpp = slide.image.grid.GetMicronsPerPixel();
+  const bool          wasThere = !values.Has("overwrite") && HasFeatures(task.output, madeBy, values.Has("strict"));
+  Json                json{ { "slide", task.slide }, { "features", task.output }, { "skipped", wasThere } };
+  std::string         said = "was there already";
+  if (!wasThere)
+  {
+    CheckOutput(task.output, 0);
+    const Made made = WriteFeatures(slide, model, task.output, madeBy, values, session);
+    json["positions"] = made.positions;
+    json["channels"] = made.channels;
+    json["step"] = made.step;
+    said = std::to_string(made.positions) + " positions, " + std::to_string(made.channels) + " channels" +
+           FormatDamage(slide.file->GetNumberOfDamagedTiles());
+  }
+  json["width"] = size.width;
+  json["height"] = size.height;
+  json["mpp"] = mpp > 0 ? Json(mpp) : Json();
+  json["peakBytes"] = GetPeakMemory();
+  json["cpuSeconds"] = GetCPUSeconds() - begin;
+  json["damagedTiles"] = wasThere ? std::stoll(ReadHDF5Text(task.output, DamageAttribute))
+                                  : std::int64_t(slide.file->GetNumberOfDamagedTiles());
+  text += task.output + ": " + said + '\n';
+  return json;
+}
+
+} // namespace
+
+int
+RunFeatures(const ArgumentValues & values, const Session & session)
+{
+  BoundMemory(GetBudget(values));
+  const auto  names = values.GetTexts("SLIDE");
+  const auto  slides = FindSlides(names);
+  const Model model = LoadModelOfImages(values);
+  const auto  tasks = AssignOutputs(slides, values.GetText("output"), "--output", "features");
+  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    return RunTask(task, model, values, session, text);
+  });
+}
+
+} // namespace gigapixel::commandline

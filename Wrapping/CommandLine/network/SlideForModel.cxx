@@ -1,0 +1,80 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideForModel.h"
+
+#include "ArgumentText.h"
+#include "SlideFile.h"
+
+#include "gigapixelPrintable.h"
+
+#include "itkGigapixelClassifier.h"
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+PhysicalImage
+OpenImage(const std::string & fileName, const Model & model, const ArgumentValues & values)
+{
+  itk::GigapixelSlideOptions options;
+  if (values.Has("level"))
+  {
+    options.level = static_cast<unsigned>(values.GetInteger("level"));
+  }
+  options.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
+  options.tissue = values.Has("tissue") ? values.GetText("tissue") : std::string();
+  return itk::GigapixelSlideForModel(fileName, model, options);
+}
+
+Tiling
+MakeTiling(const Model & model, const ArgumentValues & values)
+{
+  const std::int64_t asked = GetTileSize(values);
+  return { asked == 0 ? model.tileSize : asked };
+}
+
+} // namespace
+
+Model
+LoadModelOfImages(const ArgumentValues & values)
+{
+  const std::string name = values.GetText("model");
+  Model             model = Model::Load(name);
+  if (!model.network.LabelsImage())
+  {
+    throw std::runtime_error("The model " + name + " labels pixels, and no slides: use segment.");
+  }
+  return model;
+}
+
+SlideForModel::SlideForModel(const std::string & fileName, const Model & model, const ArgumentValues & values)
+  : name(fileName)
+  , file(OpenSlide(fileName, values))
+  , image(OpenImage(fileName, model, values))
+  , tiling(MakeTiling(model, values))
+{
+  model.network.CheckImage(image.grid.size);
+}
+
+std::string
+SlideForModel::DescribeMaking(const std::string & what, const Model & model, const ArgumentValues & values) const
+{
+  const std::string & precision = values.GetText("precision");
+  return what + " model=" + model.GetIdentity() +
+         (tiling.tileSize == model.tileSize ? "" : " tiles=" + std::to_string(tiling.tileSize)) +
+         (precision == "fp32" ? "" : " precision=" + precision) +
+         (values.Has("slide-mpp") ? " slide-mpp=" + FormatShortest(values.GetNumber("slide-mpp")) : "") +
+         " downsample=" + FormatShortest(image.downsample) + ' ' + image.content;
+}
+
+MemoryPlan
+SlideForModel::Plan(const Model & model, const ArgumentValues & values, const Session & session) const
+{
+  const Size size = image.grid.size;
+  MemoryPlan plan = MakePlan({ values, model.network, size, Purpose::Inference, tiling }, session.GetThreads(), true);
+  session.Say(name + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
+              FormatPlan(plan, tiling));
+  return plan;
+}
+
+} // namespace gigapixel::commandline

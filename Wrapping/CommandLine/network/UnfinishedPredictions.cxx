@@ -1,0 +1,87 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "UnfinishedPredictions.h"
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+std::string
+GetFile(const std::string & table)
+{
+  const std::filesystem::path path(table);
+  return (path.parent_path() / ("." + path.filename().string() + ".unfinished")).string();
+}
+
+} // namespace
+
+UnfinishedPredictions::UnfinishedPredictions(const std::string & table, bool keeps)
+  : m_File(GetFile(table))
+  , m_Keeps(keeps)
+{
+  std::ifstream file(m_File);
+  for (std::string text; std::getline(file, text);)
+  {
+    const Json line = Json::parse(text, nullptr, false);
+    if (line.is_object() && line.contains("map"))
+    {
+      m_Maps.insert(line["map"].get<std::string>());
+    }
+    else if (line.is_object() && line.contains("madeBy") && line.contains("said"))
+    {
+      m_Said[line["madeBy"].get<std::string>()] = line["said"];
+    }
+  }
+}
+
+const UnfinishedPredictions::Json *
+UnfinishedPredictions::Find(const std::string & madeBy) const
+{
+  const auto found = m_Said.find(madeBy);
+  return found == m_Said.end() ? nullptr : &found->second;
+}
+
+void
+UnfinishedPredictions::Announce(const std::string & map)
+{
+  if (m_Maps.insert(map).second)
+  {
+    Append({ { "map", map } });
+  }
+}
+
+void
+UnfinishedPredictions::Add(const std::string & madeBy, const Json & said)
+{
+  m_Said[madeBy] = said;
+  Append({ { "madeBy", madeBy }, { "said", said } });
+}
+
+void
+UnfinishedPredictions::Remove() const
+{
+  std::error_code ignored; // there may be none
+  std::filesystem::remove(m_File, ignored);
+}
+
+void
+UnfinishedPredictions::Append(const Json & line) const
+{
+  if (!m_Keeps)
+  {
+    return;
+  }
+  std::ofstream file(m_File, std::ios::app);
+  // A line before may have been cut off.
+  file << '\n' << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+  if (!file)
+  {
+    throw std::runtime_error(m_File + " cannot be written, where what is said of slides is kept until all are done.");
+  }
+}
+
+} // namespace gigapixel::commandline

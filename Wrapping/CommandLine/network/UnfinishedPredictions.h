@@ -1,0 +1,56 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef UnfinishedPredictions_h
+#define UnfinishedPredictions_h
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** \class UnfinishedPredictions
+ * \brief What classify has said of slides before all are done, so that a batch that was interrupted goes on where it
+ * was: a hidden file beside the table, .TABLE.unfinished, which goes when the table is complete.
+ *
+ * A line of JSON for each slide; one that was cut off when the program was killed is passed over. */
+class UnfinishedPredictions
+{
+public:
+  using Json = nlohmann::ordered_json;
+
+  /** Reads what there is. \param keeps whether anything is written: of one slide there is nothing to go on with */
+  UnfinishedPredictions(const std::string & table, bool keeps);
+
+  /** What was said in this way; null: nothing. */
+  const Json * Find(const std::string & madeBy) const;
+
+  /** Whether it was announced: then it is our own, complete or not. */
+  bool
+  HasMap(const std::string & file) const
+  {
+    return m_Maps.count(file) > 0;
+  }
+
+  /** A map that will be written. */
+  void Announce(const std::string & map);
+
+  void Add(const std::string & madeBy, const Json & said);
+
+  /** The table is complete. */
+  void Remove() const;
+
+private:
+  void Append(const Json & line) const;
+
+  const std::string           m_File;
+  const bool                  m_Keeps;
+  std::map<std::string, Json> m_Said; ///< by how it was made
+  std::set<std::string>       m_Maps;
+};
+
+} // namespace gigapixel::commandline
+
+#endif
