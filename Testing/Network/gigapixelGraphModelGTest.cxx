@@ -190,6 +190,7 @@ TEST(Printable, EscapesWhatIsNoText)
   EXPECT_EQ(GetPrintable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf");          // likewise
   EXPECT_EQ(GetPrintable("\xed\xa0\x80"), "\\xed\\xa0\\x80");          // half of a pair
   EXPECT_EQ(GetPrintable("\xc2\x9b"), "\\xc2\\x9b");                   // a control character, too
+  EXPECT_EQ(GetPrintable("\xe2\x80\xae"), "\\xe2\\x80\\xae");          // right to left, from here on
   EXPECT_EQ(GetPrintable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80"); // beyond the last one
 }
 

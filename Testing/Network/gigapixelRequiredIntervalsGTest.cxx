@@ -125,3 +125,44 @@ INSTANTIATE_TEST_SUITE_P(All, RequiredIntervals, testing::ValuesIn(GetOperationC
 });
 
 } // namespace
+
+/** Of nearest pixels the middle of what an output sees, which is one pixel, is that of what all of them see: against
+ * ATen's, of a map whose values are their places. */
+TEST(NearestPixels, LieInTheMiddleOfWhatTheySee)
+{
+  constexpr std::int64_t Side = 120;
+  struct Case
+  {
+    double       factor; ///< 0: to the size
+    std::int64_t size;
+    double       offset;
+  };
+  for (const Case & each : { Case{ 2, 240, -0.25 },
+                             Case{ 3, 360, -1.0 / 3 },
+                             Case{ 0.5, 60, 0 },
+                             Case{ 1.5, 180, -1.0 / 3 },
+                             Case{ 0, 60, 0 },
+                             Case{ 0, 80, -0.25 },
+                             Case{ 0, 240, -0.25 },
+                             Case{ 0, 360, -1.0 / 3 } })
+  {
+    NetworkGraph      graph;
+    const std::string image = Append(graph, "input", {}, { { "channels", std::int64_t{ 1 } } });
+    const Attributes  attributes = each.factor > 0
+                                     ? Attributes{ { "scale_factor", NumberPair(each.factor, each.factor) } }
+                                     : Attributes{ { "size", Pair(each.size, each.size) } };
+    graph.output = Append(graph, "interpolate", { image }, attributes);
+    graph.Validate();
+    const GraphGeometry geometry(graph, { Side, Side });
+    const Sampling      sampling = geometry.GetSampling(graph.GetIndex(graph.output), 0);
+    const at::Tensor    sources =
+      at::upsample_nearest1d(at::arange(Side, at::kDouble).view({ 1, 1, Side }), { each.size }).view(-1);
+    const double mean = (sources - sampling.step * at::arange(each.size, at::kDouble)).mean().item<double>();
+    EXPECT_NEAR(sampling.step, static_cast<double>(Side) / static_cast<double>(each.size), 1e-12);
+    EXPECT_NEAR(sampling.offset, each.offset, 1e-12) << each.size;
+    EXPECT_NEAR(sampling.offset, mean, 1e-9) << each.size;
+    EXPECT_EQ(OperationSchema::Find("interpolate")
+                ->getBorder(graph.operations.back(), 0, geometry.GetAxisSizes(graph.GetIndex(graph.output), 0)),
+              std::string());
+  }
+}

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "execute/torch/gigapixelTorchConvolution.h"
 
-#include <ATen/ops/ones.h>
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -25,5 +25,25 @@ TEST(TorchConvolution, RefusesWhatHasNoOperatorInBFloat16)
     EXPECT_THROW(transposed.Compute(smaller), std::logic_error);
     EXPECT_THROW(transposed.Differentiate(map, smaller, true), std::logic_error);
     EXPECT_THROW(strided.Differentiate(smaller, map, true), std::logic_error);
+  }
+}
+
+// LibTorch leaves them to BLAS, whose sums have other last bits: what computes a value does not depend on the map's
+// size.
+TEST(TorchConvolution, SmallMapsAreOfOneDNNToo)
+{
+  if (!at::hasMKLDNN())
+  {
+    GTEST_SKIP() << "this LibTorch was built without oneDNN";
+  }
+  for (const std::int64_t side : { 4, 8, 16, 64 })
+  {
+    const at::Tensor                map = at::randn({ 1, 48, side, side }).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor                weight = at::randn({ 32, 48, 3, 3 }), bias = at::randn({ 32 });
+    const std::vector<std::int64_t> ones{ 1, 1 };
+    const at::Tensor                given = TorchConvolution{ weight, bias, ones, ones, ones }.Compute(map);
+    EXPECT_TRUE(at::equal(given, at::mkldnn_convolution(map, weight, bias, ones, ones, ones, 1))) << side;
+    const at::Tensor exact = at::conv2d(map.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble), 1, 1);
+    EXPECT_LT((given.to(at::kDouble) - exact).norm().item<double>() / exact.norm().item<double>(), 1e-6) << side;
   }
 }

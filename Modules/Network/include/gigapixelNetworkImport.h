@@ -26,10 +26,11 @@ struct ImportOptions
  *
  * Norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end: losses and
  * probabilities are taken from logits. Several inputs become one image with their channels behind each other, in the
- * file's order. A network that takes sizes of a multiple alone begins by padding the image to one with its last pixels,
- * and ends by cutting that off. What a file says of one size of the image holds for all sizes where the ratio of two
- * maps is a whole number; else it is refused. \throw std::runtime_error one sentence that names the file and what is
- * wrong with it, or the complete list of operators that there are not here */
+ * file's order. Arrays may lie in another file of the same folder (external data). A network that takes sizes of a
+ * multiple alone begins by padding the image to one with its last pixels, and ends by cutting that off. What a file
+ * says of one size of the image holds for all sizes where the ratio of two maps is a whole number; else it is refused.
+ * \throw std::runtime_error one sentence that names the file and what is wrong with it, or the complete list of
+ * operators that there are not here */
 GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
 
 /** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and

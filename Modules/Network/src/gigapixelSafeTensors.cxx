@@ -46,14 +46,16 @@ ReadTensor(const std::string & path, const std::string & name, const nlohmann::j
   {
     Refuse(path, "holds \"" + name + "\" as " + tensor.type + ", which is no type of number known here");
   }
-  std::uint64_t bytes = GetBytesPerValue(tensor.type);
+  constexpr std::uint64_t most = std::uint64_t{ 1 } << 40;
+  std::uint64_t           bytes = GetBytesPerValue(tensor.type);
   for (const std::int64_t length : tensor.shape)
   {
-    if (length < 0 || length > (std::int64_t{ 1 } << 40) || bytes > (std::uint64_t{ 1 } << 40))
+    const auto wanted = static_cast<std::uint64_t>(length); // a negative one is beyond all
+    if (wanted > most || (wanted > 0 && bytes > most / wanted))
     {
       Refuse(path, "gives \"" + name + "\" an impossible shape");
     }
-    bytes *= static_cast<std::uint64_t>(length);
+    bytes *= wanted;
   }
   if (offsets.size() != 2 || offsets[1] < offsets[0] || offsets[1] > data.size() || offsets[1] - offsets[0] != bytes)
   {

@@ -9,8 +9,9 @@
 namespace gigapixel
 {
 
-/** The text with "\xNN" for each byte that is a control character or not part of valid UTF-8: what comes from a file
- * may be shown in a message, but must neither move a terminal's cursor nor be more than Python takes for a text. */
+/** The text with "\xNN" for each byte that is of a control character, also of those that turn the direction of a text,
+ * or not part of valid UTF-8: what comes from a file may be shown in a message, but must neither move a terminal's
+ * cursor nor be more than Python takes for a text. */
 GigapixelSystem_EXPORT std::string GetPrintable(const std::string & text);
 
 /** Where a text is no JSON, and why: what nlohmann's exception says, without its number and name. */

@@ -39,7 +39,11 @@ GetCharacterLength(const std::string & text, std::size_t first)
   }
   constexpr std::array<std::uint32_t, 5> least{ 0, 0, 0xa0, 0x800, 0x10000 }; // below 0xa0 there are more controls
   const bool                             surrogate = character >= 0xd800 && character < 0xe000;
-  return character >= least[length] && character <= 0x10ffff && !surrogate ? length : 0;
+  // Ends of lines, and what turns the direction of the text behind it, by which a message would seem to say another
+  // thing.
+  const bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069) ||
+                     character == 0x200e || character == 0x200f;
+  return character >= least[length] && character <= 0x10ffff && !surrogate && !turns ? length : 0;
 }
 
 } // namespace

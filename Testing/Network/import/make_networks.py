@@ -534,7 +534,7 @@ model = graph.finish(weight, 8)
 model.graph.initializer[0].ClearField("raw_data")
 model.graph.initializer[0].data_location = TensorProto.EXTERNAL
 model.graph.initializer[0].external_data.add(key="location", value="/etc/passwd")
-REFUSED["external"] = (model, "lies in another file (external data); export the network into one file, with external_data=False of torch.onnx.export()")
+REFUSED["external"] = (model, 'lies in another file (external data), "/etc/passwd", and not by the name of a file beside the network')
 
 
 def softmax(logits):

@@ -24,6 +24,8 @@ _MULTIPLE = 32
 _TOLERANCE = 1e-4
 #: Of probabilities of classes of an image that are less than this, differences count as shares of it.
 _LEAST_SHARE = 1e-3
+#: Of the proof, so that an image has several.
+_SMALLEST_TILE = 64
 
 
 def import_network(
@@ -51,7 +53,7 @@ def import_network(
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off: losses and probabilities are taken from
     logits here.
 
-    A module that labels images, one that ends in the mean of its maps over all pixels and what is made of that, as ResNets do,
+    A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
 
     :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size, or
@@ -66,8 +68,10 @@ def import_network(
     :param class_names: of the classes in the order of the logits, none twice; of one logit two: without and with the object; ():
         they have numbers
     :param mpp: micrometers per pixel that the module was trained at; 0: unknown
-    :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are
+    :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are; the next multiple
+        of the network's stride is taken
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
+    :raises ValueError: an argument that cannot be
     :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image, which nothing
         computes yet, or what else cannot be taken over
     :raises RuntimeError: the network gives other numbers here than in PyTorch
@@ -77,6 +81,8 @@ def import_network(
     from itkgigapixel.torch_graph import Unsupported
     from itkgigapixel.torch_sizes import make_graph
 
+    if channels not in (1, 3):  # ITK's Python has no other images to prove them by
+        raise ValueError(f"channels are 1 (gray) or 3 (RGB), not {channels}: networks of others come by an ONNX file, gigapixel import")
     training = module.training
     module.eval()
     try:
@@ -88,7 +94,7 @@ def import_network(
                     raise
                 graph, multiple = make_graph(module, channels, example, (example[0] - _MULTIPLE, example[1] + _MULTIPLE), output), _MULTIPLE
             activated = graph.strip()
-            graph.end_behind_mean()
+            graph.end_behind_pool()
             if multiple > 1 and graph.of_image:
                 raise Unsupported(
                     f"The module labels images whose sides are multiples of {multiple} alone: of others the pixels that they would be padded with would count in the mean."
@@ -106,7 +112,7 @@ def import_network(
             expected, pixels = _compute(module, network, graph.classes, size, output, activated, multiple)
             network["provenance"]["proof"] = (_prove_classes if graph.of_image else _prove)(network, arrays, expected, pixels)
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
-            return _make_model(network, arrays, mpp, tile_size, path)
+            return _make_model(network, arrays, mpp, _round_up(tile_size, network), path)
     finally:
         module.train(training)
 
@@ -248,20 +254,19 @@ def _make_image(pixels):
 
 
 def _in_smallest_tiles(network, arrays, compute):
-    """What *compute* makes of a model file and the side of the tiles, the smallest that there can be; and that side."""
-    for tile in (64, 128, 256, 512):
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "model.safetensors"
-            file.write_bytes(_write_model(network, arrays, 0.0, tile))
-            try:
-                with in_a_sentence():
-                    itk.GigapixelModel.Load(str(file))
-            except RuntimeError as error:
-                if "no multiple of the network's stride" in str(error) and tile < 512:
-                    continue
-                raise
-            with in_a_sentence():
-                return compute(str(file), tile), tile
+    """What *compute* makes of a model file and the side of the tiles, which are small; and that side."""
+    tile = _round_up(_SMALLEST_TILE, network)
+    with tempfile.TemporaryDirectory() as folder, in_a_sentence():
+        file = pathlib.Path(folder) / "model.safetensors"
+        file.write_bytes(_write_model(network, arrays, 0.0, tile))
+        return compute(str(file), tile), tile
+
+
+def _round_up(side, network):
+    """The next multiple of the network's stride."""
+    with in_a_sentence():
+        stride = itk.GigapixelModel.GetStride(json.dumps(network))
+    return -(-side // stride) * stride
 
 
 def _segment(network, arrays, pixels, sample):

@@ -13,7 +13,7 @@ _NAMED_PLACES = 3  # of a type of operation: a sentence is no table
 @functools.cache
 def whole_image_operations() -> tuple[str, ...]:
     """Types of operations each value of which depends on all pixels of a map: they are read, and nothing computes them yet but the
-    mean of maps that the classes of an image are computed from."""
+    mean or the maximum of maps that the classes of an image are computed from."""
     return tuple(itk.GigapixelModel.GetWholeImageOperations())
 
 
@@ -34,9 +34,9 @@ class SeesWholeImage(Unsupported):
         )
 
 
-def _is_mean(operation) -> bool:
-    """Over all pixels."""
-    return operation["type"] == "adaptive_avg_pool2d" and operation["output_size"] == [1, 1]
+def _is_pool(operation) -> bool:
+    """The mean or maximum of all pixels."""
+    return operation["type"] in ("adaptive_avg_pool2d", "adaptive_max_pool2d") and operation["output_size"] == [1, 1]
 
 
 class Graph:
@@ -72,10 +72,10 @@ class Graph:
         self.operations.append({"name": "cropped", "type": "crop", "inputs": [self.output, "image"]})
         self.output = "cropped"
 
-    def end_behind_mean(self):
+    def end_behind_pool(self):
         """Of a module that returns the mean of its maps itself, as SqueezeNet: in a graph something is computed of it."""
         (last,) = (each for each in self.operations if each["name"] == self.output)
-        if _is_mean(last):
+        if _is_pool(last):
             self.output = self.add("logits", "mul", [self.output], (1, 1), other=1.0)
 
     def remove_unread(self):
@@ -90,14 +90,14 @@ class Graph:
         self.shapes = {name: shape for name, shape in self.shapes.items() if name in kept}
 
     def labels_image(self) -> bool:
-        """Whether the output is classes of the image, computed from nothing but means of maps over all of it."""
+        """Whether the output is classes of the image, computed from nothing but means and maxima of maps over all of it."""
         by_name = {each["name"]: each for each in self.operations}
-        if any(each["type"] in whole_image_operations() and not _is_mean(each) for each in self.operations):
+        if any(each["type"] in whole_image_operations() and not _is_pool(each) for each in self.operations):
             return False
         seen, places = set(), [self.output]
         while places:
             name = places.pop()
-            if name not in seen and not _is_mean(by_name[name]):
+            if name not in seen and not _is_pool(by_name[name]):
                 places += by_name[name].get("inputs", ())
             seen.add(name)
         return "image" not in seen and self.sizes[self.output] == (1, 1)

@@ -147,6 +147,17 @@ def _slice(o, inputs, roles):
     return inputs[0][:, :, top::down, left::right]
 
 
+def _pool_log_sum(o, inputs, roles):
+    factor = o.get("r", 10.0)
+    sums = torch.logsumexp(factor * inputs[0], (2, 3), keepdim=True)
+    return (sums - math.log(inputs[0].shape[2] * inputs[0].shape[3])) / factor
+
+
+def _pool_by_attention(o, inputs, roles):
+    maps, scores = inputs
+    return (maps * torch.softmax(scores.flatten(2), 2).view_as(scores)).sum((2, 3), keepdim=True)
+
+
 def _second(o, inputs):
     return inputs[1] if len(inputs) == 2 else o["other"]
 
@@ -168,6 +179,9 @@ COMPUTE = {
     "max_pool2d": lambda o, x, _: functional.max_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), _along(o, "dilation", 1), o.get("ceil_mode", False)),
     "avg_pool2d": lambda o, x, _: functional.avg_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), o.get("ceil_mode", False), o.get("count_include_pad", True)),
     "adaptive_avg_pool2d": lambda o, x, _: functional.adaptive_avg_pool2d(x[0], _along(o, "output_size")),
+    "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
+    "logsumexp_pool2d": _pool_log_sum,
+    "attention_pool2d": _pool_by_attention,
     "interpolate": _interpolate,
     "cat": lambda o, x, _: torch.cat(x, 1),
     "add": lambda o, x, _: x[0] + _second(o, x),

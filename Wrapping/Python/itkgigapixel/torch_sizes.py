@@ -72,7 +72,7 @@ def _merge(one, two):
     """What two sizes have in common, for all sizes."""
     for index, (a, b) in enumerate(zip(one.operations, two.operations)):
         # A pad may be of the same few pixels at both sizes by chance: what it makes fit counts.
-        if "size" in a or any(a[key] != b[key] for key in a) or (a["type"] == "pad" and _find_like(one, two, index)[1]):
+        if "size" in a or any(a[key] != b.get(key) for key in a) or (a["type"] == "pad" and _find_like(one, two, index)[1]):
             _follow_size(one, two, index)
     for a, b in zip(one.operations, two.operations):
         a, b = ({key: value for key, value in o.items() if key != "inputs"} for o in (a, b))
@@ -93,10 +93,11 @@ def _follow_size(one, two, index):
         same = all(math.floor(own[k][i] * factors[i]) == sizes[k][i] for k in range(2) for i in range(2))
         for operation in (a, b):
             if like is not None:
-                del operation["size"]
+                operation.pop("size", None)
+                operation.pop("scale_factor", None)
                 operation["inputs"] = [operation["inputs"][0], like]
             elif same and sizes[0] != sizes[1]:
-                del operation["size"]
+                operation.pop("size", None)
                 operation["scale_factor"] = factors
     elif a["type"] == "pad" and not joined and _find_multiple(own, sizes, (a, b)):
         for operation in (a, b):

@@ -53,7 +53,7 @@ class Walk:
             self.graph.remove_unread()
         if name and self.graph.list_whole_image():  # also classes of the image
             self.graph.classes = math.prod(shape)
-            self.graph.end_behind_mean()
+            self.graph.end_behind_pool()
             return
         if axes != MAPS or tuple(shape[2:]) != self.graph.sizes["image"]:
             raise Unsupported(f"The module returns {list(shape)} for an image of {list(self.graph.sizes['image'])} pixels: no logits of each pixel.")
@@ -182,13 +182,16 @@ class Walk:
         size = _pair(a["output_size"])
         self._put(node, "adaptive_max_pool2d", [self._map(a["self"])], extent=size, output_size=size)
 
-    def _on_mean(self, node, a):
+    def _on_mean(self, node, a, kind="adaptive_avg_pool2d"):
         name, axes = self.values[a["self"]]
         reduced = {axes[each % len(axes)] for each in a.get("dim") or range(len(axes))}
         if reduced != {2, 3}:
             raise LookupError("over other axes than height and width")
-        left = axes if a["keepdim"] else tuple(each for each in axes if each not in reduced)
-        self._put(node, "adaptive_avg_pool2d", [name], extent=(1, 1), axes=left, output_size=[1, 1])
+        left = axes if a.get("keepdim") else tuple(each for each in axes if each not in reduced)
+        self._put(node, kind, [name], extent=(1, 1), axes=left, output_size=[1, 1])
+
+    def _on_amax(self, node, a):
+        self._on_mean(node, a, "adaptive_max_pool2d")
 
     def _on_instance_norm(self, node, a):
         if not a["use_input_stats"]:

@@ -172,6 +172,39 @@ def test_a_network_of_multiples_pads_the_image(tmp_path):
         torch.testing.assert_close(gp.to_torch(model)(image), expected)
 
 
+def test_tiles_are_multiples_of_any_stride(tmp_path):
+    class Thirds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 6, 3, 3, 1), nn.Conv2d(6, 1, 1)
+
+        def forward(self, x):
+            return self.last(functional.interpolate(torch.relu(self.first(x)), size=x.shape[-2:]))
+
+    model = gp.import_network(Thirds(), tmp_path / "model.safetensors", example=EXAMPLE)
+    assert model.GetTileSize() == 1026
+
+
+def test_a_factor_that_follows_from_the_size(tmp_path):
+    """Is that of the map that it comes to the size of."""
+
+    class Halved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 6, 3, 2, 1), nn.Conv2d(9, 1, 1)
+
+        def forward(self, x):
+            y = self.first(x)
+            y = functional.interpolate(y, scale_factor=(x.shape[-2] / y.shape[-2], x.shape[-1] / y.shape[-1]), mode="bilinear")
+            return self.last(torch.cat([x, y], 1))
+
+    module = draw_weights(Halved())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module(image))
+
+
 def test_what_is_missing_is_said_at_once():
     class Strange(nn.Module):
         def __init__(self):
@@ -240,6 +273,18 @@ class Mean(nn.Module):
         return self.end(self.maps(x).mean((2, 3)))
 
 
+class Greatest(nn.Module):
+    """Maxima in both of their ways, and the mean beside them."""
+
+    def __init__(self):
+        super().__init__()
+        self.maps, self.head = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.ReLU(), nn.Conv2d(6, 5, 1)), nn.Linear(15, 4)
+
+    def forward(self, x):
+        x = self.maps(x)
+        return self.head(torch.cat([functional.adaptive_max_pool2d(x, 1).flatten(1), x.amax((2, 3)), x.mean((2, 3))], 1))
+
+
 class Gated(Classifier):
     """Squeeze and excitation, and a second output that is not asked for."""
 
@@ -267,11 +312,12 @@ def published(library, name, **options):
         (lambda: Mean(nn.Identity()), 5),
         (lambda: Mean(nn.LogSoftmax(1)), 5),
         (lambda: Mean(nn.Softmax(1)), 5),
+        (Greatest, 4),
         (Gated, 4),
         (lambda: published("torchvision", "resnet18"), 1000),
         (lambda: published("timm", "resnet10t", num_classes=7), 7),
     ],
-    ids=["layers", "one", "mean", "log_softmax", "softmax", "gated", "torchvision", "timm"],
+    ids=["layers", "one", "mean", "log_softmax", "softmax", "maxima", "gated", "torchvision", "timm"],
 )
 def test_a_network_that_labels_images(make, classes, tmp_path, capsys):
     """Is proven, is a model that gigapixel classify takes, and goes back into a module."""
@@ -332,6 +378,23 @@ def test_labels_of_images_are_learnt_as_pytorch_does(tmp_path):
         torch.testing.assert_close(value, module.state_dict()[key], atol=1e-4, rtol=0, msg=key)
 
 
+@pytest.mark.parametrize("pool", ["mean", "max", "lse", "attention"])
+def test_presets_that_label_images_are_modules(pool, tmp_path):
+    """Whatever they pool by: what was learned here gives the same in PyTorch."""
+    pixels = np.random.default_rng(8).integers(0, 256, (67, 83, 3), np.uint8)
+    image = itk.image_from_array(pixels, ttype=itk.Image[itk.RGBPixel[itk.UC], 2])
+    itk.imwrite(image, str(tmp_path / "slide.pyramid.tif"))
+    (tmp_path / "cohort.csv").write_text("slide,label,split\nslide.pyramid.tif,a,train\nslide.pyramid.tif,b,validation\n")
+    model = gp.train(tmp_path / "cohort.csv", tmp_path / "run", network=f"resnet18:width=8,pool={pool}", epochs=1, augment=False)
+    given = list(model.Classify(image, 32))
+    mean, deviation = np.array((0.485, 0.456, 0.406)), np.array((0.229, 0.224, 0.225))
+    maps = torch.from_numpy(((pixels / 255 - mean) / deviation).astype(np.float32)).permute(2, 0, 1)[None]
+    with torch.no_grad():
+        logit = gp.to_torch(tmp_path / "run")(maps)
+    assert logit.shape == (1, 1)
+    assert given == pytest.approx([1 - float(torch.sigmoid(logit)), float(torch.sigmoid(logit))], abs=1e-5)
+
+
 def test_what_a_padded_image_would_say_is_refused():
     class Strict(Classifier):
         def forward(self, x):
@@ -341,6 +404,11 @@ def test_what_a_padded_image_would_say_is_refused():
 
     with pytest.raises(NotImplementedError, match="would count in the mean"):
         gp.import_network(Strict(), example=EXAMPLE)
+
+
+def test_images_that_python_has_not_are_refused():
+    with pytest.raises(ValueError, match="1 .gray. or 3 .RGB., not 4: networks of others come by an ONNX file"):
+        gp.import_network(nn.Conv2d(4, 1, 1), channels=4)
 
 
 def test_what_is_no_segmentation_is_refused():

@@ -23,6 +23,7 @@ namespace field
 {
 enum Model
 {
+  ModelVersion = 1,
   ModelProducer = 2,
   ModelProducerVersion = 3,
   ModelGraph = 7,
@@ -98,6 +99,20 @@ ToText(std::string_view bytes)
   return { bytes.data(), bytes.size() };
 }
 
+/** The first message of a field; empty: there is none. */
+std::string_view
+Find(std::string_view bytes, std::uint64_t wanted)
+{
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    if (message.GetField() == wanted)
+    {
+      return message.GetBytes();
+    }
+  }
+  return {};
+}
+
 void
 ReadTensor(std::string_view bytes, OnnxTensor & tensor)
 {
@@ -130,6 +145,7 @@ ReadTensor(std::string_view bytes, OnnxTensor & tensor)
         break;
       case field::TensorExternal:
         tensor.external = true;
+        tensor.place.emplace(ToText(Find(message.GetBytes(), 1)), ToText(Find(message.GetBytes(), 2)));
         break;
       case field::TensorLocation:
         tensor.external = tensor.external || message.GetInteger() != 0;
@@ -259,20 +275,6 @@ ReadNode(std::string_view bytes, std::size_t index)
   return node;
 }
 
-/** The first message of a field; empty: there is none. */
-std::string_view
-Find(std::string_view bytes, std::uint64_t wanted)
-{
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    if (message.GetField() == wanted)
-    {
-      return message.GetBytes();
-    }
-  }
-  return {};
-}
-
 /** ValueInfoProto { name = 1; type = 2 }, TypeProto { tensor_type = 1 }, Tensor { shape = 2 }, TensorShapeProto
  * { dim = 1 }, Dimension { dim_value = 1; dim_param = 2 }. */
 OnnxValue
@@ -324,8 +326,9 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
   file.inputs.erase(std::remove_if(file.inputs.begin(), file.inputs.end(), isArray), file.inputs.end());
 }
 
+/** \return bytes of a number */
 template <typename T, typename TTo>
-void
+std::size_t
 Convert(std::string_view bytes, std::vector<TTo> & values)
 {
   values.resize(bytes.size() / sizeof(T));
@@ -335,47 +338,38 @@ Convert(std::string_view bytes, std::vector<TTo> & values)
     std::memcpy(static_cast<void *>(&value), bytes.data() + i * sizeof(T), sizeof(T));
     values[i] = static_cast<TTo>(value);
   }
+  return sizeof(T);
 }
 
-/** \return whether the type is known */
-bool
+/** \return bytes of a number; 0: the type is not known */
+std::size_t
 ReadRaw(const OnnxTensor & tensor, OnnxConstant & constant)
 {
   switch (tensor.type)
   {
     case Float:
-      Convert<float>(tensor.raw, constant.floats);
-      return true;
+      return Convert<float>(tensor.raw, constant.floats);
     case Double:
-      Convert<double>(tensor.raw, constant.floats);
-      return true;
+      return Convert<double>(tensor.raw, constant.floats);
     case Half:
-      Convert<Float16>(tensor.raw, constant.floats);
-      return true;
+      return Convert<Float16>(tensor.raw, constant.floats);
     case BrainFloat:
-      Convert<BFloat16>(tensor.raw, constant.floats);
-      return true;
+      return Convert<BFloat16>(tensor.raw, constant.floats);
     case UInt8:
     case Bool:
-      Convert<std::uint8_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::uint8_t>(tensor.raw, constant.integers);
     case Int8:
-      Convert<std::int8_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::int8_t>(tensor.raw, constant.integers);
     case UInt16:
-      Convert<std::uint16_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::uint16_t>(tensor.raw, constant.integers);
     case Int16:
-      Convert<std::int16_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::int16_t>(tensor.raw, constant.integers);
     case Int32:
-      Convert<std::int32_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::int32_t>(tensor.raw, constant.integers);
     case Int64:
-      Convert<std::int64_t>(tensor.raw, constant.integers);
-      return true;
+      return Convert<std::int64_t>(tensor.raw, constant.integers);
     default:
-      return false;
+      return 0;
   }
 }
 
@@ -445,22 +439,26 @@ OnnxTensor::Read() const
   if (external)
   {
     throw std::invalid_argument(
-      where + "lies in another file (external data); export the network into one file, with external_data=False of "
-              "torch.onnx.export(), or write it anew by onnx.save(onnx.load(...), ...)");
+      where + "is a constant in another file, and only the network's own arrays are read from there; write it anew by "
+              "onnx.save(onnx.load(...), ...)");
   }
-  std::int64_t count = 1;
+  std::int64_t most = 1; // if none of the lengths is 0
+  bool         isEmpty = false;
   for (const std::int64_t length : shape)
   {
-    if (length < 0 || length > MostValues || (length > 0 && count > MostValues / length))
+    if (length < 0 || length > MostValues || (length > 0 && most > MostValues / length))
     {
       throw std::invalid_argument(where + "has an impossible shape");
     }
-    count *= length;
+    most *= std::max<std::int64_t>(1, length);
+    isEmpty = isEmpty || length == 0;
   }
-  OnnxConstant constant;
+  const std::int64_t count = isEmpty ? 0 : most;
+  OnnxConstant       constant;
   constant.shape = shape;
   constant.isFloat = type == Float || type == Double || type == Half || type == BrainFloat;
-  if (!ReadRaw(*this, constant))
+  const std::size_t width = ReadRaw(*this, constant);
+  if (width == 0)
   {
     throw std::invalid_argument(where + "is of a type that is no number known here (" + std::to_string(type) + ")");
   }
@@ -468,10 +466,11 @@ OnnxTensor::Read() const
   {
     ReadLists(*this, constant);
   }
-  if (static_cast<std::int64_t>(constant.GetCount()) != count)
+  if (static_cast<std::int64_t>(constant.GetCount()) != count || raw.size() % width != 0)
   {
     throw std::invalid_argument(where + "is damaged or truncated: it has " + std::to_string(constant.GetCount()) +
-                                " numbers, and its shape says " + std::to_string(count));
+                                (raw.size() % width == 0 ? "" : " and a part of") + " numbers, and its shape says " +
+                                std::to_string(count));
   }
   return constant;
 }
@@ -520,20 +519,28 @@ OnnxFile::Parse(std::string_view content)
   OnnxFile    file;
   std::string version;
   bool        hasGraph = false;
-  // Of ModelProto, those for people, for training and of functions among them.
+  file.size = content.size();
+  // Of ModelProto, those for people, for training and of functions among them, as of version 14 of the format. Each new
+  // field comes with a new version, which stands first: before version 15 others are none of a network's.
   const std::set<std::uint64_t> fields{ 1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26 };
+  constexpr std::int64_t        knownVersion = 14;
   for (ProtobufMessage message(content); message.Next();)
   {
     // Messages that stand behind each other are one, in which the later fields are added: none that is meant.
     const bool isGraph = message.GetField() == field::ModelGraph;
-    if (fields.count(message.GetField()) == 0 || (isGraph && hasGraph))
+    const bool isOfLater = file.version > knownVersion && message.GetField() > *fields.rbegin();
+    if ((fields.count(message.GetField()) == 0 && !isOfLater) || (isGraph && hasGraph))
     {
       throw std::invalid_argument("it is damaged, or something else stands behind its network: " +
                                   (isGraph ? std::string("it has two of them")
                                            : "ONNX files have no field " + std::to_string(message.GetField())));
     }
     hasGraph = hasGraph || isGraph;
-    if (message.GetField() == field::ModelProducer)
+    if (message.GetField() == field::ModelVersion)
+    {
+      file.version = message.GetInteger();
+    }
+    else if (message.GetField() == field::ModelProducer)
     {
       file.producer = ToText(message.GetBytes());
     }

@@ -36,11 +36,14 @@ struct OnnxTensor
   std::string               name;
   std::vector<std::int64_t> shape;
   std::int64_t              type{ 0 };
-  bool                      external{ false };
-  std::string_view          raw; ///< little-endian, or in one of:
+  bool                      external{ false }; ///< in another file, and not read
+  std::string_view          raw;               ///< little-endian, or in one of:
   std::vector<float>        floats;
   std::vector<double>       doubles;
   std::vector<std::int64_t> integers;
+
+  /** Where in which other file: "location", "offset", "length". */
+  std::map<std::string, std::string> place;
 
   /** \throw std::invalid_argument names the array: its numbers are in another file, of a type that is none of weights,
    * or not as many as its shape says */
@@ -83,15 +86,24 @@ struct OnnxValue
  * conditions are not read, nor are texts for people. */
 struct OnnxFile
 {
-  std::string                       producer; ///< with its version
+  std::string                       producer;     ///< with its version
+  std::int64_t                      version{ 0 }; ///< of the format
   std::int64_t                      opset{ 0 };
   std::vector<OnnxNode>             nodes;
   std::vector<OnnxValue>            inputs; ///< arrays with given values are none of them
   std::vector<OnnxValue>            outputs;
   std::map<std::string, OnnxTensor> arrays;
+  std::size_t                       size{ 0 }; ///< bytes, with those of the files that ReadBeside() has read
+
+  /** Of ReadBeside(), by their names. */
+  std::map<std::string, std::shared_ptr<const std::string>> beside;
 
   /** \param content which has to live as long as the file \throw std::invalid_argument says what is wrong */
   static OnnxFile Parse(std::string_view content);
+
+  /** Reads the arrays that lie in files beside this one, "external data" as exporters write it. \param folder of the
+   * file \throw std::invalid_argument names the array and what is wrong with its place */
+  void ReadBeside(const std::string & folder);
 };
 
 } // namespace gigapixel

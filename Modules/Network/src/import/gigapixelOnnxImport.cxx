@@ -84,7 +84,7 @@ public:
     : m_Path(path)
     , m_Options(options)
     , m_Content(ReadOnnx(path))
-    , m_File(OnnxFile::Parse(m_Content))
+    , m_File(ReadBeside(OnnxFile::Parse(m_Content), path))
     , m_Images(GetOnnxImages(m_File))
   {
     m_Options.Check(std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {
@@ -129,6 +129,13 @@ public:
   }
 
 private:
+  static OnnxFile
+  ReadBeside(OnnxFile && file, const std::string & path)
+  {
+    file.ReadBeside(std::filesystem::path(path).parent_path().string());
+    return std::move(file);
+  }
+
   SizedGraph
   Walk(const std::vector<Extent> & sizes)
   {
@@ -198,6 +205,10 @@ private:
   {
     Hash hash;
     hash.Add(m_Content.data(), m_Content.size());
+    for (const auto & item : m_File.beside)
+    {
+      hash.Add(item.second->data(), item.second->size());
+    }
     char digits[17];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash.Get()));
     Json json{ { "made by", "ONNX of " + GetPrintable(m_File.producer) + ", opset " + std::to_string(m_File.opset) },
@@ -293,7 +304,7 @@ ImportONNX(const std::string & path, const ImportOptions & options)
   }
   catch (const std::logic_error & error)
   {
-    throw std::runtime_error("network file \"" + path + "\": " + error.what());
+    throw std::runtime_error("network file \"" + path + "\": " + GetPrintable(error.what())); // names of the file's
   }
 }
 

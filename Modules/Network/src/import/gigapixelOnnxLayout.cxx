@@ -161,7 +161,7 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
     {
       throw MissingOperation("that changes more than the axes");
     }
-    known *= shape[i] > 0 && known <= count ? shape[i] : 1;
+    known = shape[i] > 0 ? MultiplyUpTo(known, shape[i], count + 1) : known;
   }
   std::replace(shape.begin(), shape.end(), std::int64_t{ -1 }, count / known);
   if (std::count(shape.begin(), shape.end(), 0) > 0)

@@ -21,7 +21,7 @@ Count(const Integers & shape)
   std::int64_t count = 1;
   for (const std::int64_t length : shape)
   {
-    if (length < 0 || length > MostComputed || count > MostComputed)
+    if (length < 0 || (length > 0 && count > MostComputed / length))
     {
       throw MissingOperation("of so many numbers");
     }
@@ -204,11 +204,11 @@ Reshape(OnnxConstant a, const Integers & wanted, bool keepsZeros)
     {
       throw std::invalid_argument("it computes with arrays that do not fit each other");
     }
-    known = shape[i] >= 0 ? std::min(known * shape[i], count + 1) : known;
+    known = shape[i] >= 0 ? MultiplyUpTo(known, shape[i], count + 1) : known;
   }
   std::replace(shape.begin(), shape.end(), std::int64_t{ -1 }, known > 0 ? count / known : 0);
   if (std::accumulate(shape.begin(), shape.end(), std::int64_t{ 1 }, [&](std::int64_t a_, std::int64_t b_) {
-        return std::min(a_ * b_, count + 1);
+        return MultiplyUpTo(a_, b_, count + 1);
       }) != count)
   {
     throw std::invalid_argument("it computes with arrays that do not fit each other");
@@ -539,13 +539,26 @@ ImportConstant(OnnxWalk & walk, const OnnxNode & node)
 } // namespace
 
 void
+OnnxWalk::CheckRoom() const
+{
+  // What is computed from sizes is little; arrays are turned and named anew, each a few times at most.
+  constexpr std::size_t ofSizes = 1 << 24;
+  if (m_Computed > ofSizes + 4 * m_File.size)
+  {
+    throw std::invalid_argument("it computes more numbers than a file of its size can need");
+  }
+}
+
+void
 ComputeNumbers(OnnxWalk & walk, const OnnxNode & node)
 {
   if (!IsOfNumbers(walk, node))
   {
     throw MissingOperation("");
   }
+  walk.CheckRoom();
   const auto result = std::make_shared<OnnxConstant>(ComputeNode(walk, node));
+  walk.TakeRoom(result->GetCount());
   walk.Set(node,
            { {},
              {},

@@ -71,6 +71,12 @@ BroadcastShapes(const std::vector<std::int64_t> & a, const std::vector<std::int6
   return shape;
 }
 
+std::int64_t
+MultiplyUpTo(std::int64_t a, std::int64_t b, std::int64_t most)
+{
+  return b > 0 && a > most / b ? most : a * b;
+}
+
 std::size_t
 GetOnnxAxis(std::int64_t axis, std::size_t rank)
 {

@@ -45,6 +45,9 @@ bool IsOfNumbers(OnnxWalk & walk, const OnnxNode & node);
 /** The shape that arrays of these shapes are broadcast to. \throw std::invalid_argument they do not fit each other */
 std::vector<std::int64_t> BroadcastShapes(const std::vector<std::int64_t> & a, const std::vector<std::int64_t> & b);
 
+/** a * b of numbers that are not negative, or `most` where it is greater: what a file says of lengths may overflow. */
+std::int64_t MultiplyUpTo(std::int64_t a, std::int64_t b, std::int64_t most);
+
 /** The axis counted from the front. \throw MissingOperation there is none */
 std::size_t GetOnnxAxis(std::int64_t axis, std::size_t rank);
 

@@ -273,6 +273,11 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   {
     throw MissingOperation("by numbers of other axes");
   }
+  constexpr std::int64_t largest = 1 << 24; // a map's side is smaller
+  if (std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad < -largest || pad > largest; }))
+  {
+    throw std::invalid_argument("it pads by an impossible number of pixels");
+  }
   Integers     before{ 0, 0 }, after{ 0, 0 };
   std::int64_t channelsBefore = 0, channelsAfter = 0;
   for (std::size_t i = 0; i < axes.size(); ++i)

@@ -7,6 +7,7 @@
 #include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gigapixel
 {
@@ -73,7 +74,11 @@ CheckRanges(const Operation & operation, const OperationSchema & schema)
     const AttributeValue & value = operation.attributes.at(attribute.name);
     const auto             integer = std::get_if<std::int64_t>(&value);
     const auto             integers = std::get_if<std::vector<std::int64_t>>(&value);
+    const auto             number = std::get_if<double>(&value);
+    const auto             byDefault = std::get_if<double>(&attribute.defaultValue);
+    const bool             mayLack = byDefault && std::isnan(*byDefault); // so a number that is not given is written
     return (!integer || isInside(attribute, *integer)) &&
+           (!number || std::isfinite(*number) || (mayLack && std::isnan(*number))) &&
            (!integers || std::all_of(integers->begin(), integers->end(), [&](std::int64_t each) {
              return isInside(attribute, each);
            }));
@@ -181,7 +186,8 @@ OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
   {
     return *value;
   }
-  if (m_Producers.count(name) > 0)
+  const OnnxNode * const producer = FindProducer(name);
+  if (producer && producer != &node)
   {
     throw UnknownInput(name);
   }

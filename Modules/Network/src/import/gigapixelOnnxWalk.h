@@ -203,6 +203,16 @@ public:
     return value == m_End && m_Readers.at(value) == 1;
   }
 
+  /** Numbers that nodes compute stay in memory: a file of few bytes could ask for any amount of them. \throw
+   * std::invalid_argument there are too many already */
+  void CheckRoom() const;
+
+  void
+  TakeRoom(std::size_t numbers)
+  {
+    m_Computed += numbers;
+  }
+
   /** Whether just one node reads a value, and its map has no other name. */
   bool IsReadOnce(const std::string & value) const;
 
@@ -245,6 +255,7 @@ private:
   std::string                                     m_Problem;   ///< the first one; empty: none
   std::string                                     m_End;       ///< the value of the logits
   std::string                                     m_ImageOperation;
+  std::size_t                                     m_Computed{ 0 }; ///< numbers
 };
 
 } // namespace gigapixel

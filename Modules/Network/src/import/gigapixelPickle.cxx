@@ -168,6 +168,13 @@ private:
   PickleValue *
   Make(Kind kind)
   {
+    // Each is an instruction of one byte, and much more here; checkpoints with all that is around them have fewer.
+    constexpr std::size_t most = std::size_t{ 1 } << 23;
+    if (m_Pickle.m_Values.size() >= most)
+    {
+      throw std::invalid_argument("its pickle makes more than " + std::to_string(most) +
+                                  " objects; save a module's state_dict() alone");
+    }
     m_Pickle.m_Values.emplace_back();
     m_Pickle.m_Values.back().kind = kind;
     return &m_Pickle.m_Values.back();

@@ -143,7 +143,8 @@ private:
     for (std::size_t i = 0; fits && i < strides.size(); ++i)
     {
       const std::int64_t length = tensor.shape[i];
-      fits = length <= all && count * length <= all && (length < 2 || strides[i] <= all / (length - 1));
+      fits =
+        length <= all && (length == 0 || count <= all / length) && (length < 2 || strides[i] <= all / (length - 1));
       count = fits ? count * length : 0;
       last += fits && length > 1 ? (length - 1) * strides[i] : 0;
     }
@@ -169,12 +170,12 @@ private:
                   bytes);
       for (std::size_t axis = place.size(); axis-- > 0;)
       {
-        index += strides[axis];
         if (++place[axis] < tensor.shape[axis])
         {
+          index += strides[axis];
           break;
         }
-        index -= place[axis] * strides[axis];
+        index -= (place[axis] - 1) * strides[axis];
         place[axis] = 0;
       }
     }

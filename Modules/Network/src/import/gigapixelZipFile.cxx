@@ -128,7 +128,10 @@ ReadZip(std::string_view content)
       Refuse();
     }
     const std::uint64_t begin = offset + 30 + Read(content, offset + 26, 2) + Read(content, offset + 28, 2);
-    files[name] = Cut(content, begin, size);
+    if (!files.emplace(name, Cut(content, begin, size)).second)
+    {
+      throw std::invalid_argument("its archive has two files of one name");
+    }
     entries.remove_prefix(Cut(entries, 0, 46 + nameLength + extraLength + Read(entries, 32, 2)).size());
   }
   return files;

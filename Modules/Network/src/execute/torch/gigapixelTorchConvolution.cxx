@@ -4,6 +4,7 @@
 #include "kernels/gigapixelKernelTable.h"
 #include "graph/gigapixelPaddedWindow.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/mkldnn_convolution.h>
@@ -41,13 +42,22 @@ TorchConvolution::RequireForBFloat16(bool suits, const char * what)
   }
 }
 
+/** at::convolution, which calls the same function, leaves maps of up to 20480 values to BLAS where kernels are small,
+ * and unfolds them for that: oneDNN is 2 to 5 times faster. In bf16 it wants a bias of the maps' type, and oneDNN a
+ * float, which it adds to its sums before it rounds them. */
+bool
+TorchConvolution::IsOfOneDNN(const at::Tensor & input) const
+{
+  const bool isFloat = input.scalar_type() == at::kFloat && input.is_cpu() && !transposed;
+  return input.scalar_type() == at::kBFloat16 ||
+         (isFloat && at::hasMKLDNN() && at::globalContext().userEnabledMkldnn());
+}
+
 at::Tensor
 TorchConvolution::Compute(const at::Tensor & input) const
 {
   RequireForBFloat16(!transposed || input.scalar_type() != at::kBFloat16, "transposed");
-  // oneDNN adds the bias to its sums before it rounds them, so that the bias may be a float; at::convolution, which
-  // would call the same function, wants it to be of the maps' type.
-  return input.scalar_type() == at::kBFloat16
+  return IsOfOneDNN(input)
            ? at::mkldnn_convolution(input, weight, bias, padding, stride, GetDilation(), groups)
            : at::convolution(input, weight, bias, stride, padding, GetDilation(), transposed, { 0, 0 }, groups);
 }

@@ -36,6 +36,7 @@ struct TorchConvolution
 private:
   static void               RequireForBFloat16(bool suits, const char * what);
   bool                      IsPoint() const;
+  bool                      IsOfOneDNN(const at::Tensor & input) const;
   std::vector<std::int64_t> GetDilation() const;
   Gradients DifferentiateBoth(const at::Tensor & gradient, const at::Tensor & input, bool ofInput, bool ofWeight) const;
   bool      HasFastWeightGradient(const at::Tensor & gradient) const;

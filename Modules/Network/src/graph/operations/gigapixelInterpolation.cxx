@@ -3,6 +3,7 @@
 #include "gigapixelPrintable.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -70,6 +71,25 @@ RequireInterpolated(const Operation & operation,
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
+/** What is read, floor(step * i), lies before step * i by 0, 1/q ... (q - 1)/q of a pixel, each as often, where the
+ * step is p/q: in the middle of these. */
+double
+GetNearestOffset(double factor, const AxisSizes & sizes)
+{
+  constexpr double most = 64; // for p: a factor of more digits is taken for one of so many parts
+  double q = static_cast<double>(sizes.output) / static_cast<double>(std::gcd(sizes.inputs.front(), sizes.output));
+  if (factor > 0) // whatever the sizes that it comes to
+  {
+    double p = 1;
+    while (p < most && factor * p != std::floor(factor * p))
+    {
+      ++p;
+    }
+    q = factor * p;
+  }
+  return -(q - 1) / (2 * q);
+}
+
 Sampling
 SampleInterpolated(const Operation & operation, int axis, const AxisSizes & sizes)
 {
@@ -84,14 +104,16 @@ SampleInterpolated(const Operation & operation, int axis, const AxisSizes & size
     return { output > 1 ? (input - 1) / (output - 1) : 0.0, 0 };
   }
   const double step = factor > 0 ? 1 / factor : input / output;
-  return { step, operation.GetWord("mode") == "nearest" ? 0.0 : (step - 1) / 2 };
+  return { step, operation.GetWord("mode") == "nearest" ? GetNearestOffset(factor, sizes) : (step - 1) / 2 };
 }
 
-/** Behind the corners of a map that becomes larger, unless they stay corners, its last pixels are taken. */
+/** Behind the corners of a map that becomes larger, unless they stay corners, its last pixels are taken as the second
+ * one of two. */
 std::string
 GetInterpolationBorder(const Operation & operation, int axis, const AxisSizes & sizes)
 {
-  return SampleInterpolated(operation, axis, sizes).offset < 0 ? "replicate" : "";
+  const bool ofTwo = operation.GetWord("mode") == "bilinear";
+  return ofTwo && SampleInterpolated(operation, axis, sizes).offset < 0 ? "replicate" : "";
 }
 
 /** LibTorch 1.13 rounds each addition to a gradient of the bilinear one; values of the nearest one are but copied. */

@@ -1,0 +1,326 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Files that are well formed and lie: each is refused in one sentence, in little memory and time."""
+
+import io
+import json
+import os
+import resource
+import struct
+import subprocess
+import zipfile
+
+import pytest
+
+from conftest import PROGRAM, run
+from protobuf import INT64, STRING, floats, integer, network, node, part, tensor, whole
+from test_weights import STORED, read_arrays, write_network
+
+LEAST, GREATEST = -(2**63), 2**63 - 1
+MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
+
+
+def refuse(*words):
+    """The one sentence, without what a terminal would obey or only a programmer understand."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+    result = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, preexec_fn=limit)
+    assert (result.returncode, result.stdout) == (1, ""), result
+    sentence = result.stderr.removesuffix("\n")
+    assert sentence.isprintable() and len(sentence) < 2000, sentence
+    assert not any(word in sentence for word in ("std::", "_M_", "vector", "bad_alloc", "json.exception")), sentence
+    return sentence
+
+
+def refuse_network(content, folder):
+    file, model = folder / "network.onnx", folder / "model.safetensors"
+    file.write_bytes(content)
+    sentence = refuse("import", file, "-o", model)
+    assert str(file) in sentence and not model.exists()
+    return sentence
+
+
+def convolution(given=3, out=8, bias=False, **attributes):
+    """Of the image, to a map: its node and arrays."""
+    return node("Conv", ["image", "weight"], "map", **attributes), [floats("weight", out, given, 1, 1)]
+
+
+def behind(kind, inputs=(), arrays=(), size=(0, 0), opset=17, **attributes):
+    """A network of one operator behind a convolution, whose inputs are the map and these."""
+    first, weights = convolution()
+    return network([first, node(kind, ["map", *inputs], "logits", **attributes)], [*weights, *arrays], size, opset=opset)
+
+
+def of_numbers(nodes, arrays, shape):
+    """A network that reshapes its map to numbers that nodes compute."""
+    first, weights = convolution()
+    return network([first, *nodes, node("Reshape", ["map", shape], "logits")], [*weights, *arrays])
+
+
+HUGE = {
+    "more_numbers_than_a_product_shows": (
+        of_numbers([node("ConstantOfShape", ["sides"], "filled")], [whole("sides", 65536, 65536)], "filled"), "of so many numbers"),
+    "broadcast": (
+        of_numbers([node("Add", ["tall", "flat"], "sum")],
+                   [tensor("tall", [65536, 1], bytes(8 * 65536), INT64), tensor("flat", [1, 65536], bytes(8 * 65536), INT64)], "sum"), "of so many numbers"),
+    "numbers_in_a_row": (
+        of_numbers([node("ConstantOfShape", ["sides"], "n0")] + [node("Neg", [f"n{i}"], f"n{i + 1}") for i in range(20000)], [whole("sides", 65536)], "n20000"),
+        "computes more numbers"),
+    "product_of_lengths_is_0": (behind("Reshape", ["shape"], [whole("shape", 2**32, 2**32)], (65536, 65536)), "Reshape that changes more than the axes"),
+    "lengths_beside_0": (behind("Add", ["empty"], [tensor("empty", [2**40, 2**40, 0])]), "impossible shape"),
+    "length_below_0": (behind("Add", ["array"], [tensor("array", [-8])]), "impossible shape"),
+    "product_beyond_64_bits": (behind("Add", ["array"], [tensor("array", [2**33, 2**33])]), "impossible shape"),
+    "part_of_a_number": (behind("Add", ["array"], [tensor("array", [1, 2, 1, 1], bytes(9))]), "is damaged or truncated"),
+    "less_than_nothing_padded": (behind("Pad", ["pads"], [whole("pads", 0, 0, LEAST, LEAST, 0, 0, 0, 0)]), "impossible number of pixels"),
+    "everything_padded": (behind("Pad", ["pads"], [whole("pads", 0, 0, 0, 0, 0, 0, GREATEST, GREATEST)]), "impossible number of pixels"),
+    "channels_padded": (behind("Pad", ["pads"], [whole("pads", 0, LEAST, 0, 0, 0, 0, 0, 0)]), "impossible number of pixels"),
+    "no_groups": (network([convolution(group=0)[0]], convolution()[1], output="map"), "do not fit its weight"),
+    "groups": (network([convolution(group=GREATEST)[0]], convolution()[1], output="map"), "has a weight for"),
+    "strides": (network([convolution(strides=[2**62, 2**62])[0]], convolution()[1], output="map"), "impossible strides"),
+    "dilations": (network([convolution(dilations=[2**62, 2**62])[0]], convolution()[1], output="map"), "impossible dilations"),
+    "pads": (network([convolution(pads=[2**62] * 4)[0]], convolution()[1], output="map"), "beyond what there may be"),
+    "pads_below_0": (network([convolution(pads=[LEAST] * 4)[0]], convolution()[1], output="map"), "negative pads"),
+    "place_behind_all": (behind("Slice", ["starts", "ends"], [whole("starts", GREATEST), whole("ends", LEAST)]), "Slice that steps backwards"),
+    "steps": (behind("Slice", ["a", "b", "c", "d"], [whole("a", 0), whole("b", GREATEST), whole("c", 2), whole("d", GREATEST)]), "beyond what there may be"),
+    "axis": (behind("Softmax", axis=LEAST), "along an axis that there is not"),
+    "parts_below_0": (behind("Split", ["parts"], [whole("parts", LEAST)], axis=1), "beyond what there may be"),
+    "parts_beyond_all": (behind("Split", ["parts"], [whole("parts", GREATEST)], axis=1), "beyond what there may be"),
+    "index": (of_numbers([node("Shape", ["map"], "shape"), node("Gather", ["shape", "index"], "side")], [whole("index", LEAST)], "side"), "a size that there is not"),
+    "blocks": (behind("DepthToSpace", blocksize=256), "cannot be laid out in squares"),
+    "no_blocks": (behind("SpaceToDepth", blocksize=LEAST), "impossible blocksize"),
+    "scales": (behind("Resize", ["", "scales"], [tensor("scales", [4], struct.pack("<4f", 1, 1, 1e30, float("nan")))]), "impossible size"),
+    "sizes": (behind("Resize", ["", "", "sizes"], [whole("sizes", 1, 8, 2**62, 2**62)]), "impossible size"),
+    "range": (of_numbers([node("Range", ["from", "to", "by"], "all")], [whole("from", 0), whole("to", GREATEST), whole("by", 1)], "all"), "of so many numbers"),
+    "range_without_steps": (of_numbers([node("Range", ["from", "to", "by"], "all")], [whole("from", 0), whole("to", 5), whole("by", 0)], "all"), "of so many numbers"),
+    "filled_with_nothing": (of_numbers([node("ConstantOfShape", ["side"], "all", value=tensor("", [0]))], [whole("side", 4)], "all"), "lacks numbers"),
+    "filled_with_text": (of_numbers([node("ConstantOfShape", ["side"], "all", value=tensor("", [1], b"", STRING))], [whole("side", 4)], "all"), "no number known here"),
+    "opset": (behind("Relu", opset=LEAST), "is of opset -"),
+    "its_own_output": (behind("Add", ["logits"]), 'reads "logits", which no earlier one gives'),
+    "image": (behind("Relu", size=(2**40, 2**40)), "impossible size"),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_numbers_of_networks(name, tmp_path):
+    content, words = HUGE[name]
+    assert words in refuse_network(content, tmp_path)
+
+
+def labels(*nodes, arrays=(), **options):
+    """A network that labels images, of what is behind its pooled map."""
+    first, weights = convolution()
+    return network([first, node("GlobalAveragePool", ["map"], "pooled"), *nodes], [*weights, *arrays], **options)
+
+
+LABELS = {
+    "no_classes": (labels(node("Flatten", ["pooled"], "flat"), node("Gemm", ["flat", "matrix"], "logits"), arrays=[tensor("matrix", [8, 0])]), "by what is no matrix"),
+    "classes": (labels(node("Flatten", ["pooled"], "flat"), node("Gemm", ["flat", "matrix"], "logits"), arrays=[tensor("matrix", [8, 2**38])]), "impossible shape"),
+    "other_channels": (labels(node("Flatten", ["pooled"], "flat"), node("Gemm", ["flat", "matrix"], "logits"), arrays=[floats("matrix", 7, 2)]), "a matrix for 7 channels"),
+    "flattened_along": (labels(node("Flatten", ["pooled"], "logits", axis=LEAST)), "Flatten of other axes"),
+    "reduced_along": (labels(node("ReduceMean", ["map"], "logits", axes=[LEAST, GREATEST])), "along an axis that there is not"),
+    "joined_along": (labels(node("Concat", ["pooled", "pooled"], "logits", axis=GREATEST)), "along an axis that there is not"),
+    "shape": (labels(node("Reshape", ["pooled", "shape"], "logits"), arrays=[whole("shape", GREATEST, LEAST)]), "Reshape that changes more than the axes"),
+    "squeezed": (labels(node("Squeeze", ["pooled", "axes"], "logits"), arrays=[whole("axes", LEAST)]), "along an axis that there is not"),
+    "unsqueezed": (labels(node("Unsqueeze", ["pooled", "axes"], "logits"), arrays=[whole("axes", *range(100))]), "to more axes than maps have"),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_numbers_of_networks_that_label_images(name, tmp_path):
+    content, words = LABELS[name]
+    assert words in refuse_network(content, tmp_path)
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        behind("LeakyRelu", alpha=NAN), behind("LeakyRelu", alpha=INFINITY), behind("Mul", ["n"], [floats("n", 1, value=NAN)]), behind("Add", ["n"], [floats("n", 1, value=INFINITY)]),
+        behind("Clip", ["a", "b"], [floats("a", 1, value=NAN), floats("b", 1)]), behind("Div", ["n"], [floats("n", 1, value=0)]),
+        behind("BatchNormalization", ["n"] * 4, [floats("n", 8)], epsilon=NAN), behind("BatchNormalization", ["n"] * 4, [floats("n", 8)], epsilon=-1.0),
+        behind("Add", ["n"], [floats("n", 1, 8, 1, 1, value=NAN)]),
+    ],
+    ids=["slope", "infinite_slope", "factor", "summand", "bound", "divisor", "epsilon", "epsilon_below_0", "weights"],
+)
+def test_what_is_no_number(content, tmp_path):
+    refuse_network(content, tmp_path)
+
+
+def test_names_that_a_terminal_would_obey(tmp_path):
+    """Names of operators, nodes, values and arrays are shown without what is no text."""
+    evil = "\x1b[2J\x1b]0;evil\x07\nError: all is well \u202e\x00"
+    first, weights = convolution()
+    for content in (
+        network([first, node(evil, ["map"], "logits")], weights),
+        network([first, node("MaxPool", ["map"], evil, kernel_shape=[0, 0])], weights, output=evil),
+        network([first, node("DepthToSpace", ["map"], evil, blocksize=0)], weights, output=evil),
+        network([first, node("Add", ["map", evil], "logits")], [*weights, tensor(evil, [-1])]),
+        network([node("Relu", [evil], "logits")]),
+        network([first, node("Relu", ["map"], "other")], weights, output=evil),
+        network([first, node("Relu", ["map"], "logits")], [tensor("weight", [8, 3, 1, 1], location=evil)]),
+    ):
+        assert "all is well" in refuse_network(content, tmp_path)
+
+
+def test_fields_of_later_versions(tmp_path):
+    """Are left out where the file is of one; in another file they are something else that stands there."""
+    first, weights = convolution(out=2)
+    file, model = tmp_path / "network.onnx", tmp_path / "model.safetensors"
+    for version in (8, 14):
+        assert "ONNX files have no field 27" in refuse_network(network([first], weights, output="map", version=version, more=part(27, "new")), tmp_path)
+    assert "it has two of them" in refuse_network(network([first], weights, output="map", version=15, more=part(7, b"")), tmp_path)
+    file.write_bytes(network([first], weights, output="map", version=15, more=part(27, "new") + integer(30, 1)))
+    run("import", file, "-o", model)
+
+
+def test_arrays_in_another_file(tmp_path):
+    """As exporters write them: the same model."""
+    first = node("Conv", ["image", "weight", "bias"], "map")
+    weight, bias = struct.pack("<6f", *range(6)), struct.pack("<2f", 7, 8)
+    models = []
+    for name, arrays in (
+        ("inside", [tensor("weight", [2, 3, 1, 1], weight), tensor("bias", [2], bias)]),
+        ("beside", [tensor("weight", [2, 3, 1, 1], location="beside.onnx.data", offset="4096", length="24"), tensor("bias", [2], location="beside.onnx.data", offset="0", length="8")]),
+        ("to_the_end", [tensor("weight", [2, 3, 1, 1], location="beside.onnx.data", offset="4096"), tensor("bias", [2], location="beside.onnx.data", length="8")]),
+    ):
+        (tmp_path / "beside.onnx.data").write_bytes(bias.ljust(4096, b"\0") + weight)
+        (tmp_path / f"{name}.onnx").write_bytes(network([first], arrays, output="map"))
+        run("import", tmp_path / f"{name}.onnx", "-o", tmp_path / f"{name}.safetensors")
+        models.append({key: array.tobytes() for key, array in read_arrays(tmp_path / f"{name}.safetensors").items()})
+    assert models[0] == models[1] == models[2] and len(models[0]) == 2
+    # Also from within the folder, by a name without one.
+    result = subprocess.run([PROGRAM, "import", "beside.onnx", "-o", "again.safetensors"], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    # What the other file holds is a part of what the model comes from.
+    digests = [json.loads(run("info", tmp_path / f"{name}.safetensors", "--json").stdout)["provenance"]["FNV-1a"] for name in ("beside", "again")]
+    (tmp_path / "beside.onnx.data").write_bytes(bias.ljust(4096, b"\1") + weight)
+    run("import", tmp_path / "beside.onnx", "-o", tmp_path / "again.safetensors", "--overwrite")
+    changed = json.loads(run("info", tmp_path / "again.safetensors", "--json").stdout)["provenance"]["FNV-1a"]
+    assert digests[0] == digests[1] != changed
+
+
+@pytest.mark.parametrize(
+    "place, words",
+    [
+        ({"location": "/etc/passwd"}, "not by the name of a file beside"),
+        ({"location": "../beside"}, "not by the name of a file beside"),
+        ({"location": "folder/beside"}, "not by the name of a file beside"),
+        ({"location": "..\\beside"}, "not by the name of a file beside"),
+        ({"location": ".."}, "not by the name of a file beside"),
+        ({"location": ""}, "not by the name of a file beside"),
+        ({"offset": "0"}, "not by the name of a file beside"),
+        ({"location": "nowhere"}, "which is not there"),
+        ({"location": "folder"}, "which is not there"),
+        ({"location": "pipe"}, "which is not there"),
+        ({"location": "beside", "offset": "-1"}, "at an impossible place"),
+        ({"location": "beside", "offset": "0x10"}, "at an impossible place"),
+        ({"location": "beside", "length": "18446744073709551616"}, "at an impossible place"),
+        ({"location": "beside", "offset": "101"}, "which is truncated"),
+        ({"location": "beside", "offset": "18446744073709551615", "length": "24"}, "which is truncated"),
+        ({"location": "beside", "length": "101"}, "which is truncated"),
+        ({"location": "beside", "length": "20"}, "it has 5 numbers, and its shape says 6"),
+        ({"location": "beside"}, "it has 25 numbers, and its shape says 6"),
+    ],
+)
+def test_places_in_another_file(place, words, tmp_path):
+    (tmp_path / "beside").write_bytes(bytes(100))
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    weight = tensor("weight", [2, 3, 1, 1], **place)
+    assert words in refuse_network(network([convolution()[0]], [weight], output="map"), tmp_path)
+
+
+def test_arrays_in_each_other(tmp_path):
+    (tmp_path / "beside").write_bytes(bytes(100))
+    arrays = [tensor(name, [2, 3, 1, 1], location="beside", length="60") for name in ("weight", "other")]
+    assert "lie in each other" in refuse_network(network([convolution()[0]], arrays, output="map"), tmp_path)
+
+
+def refuse_weights(content, folder, name="weights.pth"):
+    file, model = folder / name, folder / "model.safetensors"
+    file.write_bytes(content)
+    sentence = refuse("import", write_network(folder), "--weights", file, "-o", model)
+    assert str(file) in sentence and not model.exists()
+    return sentence
+
+
+def test_archives_with_a_name_twice(tmp_path):
+    """Of which other programs may take the other one."""
+    content = io.BytesIO(STORED["zip/file"].tobytes())
+    with zipfile.ZipFile(content) as archive:
+        files = [(name, archive.read(name)) for name in archive.namelist()]
+    pickled = next(item for item in files if item[0].endswith("data.pkl"))
+    written = io.BytesIO()
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(written, "w") as archive:
+        for name, part_ in [*files, pickled]:
+            archive.writestr(name, part_)
+    assert "two files of one name" in refuse_weights(written.getvalue(), tmp_path)
+
+
+def legacy(instructions, keys=b"\x80\x02].", numbers=b""):
+    """A file of torch.save before archives, with this for its object."""
+    content = STORED["legacy/file"].tobytes()
+    place = 0
+    for _ in range(3):
+        place = content.index(b".", place) + 1
+    return content[:place] + instructions + keys + numbers
+
+
+def array(shape, strides, offset=0, count=4):
+    """The call that makes a tensor, of a dictionary with it alone; the storage has so many floats."""
+    number = lambda n: b"\x8a\x08" + struct.pack("<q", n)
+    numbers = lambda all_: b"(" + b"".join(map(number, all_)) + b"t"
+    storage = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0kX\x03\0\0\0cpu" + number(count) + b"NtQ"
+    call = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + number(offset) + numbers(shape) + numbers(strides) + b"\x89}tR"
+    return legacy(b"\x80\x02}X\x0b\0\0\0conv.weight" + call + b"s.", b"\x80\x02]X\x01\0\0\0ka.", struct.pack("<q", count) + bytes(16))
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (array([2**32, 2**32], [0, 0]), "larger than its numbers"),
+        (array([2, 2], [GREATEST, GREATEST]), "larger than its numbers"),
+        (array([2, 2], [1, 2], GREATEST), "larger than its numbers"),
+        (array([4], [1], LEAST), "larger than its numbers"),
+        (array([-1], [1]), "impossible shape"),
+        (array([4], [-1]), "impossible shape"),
+        (array([1] * 65, [1] * 65), "impossible shape"),
+        (array([1, 1], [GREATEST, GREATEST], 3), "no array of the name and shape"),  # is read: a stride along one number says nothing
+        (array([4], [1], count=2**61), "not all there"),
+        (legacy(b"\x80\x02(" + b"N" * 10_000_000 + b"l."), "objects"),
+        (legacy(b"\x80\x02}X\x01\0\0\0\x1b" + b"N" + b"s."), "holds no arrays"),
+    ],
+    ids=["product", "strides", "offset", "offset_below_0", "length_below_0", "stride_below_0", "axes", "one", "storage", "objects", "control"],
+)
+def test_numbers_of_pickles(content, words, tmp_path):
+    assert words in refuse_weights(content, tmp_path)
+
+
+def safetensors(header, content=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + content
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (safetensors({"a": {"dtype": "F32", "shape": [2**38, 2**24], "data_offsets": [0, 0]}}), "impossible shape"),
+        (safetensors({"a": {"dtype": "F64", "shape": [2**31, 2**30], "data_offsets": [0, 0]}}), "impossible shape"),
+        (safetensors({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, bytes(4)), "impossible shape"),
+        (safetensors({"a": {"dtype": "F32", "shape": [2**64], "data_offsets": [0, 4]}}, bytes(4)), "impossible shape"),
+        (safetensors({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}}, bytes(4)), "does not fit the file"),
+        (safetensors({"a": {"dtype": "F32", "shape": [1], "data_offsets": [2**64 - 4, 2**64]}}, bytes(4)), "damaged"),
+        (safetensors({"a": {"dtype": "\x1b[2J", "shape": [1], "data_offsets": [0, 4]}}, bytes(4)), "no type of number"),
+        (safetensors({"\x1b[2J": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, bytes(4)), "does not fit the file"),
+        (safetensors(b'{"a":' + b"[" * 100000), "nested deeper"),
+        (safetensors(b'{"a":{"dtype":"F32","shape":[1e400],"data_offsets":[0,4]}}', bytes(4)), "damaged"),
+        (struct.pack("<Q", 2**63) + b"{}", "no safetensors file"),
+    ],
+    ids=["product", "half_of_it", "below_0", "beyond_64_bits", "backwards", "offsets", "type", "name", "deep", "exponent", "header"],
+)
+def test_numbers_of_safetensors(content, words, tmp_path):
+    assert words in refuse_weights(content, tmp_path, "weights.safetensors")
