@@ -7,7 +7,9 @@
 #include "itkImageSource.h"
 #include "itkRGBPixel.h"
 
+#include <array>
 #include <memory>
+#include <vector>
 
 namespace gigapixel
 {
@@ -63,6 +65,23 @@ public:
   itkGetConstMacro(Artifacts, bool);
   itkBooleanMacro(Artifacts);
 
+  /** Share of the slide's area that one to three small foci in the tissue take; 0 (none, the default) to 0.05. They are
+   * lesions, of crowded nuclei of twice the usual diameter at twice the distance, or decoys, the same crowd at its
+   * usual size. One pattern is the other magnified, so that the share of each color is the same in both; and the nuclei
+   * outside become so many more or fewer that a specimen has as many of them, in the mean, with either kind and
+   * without. With one seed both kinds have the same outlines. */
+  itkSetMacro(FocusShare, double);
+  itkGetConstMacro(FocusShare, double);
+
+  /** Whether the foci are decoys. Default off. */
+  itkSetMacro(Decoys, bool);
+  itkGetConstMacro(Decoys, bool);
+  itkBooleanMacro(Decoys);
+
+  /** The outlines of the foci, polygons in pixels; (0, 0) is the outer corner of the first pixel. Known when the output
+   * information is up to date. */
+  std::vector<std::vector<std::array<double, 2>>> GetFocusOutlines() const;
+
 protected:
   SyntheticSlideSource();
   ~SyntheticSlideSource() override;
@@ -83,6 +102,8 @@ private:
   double                                           m_MicronsPerPixel{ 0.5 };
   bool                                             m_Brown{ false };
   bool                                             m_Artifacts{ false };
+  double                                           m_FocusShare{ 0.0 };
+  bool                                             m_Decoys{ false };
   std::shared_ptr<const gigapixel::SyntheticScene> m_Scene;
 };
 
