@@ -46,7 +46,7 @@ def test_outlines_are_where_the_slide_has_changed(tmp_path):
     pixels = {name: read_pixels(tmp_path / f"{name}.tif") for name in ("plain", "lesion", "decoy")}
     for name in ("lesion", "decoy"):
         changed = (numpy.abs(pixels[name] - pixels["plain"]) > 12).any(-1)
-        assert changed[inside].mean() > 0.5 > 0.1 > changed[~inside].mean()
+        assert changed[inside].mean() > 0.5 > 0.2 > changed[~inside].mean()
 
 
 def test_cohort_is_what_train_reads(tmp_path):

@@ -67,9 +67,10 @@ public:
 
   /** Share of the slide's area that one to three small foci in the tissue take; 0 (none, the default) to 0.05. They are
    * lesions, of crowded nuclei of twice the usual diameter at twice the distance, or decoys, the same crowd at its
-   * usual size. One pattern is the other magnified, so that the share of each color is the same in both; and the nuclei
-   * outside become so many more or fewer that a specimen has as many of them, in the mean, with either kind and
-   * without. With one seed both kinds have the same outlines. */
+   * usual size. One pattern is the other magnified, so that the share of each color is the same in both. What the one
+   * kind of specimen has in its foci, the other has strewn over the tissue outside: enlarged nuclei lie singly where
+   * there are decoys, and usual ones are more where there are lesions, so that both have as many of either size. With
+   * one seed both kinds have the same outlines. */
   itkSetMacro(FocusShare, double);
   itkGetConstMacro(FocusShare, double);
 

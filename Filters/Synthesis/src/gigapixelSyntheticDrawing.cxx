@@ -166,7 +166,7 @@ SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
   }
 }
 
-/** Those of lesions: the crowd of a lymphoid area, twice as large in all its lengths. */
+/** Those of lesions, the crowd of a lymphoid area, twice as large in all its lengths; and single ones elsewhere. */
 void
 SyntheticScene::DrawEnlargedNuclei(Canvas & canvas) const
 {
@@ -177,10 +177,12 @@ SyntheticScene::DrawEnlargedNuclei(Canvas & canvas) const
   {
     for (std::int32_t column = part.left; column <= part.right; ++column)
     {
-      const std::uint32_t look = HashPoint(m_Seed + NucleusStream + 17, column, row);
-      const Ellipse       nucleus = GetNucleus(column, row, false, enlargement);
-      if (static_cast<std::int32_t>(look & 4095) < static_cast<std::int32_t>(4096 * CrowdedNuclei) &&
-          m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0))
+      const double  chance = HashUnit(m_Seed + NucleusStream + 17, column, row);
+      const Ellipse nucleus = GetNucleus(column, row, false, enlargement);
+      const bool    inFocus =
+        m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0);
+      const double crowd = m_FocusKind == FocusKind::Lesion ? CrowdedNuclei : 0.0;
+      if (chance < (inFocus ? crowd : m_EnlargedShare))
       {
         DrawEllipse(canvas, canvas.nuclei, nucleus);
       }
@@ -479,10 +481,7 @@ SyntheticScene::DrawBlock(const SceneRegion & region, std::uint8_t * rgb, std::i
     canvas.nuclei.assign(static_cast<std::size_t>(region.width * region.height), 0);
     GetKinds(canvas.blockX, canvas.blockY, kinds);
     DrawNuclei(canvas, kinds);
-    const double side = static_cast<double>(GetBlockSize() * m_PixelSize) / 65536.0;
-    if (m_FocusKind == FocusKind::Lesion && m_Foci.MayMeet((static_cast<double>(canvas.blockX) + 0.5) * side,
-                                                           (static_cast<double>(canvas.blockY) + 0.5) * side,
-                                                           side + 13.0))
+    if (m_FocusKind != FocusKind::None)
     {
       DrawEnlargedNuclei(canvas);
     }

@@ -99,14 +99,6 @@ SyntheticFoci::Contains(double x, double y) const
   });
 }
 
-bool
-SyntheticFoci::MayMeet(double x, double y, double radius) const
-{
-  return std::any_of(m_Foci.begin(), m_Foci.end(), [&](const Focus & focus) {
-    return std::hypot(x - focus.x, y - focus.y) < radius + GreatestStretch * focus.radius;
-  });
-}
-
 std::vector<SyntheticFoci::Outline>
 SyntheticFoci::GetOutlines() const
 {

@@ -16,7 +16,8 @@ enum class FocusKind : std::uint8_t
 {
   None,
   Lesion, ///< crowded nuclei of twice the diameter, at twice the distance
-  Decoy   ///< crowded nuclei of the usual size: the lesion's texture at half its scale, and so of the same colors
+  Decoy   ///< crowded nuclei of the usual size: the lesion's texture at half its scale, and so of the same colors; its
+          ///< enlarged nuclei lie singly in the tissue
 };
 
 /** \class SyntheticFoci
@@ -34,9 +35,6 @@ public:
   SyntheticFoci(const SyntheticLayout & layout, double width, double height, double area, std::uint32_t seed);
 
   bool Contains(double x, double y) const;
-
-  /** Whether a circle may meet a focus. */
-  bool MayMeet(double x, double y, double radius) const;
 
   using Outline = std::vector<std::array<double, 2>>;
 

@@ -163,8 +163,8 @@ SyntheticScene::GetGlandDistance(double x, double y) const
   return nearest + 0.16 * FractalNoise(stream + 4, x / 34.0, y / 34.0, 2);
 }
 
-/** Foci have few nuclei, if these are great, or many, if they are not: the others become so many more, or fewer, that
- * the specimen has as many as it would have without foci. Expected numbers, over a coarse grid. */
+/** A specimen with lesions and one with decoys have as many nuclei of either size, and so as much of each color: what
+ * the one has in its foci, the other has strewn over its tissue outside. Expected numbers, over a coarse grid. */
 void
 SyntheticScene::EqualizeNuclei()
 {
@@ -173,9 +173,10 @@ SyntheticScene::EqualizeNuclei()
   const double     width = static_cast<double>(m_Width) * pixel;
   const double     height = static_cast<double>(m_Height) * pixel;
   const double     step = std::sqrt(width * height / samples);
+  double           taken = 0.0; // places for nuclei of the usual size, outside of the foci
+  double           open = 0.0;  // that could be taken as well
   double           outside = 0.0;
-  double           replaced = 0.0;
-  double           inside = 0.0;
+  double           crowded = 0.0;
   for (double y = 0.5 * step; y < height; y += step)
   {
     for (double x = 0.5 * step; x < width; x += step)
@@ -184,21 +185,28 @@ SyntheticScene::EqualizeNuclei()
       {
         continue;
       }
-      const double usual = GetTissueNode(x, y).nuclei;
       if (m_Foci.Contains(x, y))
       {
-        replaced += usual;
-        inside += ToFraction(CrowdedNuclei) / (m_FocusKind == FocusKind::Lesion ? 4.0 : 1.0);
+        crowded += CrowdedNuclei;
       }
       else
       {
-        outside += usual;
+        outside += 1.0;
+        const double nuclei = GetTissueNode(x, y).nuclei / 4096.0;
+        taken += nuclei;
+        open += nuclei > 0.0 ? 1.0 - nuclei : 0.0; // lumina of glands have none
       }
     }
   }
-  if (outside > 0.0)
+  // An enlarged nucleus of 160 square micrometers hides the usual ones at 2.5 places where it comes to lie.
+  const double hidden = outside > 0.0 ? 2.5 * taken / outside : 0.0;
+  if (m_FocusKind == FocusKind::Lesion && open > 0.0)
   {
-    m_NucleusShare = std::max(0.0, 1.0 + (replaced - inside) / outside);
+    m_UsualShare = std::min(1.0, crowded * (1.0 - hidden / 4.0) / open);
+  }
+  if (m_FocusKind == FocusKind::Decoy && outside > 0.0)
+  {
+    m_EnlargedShare = crowded / outside; // of places of the wider lattice, which are as many fewer as nuclei are
   }
 }
 
@@ -212,7 +220,7 @@ SyntheticScene::GetKindNode(double x, double y) const
   }
   if (!m_Foci.Contains(x, y))
   {
-    node.nuclei = static_cast<std::int32_t>(std::lround(node.nuclei * m_NucleusShare));
+    node.nuclei += node.nuclei > 0 ? static_cast<std::int32_t>(std::lround((4096 - node.nuclei) * m_UsualShare)) : 0;
     return node;
   }
   // The ground of both kinds of foci is that of lymphoid tissue. Enlarged nuclei have a lattice of their own.

@@ -280,8 +280,9 @@ Synthesize()
     "a slide with known truth",
     "Draws an H&E-like slide (glass noise, tissue with holes, pale tissue, debris, pen) as a JPEG pyramid, and the "
     "mask of its tissue. The same seed gives the same slide, to the bit of each pixel before JPEG. Lesions and decoys "
-    "of them cannot be told apart by colors or amounts: one pattern is the other magnified, and a slide has as many "
-    "nuclei, in the mean, with either and without.",
+    "of them cannot be told apart by colors or amounts: one pattern is the other magnified, and slides with either "
+    "have "
+    "as many nuclei of each size, in the mean, which elsewhere lie singly.",
     { Required(OutputFile("OUT", "", "slide", "The slide, a .tif file; with --slides a folder.")),
       Required(size),
       Integer("seed", "1", 0, 4294967295.0, "Which slide."),
