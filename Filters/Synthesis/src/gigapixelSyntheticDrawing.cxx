@@ -21,6 +21,9 @@ enum Stream : std::uint32_t
   SensorStream = 0x170000
 };
 
+/** From the streams of the tissue's nuclei to those of the foci's. */
+constexpr std::uint32_t FocusNuclei = 16;
+
 /** A shift of ValueNoise() for a lattice of 2^k micrometers. */
 constexpr int
 Micrometers(int k)
@@ -111,10 +114,10 @@ SyntheticScene::GetReachedPart(const SceneRegion & region, int lattice, FixedLen
 
 /** The nucleus at a place of the shaken lattice of 8 micrometers, or, enlarged, of a lattice as much wider. */
 SyntheticScene::Ellipse
-SyntheticScene::GetNucleus(std::int32_t column, std::int32_t row, bool spindle, int enlargement) const
+SyntheticScene::GetNucleus(std::uint32_t stream, std::int32_t column, std::int32_t row, bool spindle, int enlargement)
+  const
 {
   const int           lattice = Micrometers(3);
-  const std::uint32_t stream = m_Seed + NucleusStream + (enlargement > 1 ? 16 : 0);
   const std::uint32_t place = HashPoint(stream, column, row);
   const std::uint32_t shape = HashPoint(stream + 2, column, row);
   const auto          vary = static_cast<std::int32_t>(shape & 31);           // 0..31
@@ -161,28 +164,32 @@ SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
         continue;
       }
       const bool spindle = static_cast<std::int32_t>((look >> 12) & 4095) < kind.elongated;
-      DrawEllipse(canvas, canvas.nuclei, GetNucleus(column, row, spindle, 1));
+      DrawEllipse(canvas, canvas.nuclei, GetNucleus(m_Seed + NucleusStream, column, row, spindle, 1));
     }
   }
 }
 
-/** Those of lesions, the crowd of a lymphoid area, twice as large in all its lengths; and single ones elsewhere. */
+/** Of lesions, twice as large as usual in all lengths, or of decoys, as usual: a crowd in the foci of that kind, and as
+ * many strewn over the tissue outside of those of the other. */
 void
-SyntheticScene::DrawEnlargedNuclei(Canvas & canvas) const
+SyntheticScene::DrawNucleiOfFoci(Canvas & canvas, int enlargement) const
 {
-  constexpr int         enlargement = 2;
   constexpr FixedLength reach = FixedLength{ 13 } << FixedBitsPerMicrometer;
-  const LatticePart     part = GetReachedPart(canvas.region, Micrometers(4), reach);
+  const bool            isCrowd = (enlargement > 1) == (m_FocusKind == FocusKind::Lesion);
+  const LatticePart     part = GetReachedPart(canvas.region, Micrometers(enlargement > 1 ? 4 : 3), reach);
+  const auto            stream = m_Seed + NucleusStream + FocusNuclei * static_cast<std::uint32_t>(enlargement);
   for (std::int32_t row = part.top; row <= part.bottom; ++row)
   {
     for (std::int32_t column = part.left; column <= part.right; ++column)
     {
-      const double  chance = HashUnit(m_Seed + NucleusStream + 17, column, row);
-      const Ellipse nucleus = GetNucleus(column, row, false, enlargement);
-      const bool    inFocus =
-        m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0);
-      const double crowd = m_FocusKind == FocusKind::Lesion ? CrowdedNuclei : 0.0;
-      if (chance < (inFocus ? crowd : m_EnlargedShare))
+      const double chance = HashUnit(stream + 1, column, row);
+      if (chance >= (isCrowd ? CrowdedNuclei : m_StrewnShare))
+      {
+        continue;
+      }
+      const Ellipse nucleus = GetNucleus(stream, column, row, false, enlargement);
+      if (m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0) ==
+          isCrowd)
       {
         DrawEllipse(canvas, canvas.nuclei, nucleus);
       }
@@ -483,7 +490,8 @@ SyntheticScene::DrawBlock(const SceneRegion & region, std::uint8_t * rgb, std::i
     DrawNuclei(canvas, kinds);
     if (m_FocusKind != FocusKind::None)
     {
-      DrawEnlargedNuclei(canvas);
+      DrawNucleiOfFoci(canvas, 1);
+      DrawNucleiOfFoci(canvas, 2);
     }
   }
   for (int cellY = 0; cellY < CellsPerBlock; ++cellY)

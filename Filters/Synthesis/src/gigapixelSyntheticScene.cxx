@@ -173,61 +173,30 @@ SyntheticScene::EqualizeNuclei()
   const double     width = static_cast<double>(m_Width) * pixel;
   const double     height = static_cast<double>(m_Height) * pixel;
   const double     step = std::sqrt(width * height / samples);
-  double           taken = 0.0; // places for nuclei of the usual size, outside of the foci
-  double           open = 0.0;  // that could be taken as well
+  double           inside = 0.0;
   double           outside = 0.0;
-  double           crowded = 0.0;
   for (double y = 0.5 * step; y < height; y += step)
   {
     for (double x = 0.5 * step; x < width; x += step)
     {
-      if (m_Layout.GetTissueDepth(x, y) <= 0.0 || m_Layout.GetPenDepth(x, y) > 0.0)
-      {
-        continue;
-      }
-      if (m_Foci.Contains(x, y))
-      {
-        crowded += CrowdedNuclei;
-      }
-      else
-      {
-        outside += 1.0;
-        const double nuclei = GetTissueNode(x, y).nuclei / 4096.0;
-        taken += nuclei;
-        open += nuclei > 0.0 ? 1.0 - nuclei : 0.0; // lumina of glands have none
-      }
+      const bool isTissue = m_Layout.GetTissueDepth(x, y) > 0.0 && m_Layout.GetPenDepth(x, y) <= 0.0;
+      (m_Foci.Contains(x, y) ? inside : outside) += isTissue ? 1.0 : 0.0;
     }
   }
-  // An enlarged nucleus of 160 square micrometers hides the usual ones at 2.5 places where it comes to lie.
-  const double hidden = outside > 0.0 ? 2.5 * taken / outside : 0.0;
-  if (m_FocusKind == FocusKind::Lesion && open > 0.0)
-  {
-    m_UsualShare = std::min(1.0, crowded * (1.0 - hidden / 4.0) / open);
-  }
-  if (m_FocusKind == FocusKind::Decoy && outside > 0.0)
-  {
-    m_EnlargedShare = crowded / outside; // of places of the wider lattice, which are as many fewer as nuclei are
-  }
+  m_StrewnShare = outside > 0.0 ? CrowdedNuclei * inside / outside : 0.0;
 }
 
 SyntheticScene::KindNode
 SyntheticScene::GetKindNode(double x, double y) const
 {
   KindNode node = GetTissueNode(x, y);
-  if (m_FocusKind == FocusKind::None)
+  if (m_FocusKind != FocusKind::None && m_Foci.Contains(x, y))
   {
-    return node;
+    // The ground of both kinds of foci is that of lymphoid tissue. Their nuclei have a lattice of their own.
+    node.cellularity = 4096;
+    node.glandular = node.pale = node.fat = node.nuclei = 0;
+    node.gland = 9 * 1024;
   }
-  if (!m_Foci.Contains(x, y))
-  {
-    node.nuclei += node.nuclei > 0 ? static_cast<std::int32_t>(std::lround((4096 - node.nuclei) * m_UsualShare)) : 0;
-    return node;
-  }
-  // The ground of both kinds of foci is that of lymphoid tissue. Enlarged nuclei have a lattice of their own.
-  node.cellularity = 4096;
-  node.glandular = node.pale = node.fat = node.elongated = 0;
-  node.gland = 9 * 1024;
-  node.nuclei = m_FocusKind == FocusKind::Lesion ? 0 : ToFraction(CrowdedNuclei);
   return node;
 }
 

@@ -131,7 +131,7 @@ private:
     std::int32_t left, right, top, bottom; // all inclusive
   };
   LatticePart GetReachedPart(const SceneRegion & region, int lattice, FixedLength reach) const;
-  Ellipse     GetNucleus(std::int32_t column, std::int32_t row, bool spindle, int enlargement) const;
+  Ellipse GetNucleus(std::uint32_t stream, std::int32_t column, std::int32_t row, bool spindle, int enlargement) const;
 
   FixedLength
   GetPosition(std::int64_t pixel) const
@@ -149,7 +149,7 @@ private:
   Matter   Classify(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
   void DrawNuclei(Canvas & canvas, const Kinds & kinds) const;
-  void DrawEnlargedNuclei(Canvas & canvas) const;
+  void DrawNucleiOfFoci(Canvas & canvas, int enlargement) const;
   void DrawDebris(Canvas & canvas) const;
   void DrawEllipse(Canvas & canvas, std::vector<std::int16_t> & layer, const Ellipse & ellipse) const;
   void DrawCell(const Canvas & canvas,
@@ -175,27 +175,26 @@ private:
   std::int32_t                GetFatMembrane(FixedLength x, FixedLength y) const;
   std::array<std::int32_t, 3> GetPenDensity(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
-  std::int64_t                 m_Width;
-  std::int64_t                 m_Height;
-  FixedLength                  m_PixelSize;
-  std::uint32_t                m_Seed;
-  int                          m_NodeShift; // a node each 2^shift pixels
-  SyntheticLayout              m_Layout;
-  FocusKind                    m_FocusKind;
-  SyntheticFoci                m_Foci;
-  double                       m_UsualShare{ 0.0 };    // of the places that are open outside of foci so many are taken,
-  double                       m_EnlargedShare{ 0.0 }; // and so many of those for enlarged nuclei
-  std::array<std::int32_t, 3>  m_Eosin;                // optical density of red, green, blue, 1/1024 per unit of stain
-  std::array<std::int32_t, 3>  m_Haematoxylin;         //
-  std::array<std::int32_t, 3>  m_Pen;
-  std::array<std::int32_t, 3>  m_GlassLight; // 1/16 gray level
-  std::int32_t                 m_EosinStrength;
-  std::int32_t                 m_HaematoxylinStrength;
-  std::int32_t                 m_FiberCosine, m_FiberSine; // 1/1024
-  unsigned                     m_FiberDirection;           // of 64
-  std::vector<std::int32_t>    m_Transmission;             // of optical density i / 1024, 1/65536
-  std::array<std::int32_t, 64> m_Cosine, m_Sine;           // 1/1024, of directions over a half turn
-  std::unique_ptr<const SyntheticArtifacts> m_Artifacts;   // null: none
+  std::int64_t    m_Width;
+  std::int64_t    m_Height;
+  FixedLength     m_PixelSize;
+  std::uint32_t   m_Seed;
+  int             m_NodeShift; // a node each 2^shift pixels
+  SyntheticLayout m_Layout;
+  FocusKind       m_FocusKind;
+  SyntheticFoci   m_Foci;
+  double          m_StrewnShare{ 0.0 }; // of places outside of foci, for nuclei such as the other kind of foci has
+  std::array<std::int32_t, 3>               m_Eosin; // optical density of red, green, blue, 1/1024 per unit of stain
+  std::array<std::int32_t, 3>               m_Haematoxylin; //
+  std::array<std::int32_t, 3>               m_Pen;
+  std::array<std::int32_t, 3>               m_GlassLight; // 1/16 gray level
+  std::int32_t                              m_EosinStrength;
+  std::int32_t                              m_HaematoxylinStrength;
+  std::int32_t                              m_FiberCosine, m_FiberSine; // 1/1024
+  unsigned                                  m_FiberDirection;           // of 64
+  std::vector<std::int32_t>                 m_Transmission;             // of optical density i / 1024, 1/65536
+  std::array<std::int32_t, 64>              m_Cosine, m_Sine;           // 1/1024, of directions over a half turn
+  std::unique_ptr<const SyntheticArtifacts> m_Artifacts;                // null: none
 };
 
 } // namespace gigapixel

@@ -248,8 +248,8 @@ GetNumbersOfSlides(const ArgumentValues & values)
   {
     throw UsageError("--slides makes a cohort of slides with lesions and without: say how large they are (--lesions).");
   }
-  const std::vector<std::int64_t> numbers = ReadIntegers(values.GetText("slides"), ",");
-  const std::int64_t              all = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{ 0 });
+  std::vector<std::int64_t> numbers = ReadIntegers(values.GetText("slides"), ",");
+  const std::int64_t        all = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{ 0 });
   if (numbers.size() != 3 || *std::min_element(numbers.begin(), numbers.end()) < 0 || all < 1 || all > 9999)
   {
     throw UsageError(
