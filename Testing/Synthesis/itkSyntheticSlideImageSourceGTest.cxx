@@ -24,6 +24,8 @@ struct Settings
   double             mpp{ 0.5 };
   bool               artifacts{ false };
   bool               brown{ false };
+  double             focusShare{ 0.0 };
+  bool               decoys{ false };
 };
 
 template <typename TSource>
@@ -36,6 +38,8 @@ MakeSource(const Settings & settings)
   source->SetMicronsPerPixel(settings.mpp);
   source->SetArtifacts(settings.artifacts);
   source->SetBrown(settings.brown);
+  source->SetFocusShare(settings.focusShare);
+  source->SetDecoys(settings.decoys);
   return source;
 }
 
@@ -138,6 +142,8 @@ TEST(SyntheticSlide, AnyRegionIsTheCropOfTheWhole)
   CheckRegions<Slide>({ 900, 1333, 4, 0.26 });
   CheckRegions<Slide>({ 700, 500, 3, 4.0 });
   CheckRegions<Slide>({ 1100, 900, 2, 1.0, true });
+  CheckRegions<Slide>({ 1100, 900, 2, 1.0, false, false, 0.05 });
+  CheckRegions<Slide>({ 1100, 900, 2, 0.5, false, false, 0.05, true });
 }
 
 TEST(SyntheticSlideTruth, AnyRegionIsTheCropOfTheWhole)

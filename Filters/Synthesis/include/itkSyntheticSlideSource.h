@@ -7,7 +7,9 @@
 #include "itkImageSource.h"
 #include "itkRGBPixel.h"
 
+#include <array>
 #include <memory>
+#include <vector>
 
 namespace gigapixel
 {
@@ -63,6 +65,24 @@ public:
   itkGetConstMacro(Artifacts, bool);
   itkBooleanMacro(Artifacts);
 
+  /** Share of the slide's area that one to three small foci in the tissue take; 0 (none, the default) to 0.05. They are
+   * lesions, of crowded nuclei of twice the usual diameter at twice the distance, or decoys, the same crowd at its
+   * usual size. One pattern is the other magnified, so that the share of each color is the same in both. What the one
+   * kind of specimen has in its foci, the other has strewn over the tissue outside: enlarged nuclei lie singly where
+   * there are decoys, and usual ones are more where there are lesions, so that both have as many of either size. With
+   * one seed both kinds have the same outlines. */
+  itkSetMacro(FocusShare, double);
+  itkGetConstMacro(FocusShare, double);
+
+  /** Whether the foci are decoys. Default off. */
+  itkSetMacro(Decoys, bool);
+  itkGetConstMacro(Decoys, bool);
+  itkBooleanMacro(Decoys);
+
+  /** The outlines of the foci, polygons in pixels; (0, 0) is the outer corner of the first pixel. Known when the output
+   * information is up to date. */
+  std::vector<std::vector<std::array<double, 2>>> GetFocusOutlines() const;
+
 protected:
   SyntheticSlideSource();
   ~SyntheticSlideSource() override;
@@ -83,6 +103,8 @@ private:
   double                                           m_MicronsPerPixel{ 0.5 };
   bool                                             m_Brown{ false };
   bool                                             m_Artifacts{ false };
+  double                                           m_FocusShare{ 0.0 };
+  bool                                             m_Decoys{ false };
   std::shared_ptr<const gigapixel::SyntheticScene> m_Scene;
 };
 

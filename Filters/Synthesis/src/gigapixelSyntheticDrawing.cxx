@@ -21,6 +21,9 @@ enum Stream : std::uint32_t
   SensorStream = 0x170000
 };
 
+/** From the streams of the tissue's nuclei to those of the foci's. */
+constexpr std::uint32_t FocusNuclei = 16;
+
 /** A shift of ValueNoise() for a lattice of 2^k micrometers. */
 constexpr int
 Micrometers(int k)
@@ -100,30 +103,55 @@ SyntheticScene::DrawEllipse(Canvas & canvas, std::vector<std::int16_t> & layer, 
   }
 }
 
+SyntheticScene::LatticePart
+SyntheticScene::GetReachedPart(const SceneRegion & region, int lattice, FixedLength reach) const
+{
+  return { static_cast<std::int32_t>((GetPosition(region.x) - reach) >> lattice),
+           static_cast<std::int32_t>((GetPosition(region.x + region.width - 1) + reach) >> lattice),
+           static_cast<std::int32_t>((GetPosition(region.y) - reach) >> lattice),
+           static_cast<std::int32_t>((GetPosition(region.y + region.height - 1) + reach) >> lattice) };
+}
+
+/** The nucleus at a place of the shaken lattice of 8 micrometers, or, enlarged, of a lattice as much wider. */
+SyntheticScene::Ellipse
+SyntheticScene::GetNucleus(std::uint32_t stream, std::int32_t column, std::int32_t row, bool spindle, int enlargement)
+  const
+{
+  const int           lattice = Micrometers(3);
+  const std::uint32_t place = HashPoint(stream, column, row);
+  const std::uint32_t shape = HashPoint(stream + 2, column, row);
+  const auto          vary = static_cast<std::int32_t>(shape & 31);           // 0..31
+  const auto          varyToo = static_cast<std::int32_t>((shape >> 5) & 15); // 0..15
+  Ellipse             nucleus;
+  nucleus.x = ((FixedLength{ column } << lattice) + static_cast<FixedLength>(place & 0xFFFF) * 8) * enlargement;
+  nucleus.y = ((FixedLength{ row } << lattice) + static_cast<FixedLength>(place >> 16) * 8) * enlargement;
+  nucleus.radiusA = (spindle ? 80 + vary + varyToo : 48 + vary) * enlargement; // 5 to 8, 3 to 5 micrometers
+  nucleus.radiusB = (spindle ? 20 + varyToo : 44 + varyToo) * enlargement;     // 1.3 to 2.2, 2.8 to 3.7 micrometers
+  nucleus.direction = spindle ? (m_FiberDirection + 58 + (shape >> 10) % 13) % 64 : (shape >> 10) % 64;
+  nucleus.density = m_HaematoxylinStrength * static_cast<std::int32_t>(700 + (shape >> 20) % 400) / 1024;
+  nucleus.softness = 360;
+  return nucleus;
+}
+
 /** Places for nuclei lie on a shaken lattice of 8 micrometers; the kind of tissue says which are taken. */
 void
 SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
 {
-  constexpr int         lattice = Micrometers(3);
   constexpr FixedLength reach = FixedLength{ 11 } << FixedBitsPerMicrometer;
-  const SceneRegion &   region = canvas.region;
   const FixedLength     nodeSize = m_PixelSize << m_NodeShift;
   const FixedLength     firstNodeX =
     GetPosition((canvas.blockX * CellsPerBlock - Margin) * (std::int64_t{ 1 } << m_NodeShift));
   const FixedLength firstNodeY =
     GetPosition((canvas.blockY * CellsPerBlock - Margin) * (std::int64_t{ 1 } << m_NodeShift));
-  const auto left = static_cast<std::int32_t>((GetPosition(region.x) - reach) >> lattice);
-  const auto right = static_cast<std::int32_t>((GetPosition(region.x + region.width - 1) + reach) >> lattice);
-  const auto top = static_cast<std::int32_t>((GetPosition(region.y) - reach) >> lattice);
-  const auto bottom = static_cast<std::int32_t>((GetPosition(region.y + region.height - 1) + reach) >> lattice);
-  for (std::int32_t row = top; row <= bottom; ++row)
+  const LatticePart part = GetReachedPart(canvas.region, Micrometers(3), reach);
+  for (std::int32_t row = part.top; row <= part.bottom; ++row)
   {
-    for (std::int32_t column = left; column <= right; ++column)
+    for (std::int32_t column = part.left; column <= part.right; ++column)
     {
       const std::uint32_t place = HashPoint(m_Seed + NucleusStream, column, row);
       const std::uint32_t look = HashPoint(m_Seed + NucleusStream + 1, column, row);
-      const FixedLength   x = (FixedLength{ column } << lattice) + static_cast<FixedLength>(place & 0xFFFF) * 8;
-      const FixedLength   y = (FixedLength{ row } << lattice) + static_cast<FixedLength>(place >> 16) * 8;
+      const FixedLength   x = (FixedLength{ column } << Micrometers(3)) + static_cast<FixedLength>(place & 0xFFFF) * 8;
+      const FixedLength   y = (FixedLength{ row } << Micrometers(3)) + static_cast<FixedLength>(place >> 16) * 8;
       const auto          i = static_cast<std::int64_t>(x - firstNodeX + nodeSize / 2) / nodeSize;
       const auto          j = static_cast<std::int64_t>(y - firstNodeY + nodeSize / 2) / nodeSize;
       if (i < 0 || j < 0 || i >= KindNodes || j >= KindNodes)
@@ -135,19 +163,36 @@ SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
       {
         continue;
       }
-      const std::uint32_t shape = HashPoint(m_Seed + NucleusStream + 2, column, row);
-      const bool          spindle = static_cast<std::int32_t>((look >> 12) & 4095) < kind.elongated;
-      const auto          vary = static_cast<std::int32_t>(shape & 31);           // 0..31
-      const auto          varyToo = static_cast<std::int32_t>((shape >> 5) & 15); // 0..15
-      Ellipse             nucleus;
-      nucleus.x = x;
-      nucleus.y = y;
-      nucleus.radiusA = spindle ? 80 + vary + varyToo : 48 + vary; // 5 to 8, 3 to 5 micrometers
-      nucleus.radiusB = spindle ? 20 + varyToo : 44 + varyToo;     // 1.3 to 2.2, 2.8 to 3.7 micrometers
-      nucleus.direction = spindle ? (m_FiberDirection + 58 + (shape >> 10) % 13) % 64 : (shape >> 10) % 64;
-      nucleus.density = m_HaematoxylinStrength * static_cast<std::int32_t>(700 + (shape >> 20) % 400) / 1024;
-      nucleus.softness = 360;
-      DrawEllipse(canvas, canvas.nuclei, nucleus);
+      const bool spindle = static_cast<std::int32_t>((look >> 12) & 4095) < kind.elongated;
+      DrawEllipse(canvas, canvas.nuclei, GetNucleus(m_Seed + NucleusStream, column, row, spindle, 1));
+    }
+  }
+}
+
+/** Of lesions, twice as large as usual in all lengths, or of decoys, as usual: a crowd in the foci of that kind, and as
+ * many strewn over the tissue outside of those of the other. */
+void
+SyntheticScene::DrawNucleiOfFoci(Canvas & canvas, int enlargement) const
+{
+  constexpr FixedLength reach = FixedLength{ 13 } << FixedBitsPerMicrometer;
+  const bool            isCrowd = (enlargement > 1) == (m_FocusKind == FocusKind::Lesion);
+  const LatticePart     part = GetReachedPart(canvas.region, Micrometers(enlargement > 1 ? 4 : 3), reach);
+  const auto            stream = m_Seed + NucleusStream + FocusNuclei * static_cast<std::uint32_t>(enlargement);
+  for (std::int32_t row = part.top; row <= part.bottom; ++row)
+  {
+    for (std::int32_t column = part.left; column <= part.right; ++column)
+    {
+      const double chance = HashUnit(stream + 1, column, row);
+      if (chance >= (isCrowd ? CrowdedNuclei : m_StrewnShare))
+      {
+        continue;
+      }
+      const Ellipse nucleus = GetNucleus(stream, column, row, false, enlargement);
+      if (m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0) ==
+          isCrowd)
+      {
+        DrawEllipse(canvas, canvas.nuclei, nucleus);
+      }
     }
   }
 }
@@ -159,14 +204,11 @@ SyntheticScene::DrawDebris(Canvas & canvas) const
   constexpr int         lattice = Micrometers(8);
   constexpr FixedLength reach = FixedLength{ 80 } << FixedBitsPerMicrometer;
   const SceneRegion &   region = canvas.region;
-  const auto            left = static_cast<std::int32_t>((GetPosition(region.x) - reach) >> lattice);
-  const auto right = static_cast<std::int32_t>((GetPosition(region.x + region.width - 1) + reach) >> lattice);
-  const auto top = static_cast<std::int32_t>((GetPosition(region.y) - reach) >> lattice);
-  const auto bottom = static_cast<std::int32_t>((GetPosition(region.y + region.height - 1) + reach) >> lattice);
+  const LatticePart     part = GetReachedPart(region, lattice, reach);
   canvas.anyDebris = false;
-  for (std::int32_t row = top; row <= bottom; ++row)
+  for (std::int32_t row = part.top; row <= part.bottom; ++row)
   {
-    for (std::int32_t column = left; column <= right; ++column)
+    for (std::int32_t column = part.left; column <= part.right; ++column)
     {
       const std::uint32_t place = HashPoint(m_Seed + DebrisStream, column, row);
       const std::uint32_t look = HashPoint(m_Seed + DebrisStream + 1, column, row);
@@ -446,6 +488,11 @@ SyntheticScene::DrawBlock(const SceneRegion & region, std::uint8_t * rgb, std::i
     canvas.nuclei.assign(static_cast<std::size_t>(region.width * region.height), 0);
     GetKinds(canvas.blockX, canvas.blockY, kinds);
     DrawNuclei(canvas, kinds);
+    if (m_FocusKind != FocusKind::None)
+    {
+      DrawNucleiOfFoci(canvas, 1);
+      DrawNucleiOfFoci(canvas, 2);
+    }
   }
   for (int cellY = 0; cellY < CellsPerBlock; ++cellY)
   {

@@ -56,25 +56,23 @@ ToDensities(double red, double green, double blue)
 }
 } // namespace
 
-SyntheticScene::SyntheticScene(std::int64_t width,
-                               std::int64_t height,
-                               double       micronsPerPixel,
-                               unsigned     seed,
-                               bool         brown,
-                               bool         artifacts)
-  : m_Width(width)
-  , m_Height(height)
-  , m_PixelSize(static_cast<FixedLength>(micronsPerPixel * 65536.0 + 0.5))
-  , m_Seed(HashPoint(0x5EEDu, static_cast<std::int32_t>(seed), 1))
-  , m_NodeShift(ChooseNodeShift(micronsPerPixel))
-  , m_Layout(static_cast<double>(width) * micronsPerPixel, static_cast<double>(height) * micronsPerPixel, seed)
+SyntheticScene::SyntheticScene(const Settings & settings)
+  : m_Width(settings.width)
+  , m_Height(settings.height)
+  , m_PixelSize(static_cast<FixedLength>(settings.micronsPerPixel * 65536.0 + 0.5))
+  , m_Seed(HashPoint(0x5EEDu, static_cast<std::int32_t>(settings.seed), 1))
+  , m_NodeShift(ChooseNodeShift(settings.micronsPerPixel))
+  , m_Layout(static_cast<double>(settings.width) * settings.micronsPerPixel,
+             static_cast<double>(settings.height) * settings.micronsPerPixel,
+             settings.seed)
+  , m_FocusKind(settings.foci)
 {
   const auto stream = m_Seed + ColorStream;
   m_Eosin = ToDensities(HashBetween(stream, 1, 0.13, 0.24), 1.0, HashBetween(stream, 2, 0.40, 0.62));
   m_Haematoxylin = ToDensities(HashBetween(stream, 3, 0.70, 0.90), 1.0, HashBetween(stream, 4, 0.38, 0.55));
   m_EosinStrength = static_cast<std::int32_t>(1024 * HashBetween(stream, 5, 0.36, 0.52));
   m_HaematoxylinStrength = static_cast<std::int32_t>(1024 * HashBetween(stream, 6, 0.85, 1.20));
-  if (brown)
+  if (settings.brown)
   {
     // A. C. Ruifrok and D. A. Johnston (Anal. Quant. Cytol. Histol. 23:291, 2001) measured the two stains' vectors.
     m_Eosin = ToDensities(0.268 / 0.570, 1.0, 0.776 / 0.570);
@@ -102,9 +100,17 @@ SyntheticScene::SyntheticScene(std::int64_t width,
     m_Cosine[i] = static_cast<std::int32_t>(std::lround(1024.0 * std::cos(3.14159265358979 * i / 64.0)));
     m_Sine[i] = static_cast<std::int32_t>(std::lround(1024.0 * std::sin(3.14159265358979 * i / 64.0)));
   }
-  if (artifacts)
+  if (settings.artifacts)
   {
-    m_Artifacts = std::make_unique<const SyntheticArtifacts>(width, height, micronsPerPixel, m_Layout, m_Seed);
+    m_Artifacts = std::make_unique<const SyntheticArtifacts>(
+      settings.width, settings.height, settings.micronsPerPixel, m_Layout, m_Seed);
+  }
+  if (m_FocusKind != FocusKind::None)
+  {
+    const double width = static_cast<double>(settings.width) * settings.micronsPerPixel;
+    const double height = static_cast<double>(settings.height) * settings.micronsPerPixel;
+    m_Foci = SyntheticFoci(m_Layout, width, height, settings.fociShare * width * height, m_Seed);
+    EqualizeNuclei();
   }
 }
 
@@ -157,8 +163,46 @@ SyntheticScene::GetGlandDistance(double x, double y) const
   return nearest + 0.16 * FractalNoise(stream + 4, x / 34.0, y / 34.0, 2);
 }
 
+/** A specimen with lesions and one with decoys have as many nuclei of either size, and so as much of each color: what
+ * the one has in its foci, the other has strewn over its tissue outside. Expected numbers, over a coarse grid. */
+void
+SyntheticScene::EqualizeNuclei()
+{
+  constexpr double samples = 24000.0;
+  const double     pixel = static_cast<double>(m_PixelSize) / 65536.0;
+  const double     width = static_cast<double>(m_Width) * pixel;
+  const double     height = static_cast<double>(m_Height) * pixel;
+  const double     step = std::sqrt(width * height / samples);
+  double           inside = 0.0;
+  double           outside = 0.0;
+  for (double y = 0.5 * step; y < height; y += step)
+  {
+    for (double x = 0.5 * step; x < width; x += step)
+    {
+      const bool isTissue = m_Layout.GetTissueDepth(x, y) > 0.0 && m_Layout.GetPenDepth(x, y) <= 0.0;
+      (m_Foci.Contains(x, y) ? inside : outside) += isTissue ? 1.0 : 0.0;
+    }
+  }
+  m_StrewnShare = outside > 0.0 ? CrowdedNuclei * inside / outside : 0.0;
+}
+
 SyntheticScene::KindNode
 SyntheticScene::GetKindNode(double x, double y) const
+{
+  KindNode node = GetTissueNode(x, y);
+  if (m_FocusKind != FocusKind::None && m_Foci.Contains(x, y))
+  {
+    // The ground of both kinds of foci is that of lymphoid tissue. Their nuclei have a lattice of their own.
+    node.cellularity = 4096;
+    node.glandular = node.pale = node.fat = node.nuclei = 0;
+    node.gland = 9 * 1024;
+  }
+  return node;
+}
+
+/** What is there without foci. */
+SyntheticScene::KindNode
+SyntheticScene::GetTissueNode(double x, double y) const
 {
   const SyntheticLayout::Kind kind = m_Layout.GetKind(x, y);
   KindNode                    node;
@@ -175,12 +219,12 @@ SyntheticScene::GetKindNode(double x, double y) const
   const bool lymphoid = kind.cellularity > 0.80;
   if (kind.glandular > 0.5 && gland < 1.02)
   {
-    taken = gland < 0.55 ? 0.0 : (gland > 0.66 && gland < 0.98 ? 0.92 : 0.12);
+    taken = gland < 0.55 ? 0.0 : (gland > 0.66 && gland < 0.98 ? CrowdedNuclei : 0.12);
     elongated = 0.0;
   }
   else if (lymphoid)
   {
-    taken = 0.92;
+    taken = CrowdedNuclei;
     elongated = 0.0;
   }
   taken *= 1.0 - 0.93 * kind.fat;

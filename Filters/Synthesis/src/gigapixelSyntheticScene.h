@@ -3,6 +3,7 @@
 #define gigapixelSyntheticScene_h
 
 #include "gigapixelSyntheticArtifacts.h"
+#include "gigapixelSyntheticFoci.h"
 #include "gigapixelSyntheticLayout.h"
 #include "gigapixelSyntheticNoise.h"
 #include "gigapixelSceneRegion.h"
@@ -25,14 +26,27 @@ namespace gigapixel
 class SyntheticScene
 {
 public:
-  /** Pixels of the slide, micrometers per pixel in 0.1..8, specimen; diaminobenzidine (brown) in place of eosin;
-   * SyntheticArtifacts on top. */
-  SyntheticScene(std::int64_t width,
-                 std::int64_t height,
-                 double       micronsPerPixel,
-                 unsigned     seed,
-                 bool         brown,
-                 bool         artifacts);
+  /** What decides on each pixel. */
+  struct Settings
+  {
+    std::int64_t width;
+    std::int64_t height;
+    double       micronsPerPixel; // 0.1..8
+    unsigned     seed;            // the specimen
+    bool         brown;           // diaminobenzidine in place of eosin
+    bool         artifacts;       // SyntheticArtifacts on top
+    FocusKind    foci;
+    double       fociShare; // of the slide's area
+  };
+
+  explicit SyntheticScene(const Settings & settings);
+
+  /** Outlines of the foci, in micrometers from the slide's upper left corner. */
+  std::vector<SyntheticFoci::Outline>
+  GetFocusOutlines() const
+  {
+    return m_Foci.GetOutlines();
+  }
 
   /** Side in pixels of a block. Blocks sit at multiples of it. */
   std::int64_t
@@ -62,6 +76,8 @@ private:
   static constexpr int Margin =
     2; // nodes around a block at which nuclei reaching into it may ask for the tissue's kind
   static constexpr int KindNodes = ShapeNodes + 2 * Margin;
+
+  static constexpr double CrowdedNuclei = 0.92; // share of the places that are taken in lymphoid tissue and glands
 
   struct ShapeNode
   {
@@ -109,6 +125,14 @@ private:
     std::int32_t softness; // of 1024: part of the squared radius over which it fades
   };
 
+  /** Columns and rows of a lattice. */
+  struct LatticePart
+  {
+    std::int32_t left, right, top, bottom; // all inclusive
+  };
+  LatticePart GetReachedPart(const SceneRegion & region, int lattice, FixedLength reach) const;
+  Ellipse GetNucleus(std::uint32_t stream, std::int32_t column, std::int32_t row, bool spindle, int enlargement) const;
+
   FixedLength
   GetPosition(std::int64_t pixel) const
   {
@@ -118,11 +142,14 @@ private:
   Shapes   GetShapes(std::int64_t blockX, std::int64_t blockY) const;
   void     GetKinds(std::int64_t blockX, std::int64_t blockY, Kinds & kinds) const;
   KindNode GetKindNode(double x, double y) const;
+  KindNode GetTissueNode(double x, double y) const;
+  void     EqualizeNuclei();
   double   GetGlandDistance(double x, double y) const;
   int      GetRoughness(FixedLength x, FixedLength y) const;
   Matter   Classify(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
   void DrawNuclei(Canvas & canvas, const Kinds & kinds) const;
+  void DrawNucleiOfFoci(Canvas & canvas, int enlargement) const;
   void DrawDebris(Canvas & canvas) const;
   void DrawEllipse(Canvas & canvas, std::vector<std::int16_t> & layer, const Ellipse & ellipse) const;
   void DrawCell(const Canvas & canvas,
@@ -148,12 +175,15 @@ private:
   std::int32_t                GetFatMembrane(FixedLength x, FixedLength y) const;
   std::array<std::int32_t, 3> GetPenDensity(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
-  std::int64_t                              m_Width;
-  std::int64_t                              m_Height;
-  FixedLength                               m_PixelSize;
-  std::uint32_t                             m_Seed;
-  int                                       m_NodeShift; // a node each 2^shift pixels
-  SyntheticLayout                           m_Layout;
+  std::int64_t    m_Width;
+  std::int64_t    m_Height;
+  FixedLength     m_PixelSize;
+  std::uint32_t   m_Seed;
+  int             m_NodeShift; // a node each 2^shift pixels
+  SyntheticLayout m_Layout;
+  FocusKind       m_FocusKind;
+  SyntheticFoci   m_Foci;
+  double          m_StrewnShare{ 0.0 }; // of places outside of foci, for nuclei such as the other kind of foci has
   std::array<std::int32_t, 3>               m_Eosin; // optical density of red, green, blue, 1/1024 per unit of stain
   std::array<std::int32_t, 3>               m_Haematoxylin; //
   std::array<std::int32_t, 3>               m_Pen;

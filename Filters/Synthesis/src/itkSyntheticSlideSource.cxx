@@ -39,18 +39,46 @@ SyntheticSlideSource<TOutputImage>::GenerateOutputInformation()
     itkExceptionMacro(<< m_MicronsPerPixel
                       << " micrometers per pixel are not possible; the tissue is drawn for 0.1 to 8");
   }
+  if (!(m_FocusShare >= 0.0 && m_FocusShare <= 0.05))
+  {
+    itkExceptionMacro("foci that take " << m_FocusShare << " of the slide's area are not possible; it is 0 to 0.05");
+  }
+  using gigapixel::FocusKind;
+  const FocusKind foci = m_FocusShare == 0.0 ? FocusKind::None : m_Decoys ? FocusKind::Decoy : FocusKind::Lesion;
   // One scene for all regions; a change of the settings comes through here.
-  m_Scene = std::make_shared<gigapixel::SyntheticScene>(static_cast<std::int64_t>(m_Size[0]),
-                                                        static_cast<std::int64_t>(m_Size[1]),
-                                                        m_MicronsPerPixel,
-                                                        m_Seed,
-                                                        m_Brown,
-                                                        m_Artifacts);
+  m_Scene = std::make_shared<gigapixel::SyntheticScene>(
+    gigapixel::SyntheticScene::Settings{ static_cast<std::int64_t>(m_Size[0]),
+                                         static_cast<std::int64_t>(m_Size[1]),
+                                         m_MicronsPerPixel,
+                                         m_Seed,
+                                         m_Brown,
+                                         m_Artifacts,
+                                         foci,
+                                         m_FocusShare });
   TOutputImage *                     output = this->GetOutput();
   typename TOutputImage::SpacingType spacing;
   spacing.Fill(m_MicronsPerPixel / 1000.0);
   output->SetLargestPossibleRegion(typename TOutputImage::RegionType(m_Size));
   output->SetSpacing(spacing);
+}
+
+template <typename TOutputImage>
+std::vector<std::vector<std::array<double, 2>>>
+SyntheticSlideSource<TOutputImage>::GetFocusOutlines() const
+{
+  if (m_Scene == nullptr)
+  {
+    itkExceptionMacro("the outlines of the foci are not known before UpdateOutputInformation()");
+  }
+  auto outlines = m_Scene->GetFocusOutlines();
+  for (auto & outline : outlines)
+  {
+    for (auto & point : outline)
+    {
+      point = { { point[0] / m_MicronsPerPixel, point[1] / m_MicronsPerPixel } };
+    }
+  }
+  return outlines;
 }
 
 /** Split by the scene's blocks rather than by ITK's bands: a block's fields are then computed once. */
@@ -98,6 +126,8 @@ SyntheticSlideSource<TOutputImage>::PrintSelf(std::ostream & os, Indent indent) 
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "Brown: " << m_Brown << '\n';
   os << indent << "Artifacts: " << m_Artifacts << '\n';
+  os << indent << "FocusShare: " << m_FocusShare << '\n';
+  os << indent << "Decoys: " << m_Decoys << '\n';
 }
 
 template class SyntheticSlideSource<Image<unsigned char, 2>>;

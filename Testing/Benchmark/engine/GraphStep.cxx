@@ -2,9 +2,12 @@
 // GraphStep SIDE TILE FOLDER REPEATS PRECISION
 // Our part of compare_graphs.py, in one thread: gradient of the mean loss of the network graph.json over the bytes
 // pixels.raw and labels.raw with the weights parameters.raw (doubles), to gradient.raw, and the probabilities to
-// probabilities.raw (doubles); all in FOLDER.
+// probabilities.raw (doubles); all in FOLDER. Of a network that labels images labels.raw is one byte.
 #include "StepFiles.h"
 #include "execute/gigapixelGraphPasses.h"
+#include "gigapixelLoss.h"
+#include "gigapixelOneLabelSource.h"
+#include "gigapixelStreamedNetwork.h"
 
 #include <algorithm>
 #include <iostream>
@@ -70,6 +73,123 @@ Predict(const GraphPasses & passes, const GraphGeometry & geometry, const Image 
   return { probabilities.begin(), probabilities.end() };
 }
 
+/** What a step costs and yields. */
+struct Measured
+{
+  std::int64_t        bytesBefore{ 0 }, peak{ 0 };
+  double              cpuSeconds{ 1e30 }; ///< the least of all repeats
+  std::vector<double> gradient, probabilities;
+};
+
+/** One tile after the other, without anything else of a training. */
+Measured
+StepOnPixels(const NetworkDescription &  network,
+             const std::vector<double> & parameters,
+             const Image &               image,
+             std::int64_t                tile,
+             int                         repeats,
+             Precision                   precision)
+{
+  const auto passes = MakeTorchGraphPasses(network, { -1, precision });
+  passes->SetParameters(parameters);
+  const GraphGeometry geometry(network.graph, { image.side, image.side });
+  Measured            measured;
+  measured.bytesBefore = GetBytes("VmRSS");
+  FixedPointSum sums(passes->GetNumberOfSums());
+  LossTerms     terms;
+  terms.weights = { 1, 1 };
+  for (int i = 0; i < repeats; ++i)
+  {
+    const double cpu = GetCPUSeconds();
+    LossSum      loss;
+    sums.Clear();
+    ForEachTile(geometry, image, tile, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, sums); });
+    measured.gradient = passes->GetGradient(sums);
+    measured.cpuSeconds = std::min(measured.cpuSeconds, GetCPUSeconds() - cpu);
+    for (double & value : measured.gradient)
+    {
+      value /= loss.weight;
+    }
+  }
+  measured.peak = GetBytes("VmHWM");
+  measured.probabilities = Predict(*passes, geometry, image, tile);
+  return measured;
+}
+
+class MemoryPixels : public PixelSource
+{
+public:
+  explicit MemoryPixels(const Image & image)
+    : m_Image(image)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return { m_Image.side, m_Image.side };
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return static_cast<unsigned>(m_Image.channels);
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * m_Image.channels)
+    {
+      std::copy_n(m_Image.pixels.begin() + (y * m_Image.side + region.x) * m_Image.channels,
+                  region.width * m_Image.channels,
+                  samples);
+    }
+  }
+
+private:
+  const Image & m_Image;
+};
+
+/** As a training goes over an image, in the segments that its plan takes for the tile, in one thread. */
+Measured
+StepOnImage(const NetworkDescription &  network,
+            const std::vector<double> & parameters,
+            const Image &               image,
+            std::int64_t                tile,
+            int                         repeats,
+            Precision                   precision)
+{
+  const Device device{ -1, precision };
+  PlannedRun   run(network, { image.side, image.side }, Purpose::Training, device);
+  run.threads = 1;
+  run.tileSize = tile;
+  const MemoryPlan plan = MemoryPlan::Make(run);
+  StreamedNetwork  streamed(network, plan.tileSize, 1, device);
+  streamed.SetSegments(plan.segments, "");
+  streamed.SetParameters(parameters);
+  MemoryPixels   pixels(image);
+  OneLabelSource label(image.labels.front());
+  Measured       measured;
+  measured.bytesBefore = GetBytes("VmRSS");
+  for (int i = 0; i < repeats; ++i)
+  {
+    const double cpu = GetCPUSeconds();
+    LossGradient sum;
+    streamed.ComputeGradient(pixels, label, sum);
+    measured.gradient = sum.gradient;
+    measured.cpuSeconds = std::min(measured.cpuSeconds, GetCPUSeconds() - cpu);
+    for (double & value : measured.gradient)
+    {
+      value /= sum.weight;
+    }
+  }
+  measured.peak = GetBytes("VmHWM");
+  std::vector<float> probabilities(static_cast<std::size_t>(network.GetNumberOfOutputChannels()));
+  streamed.PredictImage(pixels, PixelValue::Probability, probabilities.data());
+  measured.probabilities.assign(probabilities.begin(), probabilities.end());
+  return measured;
+}
+
 void
 Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repeats, Precision precision)
 {
@@ -81,33 +201,13 @@ Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repea
   const Image image{
     side, network.channels, Read<std::uint8_t>(folder + "/pixels.raw"), Read<std::uint8_t>(folder + "/labels.raw")
   };
-  const auto passes = MakeTorchGraphPasses(network, { -1, precision });
-  passes->SetParameters(Read<double>(folder + "/parameters.raw"));
-  const GraphGeometry geometry(network.graph, { side, side });
-  const std::int64_t  before = GetBytes("VmRSS");
-  FixedPointSum       sums(passes->GetNumberOfSums());
-  double              leastCPU = 1e30;
-  std::vector<double> gradient;
-  LossTerms           terms;
-  terms.weights = { 1, 1 };
-  for (int i = 0; i < repeats; ++i)
-  {
-    const double cpu = GetCPUSeconds();
-    LossSum      loss;
-    sums.Clear();
-    ForEachTile(geometry, image, tile, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, sums); });
-    gradient = passes->GetGradient(sums);
-    leastCPU = std::min(leastCPU, GetCPUSeconds() - cpu);
-    for (double & value : gradient)
-    {
-      value /= loss.weight;
-    }
-  }
-  Write(folder + "/gradient.raw", gradient);
-  const std::int64_t peak = GetBytes("VmHWM");
-  Write(folder + "/probabilities.raw", Predict(*passes, geometry, image, tile));
-  std::cout << "{\"cpu_seconds\": " << leastCPU << ", \"peak_bytes\": " << peak << ", \"bytes_before\": " << before
-            << "}" << std::endl;
+  const auto     parameters = Read<double>(folder + "/parameters.raw");
+  const auto     step = network.LabelsImage() ? StepOnImage : StepOnPixels;
+  const Measured measured = step(network, parameters, image, tile, repeats, precision);
+  Write(folder + "/gradient.raw", measured.gradient);
+  Write(folder + "/probabilities.raw", measured.probabilities);
+  std::cout << "{\"cpu_seconds\": " << measured.cpuSeconds << ", \"peak_bytes\": " << measured.peak
+            << ", \"bytes_before\": " << measured.bytesBefore << "}" << std::endl;
 }
 
 } // namespace

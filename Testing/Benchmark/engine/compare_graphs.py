@@ -8,7 +8,9 @@ interleaved, in fp32 and bf16.
 
 CPU seconds are the least of all rounds; memory is the peak resident memory above that before the first step; gradients
 and probabilities are compared with those of the first engine, ||g - ref|| / ||ref||: of all arrays and of each, the
-middle and the worst one. Batch norms have frozen statistics. --python has PyTorch and NumPy (for --picture, Pillow).
+middle and the worst one. Batch norms have frozen statistics. Networks that label images (resnet18, resnet18-thin of 16
+channels, resnet34) take two passes of ours, in the segments of a training; with --tiles as large as the image, one tile.
+--python has PyTorch and NumPy (for --picture, Pillow).
 """
 
 import argparse
@@ -77,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", type=Path, required=True, help="the program GraphStep of a build")
     parser.add_argument("--python", type=Path, required=True, help="a Python that has PyTorch and NumPy")
-    parser.add_argument("--network", default="unet", help="unet or resnet18-unet")
+    parser.add_argument("--network", default="unet", help="unet, resnet18-unet, or resnet18, resnet18-thin, resnet34, which label images")
     parser.add_argument("--side", type=int, default=2048, help="of the image")
     parser.add_argument("--tiles", type=int, nargs="+", default=[512, 1024], help="sides")
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], help="of ours")

@@ -69,7 +69,30 @@ def resnet18_unet():
     return graph.operations
 
 
-NETWORKS = {"unet": unet, "resnet18-unet": resnet18_unet}
+def resnet(blocks, width=64):
+    """A classifier as torchvision's, of two classes told apart by one output channel."""
+    graph = Graph(3)
+    x = graph.convolve("input", width, 7, 2)
+    x = graph.add("max_pool2d", x, kernel_size=3, stride=2, padding=1)
+    for level, number in enumerate(blocks):
+        channels = width << level
+        for block in range(number):
+            stride = 2 if level and not block else 1
+            y = graph.convolve(graph.convolve(x, channels, 3, stride), channels, relu=False)
+            x = graph.convolve(x, channels, 1, stride, relu=False) if stride > 1 else x
+            x = graph.add("relu", graph.add("add", y, x))
+    x = graph.add("adaptive_avg_pool2d", x, output_size=1)
+    graph.add("conv2d", x, name="output", out_channels=1, kernel_size=1)
+    return graph.operations
+
+
+NETWORKS = {
+    "unet": unet,
+    "resnet18-unet": resnet18_unet,
+    "resnet18": lambda: resnet([2, 2, 2, 2]),
+    "resnet18-thin": lambda: resnet([2, 2, 2, 2], 16),
+    "resnet34": lambda: resnet([3, 4, 6, 3]),
+}
 
 
 def shapes(operations):
@@ -119,6 +142,8 @@ def write_data(network, side, folder, *files):
     (folder / "arrays.json").write_text(json.dumps(sizes))
     pixels, labels = read_picture(side, *files) if files else draw_picture(side)
     pixels.tofile(folder / "pixels.raw")
+    if any(o["type"] == "adaptive_avg_pool2d" for o in operations):  # one label of the image
+        labels = np.ones((1, 1), np.uint8)
     labels.tofile(folder / "labels.raw")
     values = [draw(name, shape).flatten() for name, shape, _ in shapes(operations)]
     torch.cat(values).double().numpy().tofile(folder / "parameters.raw")
@@ -155,6 +180,8 @@ def forward(operations, arrays, x):
             y = F.max_pool2d(inputs[0], o["kernel_size"], o.get("stride"), padding)
         elif o["type"] == "interpolate":
             y = F.interpolate(inputs[0], scale_factor=2)
+        elif o["type"] == "adaptive_avg_pool2d":
+            y = F.adaptive_avg_pool2d(inputs[0], o["output_size"])
         elif o["type"] == "add":
             y = inputs[0] + inputs[1]
         else:
@@ -170,7 +197,8 @@ def step(kind, side, folder, repeats):
     arrays = load(operations, folder, precision, layout)
     read = lambda name, size: torch.from_file(str(folder / name), size=size, dtype=torch.uint8).clone()
     pixels = read("pixels.raw", 3 * side * side).view(1, side, side, 3)
-    labels = read("labels.raw", side * side).view(1, 1, side, side)
+    labelled = round((folder / "labels.raw").stat().st_size ** 0.5)  # the side, or 1 of an image with one label
+    labels = read("labels.raw", labelled * labelled).view(1, 1, labelled, labelled)
     before = status("VmRSS")
 
     def compute():

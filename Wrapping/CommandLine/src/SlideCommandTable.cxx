@@ -264,14 +264,32 @@ Synthesize()
 {
   Argument size{ "size", Type::Extent, "WxH", "Width and height of level 0." };
   size.unit = "px";
+  Argument lesions = Number("lesions",
+                            "",
+                            0.01,
+                            5,
+                            "One to three small foci in the tissue, which take this share of the slide's area: "
+                            "crowded nuclei of twice the usual diameter. Without it: none.");
+  lesions.unit = "%";
+  Argument slides{ "slides", Type::Text, "TRAIN,VALIDATION,TEST", "" };
+  slides.description =
+    "Make a cohort of so many slides, one after the other from --seed on, half with lesions, half with decoys: OUT is "
+    "its folder, with slides/, tissue/ (masks, for train --tissue), outlines/ and cohort.csv, for train --cohort.";
   return {
     "synthesize",
     "a slide with known truth",
     "Draws an H&E-like slide (glass noise, tissue with holes, pale tissue, debris, pen) as a JPEG pyramid, and the "
-    "mask of its tissue. The same seed gives the same slide, to the bit of each pixel before JPEG.",
-    { Required(OutputFile("OUT", "", "slide", "The slide, a .tif file.")),
+    "mask of its tissue. The same seed gives the same slide, to the bit of each pixel before JPEG. Lesions and decoys "
+    "of them cannot be told apart by colors or amounts: one pattern is the other magnified, and slides with either "
+    "have "
+    "as many nuclei of each size, in the mean, which elsewhere lie singly.",
+    { Required(OutputFile("OUT", "", "slide", "The slide, a .tif file; with --slides a folder.")),
       Required(size),
       Integer("seed", "1", 0, 4294967295.0, "Which slide."),
+      lesions,
+      Switch("decoys", "Of --lesions: the foci are crowds of nuclei of the usual size."),
+      OutputFile("outlines", "FILE", "annotations", "Write the outlines of the foci here, as GeoJSON."),
+      slides,
       OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
       Resolution("mpp", "0.5", "Resolution of level 0."),
       Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
@@ -281,7 +299,9 @@ Synthesize()
         "edge, seams, a black frame, an unscanned corner."),
       Integer("quality", "80", 1, 100, "Of the JPEG compression."),
       Overwrite() },
-    { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif" }
+    { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif",
+      "gigapixel synthesize slide.tif --size 2048x2048 --mpp 1 --lesions 0.3 --outlines slide.geojson",
+      "gigapixel synthesize cohort/ --size 2048x2048 --mpp 1 --lesions 0.3 --slides 400,60,100" }
   };
 }
 

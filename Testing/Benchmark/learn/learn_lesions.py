@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Does a classifier of whole slides find small lesions from random weights and one label for each slide?
+
+    Testing/Benchmark/learn/learn_lesions.py WORK-FOLDER [--quick] [--seeds 1,2,3] [--parts main,colors,resolutions,patches]
+
+main         a thin ResNet-18, drawn by chance but for its norms, is trained by `gigapixel train` on labels of whole slides (`gigapixel synthesize --lesions`:
+             every second one has foci of enlarged nuclei, the others decoys of them), once for each seed; judged by the
+             area under the ROC of slides that it has not seen (`gigapixel evaluate`: DeLong's interval), and by whether
+             the greatest class activation of true positives lies in a lesion
+colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density
+resolutions  the same training at a half and a quarter of the resolution, of the first seed
+patches      the same network on patches that have their slide's label, in eager PyTorch, with as many CPU seconds for
+             each learning rate of the grid as one training of slides took; the best rate and the way in which patches
+             make a slide's score are chosen on the validation slides
+
+The norms of the network keep their statistics in training. Those with which it begins are taken from 64 patches of 16
+training slides, whatever their labels, before the first step (by PyTorch; --no-calibration: mean 0 and variance 1).
+
+WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again;
+results.md is a table of it. --quick is for trying the script: all of
+it, on a few small slides, in a minute; its figures mean nothing.
+
+The program is $GIGAPIXEL_PROGRAM, else build/bin/gigapixel. Needs NumPy, tifffile, openslide-python, scikit-image,
+scikit-learn, and PyTorch for patches.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import tifffile
+
+import lesion_patches
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
+NETWORK = "resnet18:width=16,pool={pool}"
+CELL = 32  # pixels of the slide from value to value of the activation
+
+
+def execute(*words):
+    """The program, with its result as JSON."""
+    done = subprocess.run([str(word) for word in (PROGRAM, *words, "--json", "--quiet")], stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{words[0]} failed")
+    return json.loads(done.stdout)
+
+
+class Study:
+    """The folder with all that is made, and what is known."""
+
+    def __init__(self, folder, options):
+        self.folder, self.options = folder, options
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "results.json"
+        self.results = json.loads(self.file.read_text()) if self.file.exists() else {}
+        settings = {key: str(value) for key, value in vars(options).items() if key not in ("work", "seeds", "parts", "rates")}
+        if self.results.setdefault("settings", settings) != settings:
+            sys.exit(f"{self.file} is of other settings: {self.results['settings']}")
+
+    def keep(self, **found):
+        self.results.update(found)
+        self.file.with_suffix(".part").write_text(json.dumps(self.results, indent=1))
+        self.file.with_suffix(".part").rename(self.file)
+        write_table(self)
+
+    @property
+    def cohort(self):
+        return self.folder / "cohort" / "cohort.csv"
+
+    @property
+    def tissue(self):
+        return self.folder / "cohort" / "tissue"
+
+    def rows(self, split):
+        with open(self.cohort) as file:
+            rows = [row for row in csv.DictReader(file) if row["split"] == split]
+        return [{**row, "file": self.cohort.parent / row["slide"], "name": pathlib.Path(row["slide"]).stem} for row in rows]
+
+    def evaluate(self, predictions):
+        found = execute("evaluate", predictions, "--cohort", self.cohort, "--split", "test")
+        return {key: found[key] for key in ("rocAUC", "rocAUCLower", "rocAUCUpper", "balancedAccuracy")}
+
+
+def make_cohort(study):
+    options = study.options
+    words = ["--size", f"{options.side}x{options.side}", "--mpp", options.mpp, "--lesions", options.lesions]
+    made = execute("synthesize", study.cohort.parent, *words, "--slides", options.slides, "--seed", options.first_slide)
+    print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
+
+
+def train(study, folder, seed, mpp, rate, *more):
+    """CPU seconds of the whole training, interruptions included."""
+    options = study.options
+    clock = folder.with_suffix(".seconds")
+    spent = json.loads(clock.read_text()) if clock.exists() else 0
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", options.epochs, "--mpp", mpp]
+    words += ["--learning-rate", rate, "--images-per-step", options.images_per_step, "--precision", options.precision]
+    words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--clip-gradient", options.clip_gradient]
+    words += [] if options.no_calibration else ["--weights", make_first_weights(study, seed)]
+    try:
+        execute("train", "--cohort", study.cohort, "--tissue", study.tissue, "-o", folder, *words, "--resume", *more)
+    finally:
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        clock.write_text(json.dumps(spent))
+    return spent
+
+
+def classify(study, folder, split, maps=None):
+    predictions = folder.with_name(f"{folder.name}-{split}.csv")
+    words = ["--model", folder, "-o", predictions, "--tissue", study.tissue, "--overwrite"]
+    words += ["--maps", maps] if maps else []
+    execute("classify", *[row["file"] for row in study.rows(split)], *words)
+    return predictions
+
+
+def read_probabilities(predictions):
+    """By the names of slides."""
+    with open(predictions) as file:
+        return {pathlib.Path(row["slide"]).stem: float(row["p_lesion"]) for row in csv.DictReader(file)}
+
+
+def get_distance(place, corners):
+    """Pixels from a place to a polygon, whose last corner is its first again; 0 inside."""
+    corners = corners[:-1]
+    following = np.roll(corners, -1, 0)
+    crossed = (corners[:, 1] > place[1]) != (following[:, 1] > place[1])
+    edges = following - corners
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = corners[:, 0] + (place[1] - corners[:, 1]) / edges[:, 1] * edges[:, 0]
+    if np.count_nonzero(crossed & (place[0] < x)) % 2:
+        return 0.0
+    part = np.clip(((place - corners) * edges).sum(1) / (edges**2).sum(1), 0, 1)
+    return np.sqrt(((corners + part[:, None] * edges - place) ** 2).sum(1).min())
+
+
+def count_hits(study, predictions, maps, downsample):
+    """Of true positives those whose greatest activation lies in a lesion: a value of the map stands for the square of
+    CELL pixels around its place, so that half of that is allowed."""
+    probabilities, found, cell = read_probabilities(predictions), [], CELL * downsample
+    for row in study.rows("test"):
+        if row["label"] != "lesion" or probabilities[row["name"]] < 0.5:
+            continue
+        with tifffile.TiffFile(maps / f"{row['name']}.pyramid.tif") as file:
+            activation = file.pages[0].asarray()
+        y, x = np.unravel_index(activation.argmax(), activation.shape)
+        place = np.array([x, y]) * cell + downsample / 2  # in pixels of level 0, from the outer corner of the first
+        outlines = json.loads((study.cohort.parent / "outlines" / f"{row['name']}.geojson").read_text())["features"]
+        found.append(min(get_distance(place, np.array(one["geometry"]["coordinates"][0])) for one in outlines))
+    found = np.array(found)
+    return {
+        "truePositives": len(found),
+        "inLesion": int((found <= cell / 2).sum()),
+        "centerInLesion": int((found == 0).sum()),
+    }
+
+
+def run_training(study, name, seed, downsample):
+    if name in study.results:
+        return
+    folder, maps = study.folder / name, study.folder / f"{name}-maps"
+    seconds = train(study, folder, seed, study.options.mpp * downsample, study.options.rate)
+    predictions = classify(study, folder, "test", maps)
+    found = {**study.evaluate(predictions), **count_hits(study, predictions, maps, downsample), "cpuSeconds": seconds}
+    study.keep(**{name: found})
+    print(name, json.dumps(found), flush=True)
+
+
+def describe_colors(study, row):
+    """Shares of 16 levels of each channel and of each stain over tissue, its area, nuclei for each of its pixels."""
+    from skimage import color, filters, measure
+
+    pixels = lesion_patches.read_slide(row["file"])
+    tissue = tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0
+    stains = color.rgb2hed(pixels)[tissue]
+    ranges = [(0, 256)] * 3 + [(-0.05, 0.4)] * 3
+    values = [*pixels[tissue].T, *stains.T]
+    shares = [np.histogram(value, 16, limits)[0] / tissue.sum() for value, limits in zip(values, ranges)]
+    haematoxylin = filters.gaussian(color.rgb2hed(pixels)[..., 0], 1)
+    nuclei = (haematoxylin > filters.threshold_otsu(haematoxylin[tissue])) & tissue
+    number = measure.label(nuclei).max()
+    return np.concatenate([*shares, [tissue.mean(), number / tissue.sum(), nuclei.sum() / tissue.sum()]])
+
+
+def run_colors(study):
+    """The strength of the regularization is chosen by cross-validation on all slides but those that judge."""
+    if "colors" in study.results:
+        return
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    tables = {}
+    for split in ("train", "validation", "test"):
+        rows = study.rows(split)
+        tables[split] = (np.array([describe_colors(study, row) for row in rows]), np.array([row["label"] == "lesion" for row in rows]))
+    known = [np.concatenate(parts) for parts in zip(tables["train"], tables["validation"])]
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
+    model = GridSearchCV(pipeline, {"logisticregression__C": np.logspace(-4, 2, 7)}, scoring="roc_auc")
+    model.fit(*known)
+    predictions = study.folder / "colors-test.csv"
+    write_predictions(predictions, study.rows("test"), model.predict_proba(tables["test"][0])[:, 1])
+    study.keep(colors={**study.evaluate(predictions), "slides": len(known[1])})
+    print("colors", study.results["colors"], flush=True)
+
+
+def write_predictions(file, rows, probabilities):
+    lines = [f"{row['file']},{1 - p:.9g},{p:.9g}" for row, p in zip(rows, probabilities)]
+    file.write_text("\n".join(["slide,p_healthy,p_lesion", *lines]) + "\n")
+
+
+def run_patches(study):
+    """Begins with the weights that the training of slides began with."""
+    first = f"seed-{study.options.seeds[0]}"
+    seconds = study.results[first]["cpuSeconds"]
+    for rate in study.options.rates:
+        name = f"patches-{rate:g}"
+        if name in study.results:
+            continue
+        found = lesion_patches.train(study, make_first_weights(study, study.options.seeds[0]), rate, seconds)
+        scores = {}
+        for way in lesion_patches.WAYS:
+            validation = lesion_patches.get_area([row["label"] == "lesion" for row in study.rows("validation")], found["validation"][way])
+            predictions = study.folder / f"{name}-{way}.csv"
+            write_predictions(predictions, study.rows("test"), found["test"][way])
+            scores[way] = {"validationAUC": validation, **study.evaluate(predictions)}
+        study.keep(**{name: {"steps": found["steps"], "cpuSeconds": found["cpuSeconds"], "ways": scores}})
+        print(name, json.dumps(study.results[name]), flush=True)
+    ways = [{"rate": rate, "way": way, **found} for rate in study.options.rates for way, found in study.results[f"patches-{rate:g}"]["ways"].items()]
+    study.keep(patches=max(ways, key=lambda found: found["validationAUC"]))
+
+
+def make_first_weights(study, seed):
+    """Those that the program draws, by a training of one step that changes nothing to speak of, with norms calibrated."""
+    folder, file = study.folder / f"start-{seed}", study.folder / f"start-{seed}.pth"
+    if not file.exists():
+        table = study.folder / "start.csv"
+        rows = study.rows("train")[:2]
+        table.write_text("\n".join(["slide,label,split", *[f"{row['file'].resolve()},{row['label']},train" for row in rows]]) + "\n")
+        words = ["--network", NETWORK.format(pool=study.options.pool), "--seed", seed, "--epochs", 1]
+        words += ["--learning-rate", 1e-9, "--mpp", study.options.mpp, "--tissue", study.tissue]
+        execute("train", "--cohort", table, "-o", folder, *words, "--resume")
+        lesion_patches.calibrate(study, folder / "last.safetensors", file)
+    return file
+
+
+def write_table(study):
+    lines = ["| what | ROC-AUC | 95 % | lesion at the maximum | CPU s |", "| --- | --- | --- | --- | --- |"]
+    for name, found in study.results.items():
+        if isinstance(found, dict) and "rocAUC" in found:
+            hits = f"{found['inLesion']} of {found['truePositives']}" if "inLesion" in found else ""
+            seconds = f"{found['cpuSeconds']:.0f}" if "cpuSeconds" in found else ""
+            limits = f"{found['rocAUCLower']:.3f} to {found['rocAUCUpper']:.3f}"
+            lines.append(f"| {name} | {found['rocAUC']:.3f} | {limits} | {hits} | {seconds} |")
+    (study.folder / "results.md").write_text("\n".join(lines) + "\n")
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("work", type=pathlib.Path)
+    add("--quick", action="store_true", help="a minute's check of the script on a few small slides")
+    add("--seeds", default="1,2,3")
+    add("--parts", default="main,colors,resolutions,patches")
+    add("--side", type=int, default=2048)
+    add("--mpp", type=float, default=1.0)
+    add("--lesions", type=float, default=0.3, help="%% of the area")
+    add("--slides", default="400,60,100")
+    add("--first-slide", type=int, default=1000, help="seed of the first slide")
+    add("--pool", default="max")
+    add("--epochs", type=int, default=8)
+    add("--rate", type=float, default=1e-3)
+    add("--rates", default="3e-4,1e-3,3e-3", help="grid of patch sampling")
+    add("--images-per-step", type=int, default=4)
+    add("--warmup", type=int, default=20)
+    add("--clip-gradient", type=float, default=0.0)
+    add("--precision", default="fp32")
+    add("--no-calibration", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        options.side, options.lesions, options.slides, options.epochs, options.warmup = 384, 3, "8,4,8", 2, 0
+        options.seeds, options.rates = "1", "1e-3"
+    options.seeds = [int(word) for word in options.seeds.split(",")]
+    options.rates = [float(word) for word in options.rates.split(",")]
+    options.parts = options.parts.split(",")
+    return options
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    options = parse_options()
+    study = Study(options.work, options)
+    make_cohort(study)
+    if "colors" in options.parts:
+        run_colors(study)
+    if "main" in options.parts:
+        for seed in options.seeds:
+            run_training(study, f"seed-{seed}", seed, 1)
+    if "resolutions" in options.parts:
+        for downsample in (2, 4):
+            run_training(study, f"resolution-{downsample}", options.seeds[0], downsample)
+    if "patches" in options.parts:
+        run_patches(study)
+    print((study.folder / "results.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
