@@ -24,12 +24,15 @@ namespace gigapixel
 class StreamedNetwork::SegmentedStep
 {
 public:
+  /** \param purpose of training, gradients are kept as well */
   SegmentedStep(StreamedNetwork & streamed,
+                Purpose           purpose,
                 PixelSource &     pixels,
                 LabelSource *     labels,
                 const Progress &  progress,
                 const RankTeam &  team)
     : m_Streamed(streamed)
+    , m_Purpose(purpose)
     , m_Passes(*streamed.m_Tiles.GetGraphPasses())
     , m_Pixels(pixels)
     , m_Labels(labels)
@@ -43,11 +46,13 @@ public:
           ? MakeReducingSegments(*m_Geometry,
                                  GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
           : streamed.m_Segments))
-    , m_Maps(*m_Geometry,
-             m_Segments.back().kept,
-             std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
-             streamed.m_Scratch)
-    , m_Gradient(m_Passes.GetNumberOfSums())
+    , m_Maps(std::make_shared<KeptMaps>(
+        *m_Geometry,
+        m_Segments.back().kept,
+        std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
+        streamed.m_Scratch,
+        purpose == Purpose::Training))
+    , m_Gradient(purpose == Purpose::Training ? m_Passes.GetNumberOfSums() : 0)
   {
     for (const Segment & segment : m_Segments)
     {
@@ -101,13 +106,27 @@ public:
     {
       return false;
     }
-    for (const int operation : m_Segments.back().kept)
-    {
-      m_Maps.Drop(operation);
-    }
     sum.loss = dice ? score.loss : sum.loss;
     sum.gradient = m_Passes.GetGradient(m_Gradient);
     return true;
+  }
+
+  /** Maps that the last segment reads. \return null if it was stopped */
+  std::shared_ptr<const KeptImage>
+  MakeKeptImage()
+  {
+    const std::vector<SegmentPass> passes = MakeForwardPasses();
+    LossSum                        none;
+    m_AllWork = GetWork(passes);
+    const bool finished = GoOver(passes, none, [](TileData &, LossSum &) {});
+    return finished ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
+  }
+
+  /** What part of all work it is to make what the last segment reads. */
+  double
+  GetPartBeforeOutput() const
+  {
+    return 1 - m_Works.back() / std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
   }
 
   /** Of a network that labels images, what it says of this one and what that comes from.
@@ -135,7 +154,7 @@ public:
       return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
     };
     const bool finished = GoOver(passes, none, differentiate) &&
-                          pass.Run(m_Passes, m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
+                          pass.Run(m_Passes, *m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
     map.label = label;
     return finished;
   }
@@ -234,7 +253,7 @@ private:
     std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
     EqualSums                    equalSums, equalGradients;
     Turns                        turns;
-    const PointToMaps            pointTo(m_Streamed.m_Data, m_Maps, turns);
+    const PointToMaps            pointTo(m_Streamed.m_Data, *m_Maps, turns);
     const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
@@ -283,11 +302,16 @@ private:
       [&](std::int64_t item) {
         m_Team.ReportProgress();
         const SegmentPass & pass = passes.GetPass(item);
+        const double        done = passes.GetDone(item);
         if (IsLast(pass))
         {
           sum.Add(results[item % results.size()]);
         }
-        return Report(pass, passes.GetDone(item));
+        if (done == 1)
+        {
+          DropAfter(pass);
+        }
+        return Report(pass, done);
       });
     return finished && AddPostponed(equalGradients);
   }
@@ -299,6 +323,23 @@ private:
     const double work = GetWork(pass), done = m_Done + part * work;
     m_Done += part < 1 ? 0 : work;
     return !m_Progress || m_Progress(std::min(1.0, done / m_AllWork));
+  }
+
+  /** Gives back maps that no later pass needs; those that images are reduced to are small, and may be read in the end.
+   */
+  void
+  DropAfter(const SegmentPass & pass)
+  {
+    for (const int operation : m_Segments.back().kept)
+    {
+      const bool read = m_Purpose == Purpose::Training
+                          ? pass.kind != SegmentPass::Kind::Gradient || operation != m_Segments[pass.segment].operation
+                          : IsNeededBehind(*m_Geometry, m_Segments, pass.segment, operation);
+      if (!read && !m_Geometry->GetReduction(operation))
+      {
+        m_Maps->Drop(operation);
+      }
+    }
   }
 
   bool
@@ -331,7 +372,7 @@ private:
       return true;
     }
     wait();
-    return reduction->hasGradient(m_Maps.GetSums(target), m_Maps.ReadReducedGradient(target), program.core);
+    return reduction->hasGradient(m_Maps->GetSums(target), m_Maps->ReadReducedGradient(target), program.core);
   }
 
   /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */
@@ -344,18 +385,19 @@ private:
     m_Streamed.m_HasMasks ? write(data, from) : equal.Compute(data, m_Streamed.m_Network.channels, from, write);
     if (from != core)
     {
-      m_Maps.GetMap(data.tile.program->steps.back().operation).Copy(from, core);
+      m_Maps->GetMap(data.tile.program->steps.back().operation).Copy(from, core);
     }
   }
 
-  /** Sets the tile, and what of it counts where it is reduced. \return false: nothing does, and it need not be read */
+  /** Sets the tile, and what of it counts where it is reduced: of a network that labels pixels all, glass as well.
+   * \return false: nothing does, and it need not be read */
   bool
   Counts(const Tile & tile, TileData & data) const
   {
     const int target = tile.program->steps.back().operation;
     data.tile = tile;
     data.counted.clear();
-    return !m_Geometry->GetReduction(target) ||
+    return !m_Streamed.m_LabelsImage || !m_Geometry->GetReduction(target) ||
            FindCounted(
              *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
   }
@@ -365,7 +407,9 @@ private:
   {
     const auto          reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile); };
     std::vector<double> part;
-    m_Streamed.m_HasMasks ? reduce(data, part) : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
+    const bool dependsOnPlace = m_Geometry->GetReduction(data.tile.program->steps.back().operation)->dependsOnPlace;
+    m_Streamed.m_HasMasks || dependsOnPlace ? reduce(data, part)
+                                            : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
     AddPart(data, part);
   }
 
@@ -379,7 +423,7 @@ private:
     const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
-      std::vector<double> & sums = m_Maps.GetSums(target.operation);
+      std::vector<double> & sums = m_Maps->GetSums(target.operation);
       if (!part.empty())
       {
         reduction.add(operation, sums, part, target.output);
@@ -391,7 +435,7 @@ private:
           throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
                                    "tissue mask, or none");
         }
-        m_Maps.WriteReduced(target.operation, reduction.finish(operation, sums));
+        m_Maps->WriteReduced(target.operation, reduction.finish(operation, sums));
       }
     });
   }
@@ -403,7 +447,8 @@ private:
     const auto &                  steps = data.tile.program->steps;
     const bool                    givesToMaps = std::any_of(
       steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
-    const bool alike = reduction && !reduction->hasGradient && !givesToMaps && !m_Streamed.m_HasMasks;
+    const bool alike =
+      reduction && !reduction->hasGradient && !reduction->dependsOnPlace && !givesToMaps && !m_Streamed.m_HasMasks;
     if (alike && equal.Postpone(data, m_Streamed.m_Network.channels))
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
@@ -454,6 +499,7 @@ private:
   }
 
   StreamedNetwork &                          m_Streamed;
+  const Purpose                              m_Purpose;
   const GraphPasses &                        m_Passes;
   PixelSource &                              m_Pixels;
   LabelSource * const                        m_Labels; ///< null: there are none
@@ -461,7 +507,7 @@ private:
   const RankTeam &                           m_Team;
   const std::shared_ptr<const GraphGeometry> m_Geometry;
   const std::vector<Segment>                 m_Segments;
-  KeptMaps                                   m_Maps;
+  const std::shared_ptr<KeptMaps>            m_Maps;
   FixedPointSum                              m_Gradient;
   std::vector<double>                        m_Works; ///< of each segment: operations of a forward pass
   double                                     m_AllWork{ 0 };
@@ -478,15 +524,15 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
 {
   CheckSizes(pixels, labels);
   return !team.IsThis(GetLastRank(pixels, team)) ||
-         SegmentedStep(*this, pixels, &labels, progress, team).ComputeGradient(sum);
+         SegmentedStep(*this, Purpose::Training, pixels, &labels, progress, team).ComputeGradient(sum);
 }
 
 bool
-StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
-                                     LabelSource &    labels,
-                                     Score &          sum,
-                                     const Progress & progress,
-                                     const RankTeam & team)
+StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
+                                       LabelSource &    labels,
+                                       Score &          sum,
+                                       const Progress & progress,
+                                       const RankTeam & team)
 {
   CheckSizes(pixels, labels);
   const LossTerms terms = MakeLossTerms(m_Network);
@@ -494,12 +540,35 @@ StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
     std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
     result.SetNumberOfChannels(probabilities.size());
     m_Tiles.AddScore(data, terms, result);
+    if (!m_LabelsImage)
+    {
+      return;
+    }
     m_Tiles.Predict(
       data, PixelValue::Probability, probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
     result.probabilities.assign(probabilities.begin(), probabilities.end());
   };
   return !team.IsThis(GetLastRank(pixels, team)) ||
-         SegmentedStep(*this, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+         SegmentedStep(*this, Purpose::Inference, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+}
+
+bool
+StreamedNetwork::KeepMaps(PixelSource & pixels, const Progress & progress, double & part)
+{
+  const Size size = pixels.GetSize();
+  part = 0;
+  if (!m_SeesWholeImage || (m_KeptImage && m_KeptImage->IsOf(size)))
+  {
+    return true;
+  }
+  m_KeptImage.reset(); // its memory is given back before
+  const RankTeam alone;
+  double         ofOutput = 1;
+  const Progress report = [&](double done) { return !progress || progress(ofOutput * done); };
+  SegmentedStep  step(*this, Purpose::Inference, pixels, nullptr, report, alone);
+  ofOutput = part = step.GetPartBeforeOutput();
+  m_KeptImage = step.MakeKeptImage();
+  return m_KeptImage != nullptr;
 }
 
 bool
@@ -508,9 +577,10 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
   LossSum        none;
-  return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
-    m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
-  });
+  return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone)
+    .TakeOutput(none, [&](TileData & data, LossSum &) {
+      m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
+    });
 }
 
 bool
@@ -522,7 +592,7 @@ StreamedNetwork::ExplainImage(PixelSource &    pixels,
 {
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
-  return SegmentedStep(*this, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
+  return SegmentedStep(*this, Purpose::Training, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
 }
 
 } // namespace gigapixel
