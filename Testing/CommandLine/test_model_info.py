@@ -52,7 +52,7 @@ def test_model(tmp_path):
     assert (said["parameters"], said["keptParameters"]) == (4 * 18 + 4 + 8 + 12 + 3, 8)
     assert (said["channels"], said["classes"], said["halo"], said["mpp"], said["tileSize"]) == (2, 3, 1, 0.5, 64)
     assert said["input"] == {"channels": 2, "mean": [0.5, 0.4], "deviation": [0.25, 0.2], "multiple": 8}
-    assert said["patches"] == {"borders": {"conv2d (zeros)": 1}, "multiple": 1, "sizes": {}}
+    assert said["patches"] == {"borders": {"conv2d (zeros)": 1}, "multiple": 1, "sizes": {}, "reductions": {}}
     assert said["provenance"] == {"made by": "hand"}
     text = run("info", file).out
     assert "6: 1 batch_norm, 2 conv2d, 1 crop, 1 input, 1 pad" in text and "multiples of 8" in text and "made by: hand" in text

@@ -283,9 +283,10 @@ struct Difference
   std::string array;         ///< whose it is
 };
 
-/** Arrays whose gradient is less than 1e-4 of the whole one count by that: what cancels is nothing but rounding. */
+/** \param least arrays whose gradient is less than this part of the whole one count by that: what cancels is nothing
+ * but rounding */
 inline Difference
-Compare(const NetworkGraph & graph, const GraphResult & result, const GraphResult & reference)
+Compare(const NetworkGraph & graph, const GraphResult & result, const GraphResult & reference, double least = 1e-4)
 {
   Difference difference;
   difference.loss = std::abs(result.loss - reference.loss) / std::abs(reference.loss);
@@ -308,7 +309,7 @@ Compare(const NetworkGraph & graph, const GraphResult & result, const GraphResul
       wrong += std::pow(result.gradient[place] - reference.gradient[place], 2);
       norm += std::pow(reference.gradient[place], 2);
     }
-    const double relative = std::sqrt(wrong / std::max(norm, 1e-8 * all + 1e-300));
+    const double relative = std::sqrt(wrong / std::max(norm, least * least * all + 1e-300));
     if (!(relative <= difference.gradient))
     {
       difference.gradient = relative;

@@ -272,6 +272,47 @@ NormalizeBatch(const Given & given)
                         false);
 }
 
+/** Of groups of channels, with the statistics of the pixels that count. */
+Tensor
+NormalizeCounted(const Given & given, std::int64_t groups)
+{
+  const double epsilon = given.operation.GetNumber("eps");
+  const Tensor x = given.X().view({ groups, -1, given.X().size(2), given.X().size(3) });
+  const Tensor counts = given.ignored.logical_not().to(x.scalar_type());
+  const double number = given.CountPixels() * static_cast<double>(x.size(1));
+  const Tensor mean = (x * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
+  const Tensor variance = ((x - mean) * (x - mean) * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
+  const Tensor normalized = ((x - mean) / (variance + epsilon).sqrt()).view_as(given.X());
+  return given.Array("weight").defined()
+           ? normalized * given.Array("weight").view({ 1, -1, 1, 1 }) + given.Array("bias").view({ 1, -1, 1, 1 })
+           : normalized;
+}
+
+Tensor
+NormalizeInstance(const Given & given)
+{
+  return given.ignored.defined() ? NormalizeCounted(given, given.X().size(1))
+                                 : at::instance_norm(given.X(),
+                                                     given.Array("weight"),
+                                                     given.Array("bias"),
+                                                     {},
+                                                     {},
+                                                     true,
+                                                     0,
+                                                     given.operation.GetNumber("eps"),
+                                                     false);
+}
+
+Tensor
+NormalizeGroups(const Given & given)
+{
+  const auto groups = given.operation.GetInteger("num_groups");
+  return given.ignored.defined()
+           ? NormalizeCounted(given, groups)
+           : at::group_norm(
+               given.X(), groups, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"), false);
+}
+
 Tensor
 NormalizeLayer(const Given & given)
 {
@@ -367,6 +408,9 @@ GetOperations()
         return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
       } },
     { "layer_norm", NormalizeLayer },
+    { "norm_statistics", [](const Given & given) { return given.X().detach(); } }, // norms compute theirs themselves
+    { "instance_norm", NormalizeInstance },
+    { "group_norm", NormalizeGroups },
     { "dropout", Drop },
     { "dropout2d", Drop },
   };
@@ -521,7 +565,9 @@ ComputeMaps(const NetworkGraph &                  graph,
     {
       given.inputs.push_back(maps.at(name));
     }
-    if (!counted.empty() && operation.type.find("_pool2d") != std::string::npos &&
+    const bool seesAll =
+      operation.type.find("_pool2d") != std::string::npos || operation.type.find("_norm") != std::string::npos;
+    if (!counted.empty() && seesAll &&
         static_cast<std::size_t>(given.X().size(2) * given.X().size(3)) == counted.size())
     {
       given.ignored =

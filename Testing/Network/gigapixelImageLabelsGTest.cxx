@@ -1,13 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks that label images: their gradient of one label, in tiles, against autograd on the whole image.
 #include "GraphFixture.h"
+#include "MemorySources.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelStreamedNetwork.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <set>
 
@@ -88,55 +88,6 @@ MakeGatedClassifier()
   AppendConvolution(graph, mean, 3, 1, 0);
   return MakeNetwork(graph);
 }
-
-class MemoryPixels : public PixelSource
-{
-public:
-  explicit MemoryPixels(const LabeledImage & image, unsigned channels)
-    : m_Image(image)
-    , m_Channels(channels)
-  {}
-
-  Size
-  GetSize() const override
-  {
-    return m_Image.size;
-  }
-
-  unsigned
-  GetNumberOfChannels() const override
-  {
-    return m_Channels;
-  }
-
-  void
-  Read(const Region & region, std::uint8_t * samples) override
-  {
-    ++numberOfReads;
-    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * m_Channels)
-    {
-      const auto row = m_Image.pixels.begin() + (y * m_Image.size.width + region.x) * m_Channels;
-      std::copy(row, row + region.width * m_Channels, samples);
-    }
-  }
-
-  bool
-  ReadTissue(const Region & region, std::uint8_t * of) const override
-  {
-    for (std::int64_t y = region.y; y < region.y + region.height && !tissue.empty(); ++y, of += region.width)
-    {
-      std::copy_n(tissue.begin() + y * m_Image.size.width + region.x, region.width, of);
-    }
-    return !tissue.empty();
-  }
-
-  std::vector<std::uint8_t> tissue; ///< of each pixel, 1 or 0; empty: all are
-  std::atomic<int>          numberOfReads{ 0 };
-
-private:
-  const LabeledImage & m_Image;
-  const unsigned       m_Channels;
-};
 
 class OneLabel : public LabelSource
 {

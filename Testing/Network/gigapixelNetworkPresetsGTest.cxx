@@ -154,6 +154,8 @@ TEST(NetworkPresets, UNetsParametersHaveAClosedForm)
   };
   EXPECT_EQ(count("unet"), CountUNet(16, 4, 3, 1, true));
   EXPECT_EQ(count("unet:norm=none"), CountUNet(16, 4, 3, 1, false));
+  EXPECT_EQ(count("unet:norm=instance"), CountUNet(16, 4, 3, 1, true)); // which have a factor and a term, too
+  EXPECT_EQ(count("unet:norm=group"), CountUNet(16, 4, 3, 1, true));
   EXPECT_EQ(count("unet:base=32,depth=3,channels=1,classes=4"), CountUNet(32, 3, 1, 4, true));
   EXPECT_EQ(count("unet:base=1,depth=8"), CountUNet(1, 8, 3, 1, true));
   using Shape = std::vector<std::int64_t>;
@@ -223,13 +225,14 @@ TEST(NetworkPresets, RefuseWithTheReason)
     EXPECT_NE(GetRefusal(name).find(name), std::string::npos);
   };
   expect("unet:bass=3",
-         "it has: base (1 to 512), depth (1 to 8), channels (1 to 1024), classes (2 to 254), norm (batch or none)");
+         "it has: base (1 to 512), depth (1 to 8), channels (1 to 1024), classes (2 to 254), norm (batch or instance "
+         "or group or none)");
   expect("resnet34-unet:base=3", "it has: channels (1 to 1024), classes (2 to 254)");
   expect("unet:base", "none of its options with a value");
   expect("unet:base=0", "its option base is \"0\", not 1 to 512");
   expect("unet:base=3.5", "not 1 to 512");
   expect("unet:base=99999999999999999999", "not 1 to 512");
-  expect("unet:norm=instance", "not batch or none");
+  expect("unet:norm=layer", "not batch or instance or group or none");
   expect("unet:base=8,base=8", "given twice");
   expect("unet:", "no option stands behind its colon; it has: base");
   expect("remedios2023:", "no option stands behind its colon; it has none");

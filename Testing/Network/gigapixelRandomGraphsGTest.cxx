@@ -2,6 +2,8 @@
 // Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
 // GIGAPIXEL_RANDOM_GRAPHS=500: so many instead of 50.
 #include "GraphFixture.h"
+#include "MemorySources.h"
+#include "gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 
@@ -18,13 +20,27 @@ namespace
 class RandomGraph
 {
 public:
-  RandomGraph(unsigned seed, Size image)
+  /** \param wholeImage whether there are operations that see the whole image, too */
+  RandomGraph(unsigned seed, Size image, bool wholeImage = false)
     : m_Random(seed)
     , m_Image{ image.height, image.width }
   {
+    for (const OperationSchema & schema : OperationSchema::GetAll())
+    {
+      m_Types.emplace_back(schema.type);
+    }
+    m_Types.erase(m_Types.begin()); // the input
+    for (int times = 0; wholeImage && times < 3; ++times)
+    {
+      m_Types.insert(m_Types.end(), WholeImageTypes.begin(), WholeImageTypes.end());
+    }
     m_Maps.push_back(Append(m_Graph, "input", {}, { { "channels", Whole(1, 3) } }));
     m_Unread.push_back(m_Maps.back());
     Add("conv2d");
+    if (wholeImage)
+    {
+      Add(Choose(WholeImageTypes));
+    }
     const int wanted = static_cast<int>(Whole(5, 12));
     for (int i = 0; i < wanted; ++i)
     {
@@ -32,6 +48,11 @@ public:
     }
     Finish();
   }
+
+  static inline const std::vector<std::string> WholeImageTypes{ "instance_norm",
+                                                                "group_norm",
+                                                                "adaptive_avg_pool2d",
+                                                                "adaptive_max_pool2d" };
 
   const NetworkGraph &
   Get() const
@@ -194,11 +215,29 @@ private:
     {
       return { { "negative_slope", Number(0.01, 0.5) } };
     }
-    if (type == "batch_norm" || type == "layer_norm")
+    if (type == "group_norm")
+    {
+      return { { "num_groups", Whole(1, 2) }, { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };
+    }
+    if (type == "adaptive_avg_pool2d")
+    {
+      return { { "output_size", Chance() ? Pair(1, 1) : DrawPair(1, 4) } };
+    }
+    if (type == "adaptive_max_pool2d")
+    {
+      return { { "output_size", Pair(1, 1) } };
+    }
+    if (type == "batch_norm" || type == "layer_norm" || type == "instance_norm")
     {
       return { { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };
     }
     return {};
+  }
+
+  static bool
+  IsNorm(const std::string & type)
+  {
+    return type == "instance_norm" || type == "group_norm";
   }
 
   /** The map's size and channels. */
@@ -254,8 +293,7 @@ private:
   {
     for (;;)
     {
-      const auto &      all = OperationSchema::GetAll();
-      const std::string drawn = type.empty() ? all[Whole(1, static_cast<std::int64_t>(all.size()) - 1)].type : type;
+      const std::string        drawn = type.empty() ? Choose(m_Types) : type;
       std::vector<std::string> inputs{ ChooseMap() };
       Attributes               attributes = DrawAttributes(drawn);
       DrawSecond(drawn, inputs, attributes);
@@ -265,8 +303,10 @@ private:
       {
         longer.Validate();
         const Extent size = GraphGeometry(longer, m_Image).GetSize(longer.GetIndex(name));
-        // The norm of one channel is 0, and its gradient nothing but rounding.
-        const bool none = drawn == "layer_norm" && longer.GetChannels().back() == 1;
+        // The norm of one channel, or of few pixels, is 0, and its gradient nothing but rounding.
+        const Extent from = GetShape(inputs.front()).first;
+        const bool   none =
+          (drawn == "layer_norm" && longer.GetChannels().back() == 1) || (IsNorm(drawn) && from[0] * from[1] < 16);
         if (size[0] > 120 || size[1] > 120 || longer.GetChannels().back() > 24 || none)
         {
           continue;
@@ -311,6 +351,7 @@ private:
 
   std::mt19937             m_Random;
   Extent                   m_Image;
+  std::vector<std::string> m_Types; ///< that are drawn
   NetworkGraph             m_Graph;
   std::vector<std::string> m_Maps;
   std::vector<std::string> m_Unread;
@@ -430,4 +471,66 @@ TEST(RandomGraphs, InSegmentsAreTheWholeImage)
   }
   std::cout << "; a missing row was seen in " << seen << " of " << spoiled << std::endl;
   EXPECT_GT(seen, spoiled / 2); // rows that a crop takes away, or zeros, are not missed
+}
+
+/** With operations that see the whole image, one behind the other, and any further maps kept. */
+TEST(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
+{
+  constexpr double           Least = 1e-2; // norms make gradients of what is before them cancel
+  const unsigned             graphs = GetNumberOfGraphs();
+  std::map<std::string, int> counts;
+  double                     worst = 0;
+  std::size_t                most = 0; // segments
+  for (unsigned seed = 0; seed < graphs; ++seed)
+  {
+    std::mt19937 random(seed);
+    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size, true).Get());
+    const GraphGeometry      geometry(network.graph, { size.height, size.width });
+    std::vector<int>         kept;
+    for (unsigned draws = seed % 4; draws > 0; --draws)
+    {
+      kept.push_back(static_cast<int>(random() % network.graph.operations.size()));
+    }
+    std::vector<SegmentPlan> plan;
+    for (const int operation : FindKept(geometry, kept))
+    {
+      plan.push_back({ network.graph.operations[operation].name, 3 + static_cast<std::int64_t>(random() % 20) });
+      ++counts[network.graph.operations[operation].type];
+    }
+    plan.push_back({ network.graph.output, 3 + static_cast<std::int64_t>(random() % 20) });
+    most = std::max(most, plan.size());
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
+                 std::to_string(size.height) + ", " + std::to_string(plan.size()) +
+                 " segments: " + network.graph.ToJSON());
+    const std::vector<double> parameters = MakeParameters(network.graph, seed);
+    const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
+    Device             device;
+    device.precision = Precision::Double;
+    StreamedNetwork streamed(network, WholeImage, 1 + static_cast<int>(seed % 2), device);
+    streamed.SetParameters(parameters);
+    streamed.SetSegments(plan, {});
+    MemoryPixels pixels(image, network.channels);
+    MemoryLabels labels(image);
+    LossGradient sum;
+    ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+    GraphResult result;
+    result.loss = sum.loss;
+    result.gradient = sum.gradient;
+    const Difference difference =
+      Compare(network.graph, result, ComputeReference(network, parameters, image, at::kDouble), Least);
+    worst = std::max(worst, difference.gradient);
+    ASSERT_LE(difference.loss, 1e-12);
+    ASSERT_LE(difference.gradient, 1e-12) << difference.array;
+  }
+  std::cout << graphs << " graphs of up to " << most << " segments; worst gradient " << worst << "; kept maps:";
+  for (const auto & item : counts)
+  {
+    std::cout << ' ' << item.first << ' ' << item.second;
+  }
+  std::cout << std::endl;
+  for (const char * type : { "norm_statistics", "adaptive_avg_pool2d", "adaptive_max_pool2d" })
+  {
+    EXPECT_GE(counts[type], static_cast<int>(graphs / 5)) << type;
+  }
 }

@@ -46,7 +46,8 @@ public:
    * \param threads 0: as many as the machine has cores
    * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
    * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself
-   * \param tileSize 0: the model's; patches have their own */
+   * \param tileSize 0: the model's; patches have their own
+   * \param scratch as of Predictor */
   TilePrediction(const Model &                  model,
                  const PredictionFormat &       format,
                  Size                           image,
@@ -56,7 +57,8 @@ public:
                  Device                         device = {},
                  std::shared_ptr<Ranks>         ranks = {},
                  const std::optional<Patches> & patches = {},
-                 std::int64_t                   tileSize = 0);
+                 std::int64_t                   tileSize = 0,
+                 const std::string &            scratch = {});
   ~TilePrediction();
 
   /** The plan by which tiles are computed; none without a memory limit. */

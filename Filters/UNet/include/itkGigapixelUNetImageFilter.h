@@ -108,6 +108,11 @@ public:
   itkSetMacro(TileSize, std::int64_t);
   itkGetConstMacro(TileSize, std::int64_t);
 
+  /** Folder for maps of a network that sees the whole image, in files without a name there; empty, the default: in
+   * memory. Changes no result. */
+  itkSetStringMacro(ScratchFolder);
+  itkGetStringMacro(ScratchFolder);
+
   /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it. Without any, the
    * default: over the whole image. @{ */
   void SetPatches(const gigapixel::Patches & patches);
@@ -172,6 +177,7 @@ private:
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
   std::int64_t                               m_TileSize{ 0 };
+  std::string                                m_ScratchFolder;
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };
 };

@@ -180,7 +180,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                this->FindDevice(),
                                                                m_Ranks,
                                                                m_Patches,
-                                                               m_TileSize);
+                                                               m_TileSize,
+                                                               m_ScratchFolder);
   }
   catch (const std::exception & error)
   {
@@ -291,6 +292,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
   os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';

@@ -112,6 +112,8 @@ public:
   itkGetConstMacro(TileSize, std::int64_t);
 
   /** \name As of GigapixelUNetImageFilter. @{ */
+  itkSetStringMacro(ScratchFolder);
+  itkGetStringMacro(ScratchFolder);
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
   itkSetStringMacro(Precision);
@@ -198,6 +200,7 @@ private:
   std::string                       m_Device{ "cpu" };
   std::string                       m_Precision{ "fp32" };
   std::int64_t                      m_TileSize{ 0 };
+  std::string                       m_ScratchFolder;
   bool                              m_SharedMemory{ false };
   std::optional<gigapixel::Patches> m_Patches;
   SizeValueType                     m_MemoryLimit{ 0 };

@@ -32,7 +32,8 @@ MakePlan(const NetworkDescription &     network,
          bool                           inPlace,
          int                            threads,
          std::int64_t                   memory,
-         const Device &                 device)
+         const Device &                 device,
+         bool                           hasScratch)
 {
   if (memory <= 0)
   {
@@ -45,6 +46,7 @@ MakePlan(const NetworkDescription &     network,
   run.tileSize = patches ? 0 : tileSize;
   run.inPlace = inPlace;
   run.patches = patches;
+  run.segmentation.inFiles = hasScratch;
   return MemoryPlan::Make(run);
 }
 
@@ -75,7 +77,8 @@ struct TilePrediction::Implementation
                  Device                         device,
                  std::shared_ptr<Ranks>         others,
                  const std::optional<Patches> & patches,
-                 std::int64_t                   side)
+                 std::int64_t                   side,
+                 const std::string &            scratch)
     : format(f)
     , size(image)
     , tileSize(patches     ? patches->GetTileSize()
@@ -88,10 +91,11 @@ struct TilePrediction::Implementation
                     static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                     numberOfThreads,
                     memory,
-                    device))
+                    device,
+                    !scratch.empty()))
     , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device, patches, side)
+    , predictor(model, threads, device, patches, side, scratch)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label || channels == 2 ? 1 : channels)
@@ -337,7 +341,8 @@ TilePrediction::TilePrediction(const Model &                  model,
                                Device                         device,
                                std::shared_ptr<Ranks>         ranks,
                                const std::optional<Patches> & patches,
-                               std::int64_t                   tileSize)
+                               std::int64_t                   tileSize,
+                               const std::string &            scratch)
   : m_Implementation(std::make_unique<Implementation>(model,
                                                       format,
                                                       image,
@@ -347,7 +352,8 @@ TilePrediction::TilePrediction(const Model &                  model,
                                                       device,
                                                       std::move(ranks),
                                                       patches,
-                                                      tileSize))
+                                                      tileSize,
+                                                      scratch))
 {}
 
 TilePrediction::~TilePrediction() = default;

@@ -561,6 +561,7 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Precision: " << m_Precision << '\n';
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
   os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole slide)") << '\n';
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';

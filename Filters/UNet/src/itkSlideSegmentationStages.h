@@ -131,6 +131,7 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   }
   unet->SetSharedModel(model);
   unet->SetTileSize(source.GetEffectiveTileSize());
+  unet->SetScratchFolder(source.m_ScratchFolder);
   if (source.m_Threshold)
   {
     unet->SetThreshold(*source.m_Threshold);

@@ -84,8 +84,9 @@ public:
     return operations.empty();
   }
 
-  /** Fills in defaults, and finds out what LabelsImage() says. \throw std::invalid_argument names the operation and
-   * what is wrong with it */
+  /** Fills in defaults, writes out the statistics of norms over the whole image (operations "<name of the
+   * norm>.statistics", which JSON leaves out), and finds out what LabelsImage() and SeesWholeImage() say.
+   * \throw std::invalid_argument names the operation and what is wrong with it */
   void Validate();
 
   // Of a validated graph.
@@ -111,6 +112,14 @@ public:
     return m_LabelsImage;
   }
 
+  /** Whether the output depends on what operations have reduced the whole image to: then each of them is a pass of its
+   * own over the image. */
+  bool
+  SeesWholeImage() const
+  {
+    return m_SeesWholeImage;
+  }
+
   /** In the order of the operations; an array that several operations share is there once. */
   std::vector<ParameterDescription> GetParameters() const;
 
@@ -125,7 +134,10 @@ public:
   std::string ToJSON() const;
 
 private:
+  void WriteOutStatistics();
+
   bool m_LabelsImage{ false };
+  bool m_SeesWholeImage{ false };
 };
 
 } // namespace gigapixel

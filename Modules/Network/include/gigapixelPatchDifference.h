@@ -30,6 +30,10 @@ struct GigapixelNetwork_EXPORT PatchDifference
    * every image may be. */
   std::map<std::string, int> sizes;
 
+  /** Number of operations by type that sum up the whole image, and a patch in its place: by them it differs everywhere.
+   */
+  std::map<std::string, int> reductions;
+
   /** \param network validated
    * \throw std::invalid_argument maps that meet are of different sizes in a patch whose side is a power of two times
    * the network's stride */

@@ -42,6 +42,12 @@ FindPoolings(const GraphGeometry & geometry, int operation)
                                   operations[operation].name + "\", which is pooled, is also read by \"" +
                                   operations[reader].name + '"');
     }
+    if (GetNumberOfPixels(geometry.GetWhole(reader)) > 1)
+    {
+      throw std::invalid_argument("there is no map of what the label comes from: \"" +
+                                  geometry.GetGraph().operations[reader].name +
+                                  "\" pools parts of the image, not all of it");
+    }
     poolings.push_back(reader);
   }
   return poolings;

@@ -129,6 +129,7 @@ MeasurePace(const Picture & picture)
   std::vector<std::uint8_t> found(side * side);
   const auto                predict = [&] {
     std::vector<float> values(network.GetNumberOfOutputChannels());
+    streamed.Clear(); // each time all of it
     network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
                                          : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
   };

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkSummary.h"
 #include "gigapixelNetworkGeometry.h"
+#include "schedule/gigapixelSegment.h"
+#include "schedule/gigapixelTileGrid.h"
 #include "schedule/gigapixelTileProgram.h"
 
 namespace gigapixel
@@ -49,9 +51,37 @@ CountOfLayers(const std::vector<Layer> & layers)
   return all;
 }
 
+/** The greatest tile of all segments, and the work of all. */
+NetworkSummary::Tile
+DescribeTileOfSegments(const NetworkGraph & graph, std::int64_t side, double multiplyAdds)
+{
+  constexpr std::int64_t TilesAlong = 3;
+  const std::int64_t     all = TilesAlong * side;
+  const auto             geometry = std::make_shared<GraphGeometry>(graph, MakeSquare(all));
+  NetworkSummary::Tile   summary{ side, 0, 0, 0 };
+  for (const Segment & segment : MakeSegments(*geometry, MakeReducingSegments(*geometry, side)))
+  {
+    const TileGrid     grid(geometry, segment, false), trained(geometry, segment, true);
+    const std::int64_t middle = grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2;
+    const Tile         inference = grid.GetTile(middle), training = trained.GetTile(middle);
+    const double       tiles = static_cast<double>(GetNumberOfPixels(geometry->GetTiled(segment.operation))) /
+                         static_cast<double>(GetNumberOfPixels(inference.program->core));
+    const double products = inference.program->GetOperations(graph) / 2 * tiles;
+    summary.trainingBytes = std::max(summary.trainingBytes, training.program->GetPeakBytes(graph, true, sizeof(float)));
+    summary.inferenceBytes =
+      std::max(summary.inferenceBytes, inference.program->GetPeakBytes(graph, false, sizeof(float)));
+    summary.workFactor += products / (multiplyAdds * static_cast<double>(all) * static_cast<double>(all));
+  }
+  return summary;
+}
+
 NetworkSummary::Tile
 DescribeTile(const NetworkGraph & graph, std::int64_t side, double multiplyAdds)
 {
+  if (graph.SeesWholeImage())
+  {
+    return DescribeTileOfSegments(graph, side, multiplyAdds);
+  }
   const std::int64_t  stride = GetStride(graph);
   const std::int64_t  begin = (GetHalo(graph) / stride + 1) * stride;
   const GraphGeometry geometry(graph, MakeSquare(2 * begin + (side / stride + 1) * stride));

@@ -24,7 +24,8 @@ Predictor::Predictor(const Model &                  model,
                      int                            threads,
                      Device                         device,
                      const std::optional<Patches> & patches,
-                     std::int64_t                   tileSize)
+                     std::int64_t                   tileSize,
+                     const std::string &            scratch)
 {
   model.network.Validate();
   if (model.network.LabelsImage())
@@ -51,6 +52,7 @@ Predictor::Predictor(const Model &                  model,
   }
   self.whole = std::make_unique<StreamedNetwork>(self.network, self.tileSize, together, device);
   self.whole->SetParameters(ToArray(model));
+  self.whole->SetSegments({}, scratch);
 }
 
 Predictor::~Predictor() = default;
@@ -84,8 +86,7 @@ Region
 Predictor::GetInputRegion(const Region & region, Size image) const
 {
   const Implementation & self = *m_Implementation;
-  return self.patches ? self.patches->GetInputRegion(region, image)
-                      : TileGrid(self.network, image, self.tileSize).GetInputRegion(region);
+  return self.patches ? self.patches->GetInputRegion(region, image) : self.whole->GetInputRegion(region, image);
 }
 
 bool
@@ -114,10 +115,7 @@ Predictor::PredictLabels(PixelSource &                       image,
 void
 Predictor::Clear()
 {
-  if (m_Implementation->patches)
-  {
-    m_Implementation->patches->Clear();
-  }
+  m_Implementation->patches ? m_Implementation->patches->Clear() : m_Implementation->whole->Clear();
 }
 
 } // namespace gigapixel

@@ -25,12 +25,15 @@ namespace gigapixel
 class StreamedNetwork::SegmentedStep
 {
 public:
+  /** \param purpose of training, gradients are kept as well */
   SegmentedStep(StreamedNetwork & streamed,
+                Purpose           purpose,
                 PixelSource &     pixels,
                 LabelSource *     labels,
                 const Progress &  progress,
                 const RankTeam &  team)
     : m_Streamed(streamed)
+    , m_Purpose(purpose)
     , m_Passes(*streamed.m_Tiles.GetGraphPasses())
     , m_Pixels(pixels)
     , m_Labels(labels)
@@ -44,10 +47,13 @@ public:
           ? MakeReducingSegments(*m_Geometry,
                                  GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
           : streamed.m_Segments))
-    , m_Maps(*m_Geometry,
-             m_Segments.back().kept,
-             std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
-             streamed.m_Scratch)
+    , m_Maps(std::make_shared<KeptMaps>(
+        *m_Geometry,
+        m_Segments.back().kept,
+        std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
+        streamed.m_Scratch,
+        purpose == Purpose::Training))
+    , m_Gradient(purpose == Purpose::Training ? &streamed.BeginSums() : nullptr)
   {
     for (const Segment & segment : m_Segments)
     {
@@ -70,7 +76,6 @@ public:
   bool
   ComputeGradient(LossGradient & sum)
   {
-    m_Gradient = &m_Streamed.BeginSums();
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
     const bool                 dice = terms.IsDice();
@@ -102,13 +107,27 @@ public:
     {
       return false;
     }
-    for (const int operation : m_Segments.back().kept)
-    {
-      m_Maps.Drop(operation);
-    }
     sum.loss = dice ? score.loss : sum.loss;
     sum.gradient = m_Passes.GetGradient(*m_Gradient);
     return true;
+  }
+
+  /** Maps that the last segment reads. \return null if it was stopped */
+  std::shared_ptr<const KeptImage>
+  MakeKeptImage()
+  {
+    const std::vector<SegmentPass> passes = MakeForwardPasses();
+    LossSum                        none;
+    m_AllWork = GetWork(passes);
+    const bool finished = GoOver(passes, none, [](TileData &, LossSum &) {});
+    return finished ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
+  }
+
+  /** What part of all work it is to make what the last segment reads. */
+  double
+  GetPartBeforeOutput() const
+  {
+    return 1 - m_Works.back() / std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
   }
 
   /** Of a network that labels images, what it says of this one and what that comes from.
@@ -136,7 +155,7 @@ public:
       return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
     };
     const bool finished = GoOver(passes, none, differentiate) &&
-                          pass.Run(m_Passes, m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
+                          pass.Run(m_Passes, *m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
     map.label = label;
     return finished;
   }
@@ -146,6 +165,11 @@ public:
   ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled)
   {
     const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
+    if (GetNumberOfPixels(m_Geometry->GetWhole(pooling)) > 1)
+    {
+      throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
+                               "take a network that pools it to one, such as resnet18");
+    }
     const std::vector<SegmentPass> passes = MakeForwardPasses();
     m_AllWork = GetWork(passes);
     m_Take = &take;
@@ -154,7 +178,7 @@ public:
     {
       return false;
     }
-    const std::vector<double> values = m_Maps.ReadReduced(pooling);
+    const std::vector<double> values = m_Maps->ReadReduced(pooling);
     pooled.assign(values.begin(), values.end());
     return true;
   }
@@ -254,7 +278,7 @@ private:
     EqualSums                    equalSums, equalGradients;
     EqualTiles<PooledTile>       equalPooled;
     Turns                        turns;
-    const PointToMaps            pointTo(m_Streamed.m_Data, m_Maps, turns);
+    const PointToMaps            pointTo(m_Streamed.m_Data, *m_Maps, turns);
     const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
       switch (pass.kind)
       {
@@ -305,11 +329,16 @@ private:
       [&](std::int64_t item) {
         m_Team.ReportProgress();
         const SegmentPass & pass = passes.GetPass(item);
+        const double        done = passes.GetDone(item);
         if (IsLast(pass))
         {
           sum.Add(results[item % results.size()]);
         }
-        return Report(pass, passes.GetDone(item));
+        if (done == 1)
+        {
+          DropAfter(pass);
+        }
+        return Report(pass, done);
       });
     return finished && AddPostponed(equalGradients);
   }
@@ -321,6 +350,23 @@ private:
     const double work = GetWork(pass), done = m_Done + part * work;
     m_Done += part < 1 ? 0 : work;
     return !m_Progress || m_Progress(std::min(1.0, done / m_AllWork));
+  }
+
+  /** Gives back maps that no later pass needs; those that images are reduced to are small, and may be read in the end.
+   */
+  void
+  DropAfter(const SegmentPass & pass)
+  {
+    for (const int operation : m_Segments.back().kept)
+    {
+      const bool read = m_Purpose == Purpose::Training
+                          ? pass.kind != SegmentPass::Kind::Gradient || operation != m_Segments[pass.segment].operation
+                          : IsNeededBehind(*m_Geometry, m_Segments, pass.segment, operation);
+      if (!read && !m_Geometry->GetReduction(operation))
+      {
+        m_Maps->Drop(operation);
+      }
+    }
   }
 
   bool
@@ -353,7 +399,7 @@ private:
       return true;
     }
     wait();
-    return reduction->hasGradient(m_Maps.GetSums(target), m_Maps.ReadReducedGradient(target), program.core);
+    return reduction->hasGradient(m_Maps->GetSums(target), m_Maps->ReadReducedGradient(target), program.core);
   }
 
   /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */
@@ -366,18 +412,19 @@ private:
     m_Streamed.m_HasMasks ? write(data, from) : equal.Compute(data, m_Streamed.m_Network.channels, from, write);
     if (from != core)
     {
-      m_Maps.GetMap(data.tile.program->steps.back().operation).Copy(from, core);
+      m_Maps->GetMap(data.tile.program->steps.back().operation).Copy(from, core);
     }
   }
 
-  /** Sets the tile, and what of it counts where it is reduced. \return false: nothing does, and it need not be read */
+  /** Sets the tile, and what of it counts where it is reduced: of a network that labels pixels all, glass as well.
+   * \return false: nothing does, and it need not be read */
   bool
   Counts(const Tile & tile, TileData & data) const
   {
     const int target = tile.program->steps.back().operation;
     data.tile = tile;
     data.counted.clear();
-    return !m_Geometry->GetReduction(target) ||
+    return !m_Streamed.m_LabelsImage || !m_Geometry->GetReduction(target) ||
            FindCounted(
              *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
   }
@@ -387,7 +434,9 @@ private:
   {
     const auto reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile, nullptr); };
     std::vector<double> part;
-    m_Streamed.m_HasMasks ? reduce(data, part) : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
+    const bool dependsOnPlace = m_Geometry->GetReduction(data.tile.program->steps.back().operation)->dependsOnPlace;
+    m_Streamed.m_HasMasks || dependsOnPlace ? reduce(data, part)
+                                            : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
     AddPart(data, part);
   }
 
@@ -427,7 +476,7 @@ private:
     const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
     data.turns->Take(data.turn, [&] {
       const Box             whole = m_Geometry->GetTiled(target.operation);
-      std::vector<double> & sums = m_Maps.GetSums(target.operation);
+      std::vector<double> & sums = m_Maps->GetSums(target.operation);
       if (!part.empty())
       {
         reduction.add(operation, sums, part, target.output);
@@ -443,7 +492,7 @@ private:
           throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
                                    "tissue mask, or none");
         }
-        m_Maps.WriteReduced(target.operation, reduction.finish(operation, sums));
+        m_Maps->WriteReduced(target.operation, reduction.finish(operation, sums));
       }
     });
   }
@@ -455,7 +504,8 @@ private:
     const auto &                  steps = data.tile.program->steps;
     const bool                    givesToMaps = std::any_of(
       steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
-    const bool alike = reduction && !reduction->hasGradient && !givesToMaps && !m_Streamed.m_HasMasks;
+    const bool alike =
+      reduction && !reduction->hasGradient && !reduction->dependsOnPlace && !givesToMaps && !m_Streamed.m_HasMasks;
     if (alike && equal.Postpone(data, m_Streamed.m_Network.channels))
     {
       return data.turns->Finish(data.turn); // there is nothing to be done in its turn
@@ -506,6 +556,7 @@ private:
   }
 
   StreamedNetwork &                          m_Streamed;
+  const Purpose                              m_Purpose;
   const GraphPasses &                        m_Passes;
   PixelSource &                              m_Pixels;
   LabelSource * const                        m_Labels; ///< null: there are none
@@ -513,9 +564,9 @@ private:
   const RankTeam &                           m_Team;
   const std::shared_ptr<const GraphGeometry> m_Geometry;
   const std::vector<Segment>                 m_Segments;
-  KeptMaps                                   m_Maps;
-  FixedPointSum *                            m_Gradient{ nullptr }; ///< while there is one to be computed
-  std::vector<double>                        m_Works;               ///< of each segment: operations of a forward pass
+  const std::shared_ptr<KeptMaps>            m_Maps;
+  FixedPointSum * const                      m_Gradient; ///< null: nothing is differentiated
+  std::vector<double>                        m_Works;    ///< of each segment: operations of a forward pass
   double                                     m_AllWork{ 0 };
   double                                     m_Done{ 0 };
   const FeatureTaker *                       m_Take{ nullptr }; ///< of what is pooled last; null: nobody asks
@@ -531,15 +582,15 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
 {
   CheckSizes(pixels, labels);
   return !team.IsThis(GetLastRank(pixels, team)) ||
-         SegmentedStep(*this, pixels, &labels, progress, team).ComputeGradient(sum);
+         SegmentedStep(*this, Purpose::Training, pixels, &labels, progress, team).ComputeGradient(sum);
 }
 
 bool
-StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
-                                     LabelSource &    labels,
-                                     Score &          sum,
-                                     const Progress & progress,
-                                     const RankTeam & team)
+StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
+                                       LabelSource &    labels,
+                                       Score &          sum,
+                                       const Progress & progress,
+                                       const RankTeam & team)
 {
   CheckSizes(pixels, labels);
   const LossTerms terms = MakeLossTerms(m_Network);
@@ -547,12 +598,35 @@ StreamedNetwork::ComputeScoreOfImage(PixelSource &    pixels,
     std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
     result.SetNumberOfChannels(probabilities.size());
     m_Tiles.AddScore(data, terms, result);
+    if (!m_LabelsImage)
+    {
+      return;
+    }
     m_Tiles.Predict(
       data, PixelValue::Probability, probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
     result.probabilities.assign(probabilities.begin(), probabilities.end());
   };
   return !team.IsThis(GetLastRank(pixels, team)) ||
-         SegmentedStep(*this, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+         SegmentedStep(*this, Purpose::Inference, pixels, &labels, progress, team).TakeOutput(sum, addScore);
+}
+
+bool
+StreamedNetwork::KeepMaps(PixelSource & pixels, const Progress & progress, double & part)
+{
+  const Size size = pixels.GetSize();
+  part = 0;
+  if (!m_SeesWholeImage || (m_KeptImage && m_KeptImage->IsOf(size)))
+  {
+    return true;
+  }
+  m_KeptImage.reset(); // its memory is given back before
+  const RankTeam alone;
+  double         ofOutput = 1;
+  const Progress report = [&](double done) { return !progress || progress(ofOutput * done); };
+  SegmentedStep  step(*this, Purpose::Inference, pixels, nullptr, report, alone);
+  ofOutput = part = step.GetPartBeforeOutput();
+  m_KeptImage = step.MakeKeptImage();
+  return m_KeptImage != nullptr;
 }
 
 bool
@@ -561,9 +635,10 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
   LossSum        none;
-  return SegmentedStep(*this, pixels, nullptr, progress, alone).TakeOutput(none, [&](TileData & data, LossSum &) {
-    m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
-  });
+  return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone)
+    .TakeOutput(none, [&](TileData & data, LossSum &) {
+      m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
+    });
 }
 
 bool
@@ -575,7 +650,7 @@ StreamedNetwork::ExplainImage(PixelSource &    pixels,
 {
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
-  return SegmentedStep(*this, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
+  return SegmentedStep(*this, Purpose::Training, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
 }
 
 bool
@@ -586,7 +661,7 @@ StreamedNetwork::ComputeFeatures(PixelSource &        pixels,
 {
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
-  return SegmentedStep(*this, pixels, nullptr, progress, alone).ComputeFeatures(take, pooled);
+  return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone).ComputeFeatures(take, pooled);
 }
 
 } // namespace gigapixel

@@ -59,6 +59,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
   , m_LabelsImage(m_Network.LabelsImage())
+  , m_SeesWholeImage(m_Network.graph.SeesWholeImage())
 {
   if (m_LabelsImage && tileSize != WholeImage)
   {
@@ -79,6 +80,7 @@ StreamedNetwork::SetParameters(const std::vector<double> & parameters)
   m_Tiles.SetParameters(parameters);
   m_UniformProbabilities.Clear();
   m_UniformLabels.Clear();
+  Clear();
 }
 
 void
@@ -167,7 +169,7 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const RankTeam & team)
 {
   sum = LossGradient{};
-  if (!m_Segments.empty() || m_LabelsImage)
+  if (!m_Segments.empty() || m_SeesWholeImage)
   {
     return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
   }
@@ -260,13 +262,10 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
 {
   sum = Score{};
   sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
-  if (m_LabelsImage)
-  {
-    return ComputeScoreOfImage(pixels, labels, sum, progress, team);
-  }
   const LossTerms terms = MakeLossTerms(m_Network);
   const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
-  const bool      finished = SumOverTiles(pixels, labels, sum, progress, team, compute);
+  const bool      finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)
+                                              : SumOverTiles(pixels, labels, sum, progress, team, compute);
   if (finished && terms.IsDice())
   {
     TakeDiceLoss(m_Network, sum);
@@ -335,8 +334,13 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
       uniform.Remember(*key, data.tile, GetRepeatedRows(target, pitch, width, height, stride));
     }
   };
+  double before = 0;
+  if (!KeepMaps(pixels, progress, before))
+  {
+    return false;
+  }
   const std::ptrdiff_t            pitch = region.width * values;
-  const TileGrid                  grid(m_Network, size, m_TileSize);
+  const TileGrid                  grid = MakeOutputGrid(size);
   const std::vector<std::int64_t> tiles = grid.GetTilesOf(region);
   std::unique_ptr<PixelSource>    shared;
   if (m_Device.shared)
@@ -349,7 +353,14 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       const Tile tile = grid.GetTile(tiles[index]);
-      if (m_Device.cuda < 0)
+      data.kept = m_KeptImage ? m_KeptImage->maps.get() : nullptr;
+      if (tile.window.width == 0) // all that is read are maps
+      {
+        data.tile = tile;
+        data.rows = {};
+        data.inMemory = {};
+      }
+      else if (m_Device.cuda < 0)
       {
         FindPixels(source, tile, data);
       }
@@ -373,7 +384,30 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
         std::copy(from, from + part.width * values, origin + y * pitch);
       }
     },
-    [&](std::int64_t index) { return !progress || progress(static_cast<double>(index + 1) / tiles.size()); });
+    [&](std::int64_t index) {
+      return !progress || progress(before + (1 - before) * static_cast<double>(index + 1) / tiles.size());
+    });
+}
+
+bool
+StreamedNetwork::KeptImage::IsOf(Size size) const
+{
+  return geometry->GetSize(0) == Extent{ size.height, size.width };
+}
+
+/** Of a network that sees the whole image, that of the last segment. */
+TileGrid
+StreamedNetwork::MakeOutputGrid(Size size) const
+{
+  return m_KeptImage ? TileGrid(m_KeptImage->geometry, m_KeptImage->last, false)
+                     : TileGrid(m_Network, size, m_TileSize);
+}
+
+Region
+StreamedNetwork::GetInputRegion(const Region & region, Size image) const
+{
+  return m_SeesWholeImage && !(m_KeptImage && m_KeptImage->IsOf(image)) ? Region{ 0, 0, image.width, image.height }
+                                                                        : MakeOutputGrid(image).GetInputRegion(region);
 }
 
 bool

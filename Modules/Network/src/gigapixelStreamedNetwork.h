@@ -11,6 +11,7 @@
 #include "gigapixelStageSeconds.h"
 #include "gigapixelWorkers.h"
 #include "execute/gigapixelFixedPointSum.h"
+#include "schedule/gigapixelSegment.h"
 
 #include <atomic>
 #include <functional>
@@ -74,6 +75,16 @@ public:
                     const Progress & progress = {},
                     const RankTeam & team = {});
 
+  /** Forgets the maps that are kept of an image, because its pixels have changed or those of another come. */
+  void
+  Clear()
+  {
+    m_KeptImage.reset();
+  }
+
+  /** The pixels of an image of this size that are read now to predict the region. */
+  Region GetInputRegion(const Region & region, Size image) const;
+
   /** The rank of the team that adds the image's last tile. */
   int GetLastRank(const PixelSource & pixels, const RankTeam & team) const;
 
@@ -127,12 +138,27 @@ private:
                                 const Progress & progress,
                                 const RankTeam & team);
 
-  /** Of a network that labels images: the score of one label. */
-  bool ComputeScoreOfImage(PixelSource &    pixels,
-                           LabelSource &    labels,
-                           Score &          sum,
-                           const Progress & progress,
-                           const RankTeam & team);
+  bool ComputeSegmentedScore(PixelSource &    pixels,
+                             LabelSource &    labels,
+                             Score &          sum,
+                             const Progress & progress,
+                             const RankTeam & team);
+
+  /** What the tiles of an output read that sees the whole image, while regions of it are predicted. */
+  struct KeptImage
+  {
+    std::shared_ptr<const GraphGeometry> geometry;
+    Segment                              last;
+    std::shared_ptr<KeptMaps>            maps;
+
+    bool IsOf(Size size) const;
+  };
+
+  /** Makes them where they are needed and not there. \param part of the work of the whole image that it was
+   * \return false if it was stopped */
+  bool KeepMaps(PixelSource & pixels, const Progress & progress, double & part);
+
+  TileGrid MakeOutputGrid(Size size) const;
 
   void CheckSizes(const PixelSource & pixels, const LabelSource & labels) const;
 
@@ -183,10 +209,13 @@ private:
   std::unique_ptr<FixedPointSum> m_Sums; ///< none before the first gradient
 
   const bool m_LabelsImage;
+  const bool m_SeesWholeImage;
   bool       m_HasMasks{ false }; ///< equal tiles are not computed alike
 
   std::vector<SegmentPlan> m_Segments;
   std::string              m_Scratch;
+
+  std::shared_ptr<const KeptImage> m_KeptImage; ///< of the image that is predicted
 
   UniformRows<float>        m_UniformProbabilities;
   UniformRows<std::uint8_t> m_UniformLabels;

@@ -50,7 +50,10 @@ DescribePatches(const NetworkDescription & network)
     return {};
   }
   const PatchDifference difference = PatchDifference::Make(network);
-  return { { "borders", difference.borders }, { "multiple", difference.multiple }, { "sizes", difference.sizes } };
+  return { { "borders", difference.borders },
+           { "multiple", difference.multiple },
+           { "sizes", difference.sizes },
+           { "reductions", difference.reductions } };
 }
 
 /** "1 interpolate, 2 pad (zeros)" */
@@ -74,6 +77,10 @@ FormatPatches(const JSON & patches)
   const auto  add = [&text](const std::string & part) {
     text += (text.empty() ? "differ from the whole image " : "; ") + part;
   };
+  if (!patches["reductions"].empty())
+  {
+    add("everywhere, by the pixels that are summed up for " + FormatCounts(patches["reductions"]));
+  }
   if (multiple == 0)
   {
     add("everywhere, by " + FormatCounts(patches["sizes"]));

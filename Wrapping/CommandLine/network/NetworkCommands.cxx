@@ -135,7 +135,10 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
                             : tiling.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
                             : tiling.tileSize > 0           ? tiling.tileSize
                                                             : 2048;
-  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
+  const bool         seesAll = run.network.graph.SeesWholeImage(); // which is read at once
+  const std::int64_t around = tiling.patches ? tiling.patches->side
+                              : seesAll      ? run.image.height
+                                             : 2 * run.network.GetHalo();
   return GetDecodedBytes(run, side, budget) +
          (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
 }

@@ -165,15 +165,29 @@ FormatSeconds(double seconds)
 std::string
 FormatSegments(const JSON & row)
 {
-  std::string text;
-  for (const JSON & segment : row["segments"])
+  constexpr std::size_t MostLines = 8; // of norms there are many
+  constexpr double      LeastBytes = 1 << 20;
+  const JSON &          segments = row["segments"];
+  std::string           text;
+  for (const JSON & segment : segments)
   {
     text += "    segment up to " + segment["map"].get<std::string>() + ": " + segment["passes"].dump() +
             " passes, tiles of " + segment["tileSize"].dump() + " px of that map\n";
   }
-  return text.empty() ? text
-                      : text + "    maps between segments: " + FormatBytes(row["keptBytes"].get<double>()) +
-                          (row["keptInFiles"].get<bool>() ? " in the scratch folder\n" : " in memory\n");
+  if (segments.size() > MostLines)
+  {
+    int passes = 0;
+    for (const JSON & segment : segments)
+    {
+      passes += segment["passes"].get<int>();
+    }
+    text = "    " + std::to_string(segments.size()) + " segments with " + std::to_string(passes) + " passes\n";
+  }
+  const double kept = row["keptBytes"].get<double>();
+  return segments.empty() && kept < LeastBytes
+           ? text
+           : text + "    maps between segments: " + FormatBytes(kept) +
+               (row["keptInFiles"].get<bool>() ? " in the scratch folder\n" : " in memory\n");
 }
 
 std::string

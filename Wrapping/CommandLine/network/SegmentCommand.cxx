@@ -169,6 +169,7 @@ MakeSource(const Segmentation & segmentation)
   source->SetDevice(values.GetText("device"));
   source->SetPrecision(values.GetText("precision"));
   source->SetTileSize(segmentation.tiling.tileSize);
+  source->SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   source->SetSharedMemory(segmentation.tiling.sharedMemory);
   if (const auto & patches = segmentation.tiling.patches)
   {
@@ -409,6 +410,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
     throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
   }
   BoundMemory(GetBudget(values));
+  CheckScratch(values);
   const auto names = values.GetTexts("SLIDE");
   const auto slides = FindSlides(names);
   const auto model = LoadModel(values, session);

@@ -327,6 +327,7 @@ Segment()
       TileSize("that of the model's training; in one piece not with --region"),
       SharedMemory("The pixels of the tiles that are computed next are brought there"),
       Memory(),
+      Scratch(),
       Strict(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",

@@ -49,7 +49,8 @@ def import_network(
     and the network begins by padding the image to one with its last pixels, and ends by cutting that off. Then both compute
     the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
-    Norms keep their statistics, in training too (PyTorch's ``eval()``); dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
+    Batch norms keep their statistics, in training too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
+    pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off: losses and probabilities are taken from
     logits here.
 
@@ -72,8 +73,8 @@ def import_network(
         of the network's stride is taken
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
     :raises ValueError: an argument that cannot be
-    :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image, which nothing
-        computes yet, or what else cannot be taken over
+    :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image and are not
+        computed yet, or what else cannot be taken over
     :raises RuntimeError: the network gives other numbers here than in PyTorch
     """
     import torch

@@ -262,6 +262,7 @@ def segment(
     mirror: bool = False,
     memory: int | str = 0,
     tile_size: int | str = 0,
+    scratch: Path = "",
     shared_memory: bool = False,
     device: str = "cpu",
     precision: str = "fp32",
@@ -296,6 +297,7 @@ def segment(
         model was trained with
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece, then without a *region*; 0: that of
         the model's training; changes last bits only
+    :param scratch: folder on a fast disk for maps of a network whose norms or pools see the whole slide; "": in memory
     :param shared_memory: bring pixels into memory that CPU and GPU share; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
@@ -337,6 +339,7 @@ def segment(
         source.SetPatches({"side": operator.index(patch), "overlap": overlap, "blending": blending, "mirror": mirror})
     source.SetMemoryLimit(_bytes(memory))
     source.SetTileSize(_tile_size(tile_size))
+    source.SetScratchFolder(file_name(scratch))
     source.SetSharedMemory(shared_memory)
     source.SetDevice(device)
     source.SetPrecision(precision)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import itk
 
+_MOST_CELLS = 4096  # that maps are pooled to
 _NAMED_PLACES = 3  # of a type of operation: a sentence is no table
 
 
 @functools.cache
 def whole_image_operations() -> tuple[str, ...]:
-    """Types of operations each value of which depends on all pixels of a map: they are read, and nothing computes them yet but the
-    mean or the maximum of maps that the classes of an image are computed from."""
+    """Types of operations each value of which depends on all pixels of a map."""
     return tuple(itk.GigapixelModel.GetWholeImageOperations())
 
 
@@ -28,7 +29,7 @@ class SeesWholeImage(Unsupported):
 
     def __init__(self, graph):
         self.operations = len(graph.operations)
-        self.needs = graph.list_whole_image()
+        self.needs = graph.list_whole_image(computed=False)
         super().__init__(
             f"The module is a graph of {self.operations} operations, but does not run yet: nothing computes what sees the whole image: {self.needs}."
         )
@@ -37,6 +38,16 @@ class SeesWholeImage(Unsupported):
 def _is_pool(operation) -> bool:
     """The mean or maximum of all pixels."""
     return operation["type"] in ("adaptive_avg_pool2d", "adaptive_max_pool2d") and operation["output_size"] == [1, 1]
+
+
+def _is_reduced(operation) -> bool:
+    """Whether what it makes of all pixels of a map is computed: means of cells, and the greatest of all."""
+    cells = math.prod(operation.get("output_size", ()))
+    return (operation["type"] == "adaptive_avg_pool2d" and cells <= _MOST_CELLS) or (operation["type"] == "adaptive_max_pool2d" and cells == 1)
+
+
+def _is_computed(operation) -> bool:
+    return operation["type"] in ("instance_norm", "group_norm") or _is_reduced(operation)
 
 
 class Graph:
@@ -90,23 +101,24 @@ class Graph:
         self.shapes = {name: shape for name, shape in self.shapes.items() if name in kept}
 
     def labels_image(self) -> bool:
-        """Whether the output is classes of the image, computed from nothing but means and maxima of maps over all of it."""
+        """Whether the output is classes of the image, computed from nothing but what maps are pooled to over all of it."""
         by_name = {each["name"]: each for each in self.operations}
-        if any(each["type"] in whole_image_operations() and not _is_pool(each) for each in self.operations):
-            return False
         seen, places = set(), [self.output]
         while places:
             name = places.pop()
-            if name not in seen and not _is_pool(by_name[name]):
+            if name not in seen and not _is_reduced(by_name[name]):
                 places += by_name[name].get("inputs", ())
             seen.add(name)
         return "image" not in seen and self.sizes[self.output] == (1, 1)
 
-    def list_whole_image(self) -> str:
-        """What there is of operations that see the whole image, with their places."""
+    def list_whole_image(self, computed=True) -> str:
+        """What there is of operations that see the whole image, with their places.
+
+        :param computed: whether those that are computed are listed, too
+        """
         listed = []
         for kind in whole_image_operations():
-            names = [each["name"] for each in self.operations if each["type"] == kind]
+            names = [each["name"] for each in self.operations if each["type"] == kind and (computed or not _is_computed(each))]
             if names:
                 places = ", ".join(names[:_NAMED_PLACES]) + (" ..." if len(names) > _NAMED_PLACES else "")
                 listed.append(f"{kind} ({len(names)} place{'s' if len(names) > 1 else ''}: {places})")

@@ -65,6 +65,8 @@ _ROLES = {
     "conv_transpose2d": ("weight", "bias"),
     "batch_norm": ("weight", "bias", "running_mean", "running_var"),
     "layer_norm": ("weight", "bias"),
+    "instance_norm": ("weight", "bias"),
+    "group_norm": ("weight", "bias"),
     "affine": ("weight", "bias"),
     "prelu": ("weight",),
 }
@@ -75,7 +77,7 @@ def get_arrays(operation: dict) -> dict:
     roles = list(_ROLES.get(operation["type"], ()))
     if not operation.get("bias", True):
         roles.remove("bias")
-    if not operation.get("affine", True):
+    if not operation.get("affine", operation["type"] != "instance_norm"):
         roles = [role for role in roles if role.startswith("running_")]
     return {role: operation.get("parameters", {}).get(role, f"{operation['name']}.{role}") for role in roles}
 
@@ -178,6 +180,7 @@ COMPUTE = {
     "conv_transpose2d": _transpose,
     "max_pool2d": lambda o, x, _: functional.max_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), _along(o, "dilation", 1), o.get("ceil_mode", False)),
     "avg_pool2d": lambda o, x, _: functional.avg_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), o.get("ceil_mode", False), o.get("count_include_pad", True)),
+    "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
     "adaptive_avg_pool2d": lambda o, x, _: functional.adaptive_avg_pool2d(x[0], _along(o, "output_size")),
     "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
     "logsumexp_pool2d": _pool_log_sum,
@@ -208,4 +211,6 @@ COMPUTE = {
     "batch_norm": lambda o, x, roles: functional.batch_norm(x[0], roles["running_mean"], roles["running_var"], roles.get("weight"), roles.get("bias"), False, 0.0, o.get("eps", 1e-5)),
     "affine": _affine,
     "layer_norm": _layer_norm,
+    "instance_norm": lambda o, x, roles: functional.instance_norm(x[0], weight=roles.get("weight"), bias=roles.get("bias"), eps=o.get("eps", 1e-5)),
+    "group_norm": lambda o, x, roles: functional.group_norm(x[0], o["num_groups"], roles.get("weight"), roles.get("bias"), o.get("eps", 1e-5)),
 }

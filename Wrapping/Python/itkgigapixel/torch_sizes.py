@@ -38,10 +38,9 @@ def make_graph(module, channels, example, second, output):
     :raises SeesWholeImage: with the complete list of what is known, but is not computed
     """
     graph = _make_for_all_sizes(module, channels, example, second, output)
-    if graph.list_whole_image():
-        if not graph.labels_image():
-            raise SeesWholeImage(graph)
-        graph.of_image = True
+    if graph.list_whole_image(computed=False):
+        raise SeesWholeImage(graph)
+    graph.of_image = graph.labels_image()
     return graph
 
 

@@ -51,7 +51,8 @@ class Walk:
         self.graph.output = name
         if name:
             self.graph.remove_unread()
-        if name and self.graph.list_whole_image():  # also classes of the image
+        classes = name and self.graph.sizes[name] == (1, 1) and self.graph.list_whole_image()  # of the image
+        if name and (classes or self.graph.list_whole_image(computed=False)):
             self.graph.classes = math.prod(shape)
             self.graph.end_behind_pool()
             return

@@ -46,8 +46,6 @@ TakeRoom(int file, std::int64_t bytes)
   return number;
 }
 
-const Box OnePixel{ Interval{ 0, 1 }, { 0, 1 } };
-
 /** Has no name as soon as it is there. */
 int
 CreateFile(const std::string & directory, std::int64_t bytes)
@@ -111,10 +109,18 @@ KeptMap::KeptMap(const Extent & size, int channels, int valueBytes, const std::s
 
 KeptMap::~KeptMap()
 {
+  this->Release();
+}
+
+void
+KeptMap::Release()
+{
+  m_Memory.reset();
   if (m_File >= 0)
   {
     ::close(m_File);
   }
+  m_File = -1;
 }
 
 std::int64_t
@@ -212,21 +218,31 @@ KeptMap::IsZero(const Box & part) const
 KeptMaps::KeptMaps(const GraphGeometry &    geometry,
                    const std::vector<int> & operations,
                    int                      valueBytes,
-                   const std::string &      directory)
+                   const std::string &      directory,
+                   bool                     gradients)
   : m_ValueBytes(valueBytes)
 {
   if (!directory.empty())
   {
-    CheckScratchFolder(directory, GetKeptBytes(geometry, operations, valueBytes));
+    CheckScratchFolder(directory, GetKeptBytes(geometry, operations, valueBytes, gradients));
   }
-  const std::vector<int> channels = geometry.GetGraph().GetChannels();
   for (const int operation : operations)
   {
-    m_Sums[operation];
-    for (auto * maps : { &m_Maps, &m_Gradients })
+    const bool        reduces = geometry.GetReduction(operation) != nullptr;
+    const int         channels = geometry.GetChannels(operation);
+    const std::string where = reduces ? std::string() : directory;
+    const auto        make = [&](int bytes) {
+      return std::make_unique<KeptMap>(geometry.GetSize(operation), channels, bytes, where);
+    };
+    m_Channels[operation] = channels;
+    if (reduces)
     {
-      maps->emplace(operation,
-                    std::make_unique<KeptMap>(geometry.GetSize(operation), channels[operation], valueBytes, directory));
+      m_Sums[operation];
+    }
+    m_Maps.emplace(operation, make(valueBytes));
+    if (gradients)
+    {
+      m_Gradients.emplace(operation, make(reduces ? static_cast<int>(sizeof(double)) : valueBytes));
     }
   }
 }
@@ -235,22 +251,32 @@ void
 KeptMaps::WriteReduced(int operation, const std::vector<double> & values)
 {
   const std::vector<float> floats(values.begin(), values.end());
-  GetMap(operation).Write(OnePixel,
-                          m_ValueBytes == sizeof(double) ? static_cast<const void *>(values.data()) : floats.data());
+  KeptMap &                map = GetMap(operation);
+  map.Write(map.GetWhole(), m_ValueBytes == sizeof(double) ? static_cast<const void *>(values.data()) : floats.data());
 }
 
 std::vector<double>
-KeptMaps::ReadPixel(const KeptMap & map) const
+KeptMaps::ReadReduced(int operation) const
 {
+  const KeptMap &     map = *m_Maps.at(operation);
   std::vector<double> values(map.GetBytes() / m_ValueBytes);
   if (m_ValueBytes == sizeof(double))
   {
-    map.Read(OnePixel, values.data());
+    map.Read(map.GetWhole(), values.data());
     return values;
   }
   std::vector<float> floats(values.size());
-  map.Read(OnePixel, floats.data());
+  map.Read(map.GetWhole(), floats.data());
   return { floats.begin(), floats.end() };
+}
+
+std::vector<double>
+KeptMaps::ReadReducedGradient(int operation) const
+{
+  const KeptMap &     gradient = *m_Gradients.at(operation);
+  std::vector<double> values(gradient.GetBytes() / sizeof(double));
+  gradient.Read(gradient.GetWhole(), values.data());
+  return values;
 }
 
 } // namespace gigapixel

@@ -34,6 +34,12 @@ public:
     return m_Size[0] * m_Size[1] * m_PixelBytes;
   }
 
+  Box
+  GetWhole() const
+  {
+    return { Interval{ 0, m_Size[0] }, { 0, m_Size[1] } };
+  }
+
   // The values of a part, without gaps. \throw std::runtime_error the file cannot be read or written
   void Read(const Box & part, void * values) const;
   void Write(const Box & part, const void * values);
@@ -45,6 +51,9 @@ public:
   bool FindConstant(const Box & part, std::vector<char> & bytes) const;
 
   bool IsZero(const Box & part) const;
+
+  /** Gives back its memory or its file: nobody reads or writes it any more. */
+  void Release();
 
   /** By one thread at a time. */
   template <typename T>
@@ -85,17 +94,21 @@ private:
 };
 
 /** \class KeptMaps
- * \brief The maps of one image that are kept whole, and their gradients, by operation. */
+ * \brief The maps of one image that are kept whole, and their gradients, by operation.
+ *
+ * What operations reduce the image to lies in memory, and its gradient, a sum over all tiles, is of doubles. */
 class GigapixelNetwork_EXPORT KeptMaps
 {
 public:
   /** \param valueBytes, directory as KeptMap has them
    * \param operations those that will be kept
+   * \param gradients whether theirs will be, too
    * \throw std::runtime_error there is no room for them in the directory */
   KeptMaps(const GraphGeometry &    geometry,
            const std::vector<int> & operations,
            int                      valueBytes,
-           const std::string &      directory);
+           const std::string &      directory,
+           bool                     gradients = true);
 
   bool
   Holds(int operation) const
@@ -123,37 +136,48 @@ public:
     return m_Sums.at(operation);
   }
 
-  /** Of an operation that reduces the image: its one pixel. */
-  std::vector<double>
-  ReadReduced(int operation) const
+  /** To the gradient of a part. By one thread at a time. */
+  template <typename T>
+  void
+  AddToGradient(int operation, const Box & part, const T * values)
   {
-    return ReadPixel(*m_Maps.at(operation));
+    KeptMap & gradient = GetGradient(operation);
+    if (m_Sums.count(operation) == 0)
+    {
+      return gradient.Add(part, values);
+    }
+    const std::vector<double> doubles(values, values + GetNumberOfPixels(part) * m_Channels.at(operation));
+    gradient.Add(part, doubles.data());
   }
 
+  /** Of an operation that reduces the image: what it reduces it to. */
+  std::vector<double> ReadReduced(int operation) const;
+
   /** The gradient of that. */
-  std::vector<double>
-  ReadReducedGradient(int operation) const
-  {
-    return ReadPixel(*m_Gradients.at(operation));
-  }
+  std::vector<double> ReadReducedGradient(int operation) const;
 
   /** The values of an operation that reduces the image, rounded to what maps have. */
   void WriteReduced(int operation, const std::vector<double> & values);
 
-  /** They are not needed any more. */
+  /** They are not needed any more; others may be read and written meanwhile. */
   void
   Drop(int operation)
   {
-    m_Maps.erase(operation);
-    m_Gradients.erase(operation);
+    for (auto * maps : { &m_Maps, &m_Gradients })
+    {
+      const auto found = maps->find(operation);
+      if (found != maps->end())
+      {
+        found->second->Release();
+      }
+    }
   }
 
 private:
-  std::vector<double> ReadPixel(const KeptMap & map) const;
-
   std::map<int, std::unique_ptr<KeptMap>> m_Maps;
   std::map<int, std::unique_ptr<KeptMap>> m_Gradients;
-  std::map<int, std::vector<double>>      m_Sums;
+  std::map<int, std::vector<double>>      m_Sums; ///< of operations that reduce the image
+  std::map<int, int>                      m_Channels;
   const int                               m_ValueBytes;
 };
 

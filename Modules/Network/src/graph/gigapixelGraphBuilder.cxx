@@ -59,6 +59,18 @@ GraphBuilder::Normalize(const Name & name, const Name & input)
 }
 
 GraphBuilder::Name
+GraphBuilder::NormalizeInstance(const Name & name, const Name & input)
+{
+  return Append({ name, "instance_norm", { input }, { { "affine", true } }, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::NormalizeGroups(const Name & name, const Name & input, int groups)
+{
+  return Append({ name, "group_norm", { input }, { { "num_groups", Whole(groups) } }, {} });
+}
+
+GraphBuilder::Name
 GraphBuilder::Rectify(const Name & name, const Name & input)
 {
   return Append({ name, "relu", { input }, {}, {} });

@@ -26,6 +26,12 @@ public:
   /** With frozen statistics. */
   Name Normalize(const Name & name, const Name & input);
 
+  /** With the statistics of each channel of the whole image. */
+  Name NormalizeInstance(const Name & name, const Name & input);
+
+  /** With those of each group of channels. */
+  Name NormalizeGroups(const Name & name, const Name & input, int groups);
+
   Name Rectify(const Name & name, const Name & input);
 
   Name PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding);

@@ -133,10 +133,6 @@ GraphGeometry::GetTiled(int operation) const
 Box
 GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output) const
 {
-  if (GetReduction(operation))
-  {
-    return output;
-  }
   Box box;
   for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
   {
@@ -148,6 +144,12 @@ GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output)
     }
   }
   return box;
+}
+
+Box
+GraphGeometry::GetRead(int target, int operation, std::size_t input, const Box & output) const
+{
+  return operation == target && GetReduction(operation) ? output : GetRequired(operation, input, output);
 }
 
 std::vector<std::optional<Box>>
@@ -163,7 +165,7 @@ GraphGeometry::GetRequired(int target, const Box & part, const std::vector<int> 
     }
     for (std::size_t j = 0; boxes[i] && j < m_Inputs[i].size(); ++j)
     {
-      const Box required = GetRequired(static_cast<int>(i), j, *boxes[i]);
+      const Box required = GetRead(target, static_cast<int>(i), j, *boxes[i]);
       if (GetNumberOfPixels(required) == 0)
       {
         continue;
@@ -215,9 +217,9 @@ GraphGeometry::GetNearest(int operation, int axis, const Interval & part) const
 }
 
 Box
-GraphGeometry::GetInputBox(int operation, const Box & part) const
+GraphGeometry::GetInputBox(int operation, const Box & part, const std::vector<int> & kept) const
 {
-  const auto boxes = GetRequired(operation, part);
+  const auto boxes = GetRequired(operation, part, kept);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
     if (m_Inputs[i].empty() && boxes[i])
@@ -228,8 +230,8 @@ GraphGeometry::GetInputBox(int operation, const Box & part) const
   return part; // of a map that does not depend on the image
 }
 
-bool
-IsOnePixelOfReductions(const NetworkGraph & graph)
+std::vector<int>
+FindReductions(const NetworkGraph & graph)
 {
   std::vector<int> reductions;
   for (std::size_t i = 0; i < graph.operations.size(); ++i)
@@ -239,6 +241,13 @@ IsOnePixelOfReductions(const NetworkGraph & graph)
       reductions.push_back(static_cast<int>(i));
     }
   }
+  return reductions;
+}
+
+bool
+IsOnePixelOfReductions(const NetworkGraph & graph)
+{
+  const std::vector<int> reductions = FindReductions(graph);
   if (reductions.empty())
   {
     return false;
@@ -256,6 +265,20 @@ IsOnePixelOfReductions(const NetworkGraph & graph)
   // What only sums up has nothing behind it that would be computed once.
   return !fromImage && !geometry.GetReduction(geometry.GetOutput()) &&
          GetNumberOfPixels(geometry.GetWhole(geometry.GetOutput())) == 1;
+}
+
+bool
+IsBehindReductions(const NetworkGraph & graph)
+{
+  const auto        inputs = graph.GetInputs();
+  std::vector<bool> behind;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    const Operation & operation = graph.operations[i];
+    behind.push_back(OperationSchema::Find(operation.type)->getReduction(operation) ||
+                     std::any_of(inputs[i].begin(), inputs[i].end(), [&](int input) { return behind[input]; }));
+  }
+  return behind[graph.GetIndex(graph.output)];
 }
 
 std::int64_t
@@ -288,11 +311,13 @@ GetHalo(const NetworkGraph & graph)
   Extent             image;
   image.fill(side);
   const GraphGeometry geometry(graph, image);
+  std::vector<int>    reductions = FindReductions(graph); // what they reduce is there: they see all of it
   int                 target = geometry.GetOutput();
-  for (int i = 0; i < geometry.GetOutput() && graph.LabelsImage(); ++i)
+  for (const int reduction : reductions)
   {
-    target = geometry.GetReduction(i) ? i : target;
+    target = graph.LabelsImage() && reduction < geometry.GetOutput() ? reduction : target;
   }
+  reductions.erase(std::remove(reductions.begin(), reductions.end(), target), reductions.end());
   const std::int64_t tiled = geometry.GetTiled(target)[0].GetLength();
   const std::int64_t scale = (side + tiled / 2) / tiled;
   std::int64_t       halo = 0;
@@ -301,7 +326,7 @@ GetHalo(const NetworkGraph & graph)
     const Interval core{ begin, begin + stride };
     Box            part;
     part.fill({ begin / scale, (begin + stride) / scale });
-    for (const Interval & interval : geometry.GetInputBox(target, part))
+    for (const Interval & interval : geometry.GetInputBox(target, part, reductions))
     {
       halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
     }

@@ -101,11 +101,14 @@ public:
     return m_AxisSizes[operation][axis];
   }
 
-  /** The part of input number `input` of the operation that a part of its output (see GetTiled()) reads; empty: none.
-   */
+  /** The part of input number `input` of the operation that a part of its map reads; empty: none. */
   Box GetRequired(int operation, std::size_t input, const Box & output) const;
 
-  /** Of each operation the hull of what has to be computed for a part of the target's map; without a value: nothing.
+  /** The same where the part is computed for the target's: of the target itself a part of what GetTiled() says. */
+  Box GetRead(int target, int operation, std::size_t input, const Box & output) const;
+
+  /** Of each operation the hull of what has to be computed for a part of the target (see GetTiled()); without a value:
+   * nothing.
    * \param kept operations whose maps are there already: of these, what is read of them */
   std::vector<std::optional<Box>> GetRequired(int target, const Box & part, const std::vector<int> & kept = {}) const;
 
@@ -116,8 +119,8 @@ public:
    * of the map that it lies nearest to, of two to the later one. */
   Interval GetNearest(int operation, int axis, const Interval & part) const;
 
-  /** Of the input's map, for this part of an operation's. */
-  Box GetInputBox(int operation, const Box & part) const;
+  /** Of the input's map, for this part of an operation's. \param kept as GetRequired() has them */
+  Box GetInputBox(int operation, const Box & part, const std::vector<int> & kept = {}) const;
 
   int
   GetOutput() const
@@ -176,8 +179,14 @@ private:
   std::vector<int>                     m_FoldedInto;
 };
 
+/** Operations that reduce an image. */
+std::vector<int> FindReductions(const NetworkGraph & graph);
+
 /** What NetworkGraph::LabelsImage() knows. */
 bool IsOnePixelOfReductions(const NetworkGraph & graph);
+
+/** What NetworkGraph::SeesWholeImage() knows. */
+bool IsBehindReductions(const NetworkGraph & graph);
 
 /** How far an output pixel, or one of those that a network which labels images reduces, sees in a large image, before
  * or behind itself and along whichever axis is more: the greatest at the beginning, in the middle and at the end, since

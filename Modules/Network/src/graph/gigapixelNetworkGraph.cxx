@@ -300,9 +300,38 @@ Operation::GetParameter(const char * role) const
   return parameters.at(role);
 }
 
+/** Of norms that are given without them. */
+void
+NetworkGraph::WriteOutStatistics()
+{
+  std::vector<Operation> all;
+  all.reserve(operations.size());
+  for (Operation & operation : operations)
+  {
+    const OperationSchema * const schema = OperationSchema::Find(operation.type);
+    if (schema && schema->Is(Role::WholeImageNorm) && operation.inputs.size() == 1)
+    {
+      Operation statistics{ GetNameOfStatistics(operation), StatisticsType, operation.inputs, {}, {} };
+      for (const char * name : { "num_groups", "eps" })
+      {
+        const auto found = operation.attributes.find(name);
+        if (found != operation.attributes.end())
+        {
+          statistics.attributes.insert(*found);
+        }
+      }
+      operation.inputs.push_back(statistics.name);
+      all.push_back(std::move(statistics));
+    }
+    all.push_back(std::move(operation));
+  }
+  operations = std::move(all);
+}
+
 void
 NetworkGraph::Validate()
 {
+  WriteOutStatistics();
   std::map<std::string, int> places;
   std::vector<int>           channels;
   for (std::size_t i = 0; i < operations.size(); ++i)
@@ -351,6 +380,7 @@ NetworkGraph::Validate()
   }
   GetParameters(); // checks that shared arrays are alike
   m_LabelsImage = IsOnePixelOfReductions(*this);
+  m_SeesWholeImage = IsBehindReductions(*this);
 }
 
 int

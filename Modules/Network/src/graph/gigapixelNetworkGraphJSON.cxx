@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 namespace gigapixel
@@ -132,6 +133,14 @@ ReadOperation(const Json & json, std::size_t index)
   return operation;
 }
 
+/** Whether a norm's statistics are those that NetworkGraph::Validate() writes out. */
+bool
+HasOwnStatistics(const Operation & norm)
+{
+  return OperationSchema::Find(norm.type)->Is(Role::WholeImageNorm) && norm.inputs.size() == 2 &&
+         norm.inputs[1] == GetNameOfStatistics(norm);
+}
+
 Json
 WriteOperation(const Operation & operation)
 {
@@ -139,6 +148,10 @@ WriteOperation(const Operation & operation)
   if (!operation.inputs.empty())
   {
     json["inputs"] = operation.inputs;
+  }
+  if (HasOwnStatistics(operation))
+  {
+    json["inputs"].erase(1);
   }
   for (const AttributeSchema & schema : OperationSchema::Find(operation.type)->attributes)
   {
@@ -192,10 +205,21 @@ NetworkGraph::FromJSON(const std::string & operations, const std::string & outpu
 std::string
 NetworkGraph::ToJSON() const
 {
+  std::set<std::string> writtenOut;
+  for (const Operation & operation : operations)
+  {
+    if (HasOwnStatistics(operation))
+    {
+      writtenOut.insert(operation.inputs[1]);
+    }
+  }
   Json json = Json::array();
   for (const Operation & operation : operations)
   {
-    json.push_back(WriteOperation(operation));
+    if (writtenOut.count(operation.name) == 0)
+    {
+      json.push_back(WriteOperation(operation));
+    }
   }
   return json.dump();
 }

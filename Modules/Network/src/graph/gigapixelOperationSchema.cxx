@@ -3,6 +3,7 @@
 #include "operations/gigapixelOperationEntry.h"
 
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -180,7 +181,10 @@ NetworkGraph::GetWholeImageTypes()
   std::vector<std::string> types;
   for (const OperationSchema & schema : OperationSchema::GetWholeImage())
   {
-    types.emplace_back(schema.type);
+    if (schema.type != std::string(StatisticsType)) // which belong to norms
+    {
+      types.emplace_back(schema.type);
+    }
   }
   return types;
 }
@@ -200,7 +204,7 @@ ListWholeImage(const NetworkGraph & graph)
         names.push_back(operation.name);
       }
     }
-    if (names.empty())
+    if (names.empty() || schema.type == std::string(StatisticsType))
     {
       continue;
     }
@@ -236,20 +240,23 @@ GetRead(const NetworkGraph & graph)
   return read;
 }
 
+/** Norms are, of statistics that are reduced. */
+bool
+IsComputed(const Operation & operation)
+{
+  const OperationSchema * const schema = OperationSchema::Find(operation.type);
+  const auto &                  all = OperationSchema::GetWholeImage();
+  const bool seesAll = std::any_of(all.begin(), all.end(), [&](const auto & one) { return &one == schema; });
+  return !seesAll || schema->Is(Role::WholeImageNorm) || schema->getReduction(operation);
+}
+
 } // namespace
 
 std::string
 GetRunProblem(const NetworkGraph & graph)
 {
   const std::string all = ListWholeImage(graph), wholeImage = ListWholeImage(GetRead(graph));
-  const auto        isReduced = [](const Operation & operation) {
-    const OperationSchema * const schema = OperationSchema::Find(operation.type);
-    const auto &                  all = OperationSchema::GetWholeImage();
-    const bool seesAll = std::any_of(all.begin(), all.end(), [&](const auto & one) { return &one == schema; });
-    return !seesAll || schema->getReduction(operation);
-  };
-  const bool areReduced = std::all_of(graph.operations.begin(), graph.operations.end(), isReduced);
-  if (all.empty() || (areReduced && graph.LabelsImage()))
+  if (all.empty())
   {
     return {};
   }
@@ -257,14 +264,25 @@ GetRunProblem(const NetworkGraph & graph)
   {
     return "nothing reads what sees the whole image: " + all + "; leave that out";
   }
+  NetworkGraph rest; // that is not computed
+  std::copy_if(graph.operations.begin(),
+               graph.operations.end(),
+               std::back_inserter(rest.operations),
+               [](const Operation & operation) { return !IsComputed(operation); });
   const Operation & output = graph.operations[graph.GetIndex(graph.output)];
-  if (areReduced && OperationSchema::Find(output.type)->getReduction(output))
+  if (rest.IsEmpty() && OperationSchema::Find(output.type)->getReduction(output))
   {
     return "its output is a pooling of all pixels itself, \"" + output.name + "\" (" + output.type +
            "); end behind it, by a mul with 1 where nothing else is to be computed";
   }
-  return "it is a graph of " + std::to_string(graph.operations.size()) +
-         " operations, but does not run yet: nothing computes what sees the whole image: " + all;
+  const auto statistics = // which belong to norms
+    std::count_if(graph.operations.begin(), graph.operations.end(), [](const Operation & operation) {
+      return operation.type == StatisticsType;
+    });
+  return rest.IsEmpty()
+           ? std::string()
+           : "it is a graph of " + std::to_string(static_cast<std::ptrdiff_t>(graph.operations.size()) - statistics) +
+               " operations, but does not run yet: nothing computes what sees the whole image: " + ListWholeImage(rest);
 }
 
 int

@@ -100,9 +100,10 @@ struct Role
     Linear = 4,       ///< a scale, a shift or a sum: what is rectified behind it is rectified before it
     Sum = 8,          ///< of two maps, or a map and a number
     Rectifier = 16,
-    NoLogits = 32,  ///< its output cannot be all numbers
-    Placement = 64, ///< pixels of the first input are moved, and not mixed across channels
-    View = 128      ///< where it has no more pixels than it reads, its map lies in its first input's memory
+    NoLogits = 32,       ///< its output cannot be all numbers
+    Placement = 64,      ///< pixels of the first input are moved, and not mixed across channels
+    View = 128,          ///< where it has no more pixels than it reads, its map lies in its first input's memory
+    WholeImageNorm = 256 ///< its second input are statistics of the whole first one, of the type StatisticsType
   };
 };
 
@@ -118,7 +119,8 @@ struct WeightSchema
                                   std::size_t                       place);
 };
 
-/** Of an operation that sums up all of its inputs' maps, which are of one size, to a map of one pixel. The executor
+/** Of an operation that sums up all of its inputs' maps, which are of one size, to a map of one pixel, or of a few. The
+ * executor
  * computes the sums of a part of the maps, over those of its pixels that count (TileData::counted); those of all parts
  * are taken together one by one, in a fixed order. What they are is the operation's own matter: its backward pass sees
  * those of the whole image again. */
@@ -131,14 +133,27 @@ struct ReductionSchema
               const std::vector<double> & part,
               const Box &                 box);
 
-  /** The values of the one pixel. */
+  /** The values of the pixels, row by row. */
   std::vector<double> (*finish)(const Operation & operation, const std::vector<double> & sums);
 
   /** Whether anything in this part of the inputs' maps has a gradient. Null: all parts have one, and equal parts the
    * same one.
    * \param gradient of the one pixel */
   bool (*hasGradient)(const std::vector<double> & sums, const std::vector<double> & gradient, const Box & box);
+
+  /** Whether equal parts at other places have other sums and gradients. */
+  bool dependsOnPlace{ false };
 };
+
+/** Of the operation that finds out mean and deviation of a map. */
+constexpr const char * StatisticsType = "norm_statistics";
+
+/** The name that it has where it was written out for a norm. */
+inline std::string
+GetNameOfStatistics(const Operation & norm)
+{
+  return norm.name + ".statistics";
+}
 
 struct AttributeSchema
 {
@@ -235,6 +250,9 @@ struct GigapixelNetwork_EXPORT OperationSchema
    * no border of the map. */
   std::int64_t (*getPhase)(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes);
 
+  /** Whether all outputs along an axis see the same of an input, whatever their place. Null: of none. */
+  bool (*isSpread)(const Operation & operation, std::size_t input, const AxisSizes & sizes){ nullptr };
+
   /** Where the outputs lie in the first input; the others lie alike, but for those of which only the size counts. */
   Sampling (*getSampling)(const Operation & operation, int axis, const AxisSizes & sizes);
 
@@ -257,11 +275,11 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** \return null: there is none of this type */
   static const OperationSchema * Find(const std::string & type);
 
-  /** All that are computed. */
+  /** All each value of which is computed from a part of a map, or from one pixel. */
   static const std::vector<OperationSchema> & GetAll();
 
-  /** Those each value of which depends on all pixels of a map: they are read, so that what a network needs is known
-   * completely, and no executor computes them. */
+  /** Those each value of which depends on all pixels of a map. All are read, so that what a network needs is known
+   * completely, but not all are computed, see GetRunProblem(). */
   static const std::vector<OperationSchema> & GetWholeImage();
 };
 
@@ -274,6 +292,10 @@ GigapixelNetwork_EXPORT std::string GetRunProblem(const NetworkGraph & graph);
 
 /** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
 GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);
+
+/** Of adaptive pooling of this many pixels along an axis to so many cells: those that hold a pixel. Cells overlap by a
+ * pixel where their sizes are no whole numbers, as PyTorch's do. */
+GigapixelNetwork_EXPORT Interval GetCells(std::int64_t pixel, std::int64_t pixels, std::int64_t cells);
 
 /** Padding of a window operation: zeros (or, for a maximum, nothing) before and after the real map. */
 struct Padding

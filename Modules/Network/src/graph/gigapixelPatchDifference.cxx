@@ -34,7 +34,8 @@ public:
   {
     for (std::size_t i = 0; i < m_Shifts.size(); ++i)
     {
-      m_Placements.push_back(MakePlacement(patch, image, axis, static_cast<int>(i)));
+      m_Placements.push_back(this->MakePlacement(patch, image, axis, static_cast<int>(i)));
+      m_HasPlace.push_back(image.GetInputs()[i].empty() || !m_Placements.back().inputs.empty());
     }
   }
 
@@ -69,8 +70,9 @@ private:
     bool             sameStep{ false }; ///< as in the whole image
   };
 
-  static Placement
-  MakePlacement(const GraphGeometry & patch, const GraphGeometry & image, int axis, int operation)
+  /** None of what the whole image is reduced to, and of what is computed from nothing else. */
+  Placement
+  MakePlacement(const GraphGeometry & patch, const GraphGeometry & image, int axis, int operation) const
   {
     const std::vector<int> & inputs = image.GetInputs()[operation];
     if (inputs.empty())
@@ -82,11 +84,12 @@ private:
     const AxisSizes &       sizes = image.GetAxisSizes(operation, axis);
     const Sampling          inPatch = schema.getSampling(it, axis, patch.GetAxisSizes(operation, axis));
     const Sampling          inImage = schema.getSampling(it, axis, sizes);
-    Placement               placement{ { inputs.front() }, inPatch.step, 0, IsNear(inPatch.step, inImage.step) };
+    Placement               placement{ {}, inPatch.step, 0, IsNear(inPatch.step, inImage.step) };
     placement.behind = placement.sameStep ? inPatch.offset - inImage.offset : 0.0;
-    for (std::size_t j = 1; j < inputs.size(); ++j)
+    for (std::size_t j = 0; j < inputs.size() && !image.GetReduction(operation); ++j)
     {
-      if (!schema.getRequired(it, axis, j, { 0, 1 }, sizes).IsEmpty()) // else its size alone counts
+      const bool counts = j == 0 || !schema.getRequired(it, axis, j, { 0, 1 }, sizes).IsEmpty(); // not its size alone
+      if (counts && m_HasPlace[inputs[j]])
       {
         placement.inputs.push_back(inputs[j]);
       }
@@ -110,6 +113,7 @@ private:
   int                    m_Output;
   std::vector<double>    m_Shifts;
   std::vector<Placement> m_Placements;
+  std::vector<bool>      m_HasPlace;
 };
 
 /** Along all axes. */
@@ -215,6 +219,24 @@ CountBorders(const GraphGeometry & patch)
   return counts;
 }
 
+/** Norms in the place of their statistics. */
+std::map<std::string, int>
+CountReductions(const GraphGeometry & patch)
+{
+  std::map<std::string, int> counts;
+  const auto &               operations = patch.GetGraph().operations;
+  for (std::size_t i = 0; i < operations.size(); ++i)
+  {
+    const auto place = static_cast<int>(i);
+    if (patch.GetSchema(place).Is(Role::WholeImageNorm) ||
+        (patch.GetReduction(place) && operations[i].type != StatisticsType))
+    {
+      ++counts[operations[i].type];
+    }
+  }
+  return counts;
+}
+
 } // namespace
 
 PatchDifference
@@ -229,9 +251,9 @@ PatchDifference::Make(const NetworkDescription & network)
     side *= 2;
   }
   const GraphGeometry patch = MakeSquare(graph, side), image = MakeSquare(graph, 4 * side);
-  PatchDifference     difference{ CountBorders(patch),
-                              FindMultiple(MakeAlignments(patch, image), MostStrides * stride),
-                              {} };
+  PatchDifference     difference{
+    CountBorders(patch), FindMultiple(MakeAlignments(patch, image), MostStrides * stride), {}, CountReductions(patch)
+  };
   difference.sizes =
     CountTypes(graph,
                difference.multiple == 0 ? FindMisplaced(MakeAlignments(patch, image), stride)

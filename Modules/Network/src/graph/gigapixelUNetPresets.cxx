@@ -3,6 +3,7 @@
 #include "gigapixelResNet.h"
 
 #include <array>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -41,16 +42,26 @@ GetOutputChannels(const PresetValues & values)
   return classes == 2 ? 1 : classes;
 }
 
+/** \param norm a word of the option of this name, but for "none" */
+Name
+Normalize(GraphBuilder & builder, const Name & name, const Name & map, int channels, const std::string & norm)
+{
+  constexpr int MostGroups = 8;
+  return norm == "batch"      ? builder.Normalize(name, map)
+         : norm == "instance" ? builder.NormalizeInstance(name, map)
+                              : builder.NormalizeGroups(name, map, std::gcd(MostGroups, channels));
+}
+
 /** Two convolutions; named like a torch.nn.Sequential of them, their norms and their activations. */
 Name
-ConvolveTwice(GraphBuilder & builder, const Name & name, Name map, int channels, bool norm)
+ConvolveTwice(GraphBuilder & builder, const Name & name, Name map, int channels, const std::string & norm)
 {
   int place = 0;
   for (int i = 0; i < 2; ++i)
   {
     const auto next = [&] { return name + '.' + std::to_string(place++); };
-    map = builder.Convolve(next(), map, channels, 3, 1, !norm);
-    map = norm ? builder.Normalize(next(), map) : map;
+    map = builder.Convolve(next(), map, channels, 3, 1, norm == "none");
+    map = norm == "none" ? map : Normalize(builder, next(), map, channels, norm);
     map = builder.Rectify(next(), map);
   }
   return map;
@@ -63,7 +74,7 @@ NetworkDescription
 BuildUNet(const PresetValues & values)
 {
   const int         base = values.GetInteger("base"), depth = values.GetInteger("depth");
-  const bool        norm = values.GetWord("norm") == "batch";
+  const std::string norm = values.GetWord("norm");
   GraphBuilder      builder;
   Name              map = builder.Input(values.GetInteger("channels"));
   std::vector<Name> skips;
@@ -122,20 +133,23 @@ BuildResNetUNet(int depth, const PresetValues & values)
 NetworkPreset
 MakeUNetPreset()
 {
-  return { "unet",
-           "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
-           1e-3,
-           { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
-             { "depth", "poolings", "4", 1, 8 },
-             GetChannelsOption(),
-             GetClassesOption(),
-             { "norm",
-               "batch: a batch norm with frozen statistics behind each 3x3 convolution",
-               "batch",
-               0,
-               0,
-               { "batch", "none" } } },
-           BuildUNet };
+  return {
+    "unet",
+    "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
+    1e-3,
+    { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
+      { "depth", "poolings", "4", 1, 8 },
+      GetChannelsOption(),
+      GetClassesOption(),
+      { "norm",
+        "what is behind each 3x3 convolution: a batch norm with frozen statistics, or a norm of each channel, or "
+        "of groups of channels, with the statistics of the whole image",
+        "batch",
+        0,
+        0,
+        { "batch", "instance", "group", "none" } } },
+    BuildUNet
+  };
 }
 
 NetworkPreset

@@ -196,7 +196,7 @@ GraphTileCost::Make(const NetworkDescription & network,
                     Together                   together)
 {
   const bool training = purpose == Purpose::Training;
-  if (network.LabelsImage())
+  if (network.graph.SeesWholeImage())
   {
     const GraphGeometry geometry(network.graph, { image.height, image.width });
     return Make(network, image, MakeReducingSegments(geometry, tileSize), purpose, precision);
@@ -213,20 +213,20 @@ GraphTileCost::Make(const NetworkDescription &       network,
                     Purpose                          purpose,
                     Precision                        precision)
 {
-  const bool       training = purpose == Purpose::Training;
-  const auto       geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
-  CostSum          sum(network, precision);
-  std::vector<int> kept;
-  for (const Segment & segment : MakeSegments(*geometry, segments))
+  const bool training = purpose == Purpose::Training;
+  const auto geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+  CostSum    sum(network, precision);
+  const auto all = MakeSegments(*geometry, segments);
+  for (const Segment & segment : all)
   {
     const bool ofOutput = segment.operation == geometry->GetOutput();
     sum.Add(
       TileGrid(geometry, segment, training), training, training ? GetPasses(network, ofOutput) : 1, Together::All);
-    kept = segment.kept;
   }
   GraphTileCost cost = sum.Get(training, image);
-  cost.keptBytes = GetKeptBytes(*geometry, kept, sizeof(float));
-  cost.seconds += GetTrafficSeconds(cost.keptBytes);
+  cost.keptBytes = GetMostKeptBytes(*geometry, all, sizeof(float), training);
+  cost.scratchBytes = GetKeptBytes(*geometry, all.back().kept, sizeof(float), training);
+  cost.seconds += GetTrafficSeconds(cost.scratchBytes);
   return cost;
 }
 
@@ -367,10 +367,11 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    if (!atOnce && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training &&
+    const bool      seesAll = m_Run.network.graph.SeesWholeImage() && !m_Run.network.LabelsImage();
+    if ((!atOnce || seesAll) && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training &&
         !m_Run.network.LabelsImage())
     {
-      choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision);
+      choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, !atOnce);
     }
     const bool isAtOnce = choice.segments.empty();
     if (!isAtOnce)
@@ -382,6 +383,10 @@ private:
     if (choice.tileSize == 0)
     {
       choice.tileSize = ChooseTileSize(m_Run, purpose, isAtOnce ? bytes : choice.cost.bytes);
+    }
+    if (seesAll && !isAtOnce) // which validates in the same segments
+    {
+      return choice;
     }
     const auto together =
       m_Run.purpose == Purpose::Training ? GraphTileCost::Together::All : GraphTileCost::Together::Row;
@@ -417,7 +422,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
       inFiles.cost.seconds < MuchFaster * choice.cost.seconds)
   {
-    sentences.push_back(DescribeScratchFolder(inFiles.cost.seconds / choice.cost.seconds, inFiles.cost.keptBytes));
+    sentences.push_back(DescribeScratchFolder(inFiles.cost.seconds / choice.cost.seconds, inFiles.cost.scratchBytes));
   }
   std::string remark;
   for (const std::string & sentence : sentences)
@@ -445,13 +450,13 @@ MakeGraphPlan(const PlannedRun & run)
   {
     const Choice & elsewhere = choices.FindBest(true);
     const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
-    throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.keptBytes : 0);
+    throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.scratchBytes : 0);
   }
   const std::int64_t without = choices.GetNeed(choice, inFiles) - cost.bytes; // any tiles
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
-  plan.keptBytes = cost.keptBytes;
+  plan.keptBytes = inFiles ? cost.scratchBytes : cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
   const auto most = std::min(std::int64_t{ GetNumberOfThreads(run.threads) }, cost.GetMostTogether());
   while (plan.tilesInFlight < most && without + cost.GetBytes(plan.tilesInFlight + 1) <= limit)

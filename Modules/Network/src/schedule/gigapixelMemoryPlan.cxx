@@ -6,6 +6,7 @@
 #include "gigapixelPatchGrid.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
+#include "gigapixelSegment.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 #include "gigapixelWorkers.h"
@@ -296,9 +297,21 @@ MakeChainPlan(const PlannedRun & run)
 void
 CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
 {
-  const TileGrid grid(run.network, run.image, plan.tileSize, run.purpose == Purpose::Training);
-  grid.GetTile(grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2)
-    .program->CheckMaps(run.network.graph);
+  const bool           training = run.purpose == Purpose::Training;
+  const NetworkGraph & graph = run.network.graph;
+  const auto           check = [&](const TileGrid & grid) {
+    grid.GetTile(grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2)
+      .program->CheckMaps(graph);
+  };
+  if (!graph.SeesWholeImage())
+  {
+    return check(TileGrid(run.network, run.image, plan.tileSize, training));
+  }
+  const auto geometry = std::make_shared<GraphGeometry>(graph, Extent{ run.image.height, run.image.width });
+  for (const Segment & segment : MakeSegments(*geometry, MakeReducingSegments(*geometry, plan.tileSize)))
+  {
+    check(TileGrid(geometry, segment, training));
+  }
 }
 
 } // namespace

@@ -71,10 +71,33 @@ MakeSegments(const GraphGeometry &             geometry,
   return segments;
 }
 
+std::vector<int>
+FindReducedAndRead(const GraphGeometry & geometry)
+{
+  const auto &     inputs = geometry.GetInputs();
+  std::vector<int> found;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    for (std::size_t j = 0; geometry.GetReduction(static_cast<int>(i)) && j < inputs[i].size(); ++j)
+    {
+      const int  map = inputs[i][j];
+      const auto readsToo = [&](const std::vector<int> & ofReader) {
+        return &ofReader != &inputs[i] && std::find(ofReader.begin(), ofReader.end(), map) != ofReader.end();
+      };
+      if (std::any_of(inputs.begin(), inputs.end(), readsToo))
+      {
+        found.push_back(map);
+      }
+    }
+  }
+  return found;
+}
+
 std::vector<SegmentPlan>
 MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
 {
-  std::vector<int> operations = FindKept(geometry, {});
+  const bool       keepsMaps = !geometry.GetGraph().LabelsImage();
+  std::vector<int> operations = FindKept(geometry, keepsMaps ? FindReducedAndRead(geometry) : std::vector<int>{});
   operations.push_back(geometry.GetOutput());
   std::vector<SegmentPlan> plan;
   for (const int operation : operations)
@@ -89,12 +112,68 @@ MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
 }
 
 std::int64_t
-GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes)
+GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & segments, int valueBytes, bool training)
+{
+  std::int64_t  now = 0, most = 0;
+  std::set<int> gradients;
+  const auto    getBytes = [&](int operation) {
+    return GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
+  };
+  const auto take = [&](int operation) {
+    now += getBytes(operation);
+    most = std::max(most, now);
+  };
+  for (std::size_t i = 0; i + 1 < segments.size(); ++i)
+  {
+    take(segments[i].operation);
+    for (std::size_t j = 0; !training && j <= i; ++j)
+    {
+      // Which was given back before unless the segment before read it.
+      const int  operation = segments[j].operation;
+      const bool before = j == i || IsNeededBehind(geometry, segments, i - 1, operation);
+      now -= before && !IsNeededBehind(geometry, segments, i, operation) ? getBytes(operation) : 0;
+    }
+  }
+  for (std::size_t i = segments.size(); training && i-- > 0;)
+  {
+    const Segment & segment = segments[i];
+    const auto      boxes = geometry.GetRequired(segment.operation, geometry.GetTiled(segment.operation), segment.kept);
+    for (const int operation : segment.kept)
+    {
+      if (boxes[operation] && geometry.IsBehindTrained(operation) && gradients.insert(operation).second)
+      {
+        take(operation);
+      }
+    }
+    if (i + 1 < segments.size())
+    {
+      now -= (gradients.count(segment.operation) > 0 ? 2 : 1) * getBytes(segment.operation);
+    }
+  }
+  return most;
+}
+
+bool
+IsNeededBehind(const GraphGeometry &        geometry,
+               const std::vector<Segment> & segments,
+               std::size_t                  segment,
+               int                          operation)
+{
+  const auto next = segments.begin() + static_cast<std::ptrdiff_t>(segment) + 1;
+  return std::any_of(next, segments.end(), [&](const Segment & later) {
+    const auto boxes = geometry.GetRequired(later.operation, geometry.GetTiled(later.operation), later.kept);
+    return later.operation == operation || boxes[operation].has_value();
+  });
+}
+
+std::int64_t
+GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes, bool gradients)
 {
   std::int64_t bytes = 0;
   for (const int operation : operations)
   {
-    bytes += 2 * GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
+    bytes +=
+      (gradients ? 2 : 1) * GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
   }
   return bytes;
 }

@@ -30,15 +30,35 @@ GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry & 
                                                           const std::vector<int> &          operations,
                                                           const std::vector<std::int64_t> & tileSizes);
 
-/** The fewest there are: they end where operations reduce the image. \param tileSize in pixels of the image */
+/** Operations whose maps others read beside what they are reduced to, as norms do: each of them, and all that lies
+ * before it, would be computed again behind every reduction. */
+GigapixelNetwork_EXPORT std::vector<int> FindReducedAndRead(const GraphGeometry & geometry);
+
+/** Those that end where operations reduce the image, and, in a network that labels pixels, at the maps that
+ * FindReducedAndRead() tells, so that each operation is computed once. \param tileSize in pixels of the image */
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> MakeReducingSegments(const GraphGeometry & geometry,
                                                                       std::int64_t          tileSize);
 
-/** Of the maps of these operations and of their gradients, which are all kept at the same time.
- * \param valueBytes of a float or a double */
+/** Of the maps of these operations, which are all kept at the same time.
+ * \param valueBytes of a float or a double
+ * \param gradients whether theirs are kept, too */
 GigapixelNetwork_EXPORT std::int64_t GetKeptBytes(const GraphGeometry &    geometry,
                                                   const std::vector<int> & operations,
-                                                  int                      valueBytes);
+                                                  int                      valueBytes,
+                                                  bool                     gradients = true);
+
+/** The most bytes of maps between segments and, in training, of their gradients, that are kept at the same time: a map
+ * is given back when nobody reads it any more, and a gradient takes its memory when it is first added to. */
+GigapixelNetwork_EXPORT std::int64_t GetMostKeptBytes(const GraphGeometry &        geometry,
+                                                      const std::vector<Segment> & segments,
+                                                      int                          valueBytes,
+                                                      bool                         training);
+
+/** Whether a segment behind number `segment` makes the operation's map, or reads it. */
+GigapixelNetwork_EXPORT bool IsNeededBehind(const GraphGeometry &        geometry,
+                                            const std::vector<Segment> & segments,
+                                            std::size_t                  segment,
+                                            int                          operation);
 
 /** \throw std::invalid_argument they are none of the network's, or would not be chosen by FindKept() */
 GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &            geometry,

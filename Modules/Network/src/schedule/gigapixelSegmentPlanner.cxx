@@ -48,6 +48,13 @@ public:
     }
   }
 
+  /** Of a network that sees the whole image. */
+  std::vector<SegmentPlan>
+  ChooseReducing(bool keepsMaps)
+  {
+    return Describe(FindKept(m_Geometry, keepsMaps ? FindReducedAndRead(m_Geometry) : std::vector<int>{}));
+  }
+
   std::vector<SegmentPlan>
   Choose()
   {
@@ -161,7 +168,9 @@ private:
     {
       Key key{ segment.operation };
       FindRead(segment, key);
-      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name, FindBest(key).tileSize });
+      const std::int64_t best = FindBest(key).tileSize; // 0: none is small enough, of segments that there have to be
+      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name,
+                       best > 0 ? best : GetTileSize(segment.operation, TileSizes[0]) });
     }
     return plan;
   }
@@ -219,8 +228,8 @@ private:
   std::int64_t
   GetTileSize(int operation, std::int64_t side) const
   {
-    const std::int64_t scale =
-      (m_Geometry.GetSize(0)[0] + m_Geometry.GetSize(operation)[0] - 1) / m_Geometry.GetSize(operation)[0];
+    const std::int64_t tiled = m_Geometry.GetTiled(operation)[0].GetLength();
+    const std::int64_t scale = (m_Geometry.GetSize(0)[0] + tiled - 1) / tiled;
     return operation == m_Geometry.GetOutput() ? RoundUp(side, m_Stride) : std::max<std::int64_t>(1, side / scale);
   }
 
@@ -233,7 +242,7 @@ private:
     double tiles = 1;
     for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
     {
-      const std::int64_t size = m_Geometry.GetSize(segment.operation)[axis];
+      const std::int64_t size = m_Geometry.GetTiled(segment.operation)[axis].GetLength();
       const std::int64_t begin = (size - 1) / segment.tileSize / 2 * segment.tileSize;
       core[axis] = { begin, std::min(size, begin + segment.tileSize) };
       tiles *= static_cast<double>(size) / static_cast<double>(core[axis].GetLength());
@@ -288,9 +297,10 @@ GetTrafficSeconds(std::int64_t keptBytes)
 }
 
 std::vector<SegmentPlan>
-ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
+ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision, bool keepsMaps)
 {
-  return SegmentPlanner(network, image, bytes, precision).Choose();
+  SegmentPlanner planner(network, image, bytes, precision);
+  return network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps) : planner.Choose();
 }
 
 } // namespace gigapixel

@@ -24,12 +24,15 @@ double GetTrafficSeconds(std::int64_t keptBytes);
 
 /** Segments for a training step that are the fastest whose tiles take no more than so many bytes each: a function of
  * the network, the size of the image, the bytes and the precision alone. The least seconds are sought over sets of up
- * to four maps with few values, and tile sizes; they have to be worth a tenth of what the network at once takes.
+ * to four maps with few values, and tile sizes; they have to be worth a tenth of what the network at once takes. Of a
+ * network that sees the whole image, the segments of MakeReducingSegments(), with the fastest tiles.
+ * \param keepsMaps of such a network, whether the maps are kept that are read behind what they are reduced to
  * \return empty: the network at once */
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDescription & network,
                                                                 Size                       image,
                                                                 std::int64_t               bytes,
-                                                                Precision                  precision);
+                                                                Precision                  precision,
+                                                                bool                       keepsMaps = true);
 
 } // namespace gigapixel
 

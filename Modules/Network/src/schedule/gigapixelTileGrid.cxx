@@ -138,7 +138,7 @@ TileGrid::GetInputRegion(const Region & region) const
   const Region tiles = GrowToTiles(region);
   if (m_Graph)
   {
-    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles)));
+    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles), m_Kept));
   }
   return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
                    { 0, 0, m_Image.width, m_Image.height });

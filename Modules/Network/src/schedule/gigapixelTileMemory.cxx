@@ -134,10 +134,21 @@ private:
     return GetBytes(step, m_ValueBytes);
   }
 
-  static std::int64_t
-  GetBytes(const Step & step, std::int64_t valueBytes)
+  /** Of what reduces an image, its few values, not the part of the image that it is told by. */
+  std::int64_t
+  GetBytes(const Step & step, std::int64_t valueBytes) const
   {
-    return GetNumberOfBytes(step.output, step.channels, valueBytes);
+    const Operation & operation = m_Graph.operations[step.operation];
+    if (!OperationSchema::Find(operation.type)->getReduction(operation))
+    {
+      return GetNumberOfBytes(step.output, step.channels, valueBytes);
+    }
+    Box whole;
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      whole[axis] = { 0, step.sizes[axis].output };
+    }
+    return GetNumberOfBytes(whole, step.channels, sizeof(double));
   }
 
   bool

@@ -80,10 +80,12 @@ AppendSignature(const GraphGeometry &                  geometry,
                 int                                    axis,
                 std::vector<std::int64_t> &            signature)
 {
-  constexpr std::int64_t NotMet = -1;
-  const AxisSizes &      sizes = geometry.GetAxisSizes(step.operation, axis);
-  const Interval         output = step.output[axis];
-  bool                   atBegin = false, atEnd = false;
+  constexpr std::int64_t  NotMet = -1;
+  const OperationSchema & schema = geometry.GetSchema(step.operation);
+  const Operation &       operation = geometry.GetGraph().operations[step.operation];
+  const AxisSizes &       sizes = geometry.GetAxisSizes(step.operation, axis);
+  const Interval          output = step.output[axis];
+  bool                    atBegin = false, atEnd = false;
   signature.push_back(step.operation);
   signature.push_back(output.GetLength());
   for (std::size_t j = 0; j < step.sources.size(); ++j)
@@ -91,16 +93,16 @@ AppendSignature(const GraphGeometry &                  geometry,
     if (step.sources[j] >= 0)
     {
       const Interval input = step.inputs[j][axis];
+      const bool     spread = schema.isSpread && schema.isSpread(operation, j, sizes);
       signature.push_back(input.GetLength());
       signature.push_back(input.begin - steps[step.sources[j]].output[axis].begin);
-      atBegin = atBegin || input.begin == 0;
-      atEnd = atEnd || input.end == sizes.inputs[j];
+      atBegin = atBegin || (!spread && input.begin == 0);
+      atEnd = atEnd || (!spread && input.end == sizes.inputs[j]);
     }
   }
   if (!step.sources.empty())
   {
-    signature.push_back(geometry.GetSchema(step.operation)
-                          .getPhase(geometry.GetGraph().operations[step.operation], axis, output.begin, sizes));
+    signature.push_back(schema.getPhase(operation, axis, output.begin, sizes));
   }
   signature.push_back(atBegin ? output.begin : NotMet);
   signature.push_back(atEnd ? sizes.output - output.end : NotMet);
@@ -115,8 +117,9 @@ namespace
 class ProgramBuilder
 {
 public:
-  ProgramBuilder(const GraphGeometry & geometry, std::vector<std::optional<Box>> boxes, bool training)
+  ProgramBuilder(const GraphGeometry & geometry, int target, std::vector<std::optional<Box>> boxes, bool training)
     : m_Geometry(geometry)
+    , m_Target(target)
     , m_Boxes(std::move(boxes))
     , m_StepOf(m_Boxes.size(), -1)
     , m_Training(training)
@@ -144,7 +147,7 @@ public:
     const auto & inputs = m_Geometry.GetInputs()[operation];
     for (std::size_t j = 0; j < inputs.size(); ++j)
     {
-      step.inputs.push_back(m_Geometry.GetRequired(operation, j, step.output));
+      step.inputs.push_back(m_Geometry.GetRead(m_Target, operation, j, step.output));
       const bool read = GetNumberOfPixels(step.inputs.back()) > 0;
       if (read && m_StepOf[inputs[j]] < 0)
       {
@@ -188,6 +191,7 @@ private:
   }
 
   const GraphGeometry &                 m_Geometry;
+  const int                             m_Target;
   const std::vector<std::optional<Box>> m_Boxes;
   std::vector<int>                      m_StepOf;
   const bool                            m_Training;
@@ -203,7 +207,7 @@ TileProgram::Make(const GraphGeometry &    geometry,
                   bool                     training)
 {
   const auto     boxes = geometry.GetRequired(target, core, kept);
-  ProgramBuilder builder(geometry, boxes, training);
+  ProgramBuilder builder(geometry, target, boxes, training);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
     const auto operation = static_cast<int>(i);

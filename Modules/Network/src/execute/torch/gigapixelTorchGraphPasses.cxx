@@ -2,6 +2,7 @@
 #include "gigapixelLogitMap.h"
 #include "gigapixelOperationCall.h"
 #include "gigapixelPrimitiveLimit.h"
+#include "gigapixelReducedPixels.h"
 #include "gigapixelTileArena.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
@@ -132,8 +133,7 @@ public:
       const at::Tensor map = MakeDense(part.to(ValueType));
       reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
     }
-    const at::Tensor sums = tape.maps.back().contiguous();
-    return { sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel() };
+    return ToVector(tape.maps.back());
   }
 
   void
@@ -175,8 +175,8 @@ public:
     const TileProgram &      program = *data.tile.program;
     const Step &             target = program.steps.back();
     const bool               reduced = GetReduction(target.operation) != nullptr;
-    const Box                part = reduced ? Box{ Interval{ 0, 1 }, { 0, 1 } } : program.core;
     const KeptMap &          gradientOfMap = data.kept->GetGradient(target.operation);
+    const Box                part = reduced ? gradientOfMap.GetWhole() : program.core;
     if (gradientOfMap.IsZero(part)) // of what nothing is learnt from
     {
       return AddToKept(data, Tape{});
@@ -186,7 +186,12 @@ public:
     {
       tape.maps.back().reset();
     }
-    Backward(data, tape, ReadKept(gradientOfMap, target.channels, part), times, gradient);
+    Backward(data,
+             tape,
+             reduced ? ToPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part, ValueType)
+                     : ReadKept(gradientOfMap, target.channels, part).to(MapType),
+             times,
+             gradient);
   }
 
   void
@@ -320,7 +325,14 @@ private:
   {
     const at::Tensor map = MakeMap(channels, part, ValueType);
     kept.Read(part, map.data_ptr<Value>());
-    return map.to(MapType);
+    return map;
+  }
+
+  /** That an operation's map has in a tile: what an image was reduced to is few numbers, which all pixels see. */
+  at::ScalarType
+  GetMapType(int operation) const
+  {
+    return GetReduction(operation) ? ValueType : MapType;
   }
 
   OperationCall
@@ -364,9 +376,10 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] = m_Operations[step.operation]
-                         ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output)
-                         : MakeInput(data);
+        tape.maps[i] =
+          m_Operations[step.operation]
+            ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output).to(GetMapType(step.operation))
+            : MakeInput(data);
         continue;
       }
       if (step.folded)
@@ -412,7 +425,17 @@ private:
       call.inPlace = IsAlone(call.inputs.front());
     }
     output = m_Operations[step.operation]->forward(call);
-    output = GetReduction(step.operation) ? output : ToType(std::move(output), MapType);
+    if (!GetReduction(step.operation))
+    {
+      output = ToType(std::move(output), MapType);
+    }
+    else if (&step != &program.steps.back()) // all that it reduces is in this tile
+    {
+      call.kept = { output };
+      const std::vector<double> values =
+        GetReduction(step.operation)->finish(call.operation, SumOfTile(call.operation, step, output));
+      output = GetPart(ToPixels(values, step.channels, GetWholeMap(step), ValueType), GetWholeMap(step), step.output);
+    }
     kept = std::move(call.kept);
   }
 
@@ -468,7 +491,7 @@ private:
       if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
       {
         const at::Tensor gradient = MakeDense(tape.gradients[i].to(ValueType));
-        data.kept->GetGradient(step.operation).Add(step.output, gradient.data_ptr<Value>());
+        data.kept->AddToGradient(step.operation, step.output, gradient.data_ptr<Value>());
       }
     }
   }
@@ -481,7 +504,10 @@ private:
     const at::ScalarType type = m_Types[step.operation];
     OperationCall        call = MakeCall(data, step);
     call.kept = std::move(tape.kept[i]);
-    call.sums = GetReduction(step.operation) ? &data.kept->GetSums(step.operation) : nullptr;
+    const bool reduces = GetReduction(step.operation) != nullptr, alone = reduces && i + 1 < program.steps.size();
+    const std::vector<double> ofTile =
+      alone ? SumOfTile(call.operation, step, call.kept.front()) : std::vector<double>();
+    call.sums = alone ? &ofTile : reduces ? &data.kept->GetSums(step.operation) : nullptr;
     call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();
     for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
     {
@@ -491,14 +517,19 @@ private:
         call.inputs[j] = ToType(GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]), type);
       }
     }
-    const at::Tensor        gradient = ToType(std::move(tape.gradients[i]), type);
+    at::Tensor ofMap = std::move(tape.gradients[i]);
+    if (alone)
+    {
+      ofMap = GetPart(ofMap, step.output, GetWholeMap(step));
+    }
+    const at::Tensor        gradient = ToType(std::move(ofMap), type);
     std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, gradient);
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (call.wanted[j])
       {
         const int  source = step.sources[j];
-        at::Tensor part = ToType(std::move(gradients[j]), MapType);
+        at::Tensor part = ToType(std::move(gradients[j]), GetMapType(program.steps[source].operation));
         AddPart(tape.gradients[source],
                 program.steps[source].output,
                 std::move(part),

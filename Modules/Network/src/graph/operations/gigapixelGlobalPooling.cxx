@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 
 namespace gigapixel
 {
@@ -12,8 +13,8 @@ namespace schema
 namespace
 {
 
-// A map becomes one pixel. Beside each reduction stands what its sums are, for maps of C channels; the executor
-// computes those of a part.
+// A map becomes one pixel, or a few. Beside each reduction stands what its sums are, for maps of C channels; the
+// executor computes those of a part.
 
 using Sums = std::vector<double>;
 
@@ -25,7 +26,7 @@ Rescale(double greatest, double other)
   return greatest == other ? 1 : std::exp(greatest - other); // also where both are infinite
 }
 
-// Mean: C sums, and the number of pixels.
+// Mean: of each cell C sums, and the number of pixels.
 
 void
 AddToMean(const Operation &, Sums & sums, const Sums & part, const Box &)
@@ -34,11 +35,29 @@ AddToMean(const Operation &, Sums & sums, const Sums & part, const Box &)
   std::transform(part.begin(), part.end(), sums.begin(), sums.begin(), std::plus<>());
 }
 
-Sums
-FinishMean(const Operation &, const Sums & sums)
+std::size_t
+CountCells(const Operation & operation)
 {
-  Sums means(sums.size() - 1);
-  std::transform(sums.begin(), sums.end() - 1, means.begin(), [&](double sum) { return sum / sums.back(); });
+  std::size_t cells = 1;
+  for (int axis = 0; axis < Axes; ++axis)
+  {
+    cells *= static_cast<std::size_t>(operation.GetAlong("output_size", axis));
+  }
+  return cells;
+}
+
+Sums
+FinishMean(const Operation & operation, const Sums & sums)
+{
+  const std::size_t ofCell = sums.size() / CountCells(operation);
+  Sums              means;
+  for (std::size_t i = 0; i < sums.size(); i += ofCell)
+  {
+    const double number = std::max(1.0, sums[i + ofCell - 1]);
+    std::transform(sums.begin() + i, sums.begin() + i + ofCell - 1, std::back_inserter(means), [number](double sum) {
+      return sum / number;
+    });
+  }
   return means;
 }
 
@@ -160,13 +179,6 @@ GetPooledSize(const Operation & operation, int axis, const Sizes &)
   return operation.GetAlong("output_size", axis);
 }
 
-std::int64_t
-GetOnePixel(const Operation & operation, int axis, const Sizes & inputs)
-{
-  KeepCommonSize(operation, axis, inputs); // throws
-  return 1;
-}
-
 OperationSchema
 MakeEntry(const char * type, std::size_t inputs)
 {
@@ -177,29 +189,21 @@ MakeEntry(const char * type, std::size_t inputs)
   return entry;
 }
 
-bool
-IsToOnePixel(const Operation & operation)
-{
-  bool one = true;
-  for (int axis = 0; axis < Axes; ++axis)
-  {
-    one = one && operation.GetAlong("output_size", axis) == 1;
-  }
-  return one;
-}
-
 const ReductionSchema *
 ReduceToMean(const Operation & operation)
 {
-  static const ReductionSchema mean{ &AddToMean, &FinishMean, nullptr };
-  return IsToOnePixel(operation) ? &mean : nullptr;
+  static const ReductionSchema mean{ &AddToMean, &FinishMean, nullptr },
+    means{ &AddToMean, &FinishMean, nullptr, true };
+  constexpr std::size_t MostCells = 4096; // whose sums each tile has
+  const std::size_t     cells = CountCells(operation);
+  return cells == 1 ? &mean : cells <= MostCells ? &means : nullptr;
 }
 
 const ReductionSchema *
 ReduceToGreatest(const Operation & operation)
 {
   static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &HoldsGreatest };
-  return IsToOnePixel(operation) ? &greatest : nullptr;
+  return CountCells(operation) == 1 ? &greatest : nullptr;
 }
 
 const ReductionSchema *
@@ -216,7 +220,7 @@ ReduceByAttention(const Operation &)
   return &attention;
 }
 
-/** To a map of the attribute's size; computed where that is one pixel. */
+/** To a map of the attribute's size. */
 OperationSchema
 MakeAdaptivePool(const char * type, const ReductionSchema * (*getReduction)(const Operation &))
 {
@@ -257,6 +261,17 @@ MakeAttention()
 }
 
 } // namespace
+
+} // namespace schema
+
+Interval
+GetCells(std::int64_t pixel, std::int64_t pixels, std::int64_t cells)
+{
+  return { schema::DivideDown(pixel * cells, pixels), schema::DivideUp((pixel + 1) * cells, pixels) };
+}
+
+namespace schema
+{
 
 std::vector<OperationSchema>
 MakeGlobalPooling()

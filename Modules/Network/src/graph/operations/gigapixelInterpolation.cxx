@@ -123,11 +123,22 @@ NeedsFloat(const Operation & operation)
   return operation.GetWord("mode") == "bilinear";
 }
 
+/** One pixel; of the bilinear one the last bits differ. */
+bool
+IsSpread(const Operation & operation, std::size_t input, const AxisSizes & sizes)
+{
+  return input == 0 && sizes.inputs.front() == 1 && operation.GetWord("mode") == "nearest";
+}
+
 /** Sources repeat with a whole factor only, and their last bits only with one by which every number is divided exactly:
  * a power of two. */
 std::int64_t
 GetInterpolatedPhase(const Operation & operation, int axis, std::int64_t output, const AxisSizes & sizes)
 {
+  if (IsSpread(operation, 0, sizes))
+  {
+    return 0;
+  }
   const std::int64_t input = sizes.inputs.front(), factor = sizes.output / input;
   const double       given = operation.GetNumberAlong("scale_factor", axis);
   const bool whole = sizes.output % input == 0 && !operation.GetFlag("align_corners") && (factor & (factor - 1)) == 0 &&
@@ -169,6 +180,7 @@ MakeInterpolation()
   entry.getSize = &GetInterpolatedSize;
   entry.getRequired = &RequireInterpolated;
   entry.getPhase = &GetInterpolatedPhase;
+  entry.isSpread = &IsSpread;
   entry.getSampling = &SampleInterpolated;
   entry.getBorder = &GetInterpolationBorder;
   return { entry };

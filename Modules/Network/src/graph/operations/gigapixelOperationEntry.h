@@ -73,6 +73,9 @@ Interval RequireAll(const Operation &, int, std::size_t input, const Interval &,
 /** All inputs are of the same size. */
 std::int64_t KeepCommonSize(const Operation &, int, const Sizes & inputs);
 
+/** The same, and the output is one pixel. */
+std::int64_t GetOnePixel(const Operation & operation, int axis, const Sizes & inputs);
+
 Cost CostNothing(const Operation &, const Channels &);
 
 /** \class Window

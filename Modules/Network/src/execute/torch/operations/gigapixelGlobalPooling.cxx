@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -93,7 +94,7 @@ void
 ForEachCounted(const OperationCall & call, const F & f)
 {
   const auto  isCounted = call.counted->begin();
-  const Box & box = call.step.output;
+  const Box & box = call.step.inputs.front();
   for (std::int64_t y = 0; y < box[0].GetLength(); ++y)
   {
     for (std::int64_t x = 0; x < box[1].GetLength(); ++x)
@@ -121,28 +122,93 @@ GetGradient(const at::Tensor & gradient)
   return Pixels(gradient).Read(0, 0);
 }
 
+/** \class Cells
+ * \brief What a map is pooled to: the cells that hold each row and each column of a part of it. */
+class Cells
+{
+public:
+  explicit Cells(const OperationCall & call)
+  {
+    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    {
+      const AxisSizes & sizes = call.step.sizes[axis];
+      const Interval &  part = call.step.inputs.front()[axis];
+      for (std::int64_t i = part.begin; i < part.end; ++i)
+      {
+        m_Cells[axis].push_back(GetCells(i, sizes.inputs.front(), sizes.output));
+      }
+      m_Sizes[axis] = sizes.output;
+    }
+  }
+
+  std::size_t
+  GetNumber() const
+  {
+    return static_cast<std::size_t>(m_Sizes[0] * m_Sizes[1]);
+  }
+
+  /** Calls f(number of the cell) for those that hold a pixel of the part. */
+  template <typename F>
+  void
+  ForEachOf(std::int64_t y, std::int64_t x, const F & f) const
+  {
+    for (std::int64_t row = m_Cells[0][y].begin; row < m_Cells[0][y].end; ++row)
+    {
+      for (std::int64_t column = m_Cells[1][x].begin; column < m_Cells[1][x].end; ++column)
+      {
+        f(static_cast<std::size_t>(row * m_Sizes[1] + column));
+      }
+    }
+  }
+
+private:
+  std::array<std::vector<Interval>, NetworkGraph::NumberOfAxes> m_Cells;
+  Extent                                                        m_Sizes;
+};
+
 at::Tensor
 SumUp(OperationCall & call)
 {
-  const Pixels pixels(call.inputs[0]);
-  Values       sums(call.channels[0] + 1), values;
+  const Pixels      pixels(call.inputs[0]);
+  const Cells       cells(call);
+  const std::size_t ofCell = call.channels[0] + 1;
+  Values            sums(cells.GetNumber() * ofCell), values;
   ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
     pixels.Read(y, x, values);
-    std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), std::plus<>());
-    ++sums.back();
+    cells.ForEachOf(y, x, [&](std::size_t cell) {
+      const auto first = sums.begin() + cell * ofCell;
+      std::transform(values.begin(), values.end(), first, first, std::plus<>());
+      ++first[ofCell - 1];
+    });
   });
   return ToTensor(sums);
 }
 
-/** Each pixel that counts has its part of the mean's gradient. */
+/** Each pixel that counts has its part of the gradient of the mean of each cell that holds it. */
 std::vector<at::Tensor>
 DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
 {
-  const at::Tensor map = call.MakeInputMap(0).zero_();
-  const Pixels     pixels(map);
-  Values           parts = GetGradient(gradient);
-  std::transform(parts.begin(), parts.end(), parts.begin(), [&](double part) { return part / call.sums->back(); });
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) { pixels.Write(y, x, parts); });
+  const at::Tensor    map = call.MakeInputMap(0).zero_();
+  const Pixels        pixels(map), ofCells(gradient);
+  const Cells         cells(call);
+  const std::size_t   ofCell = call.channels[0] + 1;
+  const std::int64_t  columns = gradient.size(3);
+  std::vector<Values> parts(cells.GetNumber());
+  for (std::size_t cell = 0; cell < parts.size(); ++cell)
+  {
+    const double number = (*call.sums)[(cell + 1) * ofCell - 1];
+    const auto   place = static_cast<std::int64_t>(cell);
+    ofCells.Read(place / columns, place % columns, parts[cell]);
+    std::for_each(parts[cell].begin(), parts[cell].end(), [number](double & part) { part /= number; });
+  }
+  Values values(call.channels[0]);
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    std::fill(values.begin(), values.end(), 0.0);
+    cells.ForEachOf(y, x, [&](std::size_t cell) {
+      std::transform(parts[cell].begin(), parts[cell].end(), values.begin(), values.begin(), std::plus<>());
+    });
+    pixels.Write(y, x, values);
+  });
   return { map };
 }
 
@@ -178,7 +244,7 @@ DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
   const at::Tensor map = call.MakeInputMap(0).zero_();
   const Pixels     pixels(map);
   const Values     gradients = GetGradient(gradient);
-  const Box &      box = call.step.output;
+  const Box &      box = call.step.inputs.front();
   for (std::size_t c = 0; c < gradients.size(); ++c)
   {
     const auto y = static_cast<std::int64_t>((*call.sums)[3 * c + 1]) - box[0].begin;

@@ -1,0 +1,318 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelOperationCall.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+namespace gigapixel::torchmodule
+{
+namespace
+{
+
+// Statistics of a tile's part of the image, as their ReductionSchema says what they are, and what pixels become by
+// those of the whole image. All sums over pixels are in double.
+
+using Values = std::vector<double>;
+
+/** \class ChannelSums
+ * \brief A sum for each channel, with what its additions have rounded off (Kahan, Pracniques: further remarks on
+ * reducing truncation errors, CACM 1965). Of constants, as glass is, all additions round to the same side, and
+ * gradients behind a norm are small differences of great sums. */
+class ChannelSums
+{
+public:
+  explicit ChannelSums(std::int64_t channels)
+    : m_Sums(channels)
+    , m_Rest(channels)
+  {}
+
+  void
+  Add(std::int64_t channel, double value)
+  {
+    const double rest = value - m_Rest[channel], sum = m_Sums[channel] + rest;
+    m_Rest[channel] = (sum - m_Sums[channel]) - rest;
+    m_Sums[channel] = sum;
+  }
+
+  const Values &
+  Get() const
+  {
+    return m_Sums;
+  }
+
+private:
+  Values m_Sums;
+  Values m_Rest;
+};
+
+/** \class MapView
+ * \brief The pixels of a map, each of which has its channels one behind the other. */
+template <typename T>
+class MapView
+{
+public:
+  explicit MapView(const at::Tensor & map)
+    : m_Map(map.stride(1) == 1 || map.size(1) == 1 ? map : MakeDense(map))
+  {}
+
+  T *
+  GetPixel(std::int64_t y, std::int64_t x) const
+  {
+    return m_Map.data_ptr<T>() + y * m_Map.stride(2) + x * m_Map.stride(3);
+  }
+
+private:
+  const at::Tensor m_Map;
+};
+
+/** Calls compute(a value of the type) for the type of the map's values. */
+template <typename F>
+auto
+WithType(const at::Tensor & map, const F & compute)
+{
+  return map.scalar_type() == at::kDouble ? compute(double{}) : compute(float{});
+}
+
+/** Calls f(y, x) for each pixel of a part. */
+template <typename F>
+void
+ForEachPixel(const Box & part, const F & f)
+{
+  for (std::int64_t y = 0; y < part[0].GetLength(); ++y)
+  {
+    for (std::int64_t x = 0; x < part[1].GetLength(); ++x)
+    {
+      f(y, x);
+    }
+  }
+}
+
+/** Calls f(y, x) for each one that counts. */
+template <typename F>
+void
+ForEachCounted(const OperationCall & call, const F & f)
+{
+  const Box & part = call.step.inputs.front();
+  ForEachPixel(part, [&](std::int64_t y, std::int64_t x) {
+    if (call.counted->empty() || (*call.counted)[y * part[1].GetLength() + x] != 0)
+    {
+      f(y, x);
+    }
+  });
+}
+
+/** The number of pixels, means, and sums of squared differences to them. */
+template <typename T>
+at::Tensor
+SumUpMoments(const OperationCall & call)
+{
+  const MapView<T>   map(call.inputs[0]);
+  const std::int64_t channels = call.channels[0];
+  double             number = 0;
+  ChannelSums        sums(channels), squares(channels);
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(y, x);
+    for (std::int64_t c = 0; c < channels; ++c)
+    {
+      sums.Add(c, static_cast<double>(values[c]));
+    }
+    ++number;
+  });
+  Values means = sums.Get();
+  std::for_each(means.begin(), means.end(), [number](double & sum) { sum /= std::max(1.0, number); });
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(y, x);
+    for (std::int64_t c = 0; c < channels; ++c)
+    {
+      const double difference = static_cast<double>(values[c]) - means[c];
+      squares.Add(c, difference * difference);
+    }
+  });
+  const at::Tensor moments = at::empty({ 1 + 2 * channels }, at::kDouble);
+  double *         moment = moments.data_ptr<double>();
+  *moment++ = number;
+  moment = std::copy(means.begin(), means.end(), moment);
+  std::copy(squares.Get().begin(), squares.Get().end(), moment);
+  return moments;
+}
+
+at::Tensor
+ComputeStatistics(OperationCall & call)
+{
+  return WithType(call.inputs[0], [&](auto value) { return SumUpMoments<decltype(value)>(call); });
+}
+
+Values
+ToValues(const at::Tensor & pixel)
+{
+  const at::Tensor values = pixel.to(at::kDouble).contiguous();
+  return { values.data_ptr<double>(), values.data_ptr<double>() + values.numel() };
+}
+
+/** Of a value x of a group of n values with the mean m and one over the deviation r, whose gradients are g and h:
+ * (g - h r^3 (x - m)) / n. */
+template <typename T>
+at::Tensor
+DifferentiateMoments(const OperationCall & call, const Values & gradient)
+{
+  const Values & sums = *call.sums;
+  const Values   statistics =
+    OperationSchema::Find(call.operation.type)->getReduction(call.operation)->finish(call.operation, sums);
+  const std::int64_t channels = call.channels[0];
+  const auto         groups = static_cast<std::int64_t>(statistics.size() / 2);
+  const double       number = sums.front() * static_cast<double>(channels / groups);
+  Values             means(channels), terms(channels), factors(channels);
+  for (std::int64_t c = 0; c < channels; ++c)
+  {
+    const std::int64_t g = c / (channels / groups);
+    const double       inverse = statistics[groups + g];
+    means[c] = statistics[g];
+    terms[c] = gradient[g] / number;
+    factors[c] = -gradient[groups + g] * inverse * inverse * inverse / number;
+  }
+  const MapView<T> map(call.inputs[0]);
+  const at::Tensor ofInput = call.MakeInputMap(0).zero_();
+  const MapView<T> target(ofInput);
+  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(y, x);
+    T * const       gradients = target.GetPixel(y, x);
+    for (std::int64_t c = 0; c < channels; ++c)
+    {
+      gradients[c] = static_cast<T>(terms[c] + factors[c] * (static_cast<double>(values[c]) - means[c]));
+    }
+  });
+  return ofInput;
+}
+
+std::vector<at::Tensor>
+DifferentiateStatistics(OperationCall & call, const at::Tensor & gradient)
+{
+  return { WithType(call.inputs[0],
+                    [&](auto value) { return DifferentiateMoments<decltype(value)>(call, ToValues(gradient)); }) };
+}
+
+/** Of each channel the statistics, and the factor and the term that make it what it becomes. */
+struct Norm
+{
+  explicit Norm(const OperationCall & call)
+    : statistics(ToValues(call.inputs[1]))
+    , channels(call.channels[0])
+    , groups(static_cast<std::int64_t>(statistics.size() / 2))
+    , weights(call.GetWeight("weight").defined() ? ToValues(call.GetWeight("weight")) : Values(channels, 1.0))
+    , biases(call.GetWeight("bias").defined() ? ToValues(call.GetWeight("bias")) : Values(channels, 0.0))
+  {}
+
+  double
+  GetMean(std::int64_t c) const
+  {
+    return statistics[c / (channels / groups)];
+  }
+
+  double
+  GetInverse(std::int64_t c) const
+  {
+    return statistics[groups + c / (channels / groups)];
+  }
+
+  const Values       statistics;
+  const std::int64_t channels;
+  const std::int64_t groups;
+  const Values       weights;
+  const Values       biases;
+};
+
+template <typename T>
+at::Tensor
+NormalizeMap(const OperationCall & call)
+{
+  const Norm       norm(call);
+  std::vector<T>   means(norm.channels), factors(norm.channels), terms(norm.channels);
+  const bool       inPlace = call.inPlace && call.inputs[0].stride(1) == 1;
+  const at::Tensor output = inPlace ? call.inputs[0] : call.MakeInputMap(0);
+  const MapView<T> map(call.inputs[0]), target(output);
+  for (std::int64_t c = 0; c < norm.channels; ++c)
+  {
+    means[c] = static_cast<T>(norm.GetMean(c));
+    factors[c] = static_cast<T>(norm.GetInverse(c) * norm.weights[c]);
+    terms[c] = static_cast<T>(norm.biases[c]);
+  }
+  ForEachPixel(call.step.output, [&](std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(y, x);
+    T * const       normalized = target.GetPixel(y, x);
+    for (std::int64_t c = 0; c < norm.channels; ++c)
+    {
+      normalized[c] = (values[c] - means[c]) * factors[c] + terms[c];
+    }
+  });
+  return output;
+}
+
+at::Tensor
+Normalize(OperationCall & call)
+{
+  return WithType(call.inputs[0], [&](auto value) { return NormalizeMap<decltype(value)>(call); });
+}
+
+/** With the sums over pixels of the gradient and of its product with what the value differs from the mean. */
+template <typename T>
+std::vector<at::Tensor>
+DifferentiateMap(OperationCall & call, const at::Tensor & gradient)
+{
+  const Norm         norm(call);
+  const std::int64_t channels = norm.channels;
+  ChannelSums        ofGradients(channels), ofProducts(channels);
+  Values             means(channels);
+  std::vector<T>     factors(channels);
+  for (std::int64_t c = 0; c < channels; ++c)
+  {
+    means[c] = norm.GetMean(c);
+    factors[c] = static_cast<T>(norm.GetInverse(c) * norm.weights[c]);
+  }
+  const at::Tensor ofMap = call.MakeInputMap(0);
+  const MapView<T> map(call.inputs[0]), ofOutput(gradient), target(ofMap);
+  ForEachPixel(call.step.output, [&](std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(y, x);
+    const T * const from = ofOutput.GetPixel(y, x);
+    T * const       to = target.GetPixel(y, x);
+    for (std::int64_t c = 0; c < channels; ++c)
+    {
+      const auto g = static_cast<double>(from[c]);
+      ofGradients.Add(c, g);
+      ofProducts.Add(c, g * (static_cast<double>(values[c]) - means[c]));
+      to[c] = from[c] * factors[c];
+    }
+  });
+  const Values &   sums = ofGradients.Get(), &products = ofProducts.Get();
+  const at::Tensor weights = at::empty({ channels }, call.options), biases = at::empty({ channels }, call.options);
+  const at::Tensor ofStatistics = call.MakeInputMap(1);
+  Values           ofGroups(2 * norm.groups);
+  for (std::int64_t c = 0; c < channels; ++c)
+  {
+    const std::int64_t g = c / (channels / norm.groups);
+    weights.data_ptr<T>()[c] = static_cast<T>(products[c] * norm.GetInverse(c));
+    biases.data_ptr<T>()[c] = static_cast<T>(sums[c]);
+    ofGroups[g] -= norm.weights[c] * norm.GetInverse(c) * sums[c];
+    ofGroups[norm.groups + g] += norm.weights[c] * products[c];
+  }
+  std::copy(ofGroups.begin(), ofGroups.end(), ofStatistics.data_ptr<T>());
+  if (call.GetWeight("weight").defined())
+  {
+    call.weightGradients["weight"] = weights;
+    call.weightGradients["bias"] = biases;
+  }
+  return { ofMap, ofStatistics };
+}
+
+std::vector<at::Tensor>
+DifferentiateNormalized(OperationCall & call, const at::Tensor & gradient)
+{
+  return WithType(gradient, [&](auto value) { return DifferentiateMap<decltype(value)>(call, gradient); });
+}
+
+const TorchOperation Statistics("norm_statistics", &ComputeStatistics, &DifferentiateStatistics);
+const TorchOperation InstanceNorm("instance_norm", &Normalize, &DifferentiateNormalized);
+const TorchOperation GroupNorm("group_norm", &Normalize, &DifferentiateNormalized);
+
+} // namespace
+} // namespace gigapixel::torchmodule
