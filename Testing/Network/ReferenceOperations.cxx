@@ -1,0 +1,371 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ReferenceOperations.h"
+#include "execute/gigapixelDropoutMask.h"
+
+#include <cmath>
+#include <limits>
+
+namespace gigapixel
+{
+namespace test
+{
+namespace
+{
+
+/** \param sides left, right, above, below */
+Tensor
+PadBy(const Tensor & map, const Numbers & sides, const std::string & mode, double value = 0)
+{
+  return mode == "reflect"     ? at::reflection_pad2d(map, sides)
+         : mode == "replicate" ? at::replication_pad2d(map, sides)
+                               : at::constant_pad_nd(map, sides, value);
+}
+
+Tensor
+Convolve(const Given & given)
+{
+  const Operation & operation = given.operation;
+  const auto        groups = operation.GetInteger("groups");
+  const std::string mode = operation.GetWord("padding_mode");
+  Numbers           sides; // left, right, above, below
+  for (int axis = 1; axis >= 0; --axis)
+  {
+    const std::int64_t reach = (operation.GetAlong("kernel_size", axis) - 1) * operation.GetAlong("dilation", axis);
+    const bool         same = operation.IsWord("padding");
+    const std::int64_t before = same ? reach / 2 : operation.GetAlong("padding", axis);
+    sides.push_back(before);
+    sides.push_back(same ? reach - before : before);
+  }
+  if (mode == "zeros" && operation.IsWord("padding"))
+  {
+    return at::conv2d(given.X(),
+                      given.Array("weight"),
+                      given.Array("bias"),
+                      given.Along("stride"),
+                      "same",
+                      given.Along("dilation"),
+                      groups);
+  }
+  if (mode == "zeros")
+  {
+    return at::conv2d(given.X(),
+                      given.Array("weight"),
+                      given.Array("bias"),
+                      given.Along("stride"),
+                      given.Along("padding"),
+                      given.Along("dilation"),
+                      groups);
+  }
+  return at::conv2d(PadBy(given.X(), sides, mode),
+                    given.Array("weight"),
+                    given.Array("bias"),
+                    given.Along("stride"),
+                    at::IntArrayRef({ 0, 0 }),
+                    given.Along("dilation"),
+                    groups);
+}
+
+Tensor
+ConvolveTransposed(const Given & given)
+{
+  return at::conv_transpose2d(given.X(),
+                              given.Array("weight"),
+                              given.Array("bias"),
+                              given.Along("stride"),
+                              given.Along("padding"),
+                              given.Along("output_padding"),
+                              given.operation.GetInteger("groups"),
+                              given.Along("dilation"));
+}
+
+Tensor
+PoolGreatest(const Given & given)
+{
+  return at::max_pool2d(given.X(),
+                        given.Along("kernel_size"),
+                        given.Along("stride"),
+                        given.Along("padding"),
+                        given.Along("dilation"),
+                        given.operation.GetFlag("ceil_mode"));
+}
+
+Tensor
+PoolMean(const Given & given)
+{
+  return at::avg_pool2d(given.X(),
+                        given.Along("kernel_size"),
+                        given.Along("stride"),
+                        given.Along("padding"),
+                        given.operation.GetFlag("ceil_mode"),
+                        given.operation.GetFlag("count_include_pad"));
+}
+
+constexpr double NothingCounts = -std::numeric_limits<double>::infinity();
+
+Tensor
+PoolLogSum(const Given & given)
+{
+  const double r = given.operation.GetNumber("r");
+  return (at::logsumexp(given.Counted(0, NothingCounts) * r, { 2, 3 }, true) - std::log(given.CountPixels())) / r;
+}
+
+/** \return channels, as one pixel */
+Tensor
+PoolByAttention(const Given & given)
+{
+  const Tensor attention = at::softmax(given.Counted(1, NothingCounts).flatten(2), 2);
+  return (given.X().flatten(2) * attention).sum(2).view({ 1, -1, 1, 1 });
+}
+
+Tensor
+Interpolate(const Given & given)
+{
+  const Operation &     operation = given.operation;
+  Numbers               size = given.Along("size");
+  c10::optional<double> scales[2];
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    const double factor = operation.GetNumberAlong("scale_factor", axis);
+    if (factor > 0)
+    {
+      scales[axis] = factor;
+      size[axis] = static_cast<std::int64_t>(std::floor(static_cast<double>(given.X().size(2 + axis)) * factor));
+    }
+    else if (given.inputs.size() == 2)
+    {
+      size[axis] = given.inputs[1].size(2 + axis);
+    }
+  }
+  if (operation.GetWord("mode") == "bilinear")
+  {
+    return at::upsample_bilinear2d(given.X(), size, operation.GetFlag("align_corners"), scales[0], scales[1]);
+  }
+  // Which pixel is the nearest one is asked in float: LibTorch 1.13 rounds otherwise in double, but for some shapes
+  // only.
+  const std::int64_t height = given.X().size(2), width = given.X().size(3);
+  const Tensor       places = at::arange(height * width, at::kFloat).view({ 1, 1, height, width });
+  const Tensor       nearest = at::upsample_nearest2d(places, size, scales[0], scales[1]).to(at::kLong).view(-1);
+  return given.X().flatten(2).index_select(2, nearest).view({ 1, -1, size[0], size[1] });
+}
+
+Tensor
+Pad(const Given & given)
+{
+  const Operation & operation = given.operation;
+  Numbers           sides;
+  for (int axis = 1; axis >= 0; --axis)
+  {
+    const std::int64_t size = given.X().size(2 + axis), multiple = operation.GetInteger("multiple");
+    const std::int64_t before = operation.GetAlong("before", axis);
+    std::int64_t       all = size + before + operation.GetAlong("after", axis);
+    all = given.inputs.size() == 2 ? given.inputs[1].size(2 + axis) : (all + multiple - 1) / multiple * multiple;
+    sides.push_back(before);
+    sides.push_back(all - size - before);
+  }
+  return PadBy(given.X(), sides, operation.GetWord("mode"), operation.GetNumber("value"));
+}
+
+Tensor
+Crop(const Given & given)
+{
+  Tensor map = given.X();
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    const std::int64_t size = map.size(2 + axis);
+    std::int64_t       before = given.operation.GetAlong("before", axis);
+    const std::int64_t wanted = given.inputs.size() == 2 ? given.inputs[1].size(2 + axis)
+                                                         : size - before - given.operation.GetAlong("after", axis);
+    before = given.operation.GetFlag("center") ? (size - wanted) / 2 : before;
+    map = map.narrow(2 + axis, before, wanted);
+  }
+  return map;
+}
+
+Tensor
+Slice(const Given & given)
+{
+  Tensor map = given.X();
+  for (int axis = 0; axis < 2; ++axis)
+  {
+    map = map.slice(
+      2 + axis, given.operation.GetAlong("start", axis), map.size(2 + axis), given.operation.GetAlong("step", axis));
+  }
+  return map;
+}
+
+Tensor
+PadChannels(const Given & given)
+{
+  return at::constant_pad_nd(given.X(),
+                             { 0, 0, 0, 0, given.operation.GetInteger("before"), given.operation.GetInteger("after") });
+}
+
+Tensor
+SliceChannels(const Given & given)
+{
+  return given.X().narrow(1, given.operation.GetInteger("start"), given.operation.GetInteger("channels"));
+}
+
+Tensor
+NormalizeBatch(const Given & given)
+{
+  return at::batch_norm(given.X(),
+                        given.Array("weight"),
+                        given.Array("bias"),
+                        given.Array("running_mean"),
+                        given.Array("running_var"),
+                        false,
+                        0,
+                        given.operation.GetNumber("eps"),
+                        false);
+}
+
+/** Of groups of channels, with the statistics of the pixels that count. */
+Tensor
+NormalizeCounted(const Given & given, std::int64_t groups)
+{
+  const double epsilon = given.operation.GetNumber("eps");
+  const Tensor x = given.X().view({ groups, -1, given.X().size(2), given.X().size(3) });
+  const Tensor counts = given.ignored.logical_not().to(x.scalar_type());
+  const double number = given.CountPixels() * static_cast<double>(x.size(1));
+  const Tensor mean = (x * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
+  const Tensor variance = ((x - mean) * (x - mean) * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
+  const Tensor normalized = ((x - mean) / (variance + epsilon).sqrt()).view_as(given.X());
+  return given.Array("weight").defined()
+           ? normalized * given.Array("weight").view({ 1, -1, 1, 1 }) + given.Array("bias").view({ 1, -1, 1, 1 })
+           : normalized;
+}
+
+Tensor
+NormalizeInstance(const Given & given)
+{
+  return given.ignored.defined() ? NormalizeCounted(given, given.X().size(1))
+                                 : at::instance_norm(given.X(),
+                                                     given.Array("weight"),
+                                                     given.Array("bias"),
+                                                     {},
+                                                     {},
+                                                     true,
+                                                     0,
+                                                     given.operation.GetNumber("eps"),
+                                                     false);
+}
+
+Tensor
+NormalizeGroups(const Given & given)
+{
+  const auto groups = given.operation.GetInteger("num_groups");
+  return given.ignored.defined()
+           ? NormalizeCounted(given, groups)
+           : at::group_norm(
+               given.X(), groups, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"), false);
+}
+
+Tensor
+NormalizeLayer(const Given & given)
+{
+  const Tensor rows = given.X().permute({ 0, 2, 3, 1 });
+  return at::layer_norm(
+           rows, { rows.size(3) }, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"))
+    .permute({ 0, 3, 1, 2 });
+}
+
+/** The mask of every value of the whole map. */
+Tensor
+Drop(const Given & given)
+{
+  if (!given.maskSeed)
+  {
+    return given.X();
+  }
+  const double      p = given.operation.GetNumber("p");
+  const DropoutMask mask(*given.maskSeed, given.index, p);
+  const bool        channels = given.operation.type == "dropout2d";
+  Tensor            factors = at::empty(given.X().sizes(), at::kDouble);
+  auto              values = factors.accessor<double, 4>();
+  for (std::int64_t c = 0; c < factors.size(1); ++c)
+  {
+    for (std::int64_t y = 0; y < factors.size(2); ++y)
+    {
+      for (std::int64_t x = 0; x < factors.size(3); ++x)
+      {
+        values[0][c][y][x] = mask.Keeps(channels ? 0 : y, channels ? 0 : x, c) ? 1 / (1 - p) : 0;
+      }
+    }
+  }
+  return given.X() * factors.to(given.X().scalar_type());
+}
+
+Tensor
+Second(const Given & given)
+{
+  return given.inputs.size() == 2 ? given.inputs[1] : at::full_like(given.X(), given.operation.GetNumber("other"));
+}
+
+} // namespace
+
+const std::map<std::string, std::function<Tensor(const Given &)>> &
+GetReferenceOperations()
+{
+  static const std::map<std::string, std::function<Tensor(const Given &)>> operations{
+    { "conv2d", Convolve },
+    { "conv_transpose2d", ConvolveTransposed },
+    { "max_pool2d", PoolGreatest },
+    { "avg_pool2d", PoolMean },
+    { "adaptive_avg_pool2d",
+      [](const Given & given) {
+        return given.ignored.defined() ? given.Counted(0, 0).sum(at::IntArrayRef{ 2, 3 }, true) / given.CountPixels()
+                                       : at::adaptive_avg_pool2d(given.X(), given.Along("output_size"));
+      } },
+    { "adaptive_max_pool2d",
+      [](const Given & given) {
+        return std::get<0>(at::adaptive_max_pool2d(given.Counted(0, NothingCounts), given.Along("output_size")));
+      } },
+    { "logsumexp_pool2d", PoolLogSum },
+    { "attention_pool2d", PoolByAttention },
+    { "interpolate", Interpolate },
+    { "cat", [](const Given & given) { return at::cat(given.inputs, 1); } },
+    { "add", [](const Given & given) { return given.X() + Second(given); } },
+    { "sub", [](const Given & given) { return given.X() - Second(given); } },
+    { "mul", [](const Given & given) { return given.X() * Second(given); } },
+    { "pad", Pad },
+    { "crop", Crop },
+    { "slice", Slice },
+    { "pad_channels", PadChannels },
+    { "slice_channels", SliceChannels },
+    { "relu", [](const Given & given) { return at::relu(given.X()); } },
+    { "leaky_relu",
+      [](const Given & given) { return at::leaky_relu(given.X(), given.operation.GetNumber("negative_slope")); } },
+    { "prelu", [](const Given & given) { return at::prelu(given.X(), given.Array("weight")); } },
+    { "elu", [](const Given & given) { return at::elu(given.X(), given.operation.GetNumber("alpha")); } },
+    { "gelu", [](const Given & given) { return at::gelu(given.X(), given.operation.GetWord("approximate")); } },
+    { "silu", [](const Given & given) { return at::silu(given.X()); } },
+    { "hardswish", [](const Given & given) { return at::hardswish(given.X()); } },
+    { "hardsigmoid", [](const Given & given) { return at::hardsigmoid(given.X()); } },
+    { "tanh", [](const Given & given) { return at::tanh(given.X()); } },
+    { "hardtanh",
+      [](const Given & given) {
+        return at::hardtanh(given.X(), given.operation.GetNumber("min_val"), given.operation.GetNumber("max_val"));
+      } },
+    { "softmax", [](const Given & given) { return at::softmax(given.X(), 1); } },
+    { "pixel_shuffle",
+      [](const Given & given) { return at::pixel_shuffle(given.X(), given.operation.GetInteger("upscale_factor")); } },
+    { "sigmoid", [](const Given & given) { return at::sigmoid(given.X()); } },
+    { "batch_norm", NormalizeBatch },
+    { "affine",
+      [](const Given & given) {
+        const Tensor scaled = given.X() * given.Array("weight").view({ 1, -1, 1, 1 });
+        return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
+      } },
+    { "layer_norm", NormalizeLayer },
+    { "norm_statistics", [](const Given & given) { return given.X().detach(); } }, // norms compute theirs themselves
+    { "instance_norm", NormalizeInstance },
+    { "group_norm", NormalizeGroups },
+    { "dropout", Drop },
+    { "dropout2d", Drop },
+  };
+  return operations;
+}
+
+} // namespace test
+} // namespace gigapixel

@@ -1,0 +1,73 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ReferenceOperations_h
+#define ReferenceOperations_h
+
+#include "gigapixelNetworkGraph.h"
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+namespace test
+{
+
+using at::Tensor;
+using Numbers = std::vector<std::int64_t>;
+
+/** One operation: its inputs and its arrays by role. */
+struct Given
+{
+  const Operation &             operation;
+  std::vector<Tensor>           inputs;
+  std::map<std::string, Tensor> arrays;
+  std::optional<std::uint64_t>  maskSeed; ///< of dropout
+  int                           index;    ///< of the operation
+  Tensor                        ignored;  ///< which pixels of a pooled map do not count; undefined: all do
+
+  const Tensor &
+  X() const
+  {
+    return inputs.front();
+  }
+
+  Tensor
+  Array(const char * role) const
+  {
+    const auto found = arrays.find(role);
+    return found == arrays.end() ? Tensor() : found->second;
+  }
+
+  /** Of an input, with what is no number in the way where its pixels do not count. */
+  Tensor
+  Counted(std::size_t input, double value) const
+  {
+    return ignored.defined() ? inputs[input].masked_fill(ignored, value) : inputs[input];
+  }
+
+  double
+  CountPixels() const
+  {
+    return ignored.defined() ? ignored.logical_not().sum().item<double>()
+                             : static_cast<double>(X().size(2) * X().size(3));
+  }
+
+  Numbers
+  Along(const char * attribute) const
+  {
+    return { operation.GetAlong(attribute, 0), operation.GetAlong(attribute, 1) };
+  }
+};
+
+/** Each type of operation on whole maps, as PyTorch computes it. */
+const std::map<std::string, std::function<Tensor(const Given &)>> & GetReferenceOperations();
+
+} // namespace test
+} // namespace gigapixel
+
+#endif
