@@ -509,8 +509,8 @@ label("two_means", lambda g, x: g.add("Gemm", g.add("Concat", pool(g, x), pool(g
 label("many_classes", lambda g, x: g.add("Gemm", pool(g, x), g.weight(1000, 8), g.weight(1000), transB=1), 1000)
 
 
-CASES["gated"] = (export_small(Gated()), ODD)
-CASES["gated_exported"] = (export_small(Gated(), 18, **EXPORTED), ODD)
+CASES["gated_by_means"] = (export_small(Gated()), ODD)
+CASES["gated_by_means_exported"] = (export_small(Gated(), 18, **EXPORTED), ODD)
 graph = Graph(size=(64, 96), opset=13)
 low = graph.add("MaxPool", graph.conv("image", 3, 8), kernel_shape=[2, 2], strides=[2, 2])
 low = graph.add("Slice", low, graph.whole(0, 0), graph.whole(30, 41), graph.whole(2, 3))

@@ -29,7 +29,7 @@ def mutate(kind, file, count, *network):
 
 
 @pytest.mark.parametrize("name", ["unet", "unet_exported", "padded_by_what_is_missing", "two_inputs", "fixed_ratio", "upsample", "axes_named_anew",
-                                  "gelu_by_tanh", "norm_of_channels", "linear", "depth_to_space", "space_to_depth", "convnext_of_opset_14", "refused/gated"])
+                                  "gelu_by_tanh", "norm_of_channels", "linear", "depth_to_space", "space_to_depth", "convnext_of_opset_14", "gated_by_means"])
 def test_onnx(name, tmp_path):
     file = tmp_path / "network.onnx"
     content = NETWORKS[f"{name}/onnx"].tobytes()
