@@ -91,7 +91,10 @@ def classify(
 
 def _read_map(told):
     """Where it lies on the slide: the file's own resolution may be coarser than those of slides are, and count as unknown."""
-    image = itk.imread(told["file"], pixel_type=itk.F, imageio=itk.WholeSlideImageIO.New())
+    # itk.imread of a type of pixels asks ITK's own reader of TIFF first, which refuses them.
+    reader = itk.ImageFileReader[itk.Image[itk.F, 2]].New(FileName=told["file"], ImageIO=itk.WholeSlideImageIO.New())
+    reader.Update()
+    image = reader.GetOutput()
     image.SetSpacing(told["spacing"])
     image.SetOrigin(told["origin"])
     return image

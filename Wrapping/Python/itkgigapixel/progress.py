@@ -92,10 +92,11 @@ def interruptible():
     looked up by Python code, and CPython clears what is raised there (``import_ensure_initialized``), so that a signal
     that came while the library was mapped did nothing at all."""
     before = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    if before is _remember or not callable(before):  # within another of these; nobody listens to Ctrl-C here
+    if before not in (None, _remember):  # another thread, or within another of these
+        _signals.clear()
+    if before is _remember or not callable(before):  # nobody listens to Ctrl-C here
         yield
         return
-    _signals.clear()
     signal.signal(signal.SIGINT, _remember)
     finished = False
     try:

@@ -86,10 +86,10 @@ def _pair(value):
     return (value, value) if isinstance(value, (int, float)) else tuple(value)
 
 
-def _weight(roles):
-    """In the shape that a convolution wants: a linear layer's has no taps."""
+def _weight(o, roles):
+    """In the shape that a convolution wants: a linear layer's has the taps of a channel in one row."""
     weight = roles["weight"]
-    return weight if weight.dim() == 4 else weight[:, :, None, None]
+    return weight if weight.dim() == 4 else weight.reshape(len(weight), -1, *_along(o, "kernel_size"))
 
 
 def _fill(sides, mode, value=0.0):
@@ -103,7 +103,7 @@ def _convolve(o, inputs, roles):
         before = [r // 2 for r in reach] if padding == "same" else _pair(padding)
         after = [r - r // 2 for r in reach] if padding == "same" else _pair(padding)
         x, padding = _fill([before[1], after[1], before[0], after[0]], mode)(x), 0
-    return functional.conv2d(x, _weight(roles), roles.get("bias"), _along(o, "stride", 1), padding, _along(o, "dilation", 1), o.get("groups", 1))
+    return functional.conv2d(x, _weight(o, roles), roles.get("bias"), _along(o, "stride", 1), padding, _along(o, "dilation", 1), o.get("groups", 1))
 
 
 def _along(operation, key, default=None):
@@ -180,7 +180,6 @@ COMPUTE = {
     "conv_transpose2d": _transpose,
     "max_pool2d": lambda o, x, _: functional.max_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), _along(o, "dilation", 1), o.get("ceil_mode", False)),
     "avg_pool2d": lambda o, x, _: functional.avg_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), o.get("ceil_mode", False), o.get("count_include_pad", True)),
-    "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
     "adaptive_avg_pool2d": lambda o, x, _: functional.adaptive_avg_pool2d(x[0], _along(o, "output_size")),
     "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
     "logsumexp_pool2d": _pool_log_sum,
