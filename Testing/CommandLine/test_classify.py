@@ -218,6 +218,8 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     with open(kept, "a") as file:
         file.write('{"madeBy": "cut o')  # when the program was killed
     slides[1].write_bytes(content)
+    run("classify", slides[2], "--model", model, "-o", tmp_path / "p.csv", "--overwrite")
+    assert kept.exists(), "what a batch has done is not one slide's to remove"
     changed = os.stat(tmp_path / "maps" / "first.pyramid.tif").st_mtime_ns
     told = run(*words, "--overwrite", "--json").json
     assert [each["skipped"] for each in told] == [True, False, True]
@@ -233,6 +235,10 @@ def test_what_was_said_otherwise_is_said_anew(cohort, model, tmp_path):
     words = ["classify", *slides, "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--json"]
     run(*words, code=1)
     assert [each["skipped"] for each in run(*words, code=1).json] == [True]
+    kept = tmp_path / ".p.csv.unfinished"
+    kept.write_text(kept.read_text().replace('"damagedTiles":0', '"damagedTiles":3'))
+    assert [each["skipped"] for each in run(*words, code=1).json] == [True]
+    assert [each["skipped"] for each in run(*words, "--strict", code=1).json] == [False]
     assert [each["skipped"] for each in run(*words, "--tile-size", 64, code=1).json] == [False]
 
 

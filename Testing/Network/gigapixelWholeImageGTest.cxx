@@ -458,3 +458,12 @@ TEST(WholeImageNorms, AreWrittenOutAndLeftOutOfJSON)
   EXPECT_EQ(again.ToJSON(), json);
   EXPECT_EQ(again.operations.size(), network.graph.operations.size());
 }
+
+/** Whose values would be taken for means and deviations. */
+TEST(WholeImageNorms, TakeNoOtherMapForTheirStatistics)
+{
+  NetworkGraph graph = MakeSegmenter(&AppendGroupNorm).graph;
+  ASSERT_EQ(graph.operations[3].inputs.size(), 2u);
+  graph.operations[3].inputs[1] = graph.operations[1].name;
+  EXPECT_THROW(graph.Validate(), std::invalid_argument);
+}

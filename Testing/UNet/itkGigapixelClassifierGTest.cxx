@@ -186,6 +186,7 @@ TEST(GigapixelClassifier, TheMapLiesOnTheImage)
   classifier->ComputeMapOff();
   classifier->Update();
   EXPECT_EQ(classifier->GetMap()->GetBufferedRegion().GetNumberOfPixels(), 0u);
+  EXPECT_EQ(classifier->GetMap()->GetLargestPossibleRegion().GetNumberOfPixels(), 0u);
 }
 
 TEST(GigapixelClassifier, AttentionIsItsMap)

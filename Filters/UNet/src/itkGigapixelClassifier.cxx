@@ -221,7 +221,15 @@ GigapixelClassifier::GenerateData()
     throw ProcessAborted(__FILE__, __LINE__);
   }
   this->GetProbabilitiesOutput()->Set(probabilities);
-  m_ComputeMap ? this->GetMap()->Graft(GigapixelMapImage(map, grid).GetPointer()) : this->GetMap()->Initialize();
+  if (m_ComputeMap)
+  {
+    this->GetMap()->Graft(GigapixelMapImage(map, grid).GetPointer());
+  }
+  else
+  {
+    this->GetMap()->Initialize();
+    this->GetMap()->SetRegions(MapType::RegionType()); // what was computed before is asked for no more
+  }
   state.isAttention = map.isAttention;
   state.classOfMap = map.label;
   state.classNames = gigapixel::Classifier::GetClassNames(state.model->network);

@@ -205,7 +205,8 @@ ClassifyOnce(const std::string &     file,
                              (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
   const bool isMapThere =
     map.file.empty() || (std::filesystem::exists(map.file) && std::filesystem::exists(GetPicture(map.file)));
-  if (const Json * const said = isMapThere ? unfinished.Find(madeBy) : nullptr)
+  const Json * const said = isMapThere ? unfinished.Find(madeBy) : nullptr;
+  if (said && (!values.Has("strict") || said->at("damagedTiles") == 0)) // else it is refused
   {
     Json row = *said;
     row["slide"] = file;

@@ -114,7 +114,11 @@ GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
     probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
   const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
   const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + around);
-  const std::int64_t pixels = image.width * pixelRows * network.channels;
+  // Where each pixel depends on all, they are read at once, and once more with what is no tissue made white.
+  const bool         seesAll = !run.tiling.patches && network.graph.SeesWholeImage();
+  const std::int64_t times = values.GetCommand().Find("tissue") && values.Has("tissue") ? 2 : 1;
+  const std::int64_t read = seesAll ? times * run.image.width * run.image.height : image.width * pixelRows;
+  const std::int64_t pixels = read * network.channels;
   const std::int64_t results = image.width * std::min(image.height, tileSize);
   // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.
   const auto         asked = static_cast<unsigned>(values.GetInteger("threads"));
@@ -135,10 +139,7 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
                             : tiling.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
                             : tiling.tileSize > 0           ? tiling.tileSize
                                                             : 2048;
-  const bool         seesAll = run.network.graph.SeesWholeImage(); // which is read at once
-  const std::int64_t around = tiling.patches ? tiling.patches->side
-                              : seesAll      ? run.image.height
-                                             : 2 * run.network.GetHalo();
+  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
   return GetDecodedBytes(run, side, budget) +
          (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
 }

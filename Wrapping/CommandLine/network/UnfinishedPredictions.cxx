@@ -64,6 +64,10 @@ UnfinishedPredictions::Add(const std::string & madeBy, const Json & said)
 void
 UnfinishedPredictions::Remove() const
 {
+  if (!m_Keeps) // it is of another run
+  {
+    return;
+  }
   std::error_code ignored; // there may be none
   std::filesystem::remove(m_File, ignored);
 }

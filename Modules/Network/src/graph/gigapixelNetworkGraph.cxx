@@ -4,6 +4,7 @@
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <locale>
@@ -300,6 +301,27 @@ Operation::GetParameter(const char * role) const
   return parameters.at(role);
 }
 
+namespace
+{
+
+/** A norm's second input is what WriteOutStatistics() puts there, and no other map: its values are taken for means and
+ * deviations. */
+void
+CheckStatistics(const Operation & norm, const std::vector<Operation> & all, std::size_t place)
+{
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(place);
+  const auto statistics = std::find_if(all.begin(), end, [&norm](const Operation & operation) {
+    return norm.inputs.size() == 2 && operation.name == norm.inputs[1];
+  });
+  if (statistics == end || statistics->name != GetNameOfStatistics(norm) || statistics->type != StatisticsType ||
+      statistics->inputs.size() != 1 || statistics->inputs.front() != norm.inputs.front())
+  {
+    Refuse(norm, "it has one input, from which its statistics are made");
+  }
+}
+
+} // namespace
+
 /** Of norms that are given without them. */
 void
 NetworkGraph::WriteOutStatistics()
@@ -340,6 +362,10 @@ NetworkGraph::Validate()
     CheckName(operation);
     const OperationSchema & schema = FindSchema(operation);
     ValidateAttributes(operation, schema);
+    if (schema.Is(Role::WholeImageNorm))
+    {
+      CheckStatistics(operation, operations, i);
+    }
     if (operation.inputs.size() < schema.fewestInputs || operation.inputs.size() > schema.mostInputs)
     {
       Refuse(operation, "it has " + std::to_string(operation.inputs.size()) + " inputs");

@@ -10,7 +10,8 @@ namespace gigapixel
 SegmentPasses::SegmentPasses(const std::shared_ptr<const GraphGeometry> & geometry,
                              const std::vector<Segment> &                 segments,
                              const std::vector<SegmentPass> &             passes)
-  : m_Segments(segments)
+  : m_Geometry(geometry)
+  , m_Segments(segments)
 {
   std::int64_t begin = 0;
   for (const SegmentPass & pass : passes)
@@ -111,6 +112,7 @@ SegmentPasses::GetNeeded(std::int64_t item, const TileProgram & program) const
 {
   const Run &  own = FindRun(item);
   const int    target = m_Segments[own.pass.segment].operation;
+  const Box    read = own.reduces ? m_Geometry->GetWhole(target) : program.core; // of the target's gradient
   std::int64_t needed = 0;
   for (const Run & run : m_Runs)
   {
@@ -128,7 +130,7 @@ SegmentPasses::GetNeeded(std::int64_t item, const TileProgram & program) const
     }
     if (run.pass.IsBackward() && own.pass.kind == SegmentPass::Kind::Gradient)
     {
-      needed = std::max(needed, CountAdders(run, target, program.core));
+      needed = std::max(needed, CountAdders(run, target, read));
     }
   }
   return needed;

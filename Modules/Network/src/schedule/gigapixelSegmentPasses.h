@@ -87,8 +87,9 @@ private:
   std::int64_t CountWriters(const Run & run, const Box & part) const;
   std::int64_t CountAdders(const Run & run, int operation, const Box & part) const;
 
-  const std::vector<Segment> & m_Segments;
-  std::vector<Run>             m_Runs;
+  const std::shared_ptr<const GraphGeometry> m_Geometry;
+  const std::vector<Segment> &               m_Segments;
+  std::vector<Run>                           m_Runs;
 };
 
 } // namespace gigapixel
