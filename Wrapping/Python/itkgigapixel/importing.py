@@ -223,7 +223,8 @@ def _prove(network, arrays, expected, pixels) -> str:
     if classes > 1:  # ITK's Python has no images of all probabilities for RGB: labels, where no two are as good as equal
         best = np.sort(expected, 0)
         certain = best[-1] - best[-2] > _TOLERANCE
-        wrong = int((given != expected.argmax(0))[certain].sum())
+        labels = expected.argmax(0) * (255 if classes == 2 else 1)  # of two classes the second one is an object, as in masks
+        wrong = int((given != labels)[certain].sum())
         sentence = f"On {size[0]} x {size[1]} random pixels in tiles of {tile}, {wrong} of {certain.sum()} pixels have another class than in PyTorch."
         same = wrong == 0
     else:

@@ -257,6 +257,14 @@ def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
     assert message.endswith("nothing computes what sees the whole image: adaptive_max_pool2d (1 place: adaptive_max_pool2d).")
 
 
+def test_two_classes_are_proven(capsys):
+    """Both of which there are: masks say 255 for the second one."""
+    module = nn.Conv2d(3, 2, 3, padding=1)
+    nn.init.zeros_(module.bias)
+    gp.import_network(module, example=EXAMPLE)
+    assert " 0 of " in capsys.readouterr().out
+
+
 def test_a_network_that_sees_the_whole_image(tmp_path, capsys):
     """Is proven in tiles of an odd image, labels a slide as the module labels the whole of it, and goes back into a module."""
     module = draw_weights(Excited())
