@@ -453,17 +453,16 @@ OnnxTensor::Read() const
     most *= std::max<std::int64_t>(1, length);
     isEmpty = isEmpty || length == 0;
   }
-  const std::int64_t     count = isEmpty ? 0 : most;
+  const std::int64_t count = isEmpty ? 0 : most;
+  OnnxConstant       constant;
+  constant.shape = shape;
+  constant.isFloat = type == Float || type == Double || type == Half || type == BrainFloat;
   constexpr std::int64_t MostWidth = 8;
-  if (static_cast<std::int64_t>(raw.size()) / MostWidth >
-      count) // before room is made for numbers that are not asked for
+  if (!constant.isFloat && static_cast<std::int64_t>(raw.size()) / MostWidth > count) // each will take eight bytes
   {
     throw std::invalid_argument(where + "is damaged: it has " + std::to_string(raw.size()) +
                                 " bytes, and its shape says " + std::to_string(count) + " numbers");
   }
-  OnnxConstant constant;
-  constant.shape = shape;
-  constant.isFloat = type == Float || type == Double || type == Half || type == BrainFloat;
   const std::size_t width = ReadRaw(*this, constant);
   if (width == 0)
   {
