@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What networks that label images make of one before their last layers, in tiles, against the whole image at once.
 #include "GraphFixture.h"
+#include "MemorySources.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelStreamedNetwork.h"
 
@@ -17,50 +18,6 @@ namespace
 {
 
 constexpr std::int64_t Stride = 32; ///< of ResNets
-
-class ImagePixels : public PixelSource
-{
-public:
-  explicit ImagePixels(const LabeledImage & image)
-    : m_Image(image)
-  {}
-
-  Size
-  GetSize() const override
-  {
-    return m_Image.size;
-  }
-
-  unsigned
-  GetNumberOfChannels() const override
-  {
-    return 3;
-  }
-
-  void
-  Read(const Region & region, std::uint8_t * samples) override
-  {
-    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * 3)
-    {
-      std::copy_n(m_Image.pixels.begin() + (y * m_Image.size.width + region.x) * 3, region.width * 3, samples);
-    }
-  }
-
-  bool
-  ReadTissue(const Region & region, std::uint8_t * of) const override
-  {
-    for (std::int64_t y = region.y; y < region.y + region.height && !tissue.empty(); ++y, of += region.width)
-    {
-      std::copy_n(tissue.begin() + y * m_Image.size.width + region.x, region.width, of);
-    }
-    return !tissue.empty();
-  }
-
-  std::vector<std::uint8_t> tissue; ///< of each pixel, 1 or 0; empty: all are
-
-private:
-  const LabeledImage & m_Image;
-};
 
 /** Noise above; below it is of one color, so that tiles are equal. */
 LabeledImage
@@ -163,7 +120,7 @@ TEST_P(FeaturesOf, TilesAreThoseOfTheWholeImage)
 {
   const NetworkDescription network = MakeResNet(GetParam());
   LabeledImage             image = MakeHalfGlass();
-  ImagePixels              pixels(image);
+  MemoryPixels             pixels(image, 3);
   for (const std::int64_t side : { 32, 96, 1024 })
   {
     SCOPED_TRACE(side);
@@ -175,7 +132,7 @@ TEST_P(FeaturesOf, OnlyTissueCounts)
 {
   const NetworkDescription network = MakeResNet(GetParam());
   LabeledImage             image = MakeHalfGlass();
-  ImagePixels              pixels(image);
+  MemoryPixels             pixels(image, 3);
   pixels.tissue.resize(image.size.width * image.size.height);
   for (std::int64_t y = 0; y < image.size.height; ++y)
   {
@@ -198,7 +155,7 @@ TEST_P(FeaturesOf, SameBitsInTheSameOrderForAnyNumberOfThreads)
 {
   const NetworkDescription network = MakeResNet(GetParam());
   const LabeledImage       image = MakeHalfGlass();
-  ImagePixels              pixels(image);
+  MemoryPixels             pixels(image, 3);
   const Found              one = Compute(network, pixels, 64, 1);
   for (const int threads : { 2, 5 })
   {
@@ -216,7 +173,7 @@ TEST(Features, WhatTakesThemMayFail)
 {
   const NetworkDescription network = MakeResNet("mean");
   const LabeledImage       image = MakeHalfGlass();
-  ImagePixels              pixels(image);
+  MemoryPixels             pixels(image, 3);
   StreamedNetwork          streamed(network, 64, 3);
   streamed.SetParameters(MakeParameters(network.graph, 3));
   int                number = 0;

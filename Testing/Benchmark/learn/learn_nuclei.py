@@ -21,12 +21,12 @@ import csv
 import json
 import os
 import pathlib
-import struct
 import subprocess
 
 import numpy as np
 import tifffile
 from PIL import Image, ImageDraw
+from safetensors_arrays import load
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
@@ -88,20 +88,6 @@ def train(cohort, folder, seed, epochs, rate, *more):
     subprocess.run([str(word) for word in (PROGRAM, *words)], check=True)
     with open(folder / "history.csv") as file:
         return [(float(row["training_loss"]), float(row["validation_dice"])) for row in csv.DictReader(file)]
-
-
-def load(path):
-    """A safetensors file: its arrays of floats by name."""
-    import torch
-
-    data = pathlib.Path(path).read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    arrays = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            arrays[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32).reshape(entry["shape"])
-    return arrays
 
 
 def make_module():

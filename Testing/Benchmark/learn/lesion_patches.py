@@ -1,14 +1,12 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Patch sampling, for learn_lesions.py: the thin ResNet-18 in eager PyTorch on patches that have their slide's label."""
 
-import json
-import pathlib
 import resource
-import struct
 
 import numpy as np
 import openslide
 import tifffile
+from safetensors_arrays import load
 
 SIDE = 256  # of a patch
 BATCH = 16
@@ -19,20 +17,6 @@ WAYS = {"mean": np.mean, "95th percentile": lambda p: np.percentile(p, 95), "max
 def read_slide(path):
     slide = openslide.OpenSlide(str(path))
     return np.array(slide.read_region((0, 0), 0, slide.dimensions).convert("RGB"))
-
-
-def load(path):
-    """A safetensors file: its arrays of floats by name."""
-    import torch
-
-    data = pathlib.Path(path).read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    arrays = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            arrays[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32).reshape(entry["shape"])
-    return arrays
 
 
 def make_module(width, pool):
