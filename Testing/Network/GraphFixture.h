@@ -226,7 +226,8 @@ ComputeInSegments(const NetworkDescription &   network,
   }
   GraphResult result;
   result.loss = loss.loss;
-  result.gradient = passes->GetGradient(gradient);
+  Workers workers(1);
+  result.gradient = passes->GetGradient(gradient, workers);
   return result;
 }
 
@@ -271,7 +272,8 @@ ComputeInTiles(const NetworkDescription &   network,
     }
   }
   result.loss = loss.loss;
-  result.gradient = passes->GetGradient(sums);
+  Workers workers(1);
+  result.gradient = passes->GetGradient(sums, workers);
   return result;
 }
 

@@ -129,10 +129,11 @@ TEST_P(OptimizerStep, IsThatOfPyTorch)
   ASSERT_EQ(others.size(), 3u); // a bias, scale and shift
   const auto theirs = MakeTorchOptimizer(options, weights, others);
   Optimizer  ours(options, network);
+  Workers    workers(2);
   for (unsigned step = 0; step < 20; ++step)
   {
     const std::vector<double> gradient = Draw(parameters.size(), 100 + step);
-    ours.Step(gradient, ours.GetNext(options.learningRate, gradient, parameters), parameters);
+    ours.Step(gradient, ours.GetNext(options.learningRate, gradient, parameters, workers), parameters, workers);
     begin = 0;
     for (at::Tensor & tensor : all)
     {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <vector>
@@ -67,4 +68,25 @@ TEST(Workers, PassesOnExceptionsAndWorksOn)
   EXPECT_EQ(taken, 10);
   EXPECT_TRUE(workers.Run(0, nothing, [](std::int64_t) { return false; }));
   EXPECT_TRUE(workers.Run(7, nothing, [](std::int64_t) { return true; }));
+}
+
+TEST(Workers, EachValueIsInOnePart)
+{
+  for (const int threads : { 1, 3 })
+  {
+    Workers workers(threads);
+    for (const std::size_t size : { 0u, 1u, 65536u, 65537u, 200001u })
+    {
+      std::vector<int> visits(size);
+      workers.ForEachPart(size, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+        {
+          ++visits[i];
+        }
+      });
+      EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), static_cast<std::ptrdiff_t>(size)) << threads;
+    }
+    EXPECT_THROW(workers.ForEachPart(100000, [](std::size_t, std::size_t) { throw std::length_error("computed"); }),
+                 std::length_error);
+  }
 }

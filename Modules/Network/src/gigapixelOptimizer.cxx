@@ -87,45 +87,52 @@ struct Rule
 
 } // namespace
 
-/** Calls f(rule) with that of the kind. */
+/** Calls f(rule, group, begin, end) with the kind's rule, for parts of the groups, by several threads: each value is
+ * computed by itself. */
 template <typename F>
 void
-Optimizer::WithRule(const F & f) const
+Optimizer::ForEachPart(Workers & workers, const F & f) const
 {
+  const auto run = [&](const auto & rule) {
+    for (const ParameterGroup & group : m_Groups)
+    {
+      workers.ForEachPart(group.end - group.begin, [&](std::size_t begin, std::size_t end) {
+        f(rule, group, group.begin + begin, group.begin + end);
+      });
+    }
+  };
   switch (m_Kind)
   {
     case Kind::Adam:
-      return f(Rule<Kind::Adam>{ m_Momentum });
+      return run(Rule<Kind::Adam>{ m_Momentum });
     case Kind::AdamW:
-      return f(Rule<Kind::AdamW>{ m_Momentum });
+      return run(Rule<Kind::AdamW>{ m_Momentum });
     case Kind::SGD:
-      return f(Rule<Kind::SGD>{ m_Momentum });
+      return run(Rule<Kind::SGD>{ m_Momentum });
   }
 }
 
 std::vector<float>
 Optimizer::GetNext(double                      learningRate,
                    const std::vector<double> & gradient,
-                   const std::vector<double> & parameters) const
+                   const std::vector<double> & parameters,
+                   Workers &                   workers) const
 {
   const double       correction1 = 1 - std::pow(Beta1, static_cast<double>(steps + 1));
   const double       correction2 = 1 - std::pow(Beta2, static_cast<double>(steps + 1));
   std::vector<float> next(parameters.begin(), parameters.end());
-  WithRule([&](const auto rule) {
-    for (const ParameterGroup & group : m_Groups)
+  ForEachPart(workers, [&](const auto & rule, const ParameterGroup & group, std::size_t begin, std::size_t end) {
+    const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
+    for (std::size_t i = begin; i < end; ++i)
     {
-      const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
-      for (std::size_t i = group.begin; i < group.end; ++i)
-      {
-        const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
-        const double first = rule.GetFirst(firstMoment[i], slope);
-        const double second = m_Kind == Kind::SGD ? 0 : rule.GetSecond(secondMoment[i], slope);
-        const double step = m_Kind == Kind::SGD
-                              ? learningRate * first
-                              : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
-        next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
-                                                                : std::numeric_limits<float>::quiet_NaN();
-      }
+      const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
+      const double first = rule.GetFirst(firstMoment[i], slope);
+      const double second = m_Kind == Kind::SGD ? 0 : rule.GetSecond(secondMoment[i], slope);
+      const double step = m_Kind == Kind::SGD
+                            ? learningRate * first
+                            : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
+      next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
+                                                              : std::numeric_limits<float>::quiet_NaN();
     }
   });
   return next;
@@ -152,20 +159,20 @@ Optimizer::Clip(double greatest, std::vector<double> & gradient) const
 }
 
 void
-Optimizer::Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters)
+Optimizer::Step(const std::vector<double> & gradient,
+                const std::vector<float> &  next,
+                std::vector<double> &       parameters,
+                Workers &                   workers)
 {
   ++steps;
-  WithRule([&](const auto rule) {
-    for (const ParameterGroup & group : m_Groups)
+  ForEachPart(workers, [&](const auto & rule, const ParameterGroup & group, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
     {
-      for (std::size_t i = group.begin; i < group.end; ++i)
+      const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
+      firstMoment[i] = rule.GetFirst(firstMoment[i], slope);
+      if (m_Kind != Kind::SGD)
       {
-        const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
-        firstMoment[i] = rule.GetFirst(firstMoment[i], slope);
-        if (m_Kind != Kind::SGD)
-        {
-          secondMoment[i] = rule.GetSecond(secondMoment[i], slope);
-        }
+        secondMoment[i] = rule.GetSecond(secondMoment[i], slope);
       }
     }
   });

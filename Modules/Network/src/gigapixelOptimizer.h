@@ -4,6 +4,7 @@
 
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelTrainer.h"
+#include "gigapixelWorkers.h"
 
 #include <cstdint>
 #include <vector>
@@ -73,18 +74,22 @@ public:
    * no finite number. */
   std::vector<float> GetNext(double                      learningRate,
                              const std::vector<double> & gradient,
-                             const std::vector<double> & parameters) const;
+                             const std::vector<double> & parameters,
+                             Workers &                   workers) const;
 
   /** Scales the gradient down if its norm, over all parameters that a step changes, is above the greatest, as
    * torch.nn.utils.clip_grad_norm_ does. \return the norm before */
   double Clip(double greatest, std::vector<double> & gradient) const;
 
   /** Takes the step that led to these parameters. */
-  void Step(const std::vector<double> & gradient, const std::vector<float> & next, std::vector<double> & parameters);
+  void Step(const std::vector<double> & gradient,
+            const std::vector<float> &  next,
+            std::vector<double> &       parameters,
+            Workers &                   workers);
 
 private:
   template <typename F>
-  void WithRule(const F & f) const;
+  void ForEachPart(Workers & workers, const F & f) const;
 
   Kind                        m_Kind{ Kind::Adam };
   double                      m_Momentum{ 0 };

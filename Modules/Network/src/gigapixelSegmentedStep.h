@@ -111,7 +111,7 @@ public:
       return false;
     }
     sum.loss = dice ? score.loss : sum.loss;
-    sum.gradient = m_Passes.GetGradient(*m_Gradient);
+    sum.gradient = m_Passes.GetGradient(*m_Gradient, m_Streamed.m_Workers);
     return true;
   }
 

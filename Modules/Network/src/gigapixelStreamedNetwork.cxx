@@ -248,7 +248,7 @@ StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
   team.AddAll(last, gradient);
   if (team.IsThis(last))
   {
-    sum.gradient = passes.GetGradient(gradient);
+    sum.gradient = passes.GetGradient(gradient, m_Workers);
   }
   return true;
 }

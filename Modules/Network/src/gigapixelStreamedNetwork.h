@@ -58,6 +58,13 @@ public:
     return m_Network;
   }
 
+  /** The threads that compute tiles, for other work between images. */
+  Workers &
+  GetWorkers()
+  {
+    return m_Workers;
+  }
+
   /** The image in memory that the device shares; null if it was stopped, see SharedImage::Read(). */
   std::unique_ptr<SharedImage> Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn);
 

@@ -296,8 +296,10 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
 {
   LossGradient       mean;
   std::vector<float> next;
-  const auto findNext = [&] { next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters); };
-  mean.gradient.resize(state.parameters.size());
+  Workers &          workers = streamed->GetWorkers();
+  const auto         findNext = [&] {
+    next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters, workers);
+  };
   if (ranks->GetRank() == 0)
   {
     mean = Average(std::move(sums), images);
@@ -308,13 +310,14 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
     findNext();
     CheckWeights(next); // before any rank takes the step
   }
+  mean.gradient.resize(state.parameters.size()); // of a rank that receives it
   ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
   ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
   if (ranks->GetRank() != 0)
   {
     findNext();
   }
-  state.optimizer.Step(mean.gradient, next, state.parameters);
+  state.optimizer.Step(mean.gradient, next, state.parameters, workers);
   state.lossSum += mean.loss * static_cast<double>(images.size());
   ++state.step;
   saved = false;

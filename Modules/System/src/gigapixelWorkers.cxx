@@ -187,6 +187,23 @@ Workers::Run(std::int64_t                                   items,
   return true;
 }
 
+void
+Workers::ForEachPart(std::size_t size, const std::function<void(std::size_t, std::size_t)> & compute)
+{
+  constexpr std::size_t Part = 65536; // takes far longer than it takes to wake a thread
+  if (size <= Part)
+  {
+    return compute(0, size);
+  }
+  Run(
+    static_cast<std::int64_t>((size + Part - 1) / Part),
+    [&](int, std::int64_t part) {
+      const std::size_t begin = static_cast<std::size_t>(part) * Part;
+      compute(begin, std::min(size, begin + Part));
+    },
+    [](std::int64_t) { return true; });
+}
+
 int
 GetNumberOfThreads(int asked)
 {

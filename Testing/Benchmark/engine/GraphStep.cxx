@@ -97,6 +97,7 @@ StepOnPixels(const NetworkDescription &  network,
   measured.bytesBefore = GetBytes("VmRSS");
   FixedPointSum sums(passes->GetNumberOfSums());
   LossTerms     terms;
+  Workers       workers(1);
   terms.weights = { 1, 1 };
   for (int i = 0; i < repeats; ++i)
   {
@@ -104,7 +105,7 @@ StepOnPixels(const NetworkDescription &  network,
     LossSum      loss;
     sums.Clear();
     ForEachTile(geometry, image, tile, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, sums); });
-    measured.gradient = passes->GetGradient(sums);
+    measured.gradient = passes->GetGradient(sums, workers);
     measured.cpuSeconds = std::min(measured.cpuSeconds, GetCPUSeconds() - cpu);
     for (double & value : measured.gradient)
     {

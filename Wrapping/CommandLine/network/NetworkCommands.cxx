@@ -114,11 +114,12 @@ GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
     probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
   const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
   const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + around);
-  // Where each pixel depends on all, they are read at once, and once more with what is no tissue made white.
+  // Where each pixel depends on all, they are read at once, which the engine's plan counts; here they are counted once
+  // more where what is no tissue is made white.
   const bool         seesAll = !run.tiling.patches && network.graph.SeesWholeImage();
-  const std::int64_t times = values.GetCommand().Find("tissue") && values.Has("tissue") ? 2 : 1;
-  const std::int64_t read = seesAll ? times * run.image.width * run.image.height : image.width * pixelRows;
-  const std::int64_t pixels = read * network.channels;
+  const bool         masked = values.GetCommand().Find("tissue") && values.Has("tissue");
+  const std::int64_t whole = masked ? run.image.width * run.image.height : 0;
+  const std::int64_t pixels = (seesAll ? whole : image.width * pixelRows) * network.channels;
   const std::int64_t results = image.width * std::min(image.height, tileSize);
   // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.
   const auto         asked = static_cast<unsigned>(values.GetInteger("threads"));

@@ -6,6 +6,7 @@
 #include "gigapixelFixedPointSum.h"
 #include "gigapixelScore.h"
 #include "gigapixelTileData.h"
+#include "gigapixelWorkers.h"
 #include "schedule/gigapixelTileProgram.h"
 
 #include <optional>
@@ -40,8 +41,9 @@ public:
   /** Sums that AddGradient() adds to. */
   virtual std::size_t GetNumberOfSums() const = 0;
 
-  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained. */
-  virtual std::vector<double> GetGradient(const FixedPointSum & sums) const = 0;
+  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained.
+   * \param workers threads that have nothing else to do */
+  virtual std::vector<double> GetGradient(const FixedPointSum & sums, Workers & workers) const = 0;
 
   /** Computes the core of a map that is kept and writes it there. */
   virtual void WriteMap(TileData & data) const = 0;

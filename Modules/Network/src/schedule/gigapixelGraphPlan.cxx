@@ -246,6 +246,16 @@ GetImageBytes(Size image, int bytesOfPixel)
   return GetNumberOfBytes({ Interval{ 0, image.height }, { 0, image.width } }, bytesOfPixel, 1);
 }
 
+/** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of an image
+ * that is segmented by a network of which each pixel depends on all of them, and is asked for at once. */
+std::int64_t
+GetHeldImageBytes(const PlannedRun & run)
+{
+  const int  channels = run.network.channels;
+  const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() && !run.network.LabelsImage();
+  return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;
+}
+
 /** The fastest tile size within so many bytes; the smallest one where none is. */
 std::int64_t
 ChooseTileSize(const PlannedRun & run, Purpose purpose, std::int64_t bytes)
@@ -440,7 +450,7 @@ MakeGraphPlan(const PlannedRun & run)
   const bool         inFiles = run.segmentation.inFiles;
   const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
   const std::int64_t base = GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
-                            (run.device.shared ? GetImageBytes(run.image, run.network.channels + 1) : 0);
+                            GetHeldImageBytes(run);
   const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
   Choices               choices(run, base, limit);
   const Choice &        choice = choices.FindBest(inFiles);

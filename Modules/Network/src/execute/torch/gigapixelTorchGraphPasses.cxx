@@ -87,9 +87,16 @@ public:
     {
       m_Parameters.Fold(
         parameters, static_cast<int>(i), [this, i](const FoldedParameters::Array & array, const double * values) {
-          const at::Tensor tensor = at::empty(array.shape, ValueType);
-          std::copy_n(values, array.size, tensor.data_ptr<Value>());
-          m_Weights[i][array.role] = array.shape.size() == 4 ? MakeDense(tensor.to(m_Types[i])) : tensor;
+          // In its place from the second time on: fresh memory takes longer than the numbers.
+          at::Tensor & weight = m_Weights[i][array.role];
+          if (!weight.defined())
+          {
+            weight =
+              array.shape.size() == 4
+                ? at::empty(array.shape, at::TensorOptions(m_Types[i]).memory_format(at::MemoryFormat::ChannelsLast))
+                : at::empty(array.shape, ValueType);
+          }
+          weight.copy_(at::from_blob(const_cast<double *>(values), array.shape, at::kDouble));
         });
     }
   }
@@ -218,10 +225,12 @@ public:
   }
 
   std::vector<double>
-  GetGradient(const FixedPointSum & sums) const override
+  GetGradient(const FixedPointSum & sums, Workers & workers) const override
   {
-    return m_Parameters.Unfold(m_Values, [&sums](std::size_t first, std::size_t number, double * values) {
-      sums.GetValues(first, number, values);
+    return m_Parameters.Unfold(m_Values, [&](std::size_t first, std::size_t number, double * values) {
+      workers.ForEachPart(number, [&](std::size_t begin, std::size_t end) {
+        sums.GetValues(first + begin, end - begin, values + begin);
+      });
     });
   }
 
