@@ -3,10 +3,13 @@
 #define GraphFixture_h
 
 #include "GraphReference.h"
+#include "gigapixelLoss.h"
 #include "gigapixelTurns.h"
 #include "execute/gigapixelGraphPasses.h"
 #include "execute/gigapixelKeptMaps.h"
 #include "schedule/gigapixelSegment.h"
+
+#include <gtest/gtest.h>
 
 #include <random>
 
@@ -319,6 +322,21 @@ Compare(const NetworkGraph & graph, const GraphResult & result, const GraphResul
     }
   }
   return difference;
+}
+
+/** \param tolerance double's error: some sums are taken in another order */
+inline void
+ExpectReference(const NetworkDescription & network,
+                const LossGradient &       sum,
+                const GraphResult &        reference,
+                double                     tolerance = 1e-12)
+{
+  GraphResult result;
+  result.loss = sum.loss;
+  result.gradient = sum.gradient;
+  const Difference difference = Compare(network.graph, result, reference);
+  EXPECT_LE(difference.loss, tolerance);
+  EXPECT_LE(difference.gradient, tolerance) << difference.array;
 }
 
 } // namespace test

@@ -131,20 +131,6 @@ ComputeGradient(const NetworkDescription &  network,
   return sum;
 }
 
-void
-ExpectReference(const NetworkDescription & network,
-                const LossGradient &       sum,
-                const GraphResult &        reference,
-                double                     tolerance = 1e-12)
-{
-  GraphResult result;
-  result.loss = sum.loss;
-  result.gradient = sum.gradient;
-  const Difference difference = Compare(network.graph, result, reference);
-  EXPECT_LE(difference.loss, tolerance);
-  EXPECT_LE(difference.gradient, tolerance) << difference.array;
-}
-
 class ImageLabels : public testing::TestWithParam<std::tuple<Pool, int, std::int64_t, int>>
 {
 };

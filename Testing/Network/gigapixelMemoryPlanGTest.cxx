@@ -293,8 +293,8 @@ TEST(MemoryPlan, SegmentationThatSeesTheWholeImageHoldsIt)
 {
   const Size               image{ 20000, 16000 };
   const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=1,norm=instance,channels=3");
-  const std::int64_t       pixels = 3 * image.width * image.height, others = 512 * MiB; // LibTorch, the program, weights
-  const MemoryPlan         plan = Make(network, image, Purpose::Inference, std::int64_t{ 1 } << 50, 1, 512);
+  const std::int64_t pixels = 3 * image.width * image.height, others = 512 * MiB; // LibTorch, the program, weights
+  const MemoryPlan   plan = Make(network, image, Purpose::Inference, std::int64_t{ 1 } << 50, 1, 512);
   EXPECT_GT(plan.peakBytes, plan.keptBytes + plan.tileBytes + pixels);
   EXPECT_LT(plan.peakBytes, plan.keptBytes + plan.tileBytes + pixels + others);
 }

@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--folder", type=Path, required=True, help="where slides are made and kept")
     sizes = ["1024x1536", "4096x8192", "16000x8192"]
     parser.add_argument("--sizes", nargs="+", default=sizes, help="of the slides, WIDTHxHEIGHT")
-    parser.add_argument("--graphs", nargs="*", choices=GRAPHS, default=[], help="these networks, in place of the others")
+    parser.add_argument("--graphs", nargs="*", choices=GRAPHS, help="these networks, or all of them, in place of the others")
     parser.add_argument("--precision", default="fp32", help="of training and segmentation")
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--json", type=Path, help="write everything there")
@@ -112,7 +112,8 @@ def main():
     rows = []
     for size in options.sizes:
         slide, mask = make_slide(options.program, options.folder, size)
-        networks = {name: name for name in options.graphs} or make_networks(options.folder)
+        graphs = GRAPHS if options.graphs == [] else options.graphs
+        networks = {name: name for name in graphs} if graphs else make_networks(options.folder)
         for name, network in networks.items():
             rows += measure(options.program, slide, mask, name, network, options.precision)
     if options.json:
