@@ -237,28 +237,20 @@ NormalizeCounted(const Given & given, std::int64_t groups)
 }
 
 Tensor
-NormalizeInstance(const Given & given)
+NormalizeGroups(const Given & given, std::int64_t groups)
 {
-  return given.ignored.defined() ? NormalizeCounted(given, given.X().size(1))
-                                 : at::instance_norm(given.X(),
-                                                     given.Array("weight"),
-                                                     given.Array("bias"),
-                                                     {},
-                                                     {},
-                                                     true,
-                                                     0,
-                                                     given.operation.GetNumber("eps"),
-                                                     false);
-}
-
-Tensor
-NormalizeGroups(const Given & given)
-{
-  const auto groups = given.operation.GetInteger("num_groups");
   return given.ignored.defined()
            ? NormalizeCounted(given, groups)
            : at::group_norm(
                given.X(), groups, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"), false);
+}
+
+/** As groups of one channel each: the gradient of LibTorch 1.13's instance_norm, which goes to its batch norm, is wrong
+ * where that of its output has channels beside each other, as behind a layer_norm; finite differences say so. */
+Tensor
+NormalizeInstance(const Given & given)
+{
+  return NormalizeGroups(given, given.X().size(1));
 }
 
 Tensor
@@ -360,7 +352,8 @@ GetReferenceOperations()
     { "layer_norm", NormalizeLayer },
     { "norm_statistics", [](const Given & given) { return given.X().detach(); } }, // norms compute theirs themselves
     { "instance_norm", NormalizeInstance },
-    { "group_norm", NormalizeGroups },
+    { "group_norm",
+      [](const Given & given) { return NormalizeGroups(given, given.operation.GetInteger("num_groups")); } },
     { "dropout", Drop },
     { "dropout2d", Drop },
   };

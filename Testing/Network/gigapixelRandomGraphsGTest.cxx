@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
-// GIGAPIXEL_RANDOM_GRAPHS=500: so many instead of 50.
+// 50 of them, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500, with GIGAPIXEL_RANDOM_GRAPHS=N so many.
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "gigapixelStreamedNetwork.h"
@@ -374,11 +374,35 @@ Count(const NetworkGraph & graph, const Extent & image, std::map<std::string, in
   }
 }
 
+/** 1e-12, or, where gradients are small differences of great sums, twice what the last bits of the parameters change in
+ * autograd's: as of a norm of a map that is constant.
+ * \param least see Compare() */
+double
+GetTolerance(const NetworkDescription & network,
+             std::vector<double>        parameters,
+             const LabeledImage &       image,
+             const GraphResult &        reference,
+             double                     difference,
+             double                     least = 1e-4)
+{
+  double tolerance = 1e-12;
+  for (unsigned seed = 0; seed < 3 && difference > tolerance; ++seed)
+  {
+    std::mt19937 random(seed);
+    std::for_each(parameters.begin(), parameters.end(), [&](double & value) {
+      value = std::nextafter(value, random() % 2 ? 1e300 : -1e300);
+    });
+    const GraphResult other = ComputeReference(network, parameters, image, at::kDouble);
+    tolerance = std::max(tolerance, 2 * Compare(network.graph, other, reference, least).gradient);
+  }
+  return tolerance;
+}
+
 unsigned
 GetNumberOfGraphs()
 {
   const char * const number = std::getenv("GIGAPIXEL_RANDOM_GRAPHS");
-  return number ? static_cast<unsigned>(std::stoul(number)) : 50;
+  return number ? static_cast<unsigned>(std::stoul(number)) : std::getenv("GIGAPIXEL_TEST_ALL") ? 500 : 50;
 }
 
 } // namespace
@@ -404,7 +428,8 @@ TEST(RandomGraphs, InTilesAreTheWholeImage)
     const Difference   difference = Compare(network.graph, result, reference);
     worst = std::max(worst, difference.gradient);
     EXPECT_LE(difference.loss, 1e-12) << "tiles of " << width << " x " << height;
-    EXPECT_LE(difference.gradient, 1e-12) << difference.array << ", tiles of " << width << " x " << height;
+    EXPECT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient))
+      << difference.array << ", tiles of " << width << " x " << height;
     EXPECT_LE(difference.probability, 1e-6) << "tiles of " << width << " x " << height;
     if (testing::Test::HasFailure())
     {
@@ -453,7 +478,8 @@ TEST(RandomGraphs, InSegmentsAreTheWholeImage)
     const Difference   difference = Compare(network.graph, result, reference);
     worst = std::max(worst, difference.gradient);
     ASSERT_LE(difference.loss, 1e-12);
-    ASSERT_LE(difference.gradient, 1e-12) << difference.array;
+    ASSERT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient))
+      << difference.array;
     if (!kept.empty())
     {
       const GraphResult lacking =
@@ -517,11 +543,12 @@ TEST(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
     GraphResult result;
     result.loss = sum.loss;
     result.gradient = sum.gradient;
-    const Difference difference =
-      Compare(network.graph, result, ComputeReference(network, parameters, image, at::kDouble), Least);
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+    const Difference  difference = Compare(network.graph, result, reference, Least);
     worst = std::max(worst, difference.gradient);
     ASSERT_LE(difference.loss, 1e-12);
-    ASSERT_LE(difference.gradient, 1e-12) << difference.array;
+    ASSERT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient, Least))
+      << difference.array;
   }
   std::cout << graphs << " graphs of up to " << most << " segments; worst gradient " << worst << "; kept maps:";
   for (const auto & item : counts)
