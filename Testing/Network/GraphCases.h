@@ -247,6 +247,7 @@ GetOperationCases()
     { "elu", "elu", { {}, { { "alpha", 0.4 } } } },
     { "gelu", "gelu", { {}, { { "approximate", word("tanh") } } } },
     { "silu", "silu", { {} } },
+    { "mish", "mish", { {} } },
     { "hardswish", "hardswish", { {} } },
     { "sigmoid", "sigmoid", { {} } },
     { "hardsigmoid", "hardsigmoid", { {} } },

@@ -332,6 +332,7 @@ GetReferenceOperations()
     { "elu", [](const Given & given) { return at::elu(given.X(), given.operation.GetNumber("alpha")); } },
     { "gelu", [](const Given & given) { return at::gelu(given.X(), given.operation.GetWord("approximate")); } },
     { "silu", [](const Given & given) { return at::silu(given.X()); } },
+    { "mish", [](const Given & given) { return at::mish(given.X()); } },
     { "hardswish", [](const Given & given) { return at::hardswish(given.X()); } },
     { "hardsigmoid", [](const Given & given) { return at::hardsigmoid(given.X()); } },
     { "tanh", [](const Given & given) { return at::tanh(given.X()); } },

@@ -82,6 +82,14 @@ MakeGELU()
   return entry;
 }
 
+OperationSchema
+MakeMish()
+{
+  OperationSchema entry = MakeEntry("mish", &KeepInput, Role::Rectifier);
+  entry.needsFloat = &AlwaysNeedFloat; // LibTorch 1.13 has none in bf16
+  return entry;
+}
+
 std::string
 CheckRange(const Operation & operation, const Channels &)
 {
@@ -120,6 +128,7 @@ MakeActivations()
            MakeELU(),
            MakeGELU(),
            MakeEntry("silu", &KeepInput, Role::Rectifier),
+           MakeMish(),
            MakeEntry("hardswish", &KeepInput, Role::Rectifier),
            MakeEntry("sigmoid", &KeepOutput, Role::NoLogits),
            MakeEntry("hardsigmoid", &KeepInput, Role::NoLogits),

@@ -13,6 +13,8 @@
 #include <ATen/ops/hardtanh_backward.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/leaky_relu_backward.h>
+#include <ATen/ops/mish.h>
+#include <ATen/ops/mish_backward.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
@@ -148,6 +150,18 @@ DifferentiateRectifyBySigmoid(OperationCall & call, const at::Tensor & gradient)
 }
 
 at::Tensor
+RectifyBySoftplus(OperationCall & call)
+{
+  return call.inPlace ? at::mish_(call.inputs[0]) : at::mish(call.inputs[0]);
+}
+
+std::vector<at::Tensor>
+DifferentiateRectifyBySoftplus(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::mish_backward(gradient, call.inputs[0]) };
+}
+
+at::Tensor
 RectifyByHardSigmoid(OperationCall & call)
 {
   return call.inPlace ? at::hardswish_(call.inputs[0]) : at::hardswish(call.inputs[0]);
@@ -217,6 +231,7 @@ const TorchOperation PReLU("prelu", &RectifyBySlopes, &DifferentiateRectifyBySlo
 const TorchOperation ELU("elu", &RectifyExponentially, &DifferentiateRectifyExponentially);
 const TorchOperation GELU("gelu", &RectifyByNormal, &DifferentiateRectifyByNormal);
 const TorchOperation SiLU("silu", &RectifyBySigmoid, &DifferentiateRectifyBySigmoid);
+const TorchOperation Mish("mish", &RectifyBySoftplus, &DifferentiateRectifyBySoftplus);
 const TorchOperation HardSwish("hardswish", &RectifyByHardSigmoid, &DifferentiateRectifyByHardSigmoid);
 const TorchOperation Sigmoid("sigmoid", &Squash, &DifferentiateSquash);
 const TorchOperation HardSigmoid("hardsigmoid", &SquashPiecewise, &DifferentiateSquashPiecewise);
