@@ -326,6 +326,7 @@ each("mean_of_maps", lambda g, x: (g.add("Mean", x, g.conv(x, 8, 8), g.add("Relu
 each("powers", lambda g, x: (g.add("Add", g.add("Pow", x, g.array(2.0)), g.add("Pow", x, g.array(3.0))), 8))
 each("one_channel_for_all", lambda g, x: (g.add("Mul", g.add("Sigmoid", g.conv(x, 8, 1)), x), 8))
 each("mean_of_channels", lambda g, x: (g.add("Mul", x, g.add("Sigmoid", g.add("ReduceMean", x, axes=[1]))), 8))
+each("Mish", lambda g, x: (g.add("Mish", x), 8), opset=18)
 each("mean_of_channels_of_opset_18", lambda g, x: (g.add("Mul", x, g.add("ReduceMean", x, g.whole(1))), 8), opset=18)
 
 

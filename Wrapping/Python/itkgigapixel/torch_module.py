@@ -201,6 +201,7 @@ COMPUTE = {
     "elu": lambda o, x, _: functional.elu(x[0], o.get("alpha", 1.0)),
     "gelu": lambda o, x, _: functional.gelu(x[0], approximate=o.get("approximate", "none")),
     "silu": lambda o, x, _: functional.silu(x[0]),
+    "mish": lambda o, x, _: functional.mish(x[0]),
     "hardswish": lambda o, x, _: functional.hardswish(x[0]),
     "sigmoid": lambda o, x, _: torch.sigmoid(x[0]),
     "hardsigmoid": lambda o, x, _: functional.hardsigmoid(x[0]),

@@ -229,6 +229,9 @@ class Walk:
     def _on_silu(self, node, a):
         self._pointwise(node, "silu", a["self"])
 
+    def _on_mish(self, node, a):
+        self._pointwise(node, "mish", a["self"])
+
     def _on_hardswish(self, node, a):
         self._pointwise(node, "hardswish", a["self"])
 

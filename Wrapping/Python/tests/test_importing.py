@@ -58,7 +58,7 @@ class PaddingUNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.first = nn.Sequential(nn.Conv2d(1, 6, 3, padding=1), nn.PReLU(6), nn.Dropout(0.1))
-        self.deep = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.SiLU())
+        self.deep = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.SiLU(), nn.Mish())
         self.up = nn.ConvTranspose2d(12, 6, 2, 2)
         self.last = nn.Conv2d(12, 1, 3, padding=1)
 

@@ -40,6 +40,7 @@ ImportActivation(OnnxWalk & walk, const OnnxNode & node)
 constexpr const char * ReLU = "relu";
 constexpr const char * Sigmoid = "sigmoid";
 constexpr const char * HardSwish = "hardswish";
+constexpr const char * Mish = "mish";
 constexpr const char * Tanh = "tanh";
 
 void
@@ -189,6 +190,7 @@ GetOnnxPointwise()
   return { { "Relu", &ImportActivation<ReLU> },
            { "Sigmoid", &ImportActivation<Sigmoid> },
            { "HardSwish", &ImportActivation<HardSwish> },
+           { "Mish", &ImportActivation<Mish> },
            { "Tanh", &ImportActivation<Tanh> },
            { "LeakyRelu", &ImportLeakyReLU },
            { "PRelu", &ImportPReLU },
