@@ -11,9 +11,9 @@ import zipfile
 
 import pytest
 
-from conftest import PROGRAM, run
+from conftest import PROGRAM, read_arrays, run
 from protobuf import INT64, STRING, floats, integer, network, node, part, tensor, whole
-from test_weights import STORED, read_arrays, write_network
+from test_weights import STORED, write_network
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
