@@ -105,10 +105,15 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect("binary cross-entropy", "hinge", "unknown loss");
   const std::string loss = "\"ignore unscanned\": false";
   expect(loss, "\"class weights\": [1]", "there are 1 class weights, but the network tells 2 classes apart");
-  expect(loss, "\"class weights\": [1, -2]", "must be numbers of at least 0");
+  expect(loss, "\"class weights\": [1, -2]", "must be 0, or numbers from 1e-6 to 1e6");
+  expect(loss, "\"class weights\": [1e308, 1e308]", "must be 0, or numbers from 1e-6 to 1e6");
+  expect(loss, "\"class weights\": [1e-320, 1e-320]", "must be 0, or numbers from 1e-6 to 1e6");
   expect(loss, "\"class weights\": [0, 0]", "one class weight must be above 0");
   expect(loss, "\"class weights\": [0, \"many\"]", "must be a list of numbers");
   expect(loss, "\"class weights\": 2", "must be a list of numbers");
+  expect("\"name\": \"remedios2023\"", "\"name\": \"n\", \"class names\": null", "must be a list of names, not null");
+  expect("\"name\": \"remedios2023\"", "\"name\": \"n\", \"class names\": {}", "must be a list of names, not {}");
+  expect("\"layers\": [", "\"layers\": [], \"x\": [", "unknown key \"x\"");
   expect(loss, "\"ignored label\": 1", "2 to 255");
   expect("\"name\": \"L2\"", "\"name\": \"L1\"", "two layers are named \"L1\"");
   expect("\"name\": \"L2\"", "\"name\": \"training\"", "use another one");
@@ -117,6 +122,40 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect("\"kernel\": 16", "\"kernel\": " + nested, "nested deeper");
   expect("\"name\": \"remedios2023\"", "\"name\": " + nested, "nested deeper");
   EXPECT_NE(GetRefusal("3").find("must be a JSON object"), std::string::npos);
+  EXPECT_NE(GetRefusal("{ \"name\": \"n\", \"layers\": [] }").find("1 to 4096"), std::string::npos);
+}
+
+// Texts of any place are shown in sentences: these stay short.
+TEST(NetworkDescription, RefusesLongTexts)
+{
+  const std::string                         text(100000, 'q'), quoted = '"' + text + '"';
+  const std::pair<std::string, std::string> changes[] = {
+    { "\"name\": \"remedios2023\"", "\"name\": " + quoted },
+    { "\"name\": \"remedios2023\"", "\"name\": [" + quoted + "]" },
+    { "\"name\": \"remedios2023\"", "\"name\": \"n\", " + quoted + ": 1" },
+    { "\"kernel\": 16", "\"kernel\": " + quoted },
+    { "\"add\": \"L1\"", "\"add\": " + quoted },
+    { "\"type\": \"convolution\"", "\"type\": " + quoted },
+    { "binary cross-entropy", text },
+    { "\"ignore unscanned\": false", "\"class weights\": [" + quoted + "]" },
+  };
+  for (const auto & [from, to] : changes)
+  {
+    const std::string refusal = GetRefusal(Change(from, to));
+    EXPECT_NE(refusal.find("it holds a text of 100000 bytes"), std::string::npos) << from;
+    EXPECT_LT(refusal.size(), 300u) << from;
+  }
+  std::string numbers = "[0";
+  for (int i = 0; i < 100000; ++i)
+  {
+    numbers += ",0";
+  }
+  const std::string refusal = GetRefusal(Change("\"kernel\": 16", "\"kernel\": " + numbers + "]"));
+  EXPECT_NE(refusal.find("must be a whole number from 0 to 65536, not [0,0"), std::string::npos);
+  EXPECT_LT(refusal.size(), 300u);
+  const std::string kept =
+    Change("\"name\": \"remedios2023\"", "\"name\": \"n\", \"provenance\": { \"of\": " + quoted + " }");
+  EXPECT_EQ(GetRefusal(kept), "");
 }
 
 TEST(NetworkDescription, SaysWhereGraphsSeeTheWholeImage)

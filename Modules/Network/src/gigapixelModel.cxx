@@ -49,7 +49,8 @@ GetNumber(const SafeTensors & file, const std::string & path, const char * key)
   const auto        end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end.ec != std::errc{} || end.ptr != text.data() + text.size())
   {
-    throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text + "\"");
+    throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text.substr(0, 80) +
+                             "\"");
   }
   return value;
 }
@@ -128,9 +129,11 @@ CheckParameters(const Model & model)
                                 std::to_string(MaximumTileSize));
   }
   model.network.CheckTileSize(model.tileSize);
-  if (!(model.micronsPerPixel >= 0) || !std::isfinite(model.micronsPerPixel))
+  const double resolution = model.micronsPerPixel;
+  if (resolution != 0 &&
+      !(resolution >= 1e-6 && resolution <= 1e9)) // products with sizes stay far from a double's ends
   {
-    throw std::invalid_argument("the microns per pixel must be positive, or 0 for unknown");
+    throw std::invalid_argument("the microns per pixel must be from 1e-6 to 1e9, or 0 for unknown");
   }
 }
 

@@ -41,6 +41,47 @@ CheckKeys(const Json & object, const std::string & where, std::initializer_list<
   }
 }
 
+constexpr std::size_t MostBytesOfText = 1024;
+constexpr std::size_t MostBytesShown = 80; ///< of a value that is refused
+
+std::string
+Show(const Json & value)
+{
+  const std::string text = value.dump();
+  return text.size() <= MostBytesShown ? text : text.substr(0, MostBytesShown) + " ...";
+}
+
+void
+CheckText(const std::string & text)
+{
+  if (text.size() > MostBytesOfText)
+  {
+    Refuse("it holds a text of " + std::to_string(text.size()) + " bytes, where none has more than " +
+           std::to_string(MostBytesOfText) + ": \"" + text.substr(0, MostBytesShown) + " ...\"");
+  }
+}
+
+/** Names are shown in sentences, and are written with the model. */
+void
+CheckTexts(const Json & value)
+{
+  if (value.is_string())
+  {
+    CheckText(value.get_ref<const std::string &>());
+  }
+  for (const auto & item : value.items())
+  {
+    if (value.is_object())
+    {
+      CheckText(item.key());
+    }
+    if (value.is_structured() && item.key() != "provenance")
+    {
+      CheckTexts(item.value());
+    }
+  }
+}
+
 template <typename T>
 bool
 HasType(const Json & value)
@@ -72,7 +113,7 @@ Get(const Json & object, const std::string & where, const char * key)
     const char * wanted = std::is_same_v<T, std::string> ? "a string"
                           : std::is_same_v<T, bool>      ? "true or false"
                                                          : "a whole number from 0 to 65536";
-    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + object.at(key).dump());
+    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + Show(object.at(key)));
   }
   return object.at(key).get<T>();
 }
@@ -163,7 +204,7 @@ ReadLoss(const Json & json, NetworkDescription & network)
   const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
   if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
   {
-    Refuse(where + ": \"class weights\" must be a list of numbers, not " + weights.dump());
+    Refuse(where + ": \"class weights\" must be a list of numbers, not " + Show(weights));
   }
   network.classWeights = weights.get<std::vector<double>>();
   network.ignoredLabel = Get<int>(json, where, "ignored label", LabelSource::Ignored);
@@ -173,9 +214,9 @@ ReadLoss(const Json & json, NetworkDescription & network)
 void
 ReadLayers(const Json & json, NetworkDescription & network)
 {
-  if (!json.is_array())
+  if (!json.is_array() || json.empty() || json.size() > NetworkDescription::MostOperations)
   {
-    Refuse("\"layers\" must be a list");
+    Refuse("\"layers\" must be a list of 1 to " + std::to_string(NetworkDescription::MostOperations) + " JSON objects");
   }
   for (const Json & layer : json)
   {
@@ -283,6 +324,7 @@ NetworkDescription::FromJSON(const std::string & text)
   {
     Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
+  CheckTexts(json);
   CheckKeys(
     json,
     "the network",
@@ -310,18 +352,16 @@ NetworkDescription::FromJSON(const std::string & text)
     const double value = rate.is_number() ? rate.get<double>() : 0;
     if (!(value >= NetworkDescription::LeastLearningRate && value <= NetworkDescription::GreatestLearningRate))
     {
-      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + rate.dump().substr(0, 50));
+      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(rate));
     }
     network.learningRate = value;
   }
-  for (const Json & name : json.contains("class names") ? json.at("class names") : Json::array())
+  const Json names = json.contains("class names") ? json.at("class names") : Json::array();
+  if (!names.is_array() || !std::all_of(names.begin(), names.end(), [](const Json & name) { return name.is_string(); }))
   {
-    if (!json.at("class names").is_array() || !name.is_string())
-    {
-      Refuse("\"class names\" must be a list of names");
-    }
-    network.classNames.push_back(name.get<std::string>());
+    Refuse("\"class names\" must be a list of names, not " + Show(names));
   }
+  network.classNames = names.get<std::vector<std::string>>();
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())

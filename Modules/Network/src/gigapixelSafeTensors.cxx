@@ -20,7 +20,9 @@ namespace
 [[noreturn]] void
 Refuse(const std::string & path, const std::string & reason)
 {
-  throw std::runtime_error("model file \"" + path + "\" " + GetPrintable(reason));
+  constexpr std::size_t most = 500; // names of arrays may be as long as the file
+  throw std::runtime_error("model file \"" + path + "\" " + GetPrintable(reason.substr(0, most)) +
+                           (reason.size() > most ? " ..." : ""));
 }
 
 /** Of the format's types. \return 0: it has none of this name */
@@ -73,7 +75,7 @@ MakeTensor(const char * type, const std::vector<std::int64_t> & shape, const std
 }
 
 constexpr std::uint64_t MostHeaderBytes = 100000000; ///< as in the format's own implementation
-constexpr int           DeepestHeader = 16;          ///< arrays are three levels of it
+constexpr std::size_t   DeepestHeader = 16;          ///< arrays are three levels of it
 
 /** \param head the first bytes of a file of `size` bytes \return length of its header */
 std::uint64_t

@@ -50,6 +50,7 @@ public:
           ? MakeReducingSegments(*m_Geometry,
                                  GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
           : streamed.m_Segments))
+    , m_LastReaders(FindLastReaders(*m_Geometry, m_Segments))
     , m_Maps(std::make_shared<KeptMaps>(
         *m_Geometry,
         m_Segments.back().kept,
@@ -364,7 +365,7 @@ private:
     {
       const bool read = m_Purpose == Purpose::Training
                           ? pass.kind != SegmentPass::Kind::Gradient || operation != m_Segments[pass.segment].operation
-                          : IsNeededBehind(*m_Geometry, m_Segments, pass.segment, operation);
+                          : m_LastReaders.at(operation) > pass.segment;
       if (!read && !m_Geometry->GetReduction(operation))
       {
         m_Maps->Drop(operation);
@@ -567,6 +568,7 @@ private:
   const RankTeam &                           m_Team;
   const std::shared_ptr<const GraphGeometry> m_Geometry;
   const std::vector<Segment>                 m_Segments;
+  const std::map<int, std::size_t>           m_LastReaders; ///< see FindLastReaders()
   const std::shared_ptr<KeptMaps>            m_Maps;
   FixedPointSum * const                      m_Gradient; ///< null: nothing is differentiated
   std::vector<double>                        m_Works;    ///< of each segment: operations of a forward pass

@@ -7,7 +7,8 @@
 
 - brainchop's network for axial slices (of tf2onnx: two inputs, channels last, 256 x 256): slices of a volume, and places.
 - A U-Net with drawn weights, of both exporters of PyTorch, for any size: 2048 x 1777 pixels.
-- akamaster's ResNet-20 up to its last map (a legacy file of a DataParallel module): features of real H&E pictures.
+- akamaster's ResNet-20 up to its last map (a legacy file of a DataParallel module): features of real H&E pictures, beside
+  PyTorch's in double, and how far PyTorch's own floats are from these.
 - That U-Net trained for 20 steps of Adam in tiles, and by eager PyTorch on the whole image from the same weights; and the
   learned weights, given to PyTorch.
 
@@ -36,12 +37,13 @@ def use(build):
     for variable, program in (("PROGRAM", "gigapixel"), ("APPLY_NETWORK", "ApplyNetwork")):
         os.environ[f"GIGAPIXEL_{variable}"] = str(build / "bin" / program)
     sys.path.insert(0, str(ROOT / "Testing/Network/import"))
-    global conftest, images, modules, test_import, test_weights
+    global conftest, images, make_published, modules, published, test_import
     import conftest
     import images
+    import make_published
     import modules
+    import published
     import test_import
-    import test_weights
 
 
 def print_classes(network, size, tiles, given, expected):
@@ -63,17 +65,14 @@ def softmax(logits):
 
 
 def compare_brainchop(folder):
-    network, model = conftest.DATA / "networks/brainchop/axial_model.onnx", folder / "brainchop.safetensors"
+    network, model = published.AXIAL, folder / "brainchop.safetensors"
     conftest.run("import", network, "-o", model)
-    session = onnxruntime.InferenceSession(str(network))
-    volume = test_import.read_volume(conftest.DATA / "volumes/brainchop-t1_crop.nii.gz")
-    y, x = numpy.mgrid[:256, :256].astype(numpy.uint8)
+    session, volume = onnxruntime.InferenceSession(str(network)), published.read_volume()
     for z in range(32, len(volume), 64):
-        pixels = numpy.stack([volume[z], y, x, numpy.full_like(x, z)], 2)
-        scaled = pixels.astype(numpy.float32)[None] / numpy.float32(255)
-        (expected,) = session.run(None, {"input_5": scaled[..., :1], "input_6": scaled[..., 1:]})
+        pixels = published.make_places(volume[z], z)
+        expected = make_published.compute_axial(session, pixels)
         for tiles, given in zip((0, 64, 96), conftest.compute(model, pixels, 0, 64, 96)):
-            print_classes("brainchop axial", f"slice {z}, 256 x 256", tiles, given, expected[0])
+            print_classes("brainchop axial", f"slice {z}, 256 x 256", tiles, given, expected)
 
 
 def compare_unet(folder):
@@ -90,27 +89,23 @@ def compare_unet(folder):
 
 
 def compare_trunk(folder):
-    weights, model = conftest.DATA / "networks/cifar-resnet/resnet20-12fca82f.th", folder / "trunk.safetensors"
-    network = test_weights.make_trunk()
-    conftest.run("import", test_weights.write_network(folder, network), "--weights", weights, "-o", model)
-    state = torch.load(weights, map_location="cpu", weights_only=True)["state_dict"]
-    state = {key.removeprefix("module."): value for key, value in state.items()}
-    mean, deviation = (numpy.array(network["input"][key]) for key in ("mean", "deviation"))
-    pictures = [path for path in sorted((conftest.DATA / "histology").glob("*.png")) if not path.stem.endswith("_labels")]
-    worst, greatest, rounding = {0: 0.0, 64: 0.0}, 0.0, 0.0
-    for picture in pictures[:5]:
-        pixels = numpy.array(Image.open(picture).convert("RGB"))
-        maps = torch.from_numpy(((pixels / 255 - mean) / deviation).astype(numpy.float32).transpose(2, 0, 1)[None])
-        with torch.no_grad():
-            features = test_weights.compute_trunk(torch, state, maps)[0].numpy()
-            exact = test_weights.compute_trunk(torch, {key: value.double() for key, value in state.items()}, maps.double())[0].numpy()
-        greatest, rounding = max(greatest, features.max()), max(rounding, abs(features - exact).max())
-        for tiles, probabilities in zip(worst, conftest.compute(model, pixels, *worst)):
-            # Of a softmax the features are known but for one number for each pixel: that of channel 0.
-            logarithms = numpy.log(probabilities[::4, ::4].astype(numpy.float64)).transpose(2, 0, 1)
-            worst[tiles] = max(worst[tiles], abs(logarithms - logarithms[:1] + features[:1] - features).max())
-    for tiles, difference in worst.items():
-        say("ResNet-20", f"{len(pictures[:5])} pictures, tiles of {tiles or 'the whole image'}", f"features up to {greatest:.2f}; PyTorch's differ from those in double by {rounding:.1e}", difference)
+    """Sums of floats depend on their order: what PyTorch makes of both orders of channels is compared as well."""
+    model, state = folder / "trunk.safetensors", make_published.read_state()
+    conftest.run("import", conftest.write_json(folder, published.make_trunk()), "--weights", published.RESNET, "-o", model)
+    names = ["ours, one tile", "ours, tiles of 64", "PyTorch", "PyTorch, channels last"]
+    errors, apart, greatest = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0), 0.0
+    pictures = published.list_pictures()[:5]
+    for picture in pictures:
+        pixels = published.read_picture(picture)
+        maps = make_published.standardize(pixels)
+        exact = make_published.compute_trunk(state, maps.double())
+        theirs = [make_published.compute_trunk(state, each) for each in (maps, maps.contiguous(memory_format=torch.channels_last))]
+        greatest = max(greatest, exact.max())
+        for name, features in zip(names, [*map(published.get_features, conftest.compute(model, pixels, 0, 64)), *theirs]):
+            errors[name] = max(errors[name], abs(features - exact).max())
+            apart[name] = max(apart[name], abs(features - theirs[0]).max())
+    for name in names:
+        say("ResNet-20", f"{len(pictures)} pictures, {name}", f"from PyTorch's in double, up to {greatest:.2f}; from its floats {apart[name]:.1e}", errors[name])
 
 
 def train_here(folder, model, pixels, labels):
@@ -135,7 +130,7 @@ def make_module(model):
     module = modules.UNet()
     for block in (*module.encoder, *module.decoder):
         block.norm = torch.nn.Identity()
-    module.load_state_dict({key: torch.from_numpy(array.copy()) for key, array in test_weights.read_arrays(model).items()})
+    module.load_state_dict({key: torch.from_numpy(array.copy()) for key, array in conftest.read_arrays(model).items()})
     return module
 
 
@@ -148,7 +143,7 @@ def compare_training(folder):
     maps = torch.from_numpy((pixels / numpy.float32(255)).transpose(2, 0, 1)[None])
     module = make_module(model)
     train_eager(module, maps, labels)
-    start, ours, theirs = test_weights.read_arrays(model), test_weights.read_arrays(learned), module.state_dict()
+    start, ours, theirs = conftest.read_arrays(model), conftest.read_arrays(learned), module.state_dict()
     moved = max(abs(ours[key] - start[key]).max() for key in ours)
     say("U-Net, dynamo exporter", "20 steps of Adam, tiles of 64; eager PyTorch on the whole image", f"{len(ours)} arrays, which moved by up to {moved:.1e}",
         max(abs(array - theirs[key].numpy()).max() for key, array in ours.items()))

@@ -12,6 +12,8 @@ images of any size. One that runs has computed a random image of odd size here, 
 import argparse
 import contextlib
 import io
+import re
+import sys
 import time
 import warnings
 
@@ -71,6 +73,14 @@ NETWORKS = {
 }
 
 
+def summarize(proof):
+    """What an import says of its proof, as cells: what the network labels, the image and its tiles, what differs."""
+    size, tile, found = re.fullmatch(r"On (\d+ x \d+) random pixels in tiles of (\d+), (.*)\.", proof).groups()
+    classes = re.match(r"(\d+ of \d+) pixels have another class", found)
+    number = re.search(r"by at most (\S+)", found)
+    return "images" if "of the image" in found else "pixels", f"{size}, {tile}", f"{classes[1]} classes" if classes else number[1]
+
+
 def describe(make):
     """Cells of the table: how many operations the graph has, what running it gave, and what is missing."""
     torch.manual_seed(1)
@@ -81,13 +91,13 @@ def describe(make):
         with contextlib.redirect_stdout(said):
             gp.import_network(module, example=example)
     except SeesWholeImage as error:
-        return error.operations, "", error.needs
+        return error.operations, "", "", "", error.needs
     except NotImplementedError as error:
-        return "", "", str(error).removeprefix("The module needs operations that there are not here: ").rstrip(".")
+        return "", "", "", "", str(error).removeprefix("The module needs operations that there are not here: ").rstrip(".")
     except RuntimeError as error:
-        return "", "", str(error)
+        return "", "", "", "", str(error)
     operations, _, proof = said.getvalue().strip().partition(": ")[2].partition(". ")
-    return operations.split()[0], proof, ""
+    return operations.split()[0], *summarize(proof), ""
 
 
 def main():
@@ -95,14 +105,13 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     names = parser.parse_args().names
     warnings.filterwarnings("ignore")
-    print("| network | operations of its graph | runs | needs |\n| --- | --- | --- | --- |")
+    print("| network | operations | labels | image, tiles | differs by | needs |\n| --- | --- | --- | --- | --- | --- |")
     for name, make in NETWORKS.items():
         if names and not any(each in name for each in names):
             continue
         begin = time.time()
-        operations, proof, missing = describe(make)
-        print(f"| {name} | {operations} | {proof} | {missing} |", flush=True)
-        print(f"{name}: {time.time() - begin:.0f} s", file=__import__("sys").stderr)
+        print("|", " | ".join([name, *map(str, describe(make))]), "|", flush=True)
+        print(f"{name}: {time.time() - begin:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """The program that imports, and one that computes what was imported."""
 
+import json
 import os
 import pathlib
+import struct
 import subprocess
 
 import numpy
 
 PROGRAM, APPLY = os.environ["GIGAPIXEL_PROGRAM"], os.environ["GIGAPIXEL_APPLY_NETWORK"]
 HERE = pathlib.Path(__file__).parent
-DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA") or HERE.parents[3] / "shared" / "data")
 
 
 def run(*words, code=0):
@@ -33,3 +34,20 @@ def compute(model, pixels, *tiles):
     sides = ",".join(map(str, tiles))
     subprocess.run([APPLY, model, folder / "pixels", str(width), str(height), sides, folder / "probabilities"], check=True)
     return numpy.fromfile(folder / "probabilities", numpy.float32).reshape(len(tiles), height, width, -1)
+
+
+def write_json(folder, network):
+    """A network's file."""
+    file = folder / "network.json"
+    file.write_text(json.dumps(network))
+    return file
+
+
+def read_arrays(model):
+    """Of a safetensors file, by their names."""
+    content = model.read_bytes()
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    header.pop("__metadata__")
+    cut = {key: content[8 + length :][slice(*entry["data_offsets"])] for key, entry in header.items()}
+    return {key: numpy.frombuffer(cut[key], numpy.float32).reshape(entry["shape"]) for key, entry in header.items()}

@@ -11,9 +11,9 @@ import zipfile
 
 import pytest
 
-from conftest import PROGRAM, run
+from conftest import PROGRAM, read_arrays, run
 from protobuf import INT64, STRING, floats, integer, network, node, part, tensor, whole
-from test_weights import STORED, read_arrays, write_network
+from test_weights import STORED, write_network
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
@@ -324,3 +324,129 @@ def safetensors(header, content=b""):
 )
 def test_numbers_of_safetensors(content, words, tmp_path):
     assert words in refuse_weights(content, tmp_path, "weights.safetensors")
+
+
+def operation(name, kind, *inputs, **attributes):
+    return {"name": name, "type": kind, **({"inputs": list(inputs)} if inputs else {}), **attributes}
+
+
+IMAGE, LAST = operation("x", "input", channels=3), operation("y", "conv2d", "x", out_channels=1, kernel_size=1)
+
+
+def describe(*operations, **more):
+    return {"name": "n", "operations": [IMAGE, *operations], "output": "y", **more}
+
+
+def last(**attributes):
+    return describe({**LAST, **attributes})
+
+
+def before_last(kind, inputs=("x",), **attributes):
+    return describe(operation("a", kind, *inputs, **attributes), {**LAST, "inputs": ["a"]})
+
+
+EVIL, LONG = "\x1b[2J\nError: all is well \u202e\x07", "q" * 100000
+DESCRIPTIONS = {
+    "circle": (describe(operation("a", "relu", "b"), operation("b", "relu", "a"), {**LAST, "inputs": ["b"]}), 'its input "b" is no earlier operation'),
+    "itself": (last(inputs=["y"]), 'its input "y" is no earlier operation'),
+    "name_twice": (describe(operation("a", "relu", "x"), operation("a", "relu", "x"), {**LAST, "inputs": ["a"]}), "another operation of this name"),
+    "second_image": (describe(operation("x2", "input", channels=3), LAST), "the first operation, and no other one"),
+    "stride_below_0": (last(stride=-1), '"stride" is -1, not from 1'),
+    "dilation_below_0": (last(dilation=[1, -5]), '"dilation" is -5, not from 1'),
+    "half_a_pixel": (last(kernel_size=3.5), '"kernel_size" must be a whole number'),
+    "flag_for_number": (last(kernel_size=True), '"kernel_size" must be a whole number'),
+    "null": (last(kernel_size=None), '"kernel_size" must be true, false, a number'),
+    "parameters": (last(kernel_size=65536), "more than 2147483648 parameters"),
+    "inputs_in_inputs": (last(inputs=[["x"]]), "must be names of earlier operations"),
+    "million_inputs": (before_last("cat", ["x"] * 1000000), "it has 1000000 inputs"),
+    "scale_of_0": (before_last("interpolate", scale_factor=0), "above 0 and at most 256, not 0"),
+    "scale": (before_last("interpolate", scale_factor=1e30), "above 0 and at most 256, not 1e+30"),
+    "nothing_left": (before_last("interpolate", scale_factor=1e-30), "nothing is left of it"),
+    "reflected": (before_last("pad", before=65536, after=65536, mode="reflect"), "too small to be reflected"),
+    "cropped": (before_last("crop", before=60000, after=60000), "crops more than"),
+    "channels_beyond": (before_last("slice_channels", start=2, channels=5), "channels up to number 7 of 3"),
+    "bounds_turned": (before_last("hardtanh", min_val=5, max_val=-5), "min_val is not below its max_val"),
+    "more_than_all_dropped": (before_last("dropout", p=1.5), "from 0 to below 1"),
+    "no_float": (before_last("mul", other=1e-320), "which no float holds"),
+    "slopes": (before_last("prelu", num_parameters=7), "neither one nor one for each"),
+    "shared_shape": (last(parameters={"weight": "a", "bias": "a"}), "which has another shape elsewhere"),
+    "metadata": (last(parameters={"weight": "__metadata__"}), "keep for other things"),
+    "control_attribute": (last(**{EVIL: 1}), "it has no"),
+    "control_type": (describe(operation("a", EVIL, "x"), LAST), "there is no type"),
+    "control_input": (last(inputs=[EVIL]), "is no earlier operation"),
+    "control_output": (describe(LAST, output=EVIL), "is no operation of the network"),
+    "control_key": (describe(LAST, **{EVIL: 1}), "unknown key"),
+    "long_attribute": (last(**{LONG: 1}), "a text of 100000 bytes"),
+    "long_type": (describe(operation("a", LONG, "x"), LAST), "a text of 100000 bytes"),
+    "long_name": (describe(LAST, name=LONG), "a text of 100000 bytes"),
+    "list_for_name": (describe(LAST, name=list(range(100000))), '"name" must be a string, not [0,1'),
+    "classes_null": (describe(LAST, **{"class names": None}), "must be a list of names, not null"),
+    "class_weights": (describe(LAST, loss={"class weights": [1e308, 1e308]}), "from 1e-6 to 1e6"),
+    "mean": (describe(LAST, input={"mean": [1e300] * 3, "deviation": [1] * 3}), "sizes of pixels from 0 to 1"),
+    "operations_null": (describe(LAST, operations=None), "a list of 1 to 4096"),
+    "layers": ({"name": "n", "layers": [{"name": f"l{i}", "type": "convolution", "in": 1, "out": 1, "kernel": 3, "padding": 1, "activation": "none"}
+                                        for i in range(5000)]}, "a list of 1 to 4096"),
+    "deep_provenance": ('{"provenance": ' + '{"a": ' * 200 + "1" + "}" * 200 + ", " + json.dumps(describe(LAST))[1:], "nested deeper"),
+    "not_a_number": (json.dumps(before_last("mul", other=0.5)).replace("0.5", "NaN"), "no JSON"),
+    "infinite": (json.dumps(before_last("mul", other=0.5)).replace("0.5", "1e999"), "no JSON"),
+    "half_a_character": (json.dumps(describe(LAST)).replace('"n"', '"\\ud800"'), "no JSON"),
+    "two_of_them": (json.dumps(describe(LAST)) * 2, "no JSON"),
+}
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_descriptions_of_networks(name, tmp_path):
+    network, words = DESCRIPTIONS[name]
+    file = tmp_path / "network.json"
+    file.write_text(network if isinstance(network, str) else json.dumps(network))
+    sentence = refuse("networks", file)
+    assert words in sentence and str(file) in sentence
+    assert len(sentence) < 600 + len(str(file))
+
+
+def model_file(**metadata):
+    header = {"__metadata__": {"gigapixel": "2", "network": json.dumps(describe(LAST)), "tile_size": "64", "microns_per_pixel": "0.5", **metadata},
+              "y.weight": {"dtype": "F32", "shape": [1, 3, 1, 1], "data_offsets": [0, 12]}, "y.bias": {"dtype": "F32", "shape": [1], "data_offsets": [12, 16]}}
+    return safetensors(header, bytes(16))
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (model_file(microns_per_pixel="nan"), "the microns per pixel must be from 1e-6"),
+        (model_file(microns_per_pixel="1e-320"), "the microns per pixel must be from 1e-6"),
+        (model_file(microns_per_pixel="1e300"), "the microns per pixel must be from 1e-6"),
+        (model_file(microns_per_pixel="9" * 100000), '"microns_per_pixel" is no number'),
+        (model_file(tile_size="-64"), "tile size"),
+        (model_file(tile_size="9223372036854775807"), "tile size"),
+        (model_file(gigapixel=EVIL), "newer version"),
+        (safetensors({"__metadata__": {"gigapixel": 2}}), "damaged"),
+        (safetensors({"a": {"dtype": LONG, "shape": [1], "data_offsets": [0, 4]}}, bytes(4)), "qqq ..."),
+        (safetensors({LONG: {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, bytes(4)), "qqq ..."),
+        (safetensors({"a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}, bytes(4)), "damaged"),
+        (safetensors({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}, bytes(8)), "one behind the other"),
+    ],
+    ids=["no_resolution", "least_resolution", "greatest_resolution", "long_resolution", "tile_below_0", "tile", "version", "number", "long_type", "long_name", "flag", "gap"],
+)
+def test_models(content, words, tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(content)
+    sentence = refuse("info", file)
+    assert words in sentence and str(file) in sentence
+
+
+def test_many_arrays(tmp_path):
+    """A header of hundreds of thousands, which are gone through once."""
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(safetensors({f"a{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(300000)}))
+    assert "its metadata lacks" in refuse("info", file)
+
+
+def test_many_passes_over_the_image(tmp_path):
+    """Each norm is one: what planning takes grows with their number, not with a power of it that no machine computes."""
+    norms = [operation(f"n{i}", "instance_norm", f"n{i - 1}" if i else "x") for i in range(200)]
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps(describe(*norms, {**LAST, "inputs": ["n199"]})))
+    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    result = subprocess.run([PROGRAM, "plan", "--network", file, "--size", "500x400"], capture_output=True, text=True, preexec_fn=limit)
+    assert result.returncode == 0, result.stderr

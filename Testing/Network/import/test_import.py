@@ -1,15 +1,13 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Networks of other programs, computed in tiles, against what those compute."""
 
-import gzip
 import json
-import struct
 
 import numpy
 import pytest
 import tifffile
 
-from conftest import DATA, HERE, compute, refuse, run
+from conftest import HERE, compute, read_arrays, refuse, run
 from images import make_image
 
 STORED = numpy.load(HERE / "networks.npz")
@@ -44,7 +42,7 @@ def test_network_of_pytorch(name, tmp_path):
     model = tmp_path / "model.safetensors"
     said = json.loads(run("import", write_network(name, tmp_path), "-o", model, "--json").stdout)
     assert said["input"]["multiple"] == 1 and said["classes"] == 3
-    assert {"encoder.0.second.weight", "decoder.2.second.bias", "logits.weight"} <= read_names(model)
+    assert {"encoder.0.second.weight", "decoder.2.second.bias", "logits.weight"} <= set(read_arrays(model))
     height, width = STORED["unet/size"]
     labels = STORED["unet/labels"]
     ties = numpy.unpackbits(STORED["unet/ties"])[: labels.size].reshape(labels.shape) > 0
@@ -53,12 +51,6 @@ def test_network_of_pytorch(name, tmp_path):
     assert len(numpy.unique(labels)) == 3
     for given in compute(model, pixels, 0, 512):
         assert ((given.argmax(2) == labels) | ties).all()
-
-
-def read_names(model):
-    content = model.read_bytes()
-    (length,) = struct.unpack_from("<Q", content)
-    return set(json.loads(content[8 : 8 + length])) - {"__metadata__"}
 
 
 @pytest.mark.parametrize("name", LABELS)
@@ -120,37 +112,3 @@ def test_inputs_behind_each_other(tmp_path):
     said = json.loads(run("import", write_network("two_inputs", tmp_path), "-o", model, "--json").stdout)
     assert said["channels"] == 5 and said["operations"]["slice_channels"] == 2
     assert said["provenance"]["inputs"] == [{"name": "image", "channels": 3}, {"name": "places", "channels": 2}]
-
-
-def read_volume(path):
-    """Bytes of NIfTI-1."""
-    content = gzip.open(path).read()
-    width, height, depth = struct.unpack_from("<3h", content, 42)
-    (offset,) = struct.unpack_from("<f", content, 108)
-    assert struct.unpack_from("<h", content, 70) == (2,)
-    return numpy.frombuffer(content, numpy.uint8, width * height * depth, int(offset)).reshape(depth, height, width)
-
-
-def test_published_network_of_two_inputs(tmp_path):
-    """brainchop's network for axial slices, of tf2onnx: channels last, for 256 x 256 pixels, and a second input that is joined
-    behind the decoder."""
-    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    network, volume = DATA / "networks/brainchop/axial_model.onnx", DATA / "volumes/brainchop-t1_crop.nii.gz"
-    if not network.exists() or not volume.exists():
-        pytest.skip("no brainchop here (set GIGAPIXEL_TEST_DATA)")
-    model = tmp_path / "model.safetensors"
-    said = json.loads(run("import", network, "-o", model, "--json").stdout)
-    assert (said["channels"], said["classes"], said["parameters"], said["input"]["multiple"]) == (4, 7, 1016839, 32)
-    session = onnxruntime.InferenceSession(str(network))
-    y, x = numpy.mgrid[:256, :256].astype(numpy.uint8)
-    slices = read_volume(volume)
-    for z in (96, 160):
-        pixels = numpy.stack([slices[z], y, x, numpy.full_like(x, z)], 2)
-        scaled = pixels.astype(numpy.float32)[None] / numpy.float32(255)
-        (expected,) = session.run(None, {"input_5": scaled[..., :1], "input_6": scaled[..., 1:]})
-        ordered = numpy.sort(expected[0], 2)
-        ties = ordered[..., -1] - ordered[..., -2] < 1e-4
-        assert ties.mean() < 0.01 and len(numpy.unique(expected[0].argmax(2))) > 3
-        for given in compute(model, pixels, 0, 64, 96):
-            assert ((given.argmax(2) == expected[0].argmax(2)) | ties).all()
-            assert abs(given - expected[0]).max() < 1e-4

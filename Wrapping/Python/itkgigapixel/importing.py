@@ -72,6 +72,7 @@ def import_network(
     :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are; the next multiple
         of the network's stride is taken
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
+    :raises TypeError: a *module* that is none, such as a ``state_dict``
     :raises ValueError: an argument that cannot be
     :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image and are not
         computed yet, or what else cannot be taken over
@@ -82,6 +83,8 @@ def import_network(
     from itkgigapixel.torch_graph import Unsupported
     from itkgigapixel.torch_sizes import make_graph
 
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"A network is an nn.Module, not {type(module).__name__}: make the module, and give it its weights (load_state_dict)")
     if channels not in (1, 3):  # ITK's Python has no other images to prove them by
         raise ValueError(f"channels are 1 (gray) or 3 (RGB), not {channels}: networks of others come by an ONNX file, gigapixel import")
     training = module.training

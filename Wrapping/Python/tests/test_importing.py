@@ -433,6 +433,11 @@ def test_images_that_python_has_not_are_refused():
         gp.import_network(nn.Conv2d(4, 1, 1), channels=4)
 
 
+def test_weights_alone_are_refused():
+    with pytest.raises(TypeError, match="A network is an nn.Module, not OrderedDict: make the module"):
+        gp.import_network(nn.Conv2d(3, 1, 1).state_dict())
+
+
 def test_what_is_no_segmentation_is_refused():
     with pytest.raises(NotImplementedError, match="no logits of each pixel"):
         gp.import_network(nn.Conv2d(3, 2, 2, 2), example=EXAMPLE)

@@ -116,6 +116,7 @@ GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & se
 {
   std::int64_t  now = 0, most = 0;
   std::set<int> gradients;
+  const auto    last = training ? std::map<int, std::size_t>() : FindLastReaders(geometry, segments);
   const auto    getBytes = [&](int operation) {
     return GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
   };
@@ -128,10 +129,7 @@ GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & se
     take(segments[i].operation);
     for (std::size_t j = 0; !training && j <= i; ++j)
     {
-      // Which was given back before unless the segment before read it.
-      const int  operation = segments[j].operation;
-      const bool before = j == i || IsNeededBehind(geometry, segments, i - 1, operation);
-      now -= before && !IsNeededBehind(geometry, segments, i, operation) ? getBytes(operation) : 0;
+      now -= last.at(segments[j].operation) == i ? getBytes(segments[j].operation) : 0;
     }
   }
   for (std::size_t i = segments.size(); training && i-- > 0;)
@@ -153,17 +151,21 @@ GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & se
   return most;
 }
 
-bool
-IsNeededBehind(const GraphGeometry &        geometry,
-               const std::vector<Segment> & segments,
-               std::size_t                  segment,
-               int                          operation)
+std::map<int, std::size_t>
+FindLastReaders(const GraphGeometry & geometry, const std::vector<Segment> & segments)
 {
-  const auto next = segments.begin() + static_cast<std::ptrdiff_t>(segment) + 1;
-  return std::any_of(next, segments.end(), [&](const Segment & later) {
-    const auto boxes = geometry.GetRequired(later.operation, geometry.GetTiled(later.operation), later.kept);
-    return later.operation == operation || boxes[operation].has_value();
-  });
+  std::map<int, std::size_t> last;
+  for (std::size_t i = 0; i < segments.size(); ++i)
+  {
+    const Segment & segment = segments[i];
+    const auto      boxes = geometry.GetRequired(segment.operation, geometry.GetTiled(segment.operation), segment.kept);
+    last[segment.operation] = i;
+    for (const int operation : segment.kept)
+    {
+      last[operation] = boxes[operation] ? i : last[operation];
+    }
+  }
+  return last;
 }
 
 std::int64_t

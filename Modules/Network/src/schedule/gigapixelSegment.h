@@ -5,6 +5,8 @@
 #include "gigapixelMemoryPlan.h"
 #include "graph/gigapixelGraphGeometry.h"
 
+#include <map>
+
 namespace gigapixel
 {
 
@@ -54,11 +56,9 @@ GigapixelNetwork_EXPORT std::int64_t GetMostKeptBytes(const GraphGeometry &     
                                                       int                          valueBytes,
                                                       bool                         training);
 
-/** Whether a segment behind number `segment` makes the operation's map, or reads it. */
-GigapixelNetwork_EXPORT bool IsNeededBehind(const GraphGeometry &        geometry,
-                                            const std::vector<Segment> & segments,
-                                            std::size_t                  segment,
-                                            int                          operation);
+/** For the operation of each segment the number of the last segment that makes its map, or reads it. */
+GigapixelNetwork_EXPORT std::map<int, std::size_t> FindLastReaders(const GraphGeometry &        geometry,
+                                                                   const std::vector<Segment> & segments);
 
 /** \throw std::invalid_argument they are none of the network's, or would not be chosen by FindKept() */
 GigapixelNetwork_EXPORT std::vector<Segment> MakeSegments(const GraphGeometry &            geometry,
