@@ -242,6 +242,27 @@ def test_what_was_said_otherwise_is_said_anew(cohort, model, tmp_path):
     assert [each["skipped"] for each in run(*words, "--tile-size", 64, code=1).json] == [False]
 
 
+def test_a_map_is_trusted_by_what_is_in_it(cohort, model, tmp_path):
+    """A batch goes on: a map that has changed since is made again, and what somebody put in its place stays."""
+    (tmp_path / "broken.tif").write_bytes((cohort / "0.tif").read_bytes()[:3000])
+    slides = [cohort / "1.tif", cohort / "2.tif", tmp_path / "broken.tif"]
+    words = ["classify", *slides, "--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps"]
+    run(*words, code=1)
+    first, second = tmp_path / "maps" / "1.pyramid.tif", tmp_path / "maps" / "2.pyramid.tif"
+    content, picture = first.read_bytes(), first.with_name("1.png").read_bytes()
+    assert content != second.read_bytes()
+    first.write_bytes(second.read_bytes())
+    (tmp_path / "p.csv").unlink()
+    told = run(*words, "--json", code=1).json
+    assert [each["skipped"] for each in told] == [False, True]
+    assert "map identity" not in json.dumps(told)
+    assert (first.read_bytes(), first.with_name("1.png").read_bytes()) == (content, picture)
+    first.write_bytes((cohort / "0.tif").read_bytes())
+    (tmp_path / "p.csv").unlink()
+    assert "--overwrite" in fails(*words)
+    assert first.read_bytes() == (cohort / "0.tif").read_bytes()
+
+
 @pytest.mark.parametrize("preset, published", [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032)])
 def test_presets_are_torchvisions(preset, published):
     """By the number of their weights, which is published for 1000 classes."""

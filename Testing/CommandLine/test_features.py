@@ -59,6 +59,12 @@ def test_files_are_those_of_trident_and_clam(folder, tmp_path):
     assert np.abs(features.astype(float).mean(0) - pooled).max() <= 1e-6 * np.abs(features).max(), "its pooling is the mean"
 
 
+def test_coordinates_are_planned(folder, tmp_path):
+    words = [folder / "1.tif", "--model", folder / "run", "--memory", "2G", "--json", "-o"]
+    features, classify = run("features", *words, tmp_path / "1.h5").json, run("classify", *words, tmp_path / "p.csv").json
+    assert features["estimatedPeakBytes"] - classify["estimatedPeakBytes"] == 16 * features["positions"]
+
+
 def test_the_last_layer_makes_of_them_what_classify_says(folder, tmp_path):
     run("features", folder / "1.tif", "--model", folder / "run", "-o", tmp_path / "1.h5")
     run("classify", folder / "1.tif", "--model", folder / "run", "-o", tmp_path / "p.csv")

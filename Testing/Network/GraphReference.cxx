@@ -147,7 +147,8 @@ ComputeMaps(const NetworkGraph &                  graph,
             const Tensor &                        input,
             bool                                  rounded = false,
             std::optional<std::uint64_t>          maskSeed = {},
-            const std::vector<std::uint8_t> &     counted = {})
+            const std::vector<std::uint8_t> &     counted = {},
+            bool                                  calibrates = false)
 {
   std::map<std::string, Tensor> maps;
   for (const Operation & operation : graph.operations)
@@ -157,7 +158,7 @@ ComputeMaps(const NetworkGraph &                  graph,
       maps[operation.name] = rounded ? Round(input) : input;
       continue;
     }
-    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name), {} };
+    Given given{ operation, {}, {}, maskSeed, graph.GetIndex(operation.name), {}, calibrates };
     for (const std::string & name : operation.inputs)
     {
       given.inputs.push_back(maps.at(name));
@@ -247,6 +248,28 @@ ComputeMap(const NetworkDescription &  network,
   const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
   return GetValues(
     ComputeMaps(network.graph, arrays, MakeInput(network, image, at::kDouble), false, {}, image.counted).at(operation));
+}
+
+std::vector<double>
+ComputeRunningStatistics(const NetworkDescription &        network,
+                         const std::vector<double> &       parameters,
+                         const std::vector<LabeledImage> & images)
+{
+  const at::NoGradGuard noGradient;
+  std::vector<Tensor>   inputs;
+  for (const LabeledImage & image : images)
+  {
+    inputs.push_back(MakeInput(network, image, at::kDouble));
+  }
+  const auto arrays = MakeArrays(network.graph, parameters, at::kDouble);
+  ComputeMaps(network.graph, arrays, at::cat(inputs), false, {}, {}, true);
+  std::vector<double> after;
+  for (const ParameterDescription & parameter : network.graph.GetParameters())
+  {
+    const auto values = GetValues(arrays.at(parameter.name));
+    after.insert(after.end(), values.begin(), values.end());
+  }
+  return after;
 }
 
 Tensor

@@ -56,6 +56,12 @@ std::vector<double> ComputeMap(const NetworkDescription &  network,
                                const LabeledImage &        image,
                                const std::string &         operation);
 
+/** The parameters, with the running statistics that PyTorch's batch norms have with momentum None when images of one
+ * size went through them in training mode as one batch; the variance without the factor n / (n - 1). */
+std::vector<double> ComputeRunningStatistics(const NetworkDescription &        network,
+                                             const std::vector<double> &       parameters,
+                                             const std::vector<LabeledImage> & images);
+
 /** The graph's output for an input map of 1 x channels x height x width. */
 at::Tensor ComputeMap(const NetworkGraph & graph, const std::vector<double> & parameters, const at::Tensor & input);
 

@@ -209,15 +209,21 @@ SliceChannels(const Given & given)
 Tensor
 NormalizeBatch(const Given & given)
 {
-  return at::batch_norm(given.X(),
-                        given.Array("weight"),
-                        given.Array("bias"),
-                        given.Array("running_mean"),
-                        given.Array("running_var"),
-                        false,
-                        0,
-                        given.operation.GetNumber("eps"),
-                        false);
+  const Tensor map = at::batch_norm(given.X(),
+                                    given.Array("weight"),
+                                    given.Array("bias"),
+                                    given.Array("running_mean"),
+                                    given.Array("running_var"),
+                                    given.calibrates,
+                                    1,
+                                    given.operation.GetNumber("eps"),
+                                    false);
+  if (given.calibrates) // PyTorch normalizes by the mean square, and keeps the estimate that has no bias
+  {
+    const auto pixels = static_cast<double>(given.X().numel() / given.X().size(1));
+    given.Array("running_var").mul_((pixels - 1) / pixels);
+  }
+  return map;
 }
 
 /** Of groups of channels, with the statistics of the pixels that count. */

@@ -26,9 +26,10 @@ struct Given
   const Operation &             operation;
   std::vector<Tensor>           inputs;
   std::map<std::string, Tensor> arrays;
-  std::optional<std::uint64_t>  maskSeed; ///< of dropout
-  int                           index;    ///< of the operation
-  Tensor                        ignored;  ///< which pixels of a pooled map do not count; undefined: all do
+  std::optional<std::uint64_t>  maskSeed;            ///< of dropout
+  int                           index;               ///< of the operation
+  Tensor                        ignored;             ///< which pixels of a pooled map do not count; undefined: all do
+  bool                          calibrates{ false }; ///< batch norms take the statistics of their input, and keep them
 
   const Tensor &
   X() const

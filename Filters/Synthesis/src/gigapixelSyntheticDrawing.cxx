@@ -24,6 +24,9 @@ enum Stream : std::uint32_t
 /** From the streams of the tissue's nuclei to those of the foci's. */
 constexpr std::uint32_t FocusNuclei = 16;
 
+/** From the middle of four nuclei to theirs along each axis, so that they touch. */
+constexpr FixedLength ToTouching = (FixedLength{ 7 } << FixedBitsPerMicrometer) / 2;
+
 /** A shift of ValueNoise() for a lattice of 2^k micrometers. */
 constexpr int
 Micrometers(int k)
@@ -169,8 +172,8 @@ SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
   }
 }
 
-/** Of lesions, twice as large as usual in all lengths, or of decoys, as usual: a crowd in the foci of that kind, and as
- * many strewn over the tissue outside of those of the other. */
+/** Of lesions, twice as large as usual in all lengths, or of decoys, as usual: a crowd in the foci of that kind, and
+ * strewn over the tissue outside: enlarged ones singly, those of the usual size by fours, which take the same place. */
 void
 SyntheticScene::DrawNucleiOfFoci(Canvas & canvas, int enlargement) const
 {
@@ -182,14 +185,28 @@ SyntheticScene::DrawNucleiOfFoci(Canvas & canvas, int enlargement) const
   {
     for (std::int32_t column = part.left; column <= part.right; ++column)
     {
-      const double chance = HashUnit(stream + 1, column, row);
-      if (chance >= (isCrowd ? CrowdedNuclei : m_StrewnShare))
+      const bool inCrowd = HashUnit(stream + 1, column, row) < (isCrowd ? CrowdedNuclei : 0.0);
+      const int  shift = enlargement > 1 ? 0 : 1;
+      const bool isStrewn = HashUnit(stream + 3, column >> shift, row >> shift) < m_StrewnShares[enlargement - 1];
+      if (!inCrowd && !isStrewn)
       {
         continue;
       }
-      const Ellipse nucleus = GetNucleus(stream, column, row, false, enlargement);
-      if (m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0) ==
-          isCrowd)
+      Ellipse    nucleus = GetNucleus(stream, column, row, false, enlargement);
+      const bool isInside =
+        m_Foci.Contains(static_cast<double>(nucleus.x) / 65536.0, static_cast<double>(nucleus.y) / 65536.0);
+      if (!isInside && isStrewn && enlargement == 1)
+      {
+        const std::uint32_t place = HashPoint(stream + 4, column >> 1, row >> 1);
+        const auto          arrange = [](std::int32_t number, std::uint32_t chance) {
+          const FixedLength middle =
+            (FixedLength{ number | 1 } << Micrometers(3)) + (static_cast<FixedLength>(chance & 0xFFFF) - 0x8000) * 8;
+          return middle + (number % 2 == 0 ? -ToTouching : ToTouching);
+        };
+        nucleus.x = arrange(column, place);
+        nucleus.y = arrange(row, place >> 16);
+      }
+      if (isInside ? inCrowd : isStrewn)
       {
         DrawEllipse(canvas, canvas.nuclei, nucleus);
       }

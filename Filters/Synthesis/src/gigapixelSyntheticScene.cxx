@@ -15,7 +15,8 @@ enum Stream : std::uint32_t
   GlandStream = 0x30000,
   WaveStream = 0x40000,
   ShadeStream = 0x50000,
-  SensorStream = 0x60000
+  SensorStream = 0x60000,
+  StrewnStream = 0x70000
 };
 
 constexpr std::int32_t DepthLimit = 2000 * 16;
@@ -164,7 +165,8 @@ SyntheticScene::GetGlandDistance(double x, double y) const
 }
 
 /** A specimen with lesions and one with decoys have as many nuclei of either size, and so as much of each color: what
- * the one has in its foci, the other has strewn over its tissue outside. Expected numbers, over a coarse grid. */
+ * the one has in its foci, the other has strewn over its tissue outside, beside a number of both that differs from
+ * specimen to specimen, so that they tell nothing. Expected numbers, over a coarse grid. */
 void
 SyntheticScene::EqualizeNuclei()
 {
@@ -183,7 +185,13 @@ SyntheticScene::EqualizeNuclei()
       (m_Foci.Contains(x, y) ? inside : outside) += isTissue ? 1.0 : 0.0;
     }
   }
-  m_StrewnShare = outside > 0.0 ? CrowdedNuclei * inside / outside : 0.0;
+  const double ofFoci = outside > 0.0 ? CrowdedNuclei * inside / outside : 0.0;
+  for (int enlarged = 0; enlarged < 2; ++enlarged)
+  {
+    const bool isCrowd = (enlarged == 1) == (m_FocusKind == FocusKind::Lesion);
+    m_StrewnShares[enlarged] =
+      ofFoci * (HashBetween(m_Seed + StrewnStream, enlarged, 0.0, 2.0) + (isCrowd ? 0.0 : 1.0));
+  }
 }
 
 SyntheticScene::KindNode

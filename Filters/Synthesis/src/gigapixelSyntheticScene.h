@@ -175,15 +175,15 @@ private:
   std::int32_t                GetFatMembrane(FixedLength x, FixedLength y) const;
   std::array<std::int32_t, 3> GetPenDensity(const ShapeNode & shape, FixedLength x, FixedLength y) const;
 
-  std::int64_t    m_Width;
-  std::int64_t    m_Height;
-  FixedLength     m_PixelSize;
-  std::uint32_t   m_Seed;
-  int             m_NodeShift; // a node each 2^shift pixels
-  SyntheticLayout m_Layout;
-  FocusKind       m_FocusKind;
-  SyntheticFoci   m_Foci;
-  double          m_StrewnShare{ 0.0 }; // of places outside of foci, for nuclei such as the other kind of foci has
+  std::int64_t          m_Width;
+  std::int64_t          m_Height;
+  FixedLength           m_PixelSize;
+  std::uint32_t         m_Seed;
+  int                   m_NodeShift; // a node each 2^shift pixels
+  SyntheticLayout       m_Layout;
+  FocusKind             m_FocusKind;
+  SyntheticFoci         m_Foci;
+  std::array<double, 2> m_StrewnShares{}; // of places outside of foci, for nuclei of the usual size, and enlarged ones
   std::array<std::int32_t, 3>               m_Eosin; // optical density of red, green, blue, 1/1024 per unit of stain
   std::array<std::int32_t, 3>               m_Haematoxylin; //
   std::array<std::int32_t, 3>               m_Pen;

@@ -74,6 +74,11 @@ public:
   itkGetConstMacro(PartialWeights, bool);
   itkBooleanMacro(PartialWeights);
 
+  /** Training images, evenly from among all, whose statistics batch norms get before the first step; 0, the default:
+   * norms keep those that they begin with. See gigapixel::TrainingOptions. */
+  itkSetMacro(Calibrate, int);
+  itkGetConstMacro(Calibrate, int);
+
   /** Arrays and modules of the network that training leaves as they are, by their names; none by default. See
    * gigapixel::TrainingOptions. */
   virtual void SetFreeze(const std::vector<std::string> & names);
@@ -317,6 +322,7 @@ private:
   std::string              m_Network;
   std::string              m_Weights;
   bool                     m_PartialWeights{ false };
+  int                      m_Calibrate{ 0 };
   std::vector<std::string> m_Freeze;
   std::string              m_Loss;
   std::vector<double>      m_ClassWeights;

@@ -212,6 +212,7 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
   options.epochs = m_Epochs;
   options.weights = m_Weights;
   options.partialWeights = m_PartialWeights;
+  options.calibrate = m_Calibrate;
   options.freeze = m_Freeze;
   options.optimizer = m_Optimizer;
   options.momentum = m_Momentum;
@@ -412,6 +413,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Network: " << (m_Network.empty() ? "(the run's, or remedios2023)" : m_Network) << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
   os << indent << "PartialWeights: " << m_PartialWeights << '\n';
+  os << indent << "Calibrate: " << m_Calibrate << '\n';
   os << indent << "Freeze:";
   for (const std::string & name : m_Freeze)
   {

@@ -40,6 +40,9 @@ struct TrainingOptions
   std::string weights; ///< file or ready model to take first weights from; see TakeWeights(). Empty: by chance
   /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
   bool partialWeights{ false };
+  /** Images, evenly from among the training samples, whose statistics batch norms get before the first step, since
+   * training keeps them (NormCalibration); at most as many as there are. 0: norms keep those that they begin with. */
+  int calibrate{ 0 };
   /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
   double clipGradient{ 0 };
   /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are

@@ -98,4 +98,12 @@ StreamedNetwork::ComputeFeatures(PixelSource &        pixels,
   return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone).ComputeFeatures(take, pooled);
 }
 
+bool
+StreamedNetwork::ComputeSums(PixelSource & pixels, std::vector<double> & sums, const Progress & progress)
+{
+  m_Network.CheckChannels(pixels);
+  const RankTeam alone;
+  return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone).ComputeSums(sums);
+}
+
 } // namespace gigapixel

@@ -120,11 +120,7 @@ public:
   std::shared_ptr<const KeptImage>
   MakeKeptImage()
   {
-    const std::vector<SegmentPass> passes = MakeForwardPasses();
-    LossSum                        none;
-    m_AllWork = GetWork(passes);
-    const bool finished = GoOver(passes, none, [](TileData &, LossSum &) {});
-    return finished ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
+    return MakeMaps() ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
   }
 
   /** What part of all work it is to make what the last segment reads. */
@@ -174,16 +170,25 @@ public:
       throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
                                "take a network that pools it to one, such as resnet18");
     }
-    const std::vector<SegmentPass> passes = MakeForwardPasses();
-    m_AllWork = GetWork(passes);
     m_Take = &take;
-    LossSum none;
-    if (!GoOver(passes, none, [](TileData &, LossSum &) {}))
+    if (!MakeMaps())
     {
       return false;
     }
     const std::vector<double> values = m_Maps->ReadReduced(pooling);
     pooled.assign(values.begin(), values.end());
+    return true;
+  }
+
+  /** Of a network that labels images, what the last reduction has added up. */
+  bool
+  ComputeSums(std::vector<double> & sums)
+  {
+    if (!MakeMaps())
+    {
+      return false;
+    }
+    sums = m_Maps->GetSums(m_Segments[m_Segments.size() - 2].operation);
     return true;
   }
 
@@ -227,6 +232,16 @@ private:
   {
     return TileProgram::Make(
       *m_Geometry, segment.operation, segment.kept, m_Geometry->GetTiled(segment.operation), true);
+  }
+
+  /** All that the last segment reads. \return false if it was stopped */
+  bool
+  MakeMaps()
+  {
+    const std::vector<SegmentPass> passes = MakeForwardPasses();
+    LossSum                        none;
+    m_AllWork = GetWork(passes);
+    return GoOver(passes, none, [](TileData &, LossSum &) {});
   }
 
   /** Of the maps that are kept. */

@@ -113,6 +113,9 @@ public:
                        std::vector<float> & pooled,
                        const Progress &     progress = {});
 
+  /** What a network that labels images reduces this one to, before that is finished: see ReductionSchema. */
+  bool ComputeSums(PixelSource & pixels, std::vector<double> & sums, const Progress & progress = {});
+
   /** Probabilities of the region's pixels, channels interleaved. */
   bool Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress = {});
 

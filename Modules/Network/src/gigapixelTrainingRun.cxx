@@ -477,6 +477,10 @@ Trainer::Implementation::Run()
   progress = TrainingProgress{};
   progress.stepsPerEpoch = GetNumberOfSteps();
   TellScore(state.history.empty() ? EpochRecord{ 0, NaN, NaN, NaN, NaN } : state.history.back());
+  if (!Calibrate())
+  {
+    return false;
+  }
   while (!IsFinished())
   {
     progress.epoch = state.epoch + 1;

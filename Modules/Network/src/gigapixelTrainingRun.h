@@ -66,6 +66,7 @@ private:
   void        AgreeOnPlan();
   void        WeighSamples();
   void        TakeFirstWeights();
+  bool        Calibrate();
   void        Begin();
   void        TakeBegunOptions();
   void        Resume(std::string && content);

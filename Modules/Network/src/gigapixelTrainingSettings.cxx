@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
 #include "gigapixelWeightsFile.h"
@@ -83,6 +84,10 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("the jitter of colors must be at least 0 and below 1");
   }
+  if (options.calibrate < 0)
+  {
+    refuse("the number of images by which norms are calibrated must be at least 0");
+  }
   if (options.imagesPerStep < 1)
   {
     refuse("the number of images per step must be at least 1");
@@ -164,6 +169,10 @@ CheckTraining(const NetworkDescription &  network,
     throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
                                 network.name + "\" labels pixels: give class weights instead");
   }
+  if (options.calibrate > 0)
+  {
+    const NormCalibration hasNorms(network);
+  }
   if (network.GetNumberOfClasses() > NetworkDescription::MostLabels)
   {
     throw std::invalid_argument(
@@ -224,6 +233,7 @@ DescribeTraining(const NetworkDescription &  network,
              { "augmentation", options.augment },
              { "jitter", options.jitter },
              { "balance", options.balance },
+             { "calibration slides", options.calibrate },
              { "seed", options.seed },
              { "precision", GetName(options.device.precision) },
              { "tile size", tileSize },

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelInitialWeights.h"
+#include "gigapixelNormCalibration.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelWeightsFile.h"
 #include "gigapixelWritableFolder.h"
@@ -330,6 +331,31 @@ Trainer::Implementation::Begin()
   state.optimizer = Optimizer(options, network);
   state.learningRate = options.learningRate;
   best = MakeModel();
+}
+
+/** Of a run that begins. \return false if it was stopped */
+bool
+Trainer::Implementation::Calibrate()
+{
+  if (options.calibrate == 0 || state.epoch > 0 || state.step > 0)
+  {
+    return true;
+  }
+  NormCalibration calibration(network);
+  calibration.SetTiles(options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
+  const std::size_t           number = std::min<std::size_t>(options.calibrate, training.size());
+  std::vector<const Sample *> images(number);
+  for (std::size_t i = 0; i < number; ++i)
+  {
+    images[i] = &training[i * training.size() / number];
+  }
+  progress.epoch = 1;
+  const bool done = calibration.Run(images, *ranks, state.parameters, [this](const Sample & sample) {
+    progress.sample = sample.name;
+    return Report(0);
+  });
+  best = MakeModel();
+  return done;
 }
 
 void

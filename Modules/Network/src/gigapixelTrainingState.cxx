@@ -206,6 +206,10 @@ ParseSettings(const std::string & kept)
   {
     settings["balance"] = false;
   }
+  if (!settings.contains("calibration slides"))
+  {
+    settings["calibration slides"] = 0;
+  }
   return settings;
 }
 
@@ -501,6 +505,7 @@ GetOptions(const std::string & settings)
   options.augment = json.value("augmentation", options.augment);
   options.jitter = json.at("jitter").get<double>();
   options.balance = json.at("balance").get<bool>();
+  options.calibrate = json.at("calibration slides").get<int>();
   options.seed = json.value("seed", options.seed);
   return options;
 }

@@ -14,8 +14,8 @@ patches      the same network on patches that have their slide's label, in eager
              each learning rate of the grid as one training of slides took; the best rate and the way in which patches
              make a slide's score are chosen on the validation slides
 
-The norms of the network keep their statistics in training. Those with which it begins are taken from 64 patches of 16
-training slides, whatever their labels, before the first step (by PyTorch; --no-calibration: mean 0 and variance 1).
+The norms of the network keep their statistics in training: those of 16 training slides, whatever their labels, which
+`train --calibrate` takes before the first step (--calibrate 0: mean 0 and variance 1).
 
 WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again;
 results.md is a table of it. --quick is for trying the script: all of
@@ -106,7 +106,7 @@ def train(study, folder, seed, mpp, rate, *more):
     words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", options.epochs, "--mpp", mpp]
     words += ["--learning-rate", rate, "--images-per-step", options.images_per_step, "--precision", options.precision]
     words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--clip-gradient", options.clip_gradient]
-    words += [] if options.no_calibration else ["--weights", make_first_weights(study, seed)]
+    words += ["--calibrate", options.calibrate]
     try:
         execute("train", "--cohort", study.cohort, "--tissue", study.tissue, "-o", folder, *words, "--resume", *more)
     finally:
@@ -182,11 +182,11 @@ def describe_colors(study, row):
 
     pixels = lesion_patches.read_slide(row["file"])
     tissue = tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0
-    stains = color.rgb2hed(pixels)[tissue]
+    stains = color.rgb2hed(pixels)
     ranges = [(0, 256)] * 3 + [(-0.05, 0.4)] * 3
-    values = [*pixels[tissue].T, *stains.T]
+    values = [*pixels[tissue].T, *stains[tissue].T]
     shares = [np.histogram(value, 16, limits)[0] / tissue.sum() for value, limits in zip(values, ranges)]
-    haematoxylin = filters.gaussian(color.rgb2hed(pixels)[..., 0], 1)
+    haematoxylin = filters.gaussian(stains[..., 0], 1)
     nuclei = (haematoxylin > filters.threshold_otsu(haematoxylin[tissue])) & tissue
     number = measure.label(nuclei).max()
     return np.concatenate([*shares, [tissue.mean(), number / tissue.sum(), nuclei.sum() / tissue.sum()]])
@@ -242,17 +242,12 @@ def run_patches(study):
 
 
 def make_first_weights(study, seed):
-    """Those that the program draws, by a training of one step that changes nothing to speak of, with norms calibrated."""
-    folder, file = study.folder / f"start-{seed}", study.folder / f"start-{seed}.pth"
-    if not file.exists():
-        table = study.folder / "start.csv"
-        rows = study.rows("train")[:2]
-        table.write_text("\n".join(["slide,label,split", *[f"{row['file'].resolve()},{row['label']},train" for row in rows]]) + "\n")
-        words = ["--network", NETWORK.format(pool=study.options.pool), "--seed", seed, "--epochs", 1]
-        words += ["--learning-rate", 1e-9, "--mpp", study.options.mpp, "--tissue", study.tissue]
-        execute("train", "--cohort", table, "-o", folder, *words, "--resume")
-        lesion_patches.calibrate(study, folder / "last.safetensors", file)
-    return file
+    """Those that a training of slides begins with, by one step that changes nothing to speak of."""
+    options, folder = study.options, study.folder / f"start-{seed}"
+    words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", 1, "--calibrate", options.calibrate]
+    words += ["--learning-rate", 1e-9, "--images-per-step", len(study.rows("train")), "--mpp", options.mpp, "--tissue", study.tissue]
+    execute("train", "--cohort", study.cohort, "-o", folder, *words, "--resume")
+    return folder / "last.safetensors"
 
 
 def write_table(study):
@@ -286,7 +281,7 @@ def parse_options():
     add("--warmup", type=int, default=20)
     add("--clip-gradient", type=float, default=0.0)
     add("--precision", default="fp32")
-    add("--no-calibration", action="store_true")
+    add("--calibrate", type=int, default=16, help="training slides that the norms' statistics are taken of")
     options = parser.parse_args()
     if options.quick:
         options.side, options.lesions, options.slides, options.epochs, options.warmup = 384, 3, "8,4,8", 2, 0

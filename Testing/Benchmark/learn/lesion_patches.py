@@ -10,7 +10,6 @@ from safetensors_arrays import load
 
 SIDE = 256  # of a patch
 BATCH = 16
-CALIBRATED = 16  # slides from which the norms' statistics are taken
 WAYS = {"mean": np.mean, "95th percentile": lambda p: np.percentile(p, 95), "maximum": np.max}
 
 
@@ -68,8 +67,8 @@ def make_module(width, pool):
 class Slides:
     """Pixels of a split, what is no tissue in white, and where there is tissue."""
 
-    def __init__(self, study, split, most=None):
-        self.rows = study.rows(split)[:most]
+    def __init__(self, study, split):
+        self.rows = study.rows(split)
         self.tissue = [tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0 for row in self.rows]
         self.pixels = []
         for row, tissue in zip(self.rows, self.tissue):
@@ -103,24 +102,6 @@ def to_input(patches):
     return ((x - mean) / deviation).permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
 
 
-def calibrate(study, weights, file):
-    """Gives the norms of a module, whose statistics are kept in training, those of patches of training slides."""
-    import torch
-
-    torch.manual_seed(study.options.seeds[0])
-    module = make_module(16, study.options.pool)
-    module.load_state_dict(load(weights), strict=False)
-    for part in module.modules():
-        if isinstance(part, torch.nn.BatchNorm2d):
-            part.momentum = None  # the mean of all batches, each normalized by its own statistics
-    slides, random = Slides(study, "train", CALIBRATED), np.random.default_rng(1)
-    module.train()
-    with torch.no_grad():
-        for _ in range(4):
-            module(to_input([slides.draw(number, random) for number in range(len(slides.rows))]))
-    torch.save({name: array for name, array in module.state_dict().items() if not name.endswith("tracked")}, file)
-
-
 def get_area(truth, scores):
     from sklearn.metrics import roc_auc_score
 
@@ -138,7 +119,7 @@ def train(study, weights, rate, seconds):
 
     options = study.options
     module = make_module(16, options.pool)
-    missing = module.load_state_dict(torch.load(weights), strict=False).missing_keys
+    missing = module.load_state_dict(load(weights), strict=False).missing_keys
     assert all(name.endswith("num_batches_tracked") for name in missing), missing
     module = module.to(memory_format=torch.channels_last)
     adam = torch.optim.Adam(module.parameters(), rate)

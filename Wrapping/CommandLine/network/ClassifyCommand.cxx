@@ -13,6 +13,7 @@
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelClassifier.h"
+#include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
 
 #include "itkGigapixelClassifier.h"
@@ -29,6 +30,9 @@ namespace
 {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char * MapMaking = "classify map="; ///< how maps say that they were made begins so
+constexpr const char * MapKey = "map identity";     ///< of what is kept of a batch
 
 /** The class that maps are of: --map-class. */
 int
@@ -63,7 +67,7 @@ WriteMap(const ActivationMap &      map,
   const std::string & file = target.file;
   const std::string   kind = map.isAttention ? "attention" : "activation";
   const std::string   name = Classifier::GetClassNames(network)[map.label];
-  const std::string   madeBy = "classify map=" + kind + (map.isAttention ? "" : " class=" + name);
+  const std::string   madeBy = MapMaking + kind + (map.isAttention ? "" : " class=" + name);
   const Grid &        image = slide.image.grid;
   Progress            progress(session, "picture of " + file);
   const auto          pixels = itk::GigapixelMapImage(map, image);
@@ -189,8 +193,18 @@ Classify(const SlideForModel &  slide,
   return json;
 }
 
-/** What was said of the slide before the batch was interrupted, if it was; else what is said now, which is kept until
- * the batch is complete. */
+/** Which map and picture these are, by all their bytes; empty: one is missing. */
+std::string
+IdentifyMap(const std::string & map)
+{
+  const std::string picture = GetPicture(map);
+  return std::filesystem::exists(map) && std::filesystem::exists(picture)
+           ? IdentifyFile(map, HashedBytes::All) + ' ' + IdentifyFile(picture, HashedBytes::All)
+           : std::string();
+}
+
+/** What was said of the slide before the batch was interrupted, if it was, and its map is as it was written; else what
+ * is said now, which is kept until the batch is complete. */
 Json
 ClassifyOnce(const std::string &     file,
              const MapTarget &       map,
@@ -203,12 +217,12 @@ ClassifyOnce(const std::string &     file,
   const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
   const std::string   madeBy = slide.DescribeMaking("classify", model, values) +
                              (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
-  const bool isMapThere =
-    map.file.empty() || (std::filesystem::exists(map.file) && std::filesystem::exists(GetPicture(map.file)));
-  const Json * const said = isMapThere ? unfinished.Find(madeBy) : nullptr;
-  if (said && (!values.Has("strict") || said->at("damagedTiles") == 0)) // else it is refused
+  const Json * const said = unfinished.Find(madeBy);
+  const bool         isMapThere = said && (map.file.empty() || said->value(MapKey, "") == IdentifyMap(map.file));
+  if (isMapThere && (!values.Has("strict") || said->at("damagedTiles") == 0)) // else it is refused
   {
     Json row = *said;
+    row.erase(MapKey);
     row["slide"] = file;
     row["skipped"] = true;
     return row;
@@ -218,8 +232,20 @@ ClassifyOnce(const std::string &     file,
     unfinished.Announce(map.file);
   }
   Json row = Classify(slide, map, model, values, session);
-  unfinished.Add(madeBy, row);
+  Json kept = row;
+  if (!map.file.empty())
+  {
+    kept[MapKey] = IdentifyMap(map.file);
+  }
+  unfinished.Add(madeBy, kept);
   return row;
+}
+
+/** Whether it is not there, or a map of ours: what was announced may have been replaced by somebody since. */
+bool
+IsMap(const std::string & file)
+{
+  return !std::filesystem::exists(file) || FindMadeBy(file).rfind(MapMaking, 0) == 0;
 }
 
 /** Of each slide where its map goes. Makes the folder. */
@@ -238,7 +264,7 @@ AssignMaps(const std::vector<std::string> & slides,
   {
     MapTarget & map = maps[i];
     map.file = tasks[i].output;
-    map.mayReplace = values.Has("overwrite") || unfinished.HasMap(map.file);
+    map.mayReplace = values.Has("overwrite") || (unfinished.HasMap(map.file) && IsMap(map.file));
     RefuseExisting(map.file, map.mayReplace);
     RefuseExisting(GetPicture(map.file), map.mayReplace);
     CheckOutput(map.file, 0);

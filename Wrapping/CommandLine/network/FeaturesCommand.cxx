@@ -67,8 +67,18 @@ AppendCorners(const Features & features, double downsample, std::vector<std::int
   }
 }
 
+/** Coordinates of all positions, which are behind the vectors in the file: they are kept until those are written. */
+std::int64_t
+GetMostCoordinates(const SlideForModel & slide, const Model & model)
+{
+  const Size         size = slide.image.grid.size;
+  const std::int64_t step = model.network.GetStride();
+  return 2 * ((size.width + step - 1) / step) * ((size.height + step - 1) / step);
+}
+
 struct Made
 {
+  std::int64_t  estimatedPeakBytes{ 0 };
   std::uint64_t positions{ 0 };
   std::size_t   channels{ 0 };
   double        step{ 0 }; ///< from position to position, in pixels of the level
@@ -83,17 +93,21 @@ WriteFeatures(const SlideForModel &  slide,
               const ArgumentValues & values,
               const Session &        session)
 {
-  const MemoryPlan plan = slide.Plan(model, values, session);
-  const Device     device = Device::Find(values.GetText("device"), values.GetText("precision"));
-  const Size       size = slide.image.grid.size;
-  Classifier       classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
-  HDF5Writer       writer(output, values.Has("overwrite"));
-  Progress         progress(
+  const std::int64_t coordinates = GetMostCoordinates(slide, model);
+  const MemoryPlan   plan =
+    slide.Plan(model, values, session, coordinates * static_cast<std::int64_t>(sizeof(std::int64_t)));
+  const Device device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Size   size = slide.image.grid.size;
+  Classifier   classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
+  HDF5Writer   writer(output, values.Has("overwrite"));
+  Progress     progress(
     session, "features of " + slide.name, static_cast<double>(size.width) * static_cast<double>(size.height));
   std::vector<std::int64_t> corners;
   std::vector<float>        pooled;
   Made                      made;
-  const auto                take = [&](const Features & features) {
+  made.estimatedPeakBytes = plan.peakBytes;
+  corners.reserve(coordinates); // memory that is not written to is not taken
+  const auto take = [&](const Features & features) {
     if (made.positions == 0)
     {
       made.channels = features.vectors.size() / features.places.size();
@@ -150,6 +164,7 @@ RunTask(const SlideTask &      task,
     json["positions"] = made.positions;
     json["channels"] = made.channels;
     json["step"] = made.step;
+    json["estimatedPeakBytes"] = made.estimatedPeakBytes;
     said = std::to_string(made.positions) + " positions, " + std::to_string(made.channels) + " channels" +
            FormatDamage(slide.file->GetNumberOfDamagedTiles());
   }

@@ -141,7 +141,7 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
                             : tiling.tileSize > 0           ? tiling.tileSize
                                                             : 2048;
   const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
-  return GetDecodedBytes(run, side, budget) +
+  return run.keptBytes + GetDecodedBytes(run, side, budget) +
          (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
 }
 

@@ -73,10 +73,12 @@ struct ImageRun
   /** Of an image of which only a part is computed, whole tiles: the network's plan is that of the image, whose tiles
    * are as large as any, but a slide takes only what is read of it. */
   std::optional<Size> part{};
+  /** What the command keeps of the image until its end. */
+  std::int64_t keptBytes{ 0 };
 };
 
-/** What a slide takes of a budget on its way beside the network: decoded tiles and, for inference, rows of tiles of
- * pixels and of results. */
+/** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of
+ * pixels and of results, and what is kept of it. */
 std::int64_t GetSlideBytes(const ImageRun & run, std::int64_t budget);
 
 /** What of --memory is left for the engine: the slide takes the rest. 0: not known. */

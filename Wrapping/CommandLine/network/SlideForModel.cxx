@@ -68,10 +68,14 @@ SlideForModel::DescribeMaking(const std::string & what, const Model & model, con
 }
 
 MemoryPlan
-SlideForModel::Plan(const Model & model, const ArgumentValues & values, const Session & session) const
+SlideForModel::Plan(const Model &          model,
+                    const ArgumentValues & values,
+                    const Session &        session,
+                    std::int64_t           keptBytes) const
 {
   const Size size = image.grid.size;
-  MemoryPlan plan = MakePlan({ values, model.network, size, Purpose::Inference, tiling }, session.GetThreads(), true);
+  MemoryPlan plan =
+    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, keptBytes }, session.GetThreads(), true);
   session.Say(name + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
               FormatPlan(plan, tiling));
   return plan;

@@ -27,8 +27,13 @@ struct SlideForModel
    * \param what the command */
   std::string DescribeMaking(const std::string & what, const Model & model, const ArgumentValues & values) const;
 
-  /** Says what it will take, with the tiles of the command line. \throw std::runtime_error it does not fit */
-  MemoryPlan Plan(const Model & model, const ArgumentValues & values, const Session & session) const;
+  /** Says what it will take, with the tiles of the command line.
+   * \param keptBytes see ImageRun
+   * \throw std::runtime_error it does not fit */
+  MemoryPlan Plan(const Model &          model,
+                  const ArgumentValues & values,
+                  const Session &        session,
+                  std::int64_t           keptBytes = 0) const;
 
   std::string                     name;
   itk::WholeSlideImageIO::Pointer file; ///< which counts damaged tiles

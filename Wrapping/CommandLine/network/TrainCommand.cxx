@@ -140,6 +140,7 @@ GetOptions(const ArgumentValues & values, const std::optional<BegunRun> & begun)
   take("learning-rate-decay", options.learningRateDecay, values.GetNumber("learning-rate-decay"));
   take("plateau-patience", options.plateauPatience, values.GetInteger("plateau-patience"));
   take("warmup", options.warmup, values.GetInteger("warmup"));
+  take("calibrate", options.calibrate, values.GetInteger("calibrate"));
   take("freeze", options.freeze, GetFreeze(values));
   take("images-per-step", options.imagesPerStep, values.GetInteger("images-per-step"));
   take("balance", options.balance, values.Has("balance"));
@@ -185,6 +186,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
   trainer.SetPartialWeights(values.Has("partial-weights"));
+  trainer.SetCalibrate(options.calibrate);
   trainer.SetFreeze(options.freeze);
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(GetNumbers(values, "class-weights"));

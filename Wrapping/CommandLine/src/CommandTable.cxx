@@ -111,6 +111,13 @@ Train()
       Switch("partial-weights",
              "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
              "chance; how many are taken of which parts is said."),
+      Integer("calibrate",
+              "0",
+              0,
+              1000000,
+              "Before the first step, batch norms get the mean and the variance of what they see of so many training "
+              "slides, evenly from among all, one norm after the other: a pass over these slides for each. Training "
+              "keeps them. 0: those that weights come with, else 0 and 1, with which deep networks begin slowly."),
       Freeze(),
       Level(),
       LevelResolution(),

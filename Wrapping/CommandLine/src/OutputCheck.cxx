@@ -156,6 +156,33 @@ RefuseExisting(const std::string & file, bool overwrite)
   }
 }
 
+namespace
+{
+std::string
+GetMadeBy(const itk::WholeSlideImageIO & io)
+{
+  std::string description;
+  itk::ExposeMetaData(io.GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  return itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+}
+} // namespace
+
+std::string
+FindMadeBy(const std::string & pyramid)
+{
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(pyramid);
+  try
+  {
+    io->ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return {};
+  }
+  return GetMadeBy(*io);
+}
+
 bool
 HasValidPyramid(const std::string &                 file,
                 const std::array<std::int64_t, 2> & size,
@@ -173,9 +200,7 @@ HasValidPyramid(const std::string &                 file,
     const auto io = itk::WholeSlideImageIO::New();
     io->SetFileName(file);
     io->ReadImageInformation();
-    std::string description;
-    itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
-    const std::string foundMadeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+    const std::string foundMadeBy = GetMadeBy(*io);
     if (!foundMadeBy.empty() && foundMadeBy != madeBy) // which says more than another size does
     {
       throw std::runtime_error(file + " exists, but was made in another way than is asked for (" +

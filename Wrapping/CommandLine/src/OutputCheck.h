@@ -40,6 +40,9 @@ GigapixelCommandLine_EXPORT void RefuseInput(const std::string & output, const s
 /** \throw std::runtime_error if the file exists and must not be replaced */
 GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);
 
+/** How a pyramid says that it was made (PyramidTIFFImageIO::SetMadeBy); empty: it does not, or is none. */
+GigapixelCommandLine_EXPORT std::string FindMadeBy(const std::string & pyramid);
+
 /** Whether the wanted pyramid stands there, whole: it opens, has this size and number of channels, was made in this way
  * (PyramidTIFFImageIO::SetMadeBy), and its last pixels can be read. A file that is something else is an error: to keep
  * it would pass it off as the result, and to write would destroy it. With --strict, so is one that was made of damaged

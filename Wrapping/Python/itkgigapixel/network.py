@@ -29,6 +29,7 @@ def train(
     network: Optional[Path] = None,
     weights: Path = "",
     partial_weights: bool = False,
+    calibrate: int = 0,
     freeze: Sequence[str] = (),
     tissue: Path = "",
     level: int = 0,
@@ -77,6 +78,8 @@ def train(
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
     :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
         begin by chance, instead of refusing them
+    :param calibrate: training slides, evenly from among all, whose statistics batch norms get before the first step, since
+        training keeps them; 0: norms keep those that they begin with
     :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
@@ -135,6 +138,7 @@ def train(
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetWeights(file_name(weights))
     trainer.SetPartialWeights(partial_weights)
+    trainer.SetCalibrate(calibrate)
     trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
