@@ -17,8 +17,6 @@ from itkgigapixel.errors import in_a_sentence
 from itkgigapixel.files import file_name
 from itkgigapixel.slide import Path
 
-#: Networks with five halvings in a row want sizes of it.
-_MULTIPLE = 32
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.
 _TOLERANCE = 1e-4
@@ -45,9 +43,9 @@ def import_network(
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides.
 
     The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
-    the size of the image is known from what does not. Of a module that takes multiples of 32 alone the second size is one,
-    and the network begins by padding the image to one with its last pixels, and ends by cutting that off. Then both compute
-    the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
+    the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8, 16 or 32 alone the second size
+    is one of the least of these, and the network begins by padding the image to one with its last pixels, and ends by cutting that
+    off. Then both compute the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
     Batch norms keep their statistics, in training too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
     pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
@@ -91,12 +89,7 @@ def import_network(
     module.eval()
     try:
         with torch.no_grad():
-            try:
-                graph, multiple = make_graph(module, channels, example, (example[0] - 7, example[1] + 11), output), 1
-            except Unsupported as error:
-                if not error.of_second_size:
-                    raise
-                graph, multiple = make_graph(module, channels, example, (example[0] - _MULTIPLE, example[1] + _MULTIPLE), output), _MULTIPLE
+            graph, multiple = make_graph(module, channels, example, output)
             activated = graph.strip()
             graph.end_behind_pool()
             if multiple > 1 and graph.of_image:

@@ -1,12 +1,15 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """The graph of a module of PyTorch for images of any size.
 
-A module is exported at two sizes. What is the same number in both is a constant; what is not is the size of another map,
+A module is exported at two sizes, the second one as odd as it takes. What is the same number in both is a constant; what is not is the size of another map,
 or refused: the graph that is left holds for images of any size.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import math
 
 import torch
@@ -14,11 +17,27 @@ import torch
 from itkgigapixel.torch_graph import SeesWholeImage, Unsupported
 from itkgigapixel.torch_walk import Walk
 
+#: That modules want sizes to be of, as they halve them; those that take any come first.
+_MULTIPLES = (1, 2, 4, 8, 16, 32)
+
+
+@contextlib.contextmanager
+def _in_silence():
+    """Without what PyTorch writes of a module that it cannot follow, as it is asked to: the error says it."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
 
 def _export(module, channels, size, output):
     example = torch.zeros(1, channels, *size)
     try:
-        program = torch.export.export(module, (example,), strict=False)
+        with _in_silence():
+            program = torch.export.export(module, (example,), strict=False)
     except Exception as error:  # torch.export raises anything
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise Unsupported(f"torch.export cannot follow the module at {size[0]} x {size[1]} pixels: {first}") from error
@@ -29,22 +48,29 @@ def _export(module, channels, size, output):
     return walk.graph
 
 
-def make_graph(module, channels, example, second, output):
+def make_graph(module, channels, example, output):
     """The graph of a module that is in evaluation mode.
 
-    :param example: (height, width) that it is exported at
-    :param second: another size, of other parities, at which it has to be the same network
+    :param example: (height, width) that it is exported at, and near it at another size, at which it has to be the same network
+    :returns: the graph, and the least multiple, of 1, 2, 4 ... 32, that the module wants sizes to be of
     :raises Unsupported: with the complete list of what is missing
     :raises SeesWholeImage: with the complete list of what is known, but is not computed
     """
-    graph = _make_for_all_sizes(module, channels, example, second, output)
+    for multiple in _MULTIPLES:
+        try:
+            graph = _make_for_all_sizes(module, channels, example, multiple, output)
+            break
+        except Unsupported as error:
+            if (multiple == 1 and not error.of_second_size) or multiple == _MULTIPLES[-1]:
+                raise
     if graph.list_whole_image(computed=False):
         raise SeesWholeImage(graph)
     graph.of_image = graph.labels_image()
-    return graph
+    return graph, multiple
 
 
-def _make_for_all_sizes(module, channels, example, second, output):
+def _make_for_all_sizes(module, channels, example, multiple, output):
+    second = (example[0] - 7, example[1] + 11) if multiple == 1 else (example[0] - multiple, example[1] + multiple)
     one = _export(module, channels, example, output)
     try:
         two = _export(module, channels, second, output)
@@ -53,7 +79,7 @@ def _make_for_all_sizes(module, channels, example, second, output):
         raise
     if _outline(one) != _outline(two):
         # torch.export leaves out what does nothing at a size that all divides, as cutting off what was padded.
-        third = (second[0] - 3, second[1] + 2)  # of other remainders
+        third = (second[0] - 3 * multiple, second[1] + 2 * multiple)  # of other remainders
         one, two = two, _export(module, channels, third, output)
         if _outline(one) != _outline(two):
             raise Unsupported(

@@ -172,6 +172,26 @@ def test_a_network_of_multiples_pads_the_image(tmp_path):
         torch.testing.assert_close(gp.to_torch(model)(image), expected)
 
 
+def test_the_least_multiple_is_found(tmp_path, capfd):
+    """Of two halvings 4: images of it are not padded. PyTorch's complaints of the sizes that were tried are kept back."""
+
+    class Halving(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.deep, self.last = nn.Conv2d(3, 6, 3, padding=1), nn.ConvTranspose2d(6, 6, 4, 4), nn.Conv2d(12, 1, 3, padding=1)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.last(torch.cat([x, self.deep(functional.max_pool2d(functional.max_pool2d(x, 2), 2))], 1))
+
+    module = draw_weights(Halving())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    assert capfd.readouterr().err == ""
+    image = torch.rand(1, 3, 52, 76)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module(image))
+
+
 def test_tiles_are_multiples_of_any_stride(tmp_path):
     class Thirds(nn.Module):
         def __init__(self):
