@@ -260,6 +260,7 @@ NameOther(const std::string & setting)
                                                           { "frozen", "other frozen arrays" },
                                                           { "augmentation", "another choice of augmentation" },
                                                           { "balance", "another balance of classes" },
+                                                          { "calibration slides", "other calibration slides" },
                                                           { "images per step", "another number of images per step" },
                                                           { "microns per pixel", "another resolution" } };
   const auto                                      found = others.find(setting);

@@ -68,6 +68,8 @@ def compare(options, folder):
             gradients[name] = read(folder / "gradient.raw")
             probabilities[name] = read(folder / "probabilities.raw")
     first = next(iter(commands))
+    if not any(gradients[first]):
+        sys.exit("the gradient is 0: nothing is compared")
     for name in results:
         results[name]["difference"] = difference(gradients[name], gradients[first])
         results[name]["arrays"] = differences(folder, gradients[name], gradients[first])

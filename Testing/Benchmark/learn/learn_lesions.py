@@ -8,7 +8,8 @@ main         a thin ResNet-18, drawn by chance but for its norms, is trained by 
              every second one has foci of enlarged nuclei, the others decoys of them), once for each seed; judged by the
              area under the ROC of slides that it has not seen (`gigapixel evaluate`: DeLong's interval), and by whether
              the greatest class activation of true positives lies in a lesion
-colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density
+colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density; each
+             slide of the cohort is judged by what is fitted to nine tenths of the others
 resolutions  the same training at a half and a quarter of the resolution, of the first seed
 patches      the same network on patches that have their slide's label, in eager PyTorch, with as many CPU seconds for
              each learning rate of the grid as one training of slides took; the best rate and the way in which patches
@@ -85,8 +86,8 @@ class Study:
             rows = [row for row in csv.DictReader(file) if row["split"] == split]
         return [{**row, "file": self.cohort.parent / row["slide"], "name": pathlib.Path(row["slide"]).stem} for row in rows]
 
-    def evaluate(self, predictions):
-        found = execute("evaluate", predictions, "--cohort", self.cohort, "--split", "test")
+    def evaluate(self, predictions, *split):
+        found = execute("evaluate", predictions, "--cohort", self.cohort, *split)
         return {key: found[key] for key in ("rocAUC", "rocAUCLower", "rocAUCUpper", "balancedAccuracy")}
 
 
@@ -171,18 +172,27 @@ def run_training(study, name, seed, downsample):
     folder, maps = study.folder / name, study.folder / f"{name}-maps"
     seconds = train(study, folder, seed, study.options.mpp * downsample, study.options.rate)
     predictions = classify(study, folder, "test", maps)
-    found = {**study.evaluate(predictions), **count_hits(study, predictions, maps, downsample), "cpuSeconds": seconds}
+    found = {**study.evaluate(predictions, "--split", "test"), **count_hits(study, predictions, maps, downsample), "cpuSeconds": seconds}
     study.keep(**{name: found})
     print(name, json.dumps(found), flush=True)
 
 
-def describe_colors(study, row):
+def tabulate_stains():
+    """Of each color of 24 bits, as numbers: a slide has few of them, and logarithms take long."""
+    from skimage import color
+
+    colors = np.arange(1 << 24, dtype=np.uint32)
+    parts = np.array_split(np.stack([colors >> 16, colors >> 8 & 255, colors & 255], -1).astype(np.uint8), 64)
+    return np.concatenate([color.rgb2hed(part).astype(np.float32) for part in parts])
+
+
+def describe_colors(study, row, table):
     """Shares of 16 levels of each channel and of each stain over tissue, its area, nuclei for each of its pixels."""
-    from skimage import color, filters, measure
+    from skimage import filters, measure
 
     pixels = lesion_patches.read_slide(row["file"])
     tissue = tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0
-    stains = color.rgb2hed(pixels)
+    stains = table[pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)]
     ranges = [(0, 256)] * 3 + [(-0.05, 0.4)] * 3
     values = [*pixels[tissue].T, *stains[tissue].T]
     shares = [np.histogram(value, 16, limits)[0] / tissue.sum() for value, limits in zip(values, ranges)]
@@ -193,25 +203,25 @@ def describe_colors(study, row):
 
 
 def run_colors(study):
-    """The strength of the regularization is chosen by cross-validation on all slides but those that judge."""
+    """All slides are judged, for a narrow interval. The strength of the regularization is chosen by cross-validation on those
+    that are fitted to."""
     if "colors" in study.results:
         return
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    tables = {}
-    for split in ("train", "validation", "test"):
-        rows = study.rows(split)
-        tables[split] = (np.array([describe_colors(study, row) for row in rows]), np.array([row["label"] == "lesion" for row in rows]))
-    known = [np.concatenate(parts) for parts in zip(tables["train"], tables["validation"])]
+    rows = [row for split in ("train", "validation", "test") for row in study.rows(split)]
+    stains = tabulate_stains()
+    table = np.array([describe_colors(study, row, stains) for row in rows])
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     model = GridSearchCV(pipeline, {"logisticregression__C": np.logspace(-4, 2, 7)}, scoring="roc_auc")
-    model.fit(*known)
-    predictions = study.folder / "colors-test.csv"
-    write_predictions(predictions, study.rows("test"), model.predict_proba(tables["test"][0])[:, 1])
-    study.keep(colors={**study.evaluate(predictions), "slides": len(known[1])})
+    folds = StratifiedKFold(10 if len(rows) > 100 else 2, shuffle=True, random_state=1)
+    judged = cross_val_predict(model, table, [row["label"] == "lesion" for row in rows], cv=folds, method="predict_proba")
+    predictions = study.folder / "colors.csv"
+    write_predictions(predictions, rows, judged[:, 1])
+    study.keep(colors={**study.evaluate(predictions), "slides": len(rows)})
     print("colors", study.results["colors"], flush=True)
 
 
@@ -234,7 +244,7 @@ def run_patches(study):
             validation = lesion_patches.get_area([row["label"] == "lesion" for row in study.rows("validation")], found["validation"][way])
             predictions = study.folder / f"{name}-{way}.csv"
             write_predictions(predictions, study.rows("test"), found["test"][way])
-            scores[way] = {"validationAUC": validation, **study.evaluate(predictions)}
+            scores[way] = {"validationAUC": validation, **study.evaluate(predictions, "--split", "test")}
         study.keep(**{name: {"steps": found["steps"], "cpuSeconds": found["cpuSeconds"], "ways": scores}})
         print(name, json.dumps(study.results[name]), flush=True)
     ways = [{"rate": rate, "way": way, **found} for rate in study.options.rates for way, found in study.results[f"patches-{rate:g}"]["ways"].items()]
