@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES
+// ApplyNetwork MODEL FLOATS WIDTH HEIGHT TILES LABELS DEPTH
 // A model's probabilities of all classes for an image of any number of channels: PIXELS and PROBABILITIES are files of
 // rows of interleaved bytes and floats. TILES are sides of tiles' cores, 0: one tile; for each the image is computed.
+// With a depth it is a volume of floats, and LABELS are bytes.
 #include "gigapixelPredictor.h"
 
 #include <algorithm>
@@ -20,13 +22,14 @@ namespace
 class Pixels : public PixelSource
 {
 public:
-  Pixels(const std::string & path, Size size, unsigned channels)
+  Pixels(const std::string & path, Size size, unsigned channels, SampleType type)
     : m_Size(size)
     , m_Channels(channels)
+    , m_Type(type)
   {
     std::ifstream file(path, std::ios::binary);
     m_Samples.assign(std::istreambuf_iterator<char>(file), {});
-    if (static_cast<std::int64_t>(m_Samples.size()) != size.width * size.height * channels)
+    if (static_cast<std::int64_t>(m_Samples.size()) != size.width * size.height * size.depth * GetPixelBytes())
     {
       throw std::runtime_error(path + " is not of this size");
     }
@@ -38,6 +41,12 @@ public:
     return m_Size;
   }
 
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Type;
+  }
+
   unsigned
   GetNumberOfChannels() const override
   {
@@ -47,26 +56,39 @@ public:
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
-    const auto row = static_cast<std::size_t>(region.width * m_Channels);
-    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += row)
+    const auto row = static_cast<std::size_t>(region.width * GetPixelBytes());
+    for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
     {
-      std::memcpy(samples, m_Samples.data() + (y * m_Size.width + region.x) * m_Channels, row);
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += row)
+      {
+        const std::int64_t place = (z * m_Size.height + y) * m_Size.width + region.x;
+        std::memcpy(samples, m_Samples.data() + place * GetPixelBytes(), row);
+      }
     }
   }
 
 private:
+  std::int64_t
+  GetPixelBytes() const
+  {
+    return m_Channels * GetSampleBytes(m_Type);
+  }
+
   const Size        m_Size;
   const unsigned    m_Channels;
+  const SampleType  m_Type;
   std::vector<char> m_Samples;
 };
 
 void
-Apply(char ** words)
+Apply(int count, char ** words)
 {
-  Model             model = Model::Load(words[1]);
-  const Size        size{ std::stoll(words[3]), std::stoll(words[4]) };
-  const auto        stride = static_cast<std::int64_t>(model.network.GetStride());
-  Pixels            pixels(words[2], size, static_cast<unsigned>(model.network.channels));
+  Model      model = Model::Load(words[1]);
+  const bool isVolume = count == 8;
+  const Size size{ std::stoll(words[3]), std::stoll(words[4]), isVolume ? std::stoll(words[7]) : 1 };
+  const auto stride = static_cast<std::int64_t>(model.network.GetStride());
+  Pixels     pixels(
+    words[2], size, static_cast<unsigned>(model.network.channels), isVolume ? SampleType::Float : SampleType::UInt8);
   std::ofstream     file(words[6], std::ios::binary);
   std::stringstream tiles(words[5]);
   for (std::string tile; std::getline(tiles, tile, ',');)
@@ -74,9 +96,16 @@ Apply(char ** words)
     model.tileSize = std::stoll(tile);
     if (model.tileSize == 0)
     {
-      model.tileSize = (std::max(size.width, size.height) + stride - 1) / stride * stride;
+      model.tileSize = (std::max({ size.width, size.height, size.depth }) + stride - 1) / stride * stride;
     }
-    Predictor          predictor(model, 2);
+    Predictor predictor(model, 2);
+    if (isVolume)
+    {
+      std::vector<std::uint8_t> labels(size.width * size.height * size.depth);
+      predictor.PredictLabels(pixels, { 0, 0, size.width, size.height, 0, size.depth }, 0.5, labels.data());
+      file.write(reinterpret_cast<const char *>(labels.data()), static_cast<std::streamsize>(labels.size()));
+      continue;
+    }
     std::vector<float> probabilities(size.width * size.height * predictor.GetNumberOfOutputChannels());
     predictor.Predict(pixels, { 0, 0, size.width, size.height }, probabilities.data());
     file.write(reinterpret_cast<const char *>(probabilities.data()),
@@ -91,11 +120,11 @@ main(int count, char ** words)
 {
   try
   {
-    if (count != 7)
+    if (count != 7 && count != 8)
     {
-      throw std::runtime_error("ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES");
+      throw std::runtime_error("ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES [DEPTH]");
     }
-    Apply(words);
+    Apply(count, words);
     return EXIT_SUCCESS;
   }
   catch (const std::exception & error)

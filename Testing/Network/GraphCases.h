@@ -11,6 +11,7 @@ namespace test
 
 constexpr std::int64_t Width = 37;
 constexpr std::int64_t Height = 29;
+constexpr Size         VolumeSize{ 11, 12, 9 };
 
 struct OperationCase
 {
@@ -20,7 +21,20 @@ struct OperationCase
   /** Further inputs by what they are: "same": a map of the same size and channels; "one": of one channel; "large",
    * "small": twice, half of the size. */
   std::string second{};
+  int         axes{ 2 };
+
+  Size
+  GetImageSize() const
+  {
+    return axes == 2 ? Size{ Width, Height } : VolumeSize;
+  }
 };
+
+inline std::string
+AppendInput(NetworkGraph & graph, const OperationCase & test, std::int64_t channels)
+{
+  return Append(graph, "input", {}, { { "channels", channels }, { "axes", std::int64_t{ test.axes } } });
+}
 
 /** The operation's inputs beside the first one, which has so many channels. */
 inline std::vector<std::string>
@@ -41,11 +55,14 @@ AppendInputs(NetworkGraph & graph, const OperationCase & test, const std::string
   }
   else if (test.second == "large")
   {
-    inputs.push_back(Append(graph, "pad", { first }, { { "before", Pair(3, 2) }, { "after", Pair(9, 20) } }));
+    const Attributes ofImage{ { "before", Pair(3, 2) }, { "after", Pair(9, 20) } };
+    const Attributes ofVolume{ { "before", Triple(2, 3, 1) }, { "after", Triple(4, 7, 6) } };
+    inputs.push_back(Append(graph, "pad", { first }, test.axes == 2 ? ofImage : ofVolume));
   }
   else if (test.second == "small")
   {
-    inputs.push_back(Append(graph, "slice", { first }, { { "step", Pair(2, 2) }, { "start", Pair(1, 0) } }));
+    const AttributeValue start = test.axes == 2 ? Pair(1, 0) : Triple(0, 1, 0);
+    inputs.push_back(Append(graph, "slice", { first }, { { "step", std::int64_t{ 2 } }, { "start", start } }));
   }
   return inputs;
 }
@@ -55,13 +72,13 @@ inline NetworkGraph
 MakeGraph(const OperationCase & test, const Attributes & attributes)
 {
   NetworkGraph graph;
-  const auto   input = Append(graph, "input", {}, { { "channels", std::int64_t(2) } });
+  const auto   input = AppendInput(graph, test, 2);
   const auto   first = AppendConvolution(graph, input, 4, 3, 1);
   const auto   tested = Append(graph, test.type, AppendInputs(graph, test, first), attributes);
   // Behind it the map is read twice: once as it is, once through a window.
   const auto window = AppendConvolution(graph, tested, 3, 3, 1);
   const auto both = Append(graph, "cat", { window, tested });
-  const auto sized = Append(graph, "interpolate", { both, input }, { { "mode", std::string("bilinear") } });
+  const auto sized = Append(graph, "interpolate", { both, input }, { { "mode", GetLinearMode(graph) } });
   AppendConvolution(graph, sized, 1, 1, 0);
   return graph;
 }
@@ -71,7 +88,7 @@ inline NetworkGraph
 MakeBareGraph(const OperationCase & test, const Attributes & attributes)
 {
   NetworkGraph             graph;
-  const auto               input = Append(graph, "input", {}, { { "channels", std::int64_t(4) } });
+  const auto               input = AppendInput(graph, test, 4);
   std::vector<std::string> inputs =
     test.second == "same" ? std::vector<std::string>{ input, Append(graph, "sigmoid", { input }) }
     : test.second == "one"
@@ -84,7 +101,7 @@ MakeBareGraph(const OperationCase & test, const Attributes & attributes)
 }
 
 inline std::vector<OperationCase>
-GetOperationCases()
+GetImageCases()
 {
   const auto word = [](const char * text) { return AttributeValue(std::string(text)); };
   const auto integer = [](std::int64_t value) { return AttributeValue(value); };
@@ -263,6 +280,60 @@ GetOperationCases()
     { "dropout2d", "dropout2d", { { { "p", 0.3 } } } },
     { "layer_norm", "layer_norm", { {}, { { "eps", 1e-3 }, { "affine", false } } } },
   };
+}
+
+/** The same for volumes, whose z has what the x of images has: no less anisotropic, and not larger than a volume of a
+ * test should be. */
+inline OperationCase
+ToVolumes(OperationCase test)
+{
+  const auto toDepth = [](auto & values) {
+    for (auto & value : values)
+    {
+      value = value > 24 ? value / 3 : value;
+    }
+    values.insert(values.begin(), values.back());
+  };
+  test.axes = 3;
+  test.name += "_of_volumes";
+  if (test.type.compare(test.type.size() - 2, 2, "2d") == 0)
+  {
+    test.type.replace(test.type.size() - 2, 2, "3d");
+  }
+  for (Attributes & variant : test.variants)
+  {
+    for (auto & attribute : variant)
+    {
+      if (const auto integers = std::get_if<std::vector<std::int64_t>>(&attribute.second))
+      {
+        toDepth(*integers);
+      }
+      else if (const auto numbers = std::get_if<std::vector<double>>(&attribute.second))
+      {
+        toDepth(*numbers);
+      }
+      else if (attribute.second == AttributeValue(std::string("bilinear")))
+      {
+        attribute.second = std::string("trilinear");
+      }
+    }
+  }
+  return test;
+}
+
+inline std::vector<OperationCase>
+GetOperationCases()
+{
+  std::vector<OperationCase>       cases = GetImageCases();
+  const std::vector<OperationCase> ofImages = cases;
+  for (const OperationCase & test : ofImages)
+  {
+    if (OperationSchema::Find(test.type)->axes == 0 || OperationSchema::Find(test.type)->typeOfVolumes)
+    {
+      cases.push_back(ToVolumes(test));
+    }
+  }
+  return cases;
 }
 
 } // namespace test

@@ -8,6 +8,7 @@
 #include "execute/gigapixelGraphPasses.h"
 #include "execute/gigapixelKeptMaps.h"
 #include "schedule/gigapixelSegment.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>
 
@@ -25,12 +26,34 @@ Pair(std::int64_t y, std::int64_t x)
 }
 
 inline AttributeValue
+Triple(std::int64_t z, std::int64_t y, std::int64_t x)
+{
+  return std::vector<std::int64_t>{ z, y, x };
+}
+
+inline AttributeValue
 NumberPair(double y, double x)
 {
   return std::vector<double>{ y, x };
 }
 
 using Attributes = std::map<std::string, AttributeValue>;
+
+/** Whether a graph, of which the input is there, is one of volumes. */
+inline bool
+IsOfVolumes(const NetworkGraph & graph)
+{
+  const auto & attributes = graph.operations.front().attributes;
+  const auto   axes = attributes.find("axes");
+  return axes != attributes.end() && axes->second == AttributeValue(std::int64_t{ 3 });
+}
+
+/** The mode of interpolation that is none of the nearest pixel. */
+inline std::string
+GetLinearMode(const NetworkGraph & graph)
+{
+  return IsOfVolumes(graph) ? "trilinear" : "bilinear";
+}
 
 /** Builds a graph operation by operation. */
 inline std::string
@@ -56,11 +79,10 @@ AppendConvolution(NetworkGraph &      graph,
                   std::int64_t        kernel,
                   std::int64_t        padding)
 {
-  return Append(
-    graph,
-    "conv2d",
-    { input },
-    { { "out_channels", channels }, { "kernel_size", Pair(kernel, kernel) }, { "padding", Pair(padding, padding) } });
+  return Append(graph,
+                IsOfVolumes(graph) ? "conv3d" : "conv2d",
+                { input },
+                { { "out_channels", channels }, { "kernel_size", kernel }, { "padding", padding } });
 }
 
 /** A network that is this graph, validated. */
@@ -112,7 +134,7 @@ MakeImage(Size size, int channels, int classes, unsigned seed)
 {
   std::mt19937 engine(seed);
   LabeledImage image{ size, {}, {} };
-  for (std::int64_t i = 0; i < size.width * size.height; ++i)
+  for (std::int64_t i = 0; i < size.width * size.height * size.depth; ++i)
   {
     for (int c = 0; c < channels; ++c)
     {
@@ -132,49 +154,63 @@ SetTile(TileData &                         data,
         std::shared_ptr<const TileProgram> program,
         bool                               labeled = true)
 {
-  const Box & core = program->core;
-  const Box & window = program->window;
-  const auto  toRegion = [](const Box & box) {
-    return Region{ box[1].begin, box[0].begin, box[1].GetLength(), box[0].GetLength() };
+  const Region core = ToRegion(program->core), window = ToRegion(program->window);
+  const auto   getPlace = [&image](std::int64_t z, std::int64_t y, std::int64_t x) {
+    return (z * image.size.height + y) * image.size.width + x;
   };
-  data.tile.core = toRegion(core);
-  data.tile.window = toRegion(window);
+  data.tile.core = core;
+  data.tile.window = window;
   data.tile.program = std::move(program);
-  data.rows.first = image.pixels.data() + (window[0].begin * image.size.width + window[1].begin) * channels;
+  data.rows.first = image.pixels.data() + getPlace(window.z, window.y, window.x) * channels;
   data.rows.pitch = image.size.width * channels;
+  data.rows.slice = image.size.height * data.rows.pitch;
   data.classes.clear();
-  for (std::int64_t y = core[0].begin; labeled && y < core[0].end; ++y)
+  for (std::int64_t z = core.z; labeled && z < core.z + core.depth; ++z)
   {
-    const auto row = image.labels.begin() + y * image.size.width;
-    data.classes.insert(data.classes.end(), row + core[1].begin, row + core[1].end);
+    for (std::int64_t y = core.y; y < core.y + core.height; ++y)
+    {
+      const auto row = image.labels.begin() + getPlace(z, y, core.x);
+      data.classes.insert(data.classes.end(), row, row + core.width);
+    }
   }
 }
 
-/** Row by row, each of at most this size. */
+/** Row by row, and slice by slice, each of at most this size. */
 inline std::vector<Box>
-MakeCores(Size image, std::int64_t height, std::int64_t width)
+MakeCores(const Extent & image, const Extent & tile)
 {
-  std::vector<Box> cores;
-  for (std::int64_t y = 0; y < image.height; y += height)
+  std::vector<Box> cores{ Box(image.GetNumberOfAxes()) };
+  for (int axis = 0; axis < image.GetNumberOfAxes(); ++axis)
   {
-    for (std::int64_t x = 0; x < image.width; x += width)
+    std::vector<Box> more;
+    for (Box core : cores)
     {
-      cores.push_back({ Interval{ y, std::min(y + height, image.height) }, { x, std::min(x + width, image.width) } });
+      for (std::int64_t begin = 0; begin < image[axis]; begin += tile[axis])
+      {
+        core[axis] = { begin, std::min(begin + tile[axis], image[axis]) };
+        more.push_back(core);
+      }
     }
+    cores = more;
   }
   return cores;
 }
 
+inline std::vector<Box>
+MakeCores(Size image, std::int64_t height, std::int64_t width)
+{
+  return MakeCores(Extent{ image.height, image.width }, Extent{ height, width });
+}
+
 /** The image in segments: loss and gradient. \param operations whose maps are kept
- * \param missing so many last rows of each map are left 0 */
+ * \param missing so many last rows, or slices, of each map are left 0 */
 inline GraphResult
 ComputeInSegments(const NetworkDescription &   network,
                   const std::vector<double> &  parameters,
                   const LabeledImage &         image,
                   Precision                    precision,
                   const std::vector<int> &     operations,
-                  std::int64_t                 height,
-                  std::int64_t                 width,
+                  const Extent &               tile,
                   std::int64_t                 missing = 0,
                   std::optional<std::uint64_t> maskSeed = {})
 {
@@ -183,7 +219,7 @@ ComputeInSegments(const NetworkDescription &   network,
   const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);
   passes->SetMaskSeed(maskSeed);
-  const GraphGeometry    geometry(network.graph, { image.size.height, image.size.width });
+  const GraphGeometry    geometry(network.graph, ToExtent(image.size, network.graph.GetNumberOfAxes()));
   const std::vector<int> kept = FindKept(geometry, operations);
   KeptMaps               maps(geometry, kept, precision == Precision::Double ? 8 : 4, {});
   LossTerms              terms;
@@ -191,8 +227,7 @@ ComputeInSegments(const NetworkDescription &   network,
   FixedPointSum gradient(passes->GetNumberOfSums());
   LossSum       loss;
   const auto    goOver = [&](const Segment & segment, bool training, const auto & compute) {
-    const Extent &         size = geometry.GetSize(segment.operation);
-    const std::vector<Box> cores = MakeCores({ size[1], size[0] }, height, width);
+    const std::vector<Box> cores = MakeCores(geometry.GetSize(segment.operation), tile);
     Turns                  turns;
     TileData               data;
     data.kept = &maps;
@@ -216,8 +251,8 @@ ComputeInSegments(const NetworkDescription &   network,
   for (const Segment & segment : segments)
   {
     goOver(segment, false, [&](TileData & data) { passes->WriteMap(data); });
-    const Extent &            size = geometry.GetSize(segment.operation);
-    const Box                 last{ Interval{ std::max<std::int64_t>(0, size[0] - missing), size[0] }, { 0, size[1] } };
+    Box last = geometry.GetWhole(segment.operation);
+    last[0].begin = std::max<std::int64_t>(0, last[0].end - missing);
     const std::vector<double> zeros(GetNumberOfPixels(last) * network.graph.GetChannels()[segment.operation]);
     maps.GetMap(segment.operation).Write(last, zeros.data());
   }
@@ -240,8 +275,7 @@ ComputeInTiles(const NetworkDescription &   network,
                const std::vector<double> &  parameters,
                const LabeledImage &         image,
                Precision                    precision,
-               std::int64_t                 height,
-               std::int64_t                 width,
+               const Extent &               tile,
                std::optional<std::uint64_t> maskSeed = {})
 {
   Device device;
@@ -249,7 +283,8 @@ ComputeInTiles(const NetworkDescription &   network,
   const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);
   passes->SetMaskSeed(maskSeed);
-  const GraphGeometry geometry(network.graph, { image.size.height, image.size.width });
+  const Extent        size = ToExtent(image.size, network.graph.GetNumberOfAxes());
+  const GraphGeometry geometry(network.graph, size);
   const int           outputs = network.graph.GetOutputChannels();
   LossTerms           terms;
   terms.weights.assign(std::max(outputs, 2), 1.0);
@@ -257,21 +292,23 @@ ComputeInTiles(const NetworkDescription &   network,
   LossSum       loss;
   GraphResult   result;
   TileData      data;
-  result.probabilities.resize(image.size.width * image.size.height * outputs);
+  result.probabilities.resize(image.size.width * image.size.height * image.size.depth * outputs);
   std::vector<float> probabilities;
-  for (const Box & core : MakeCores(image.size, height, width))
+  for (const Box & core : MakeCores(size, tile))
   {
     SetTile(data, image, network.channels, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, true)));
     passes->AddGradient(data, terms, 1, loss, sums);
     SetTile(data, image, network.channels, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, false)));
-    const Region & region = data.tile.core;
-    probabilities.resize(region.width * region.height * outputs);
-    passes->Predict(data, PixelValue::Probability, probabilities.data(), region.width * outputs);
-    for (std::int64_t y = 0; y < region.height; ++y)
+    const Region &     region = data.tile.core;
+    const std::int64_t pitch = region.width * outputs;
+    probabilities.resize(GetNumberOfPixels(core) * outputs);
+    passes->Predict(data, PixelValue::Probability, probabilities.data(), pitch);
+    for (std::int64_t row = 0; row < region.height * region.depth; ++row)
     {
-      std::copy_n(probabilities.begin() + y * region.width * outputs,
-                  region.width * outputs,
-                  result.probabilities.begin() + ((region.y + y) * image.size.width + region.x) * outputs);
+      const std::int64_t z = region.z + row / region.height, y = region.y + row % region.height;
+      std::copy_n(probabilities.begin() + row * pitch,
+                  pitch,
+                  result.probabilities.begin() + ((z * image.size.height + y) * image.size.width + region.x) * outputs);
     }
   }
   result.loss = loss.loss;

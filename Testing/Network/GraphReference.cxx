@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "GraphReference.h"
 #include "ReferenceOperations.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <torch/csrc/autograd/autograd.h>
 
@@ -17,14 +18,19 @@ namespace
 Tensor
 MakeInput(const NetworkDescription & network, const LabeledImage & image, at::ScalarType type)
 {
-  const Tensor bytes = at::tensor(at::ArrayRef<std::uint8_t>(image.pixels), at::kByte)
-                         .view({ 1, image.size.height, image.size.width, network.channels });
-  Tensor input = bytes.permute({ 0, 3, 1, 2 }).contiguous().to(at::kDouble) / 255;
+  const Extent size = ToExtent(image.size, network.graph.GetNumberOfAxes());
+  Numbers      shape(size.begin(), size.end());
+  shape.insert(shape.begin(), 1);
+  shape.push_back(network.channels);
+  const Tensor samples = image.floats.empty()
+                           ? at::tensor(at::ArrayRef<std::uint8_t>(image.pixels), at::kByte).to(at::kDouble) / 255
+                           : at::tensor(at::ArrayRef<float>(image.floats), at::kFloat).to(at::kDouble);
+  Tensor       input = samples.view(shape).movedim(-1, 1).contiguous();
   input = network.invert ? 1 - input : input;
   if (!network.mean.empty())
   {
     const Tensor mean = at::tensor(network.mean, at::kDouble), deviation = at::tensor(network.deviation, at::kDouble);
-    input = (input - mean.view({ 1, -1, 1, 1 })) / deviation.view({ 1, -1, 1, 1 });
+    input = (input - AlongChannels(mean, input)) / AlongChannels(deviation, input);
   }
   return input.to(type);
 }
@@ -164,7 +170,7 @@ ComputeMaps(const NetworkGraph &                  graph,
       given.inputs.push_back(maps.at(name));
     }
     const bool seesAll =
-      operation.type.find("_pool2d") != std::string::npos || operation.type.find("_norm") != std::string::npos;
+      operation.type.find("_pool") != std::string::npos || operation.type.find("_norm") != std::string::npos;
     if (!counted.empty() && seesAll &&
         static_cast<std::size_t>(given.X().size(2) * given.X().size(3)) == counted.size())
     {
@@ -174,7 +180,7 @@ ComputeMaps(const NetworkGraph &                  graph,
     for (const auto & item : operation.parameters)
     {
       const Tensor & array = arrays.at(item.second);
-      given.arrays[item.first] = rounded && array.dim() == 4 ? Round(array) : array;
+      given.arrays[item.first] = rounded && array.dim() >= 4 ? Round(array) : array;
     }
     const Tensor map = GetReferenceOperations().at(operation.type)(given);
     maps[operation.name] = rounded ? Round(map) : map;
@@ -197,8 +203,7 @@ ComputeReference(const NetworkDescription &   network,
   const Tensor         logits =
     ComputeMaps(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted)
       .at(network.graph.output);
-  const Tensor classes =
-    at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view({ 1, logits.size(2), logits.size(3) });
+  const Tensor classes = at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view_as(logits.select(1, 0));
   const Tensor loss = GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});
   GraphResult result;
@@ -206,7 +211,7 @@ ComputeReference(const NetworkDescription &   network,
   result.weight = SumWeights(network, classes);
   result.pixels = classes.ne(LabelSource::Ignored).sum().item<std::int64_t>();
   const Tensor probabilities = logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
-  result.probabilities = GetValues(probabilities.permute({ 0, 2, 3, 1 }));
+  result.probabilities = GetValues(probabilities.movedim(1, -1));
   for (const ParameterDescription & parameter : network.graph.GetParameters())
   {
     const Tensor & array = arrays.at(parameter.name);
@@ -276,7 +281,10 @@ Tensor
 MakeInputMap(const NetworkGraph & graph, Size size, unsigned seed)
 {
   std::mt19937 engine(seed);
-  Tensor       input = at::empty({ 1, graph.GetInputChannels(), size.height, size.width }, at::kDouble);
+  const Extent extent = ToExtent(size, graph.GetNumberOfAxes());
+  Numbers      shape(extent.begin(), extent.end());
+  shape.insert(shape.begin(), { 1, graph.GetInputChannels() });
+  Tensor input = at::empty(shape, at::kDouble);
   for (std::int64_t i = 0; i < input.numel(); ++i)
   {
     input.data_ptr<double>()[i] = std::normal_distribution<double>()(engine);

@@ -17,8 +17,9 @@ namespace test
 struct LabeledImage
 {
   Size                      size;
-  std::vector<std::uint8_t> pixels; ///< channels interleaved
+  std::vector<std::uint8_t> pixels; ///< channels interleaved, row by row and slice by slice
   std::vector<std::uint8_t> labels;
+  std::vector<float>        floats{};  ///< in the place of pixels, if there are some
   std::vector<std::uint8_t> counted{}; ///< 1 for the pixels of a pooled map that count; empty: all
 };
 

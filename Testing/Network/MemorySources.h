@@ -13,6 +13,20 @@ namespace gigapixel
 namespace test
 {
 
+/** Calls f(place of the row's first pixel in the image) for each row of the region. */
+template <typename F>
+void
+ForEachRow(Size image, const Region & region, const F & f)
+{
+  for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
+  {
+    for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+    {
+      f((z * image.height + y) * image.width + region.x);
+    }
+  }
+}
+
 class MemoryPixels : public PixelSource
 {
 public:
@@ -27,6 +41,12 @@ public:
     return m_Image.size;
   }
 
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Image.floats.empty() ? SampleType::UInt8 : SampleType::Float;
+  }
+
   unsigned
   GetNumberOfChannels() const override
   {
@@ -37,11 +57,12 @@ public:
   Read(const Region & region, std::uint8_t * samples) override
   {
     ++numberOfReads;
-    for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += region.width * m_Channels)
-    {
-      const auto row = m_Image.pixels.begin() + (y * m_Image.size.width + region.x) * m_Channels;
-      std::copy(row, row + region.width * m_Channels, samples);
-    }
+    const std::int64_t   pixelBytes = m_Channels * GetSampleBytes(GetSampleType());
+    const std::uint8_t * all =
+      m_Image.floats.empty() ? m_Image.pixels.data() : reinterpret_cast<const std::uint8_t *>(m_Image.floats.data());
+    ForEachRow(m_Image.size, region, [&](std::int64_t place) {
+      samples = std::copy_n(all + place * pixelBytes, region.width * pixelBytes, samples);
+    });
   }
 
   bool
@@ -79,10 +100,9 @@ public:
   void
   Read(const Region & region, std::uint8_t * labels) override
   {
-    for (std::int64_t y = region.y; y < region.y + region.height; ++y, labels += region.width)
-    {
-      std::copy_n(m_Image.labels.begin() + y * m_Image.size.width + region.x, region.width, labels);
-    }
+    ForEachRow(m_Image.size, region, [&](std::int64_t place) {
+      labels = std::copy_n(m_Image.labels.begin() + place, region.width, labels);
+    });
   }
 
 private:

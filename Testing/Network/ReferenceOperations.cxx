@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -12,13 +13,24 @@ namespace test
 namespace
 {
 
-/** \param sides left, right, above, below */
+/** \param sides left, right, above, below, in front, behind */
 Tensor
 PadBy(const Tensor & map, const Numbers & sides, const std::string & mode, double value = 0)
 {
-  return mode == "reflect"     ? at::reflection_pad2d(map, sides)
-         : mode == "replicate" ? at::replication_pad2d(map, sides)
+  const bool flat = map.dim() == 4;
+  return mode == "reflect"     ? (flat ? at::reflection_pad2d(map, sides) : at::reflection_pad3d(map, sides))
+         : mode == "replicate" ? (flat ? at::replication_pad2d(map, sides) : at::replication_pad3d(map, sides))
                                : at::constant_pad_nd(map, sides, value);
+}
+
+Tensor
+ConvolvePadded(const Given & given, const Tensor & map, const Numbers & padding)
+{
+  const Tensor  weight = given.Array("weight"), bias = given.Array("bias");
+  const Numbers stride = given.Along("stride"), dilation = given.Along("dilation");
+  const auto    groups = given.operation.GetInteger("groups");
+  return given.IsFlat() ? at::conv2d(map, weight, bias, stride, padding, dilation, groups)
+                        : at::conv3d(map, weight, bias, stride, padding, dilation, groups);
 }
 
 Tensor
@@ -27,8 +39,8 @@ Convolve(const Given & given)
   const Operation & operation = given.operation;
   const auto        groups = operation.GetInteger("groups");
   const std::string mode = operation.GetWord("padding_mode");
-  Numbers           sides; // left, right, above, below
-  for (int axis = 1; axis >= 0; --axis)
+  Numbers           sides; // as PadBy() has them
+  for (int axis = operation.axes; axis-- > 0;)
   {
     const std::int64_t reach = (operation.GetAlong("kernel_size", axis) - 1) * operation.GetAlong("dilation", axis);
     const bool         same = operation.IsWord("padding");
@@ -38,66 +50,71 @@ Convolve(const Given & given)
   }
   if (mode == "zeros" && operation.IsWord("padding"))
   {
-    return at::conv2d(given.X(),
-                      given.Array("weight"),
-                      given.Array("bias"),
-                      given.Along("stride"),
-                      "same",
-                      given.Along("dilation"),
-                      groups);
+    const auto convolve = [&](const auto & operate) {
+      return operate(given.X(),
+                     given.Array("weight"),
+                     given.Array("bias"),
+                     given.Along("stride"),
+                     "same",
+                     given.Along("dilation"),
+                     groups);
+    };
+    return given.IsFlat() ? convolve([](auto &&... all) { return at::conv2d(all...); })
+                          : convolve([](auto &&... all) { return at::conv3d(all...); });
   }
   if (mode == "zeros")
   {
-    return at::conv2d(given.X(),
-                      given.Array("weight"),
-                      given.Array("bias"),
-                      given.Along("stride"),
-                      given.Along("padding"),
-                      given.Along("dilation"),
-                      groups);
+    return ConvolvePadded(given, given.X(), given.Along("padding"));
   }
-  return at::conv2d(PadBy(given.X(), sides, mode),
-                    given.Array("weight"),
-                    given.Array("bias"),
-                    given.Along("stride"),
-                    at::IntArrayRef({ 0, 0 }),
-                    given.Along("dilation"),
-                    groups);
+  return ConvolvePadded(given, PadBy(given.X(), sides, mode), Numbers(operation.axes, 0));
 }
 
 Tensor
 ConvolveTransposed(const Given & given)
 {
-  return at::conv_transpose2d(given.X(),
-                              given.Array("weight"),
-                              given.Array("bias"),
-                              given.Along("stride"),
-                              given.Along("padding"),
-                              given.Along("output_padding"),
-                              given.operation.GetInteger("groups"),
-                              given.Along("dilation"));
+  const auto convolve = [&](const auto & operate) {
+    return operate(given.X(),
+                   given.Array("weight"),
+                   given.Array("bias"),
+                   given.Along("stride"),
+                   given.Along("padding"),
+                   given.Along("output_padding"),
+                   given.operation.GetInteger("groups"),
+                   given.Along("dilation"));
+  };
+  return given.IsFlat() ? convolve([](auto &&... all) { return at::conv_transpose2d(all...); })
+                        : convolve([](auto &&... all) { return at::conv_transpose3d(all...); });
 }
 
 Tensor
 PoolGreatest(const Given & given)
 {
-  return at::max_pool2d(given.X(),
-                        given.Along("kernel_size"),
-                        given.Along("stride"),
-                        given.Along("padding"),
-                        given.Along("dilation"),
-                        given.operation.GetFlag("ceil_mode"));
+  return (given.IsFlat() ? &at::max_pool2d : &at::max_pool3d)(given.X(),
+                                                              given.Along("kernel_size"),
+                                                              given.Along("stride"),
+                                                              given.Along("padding"),
+                                                              given.Along("dilation"),
+                                                              given.operation.GetFlag("ceil_mode"));
 }
 
 Tensor
 PoolMean(const Given & given)
 {
-  return at::avg_pool2d(given.X(),
-                        given.Along("kernel_size"),
-                        given.Along("stride"),
-                        given.Along("padding"),
-                        given.operation.GetFlag("ceil_mode"),
-                        given.operation.GetFlag("count_include_pad"));
+  return (given.IsFlat() ? &at::avg_pool2d : &at::avg_pool3d)(given.X(),
+                                                              given.Along("kernel_size"),
+                                                              given.Along("stride"),
+                                                              given.Along("padding"),
+                                                              given.operation.GetFlag("ceil_mode"),
+                                                              given.operation.GetFlag("count_include_pad"),
+                                                              c10::nullopt);
+}
+
+Numbers
+GetPixelDimensions(const Tensor & map)
+{
+  Numbers dimensions(map.dim() - 2);
+  std::iota(dimensions.begin(), dimensions.end(), 2);
+  return dimensions;
 }
 
 constexpr double NothingCounts = -std::numeric_limits<double>::infinity();
@@ -106,7 +123,9 @@ Tensor
 PoolLogSum(const Given & given)
 {
   const double r = given.operation.GetNumber("r");
-  return (at::logsumexp(given.Counted(0, NothingCounts) * r, { 2, 3 }, true) - std::log(given.CountPixels())) / r;
+  return (at::logsumexp(given.Counted(0, NothingCounts) * r, GetPixelDimensions(given.X()), true) -
+          std::log(given.CountPixels())) /
+         r;
 }
 
 /** \return channels, as one pixel */
@@ -114,7 +133,7 @@ Tensor
 PoolByAttention(const Given & given)
 {
   const Tensor attention = at::softmax(given.Counted(1, NothingCounts).flatten(2), 2);
-  return (given.X().flatten(2) * attention).sum(2).view({ 1, -1, 1, 1 });
+  return AlongChannels((given.X().flatten(2) * attention).sum(2), given.X());
 }
 
 Tensor
@@ -122,8 +141,8 @@ Interpolate(const Given & given)
 {
   const Operation &     operation = given.operation;
   Numbers               size = given.Along("size");
-  c10::optional<double> scales[2];
-  for (int axis = 0; axis < 2; ++axis)
+  c10::optional<double> scales[3];
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     const double factor = operation.GetNumberAlong("scale_factor", axis);
     if (factor > 0)
@@ -136,16 +155,20 @@ Interpolate(const Given & given)
       size[axis] = given.inputs[1].size(2 + axis);
     }
   }
-  if (operation.GetWord("mode") == "bilinear")
+  if (operation.GetWord("mode") != "nearest")
   {
-    return at::upsample_bilinear2d(given.X(), size, operation.GetFlag("align_corners"), scales[0], scales[1]);
+    const bool align = operation.GetFlag("align_corners");
+    return given.IsFlat() ? at::upsample_bilinear2d(given.X(), size, align, scales[0], scales[1])
+                          : at::upsample_trilinear3d(given.X(), size, align, scales[0], scales[1], scales[2]);
   }
   // Which pixel is the nearest one is asked in float: LibTorch 1.13 rounds otherwise in double, but for some shapes
   // only.
-  const std::int64_t height = given.X().size(2), width = given.X().size(3);
-  const Tensor       places = at::arange(height * width, at::kFloat).view({ 1, 1, height, width });
-  const Tensor       nearest = at::upsample_nearest2d(places, size, scales[0], scales[1]).to(at::kLong).view(-1);
-  return given.X().flatten(2).index_select(2, nearest).view({ 1, -1, size[0], size[1] });
+  const Tensor one = given.X().narrow(1, 0, 1);
+  const Tensor places = at::arange(one.numel(), at::kFloat).view_as(one);
+  const Tensor nearest = given.IsFlat() ? at::upsample_nearest2d(places, size, scales[0], scales[1])
+                                        : at::upsample_nearest3d(places, size, scales[0], scales[1], scales[2]);
+  size.insert(size.begin(), { 1, -1 });
+  return given.X().flatten(2).index_select(2, nearest.to(at::kLong).view(-1)).view(size);
 }
 
 Tensor
@@ -153,7 +176,7 @@ Pad(const Given & given)
 {
   const Operation & operation = given.operation;
   Numbers           sides;
-  for (int axis = 1; axis >= 0; --axis)
+  for (int axis = operation.axes; axis-- > 0;)
   {
     const std::int64_t size = given.X().size(2 + axis), multiple = operation.GetInteger("multiple");
     const std::int64_t before = operation.GetAlong("before", axis);
@@ -169,7 +192,7 @@ Tensor
 Crop(const Given & given)
 {
   Tensor map = given.X();
-  for (int axis = 0; axis < 2; ++axis)
+  for (int axis = 0; axis < given.operation.axes; ++axis)
   {
     const std::int64_t size = map.size(2 + axis);
     std::int64_t       before = given.operation.GetAlong("before", axis);
@@ -185,7 +208,7 @@ Tensor
 Slice(const Given & given)
 {
   Tensor map = given.X();
-  for (int axis = 0; axis < 2; ++axis)
+  for (int axis = 0; axis < given.operation.axes; ++axis)
   {
     map = map.slice(
       2 + axis, given.operation.GetAlong("start", axis), map.size(2 + axis), given.operation.GetAlong("step", axis));
@@ -196,8 +219,9 @@ Slice(const Given & given)
 Tensor
 PadChannels(const Given & given)
 {
-  return at::constant_pad_nd(given.X(),
-                             { 0, 0, 0, 0, given.operation.GetInteger("before"), given.operation.GetInteger("after") });
+  Numbers sides(2 * given.operation.axes, 0);
+  sides.insert(sides.end(), { given.operation.GetInteger("before"), given.operation.GetInteger("after") });
+  return at::constant_pad_nd(given.X(), sides);
 }
 
 Tensor
@@ -237,9 +261,9 @@ NormalizeCounted(const Given & given, std::int64_t groups)
   const Tensor mean = (x * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
   const Tensor variance = ((x - mean) * (x - mean) * counts).sum(at::IntArrayRef{ 1, 2, 3 }, true) / number;
   const Tensor normalized = ((x - mean) / (variance + epsilon).sqrt()).view_as(given.X());
-  return given.Array("weight").defined()
-           ? normalized * given.Array("weight").view({ 1, -1, 1, 1 }) + given.Array("bias").view({ 1, -1, 1, 1 })
-           : normalized;
+  return given.Array("weight").defined() ? normalized * AlongChannels(given.Array("weight"), given.X()) +
+                                             AlongChannels(given.Array("bias"), given.X())
+                                         : normalized;
 }
 
 Tensor
@@ -262,10 +286,10 @@ NormalizeInstance(const Given & given)
 Tensor
 NormalizeLayer(const Given & given)
 {
-  const Tensor rows = given.X().permute({ 0, 2, 3, 1 });
+  const Tensor rows = given.X().movedim(1, -1);
   return at::layer_norm(
-           rows, { rows.size(3) }, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"))
-    .permute({ 0, 3, 1, 2 });
+           rows, { rows.size(-1) }, given.Array("weight"), given.Array("bias"), given.operation.GetNumber("eps"))
+    .movedim(-1, 1);
 }
 
 /** The mask of every value of the whole map. */
@@ -278,20 +302,38 @@ Drop(const Given & given)
   }
   const double      p = given.operation.GetNumber("p");
   const DropoutMask mask(*given.maskSeed, given.index, p);
-  const bool        channels = given.operation.type == "dropout2d";
+  const bool        channels = given.operation.type != "dropout";
   Tensor            factors = at::empty(given.X().sizes(), at::kDouble);
-  auto              values = factors.accessor<double, 4>();
-  for (std::int64_t c = 0; c < factors.size(1); ++c)
+  // Slices one below the other.
+  const Tensor tall = factors.flatten(2, -2);
+  auto         values = tall.accessor<double, 4>();
+  for (std::int64_t c = 0; c < tall.size(1); ++c)
   {
-    for (std::int64_t y = 0; y < factors.size(2); ++y)
+    for (std::int64_t y = 0; y < tall.size(2); ++y)
     {
-      for (std::int64_t x = 0; x < factors.size(3); ++x)
+      for (std::int64_t x = 0; x < tall.size(3); ++x)
       {
         values[0][c][y][x] = mask.Keeps(channels ? 0 : y, channels ? 0 : x, c) ? 1 / (1 - p) : 0;
       }
     }
   }
   return given.X() * factors.to(given.X().scalar_type());
+}
+
+/** With the same ones under the names that they have for volumes. */
+std::map<std::string, std::function<Tensor(const Given &)>>
+WithVolumes(std::map<std::string, std::function<Tensor(const Given &)>> operations)
+{
+  const auto ofImages = operations;
+  for (const auto & [type, compute] : ofImages)
+  {
+    const std::size_t at = type.size() - 2;
+    if (type.compare(at, 2, "2d") == 0)
+    {
+      operations[type.substr(0, at) + "3d"] = compute;
+    }
+  }
+  return operations;
 }
 
 Tensor
@@ -305,7 +347,7 @@ Second(const Given & given)
 const std::map<std::string, std::function<Tensor(const Given &)>> &
 GetReferenceOperations()
 {
-  static const std::map<std::string, std::function<Tensor(const Given &)>> operations{
+  static const auto operations = WithVolumes({
     { "conv2d", Convolve },
     { "conv_transpose2d", ConvolveTransposed },
     { "max_pool2d", PoolGreatest },
@@ -313,11 +355,13 @@ GetReferenceOperations()
     { "adaptive_avg_pool2d",
       [](const Given & given) {
         return given.ignored.defined() ? given.Counted(0, 0).sum(at::IntArrayRef{ 2, 3 }, true) / given.CountPixels()
-                                       : at::adaptive_avg_pool2d(given.X(), given.Along("output_size"));
+               : given.IsFlat()        ? at::adaptive_avg_pool2d(given.X(), given.Along("output_size"))
+                                       : at::adaptive_avg_pool3d(given.X(), given.Along("output_size"));
       } },
     { "adaptive_max_pool2d",
       [](const Given & given) {
-        return std::get<0>(at::adaptive_max_pool2d(given.Counted(0, NothingCounts), given.Along("output_size")));
+        const auto pool = given.IsFlat() ? &at::adaptive_max_pool2d : &at::adaptive_max_pool3d;
+        return std::get<0>(pool(given.Counted(0, NothingCounts), given.Along("output_size")));
       } },
     { "logsumexp_pool2d", PoolLogSum },
     { "attention_pool2d", PoolByAttention },
@@ -353,8 +397,8 @@ GetReferenceOperations()
     { "batch_norm", NormalizeBatch },
     { "affine",
       [](const Given & given) {
-        const Tensor scaled = given.X() * given.Array("weight").view({ 1, -1, 1, 1 });
-        return given.operation.GetFlag("bias") ? scaled + given.Array("bias").view({ 1, -1, 1, 1 }) : scaled;
+        const Tensor scaled = given.X() * AlongChannels(given.Array("weight"), given.X());
+        return given.operation.GetFlag("bias") ? scaled + AlongChannels(given.Array("bias"), given.X()) : scaled;
       } },
     { "layer_norm", NormalizeLayer },
     { "norm_statistics", [](const Given & given) { return given.X().detach(); } }, // norms compute theirs themselves
@@ -363,7 +407,7 @@ GetReferenceOperations()
       [](const Given & given) { return NormalizeGroups(given, given.operation.GetInteger("num_groups")); } },
     { "dropout", Drop },
     { "dropout2d", Drop },
-  };
+  });
   return operations;
 }
 

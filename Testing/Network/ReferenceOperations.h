@@ -55,15 +55,35 @@ struct Given
   CountPixels() const
   {
     return ignored.defined() ? ignored.logical_not().sum().item<double>()
-                             : static_cast<double>(X().size(2) * X().size(3));
+                             : static_cast<double>(X().select(1, 0).numel());
   }
 
   Numbers
   Along(const char * attribute) const
   {
-    return { operation.GetAlong(attribute, 0), operation.GetAlong(attribute, 1) };
+    Numbers values;
+    for (int axis = 0; axis < operation.axes; ++axis)
+    {
+      values.push_back(operation.GetAlong(attribute, axis));
+    }
+    return values;
+  }
+
+  bool
+  IsFlat() const
+  {
+    return operation.axes == 2;
   }
 };
+
+/** In the shape by which they meet each pixel of the map. */
+inline Tensor
+AlongChannels(const Tensor & values, const Tensor & map)
+{
+  Numbers shape(map.dim(), 1);
+  shape[1] = -1;
+  return values.view(shape);
+}
 
 /** Each type of operation on whole maps, as PyTorch computes it. */
 const std::map<std::string, std::function<Tensor(const Given &)>> & GetReferenceOperations();

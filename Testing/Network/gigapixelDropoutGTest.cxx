@@ -90,7 +90,7 @@ TEST(Dropout, InTilesIsThatOfTheWholeImage)
   const std::pair<std::int64_t, std::int64_t> sides[] = { { Height, Width }, { 16, 12 }, { 5, 7 }, { 3, 2 } };
   for (const auto & [height, width] : sides)
   {
-    const GraphResult result = ComputeInTiles(network, parameters, image, Precision::Double, height, width, Seed);
+    const GraphResult result = ComputeInTiles(network, parameters, image, Precision::Double, { height, width }, Seed);
     const Difference  difference = Compare(network.graph, result, reference);
     EXPECT_LE(difference.loss, 1e-12) << "tiles of " << height << " x " << width;
     EXPECT_LE(difference.gradient, 1e-12) << difference.array << ", tiles of " << height << " x " << width;
@@ -109,7 +109,7 @@ TEST(Dropout, InSegmentsIsThatOfTheWholeImage)
   for (int kept = 2; kept + 2 < static_cast<int>(network.graph.operations.size()); ++kept)
   {
     const GraphResult result =
-      ComputeInSegments(network, parameters, image, Precision::Double, { kept }, 8, 11, 0, Seed);
+      ComputeInSegments(network, parameters, image, Precision::Double, { kept }, { 8, 11 }, 0, Seed);
     const Difference difference = Compare(network.graph, result, reference);
     EXPECT_LE(difference.loss, 1e-12) << kept;
     EXPECT_LE(difference.gradient, 1e-12) << difference.array << ", " << kept;

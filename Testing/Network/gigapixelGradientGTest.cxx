@@ -153,8 +153,8 @@ protected:
   {
     NetworkDescription graph = network;
     graph.graph = MakeChainGraph(network);
-    const auto [width, height] = GetParam().size;
-    LabeledImage image{ { width, height },
+    const std::int64_t width = GetParam().size.width, height = GetParam().size.height;
+    LabeledImage       image{ { width, height },
                         std::vector<std::uint8_t>(width * height * network.channels),
                         std::vector<std::uint8_t>(width * height) };
     pixels.Read({ 0, 0, width, height }, image.pixels.data());
@@ -263,8 +263,8 @@ TEST_P(StreamedGradient, ScoresAsTheReference)
 // Labels are probabilities at the threshold, or the greatest; asked for in parts they are the same.
 TEST_P(StreamedGradient, LabelsFollowFromProbabilities)
 {
-  constexpr double Threshold = 0.4;
-  const auto [width, height] = GetParam().size;
+  constexpr double          Threshold = 0.4;
+  const std::int64_t        width = GetParam().size.width, height = GetParam().size.height;
   const int                 channels = network.GetNumberOfOutputChannels();
   StreamedNetwork           streamed(network, GetParam().tileSize, 2);
   std::vector<float>        probabilities(width * height * channels);

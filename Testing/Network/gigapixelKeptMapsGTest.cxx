@@ -95,7 +95,7 @@ TEST(KeptMap, ReadsWhatWasWrittenAndAdded)
 TEST(KeptMap, TakesItsRoomWhenItIsMade)
 {
   const TemporaryFolder scratch("room");
-  constexpr Extent      Map{ 300, 500 };
+  const Extent          Map{ 300, 500 };
   {
     const KeptMap map(Map, 4, sizeof(float), scratch.path);
     const auto    files = FindHeldFiles(scratch.path);

@@ -51,6 +51,10 @@ GetAttributes(const std::vector<OperationSchema> & schemas)
   std::map<std::string, std::set<std::string>> known;
   for (const OperationSchema & schema : schemas)
   {
+    if (schema.axes == 3) // named under "Volumes", with the attributes of the type for images
+    {
+      continue;
+    }
     auto & attributes = known[schema.type];
     for (const AttributeSchema & attribute : schema.attributes)
     {
@@ -67,6 +71,22 @@ TEST(NetworkDocument, ListsEveryOperationWithItsAttributes)
 {
   EXPECT_EQ(ReadTable("Operations"), GetAttributes(OperationSchema::GetAll()));
   EXPECT_EQ(ReadTable("What sees the whole image"), GetAttributes(OperationSchema::GetWholeImage()));
+}
+
+TEST(NetworkDocument, NamesTheTypesOfVolumes)
+{
+  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/Networks.md");
+  const std::size_t begin = text.find("\n## Volumes\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);
+  for (const auto * schemas : { &OperationSchema::GetAll(), &OperationSchema::GetWholeImage() })
+  {
+    for (const OperationSchema & schema : *schemas)
+    {
+      const bool isNamed = section.find('`' + std::string(schema.type) + '`') != std::string::npos;
+      EXPECT_EQ(isNamed, schema.axes == 3 || schema.type == std::string("pixel_shuffle")) << schema.type;
+    }
+  }
 }
 
 TEST(NetworkDocument, ListsEveryPresetWithItsOptions)

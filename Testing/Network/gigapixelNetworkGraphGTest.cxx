@@ -202,12 +202,12 @@ TEST(GraphGeometry, ClipsPartsToTheRealMaps)
   const auto          boxes = geometry.GetRequired(geometry.GetOutput(), { Interval{ 40, 60 }, Interval{ 33, 53 } });
   // Rows 40..59 come from rows 20..29 of the inner map, these from 19..30 of the pooled one, and those from 37..62 of
   // the image; columns end where the image does: 53 pixels, 26 pooled ones, and one that is padded.
-  EXPECT_EQ(boxes[graph.GetIndex("inner")]->at(0), (Interval{ 20, 30 }));
-  EXPECT_EQ(boxes[graph.GetIndex("pool")]->at(0), (Interval{ 19, 31 }));
-  EXPECT_EQ(boxes[graph.GetIndex("image")]->at(0), (Interval{ 37, 63 }));
-  EXPECT_EQ(boxes[graph.GetIndex("up")]->at(1), (Interval{ 33, 52 }));
-  EXPECT_EQ(boxes[graph.GetIndex("inner")]->at(1), (Interval{ 16, 26 }));
-  EXPECT_EQ(boxes[graph.GetIndex("image")]->at(1), (Interval{ 29, 53 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("inner")])[0], (Interval{ 20, 30 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("pool")])[0], (Interval{ 19, 31 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("image")])[0], (Interval{ 37, 63 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("up")])[1], (Interval{ 33, 52 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("inner")])[1], (Interval{ 16, 26 }));
+  EXPECT_EQ((*boxes[graph.GetIndex("image")])[1], (Interval{ 29, 53 }));
   EXPECT_EQ(GetStride(graph), 2);
   EXPECT_EQ(GetHalo(graph), 3);
 }

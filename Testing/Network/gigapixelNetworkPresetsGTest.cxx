@@ -32,14 +32,11 @@ GetRefusal(const std::string & name)
 std::pair<std::int64_t, std::int64_t>
 GetReach(const NetworkDescription & network)
 {
-  const std::int64_t stride = network.GetStride(), side = 256 * stride, middle = side / 2;
-  Extent             image;
-  Box                core;
-  image.fill(side);
-  core.fill({ middle, middle + stride });
-  const GraphGeometry geometry(network.graph, image);
-  const Box           box = geometry.GetInputBox(geometry.GetOutput(), core);
-  return { middle - box.front().begin, box.front().end - middle - stride };
+  const std::int64_t  stride = network.GetStride(), side = 256 * stride, middle = side / 2;
+  const int           axes = network.graph.GetNumberOfAxes();
+  const GraphGeometry geometry(network.graph, Extent(axes, side));
+  const Box           box = geometry.GetInputBox(geometry.GetOutput(), Box(axes, { middle, middle + stride }));
+  return { middle - box[0].begin, box[0].end - middle - stride };
 }
 
 std::map<std::string, std::vector<std::int64_t>>

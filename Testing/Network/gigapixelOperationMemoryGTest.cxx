@@ -36,7 +36,7 @@ bool
 LeavesPixelsOut(const Operation & operation)
 {
   bool leaves = false;
-  for (int axis = 0; operation.type == "conv2d" && axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; operation.type == "conv2d" && axis < operation.axes; ++axis)
   {
     leaves = leaves || operation.GetAlong("stride", axis) > operation.GetAlong("kernel_size", axis);
   }
@@ -113,8 +113,7 @@ TEST_P(OperationMemory, IsAsEstimated)
 
 INSTANTIATE_TEST_SUITE_P(All,
                          OperationMemory,
-                         testing::Combine(testing::ValuesIn(GetOperationCases()),
-                                          testing::ValuesIn(GetGraphPrecisions())),
+                         testing::Combine(testing::ValuesIn(GetImageCases()), testing::ValuesIn(GetGraphPrecisions())),
                          [](const auto & info) {
                            return std::get<0>(info.param).name + "_" + GetName(std::get<1>(info.param));
                          });

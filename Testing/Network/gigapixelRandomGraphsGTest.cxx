@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
-// 50 of them, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500, with GIGAPIXEL_RANDOM_GRAPHS=N so many.
+// 50 of images and 40 of volumes, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500 and 200, with
+// GIGAPIXEL_RANDOM_GRAPHS=N so many.
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "gigapixelStreamedNetwork.h"
@@ -16,43 +17,45 @@ using namespace gigapixel::test;
 namespace
 {
 
-/** Grows a random graph: operations that do not fit their inputs are drawn again. */
+/** Grows a random graph for images, or for volumes where the image has a depth: operations that do not fit their inputs
+ * are drawn again. */
 class RandomGraph
 {
 public:
   /** \param wholeImage whether there are operations that see the whole image, too */
   RandomGraph(unsigned seed, Size image, bool wholeImage = false)
     : m_Random(seed)
-    , m_Image{ image.height, image.width }
+    , m_Axes(image.depth > 1 ? 3 : 2)
+    , m_Image(ToExtent(image, m_Axes))
   {
     for (const OperationSchema & schema : OperationSchema::GetAll())
     {
-      m_Types.emplace_back(schema.type);
+      if (schema.axes == 0 || schema.axes == m_Axes)
+      {
+        m_Types.emplace_back(schema.type);
+      }
     }
+    const std::vector<std::string> wholeImageTypes = GetWholeImageTypes();
     m_Types.erase(m_Types.begin()); // the input
     for (int times = 0; wholeImage && times < 3; ++times)
     {
-      m_Types.insert(m_Types.end(), WholeImageTypes.begin(), WholeImageTypes.end());
+      m_Types.insert(m_Types.end(), wholeImageTypes.begin(), wholeImageTypes.end());
     }
-    m_Maps.push_back(Append(m_Graph, "input", {}, { { "channels", Whole(1, 3) } }));
+    m_Maps.push_back(Append(m_Graph, "input", {}, { { "channels", Whole(1, 3) }, { "axes", std::int64_t{ m_Axes } } }));
+    m_Graph.Validate();
     m_Unread.push_back(m_Maps.back());
-    Add("conv2d");
+    Add(Name("conv"));
     if (wholeImage)
     {
-      Add(Choose(WholeImageTypes));
+      Add(Choose(wholeImageTypes));
     }
-    const int wanted = static_cast<int>(Whole(5, 12));
+    const int wanted = static_cast<int>(m_Axes == 2 ? Whole(5, 12) : Whole(4, 8));
     for (int i = 0; i < wanted; ++i)
     {
       Add("");
     }
     Finish();
   }
-
-  static inline const std::vector<std::string> WholeImageTypes{ "instance_norm",
-                                                                "group_norm",
-                                                                "adaptive_avg_pool2d",
-                                                                "adaptive_max_pool2d" };
 
   const NetworkGraph &
   Get() const
@@ -61,6 +64,19 @@ public:
   }
 
 private:
+  /** Of a type that volumes have another one of. */
+  std::string
+  Name(const std::string & type) const
+  {
+    return type + (m_Axes == 2 ? "2d" : "3d");
+  }
+
+  std::vector<std::string>
+  GetWholeImageTypes() const
+  {
+    return { "instance_norm", "group_norm", Name("adaptive_avg_pool"), Name("adaptive_max_pool") };
+  }
+
   std::int64_t
   Whole(std::int64_t least, std::int64_t greatest)
   {
@@ -79,10 +95,13 @@ private:
     return std::uniform_real_distribution<double>(least, greatest)(m_Random);
   }
 
+  /** For each axis. */
   AttributeValue
-  DrawPair(std::int64_t least, std::int64_t greatest)
+  DrawAlong(std::int64_t least, std::int64_t greatest)
   {
-    return Pair(Whole(least, greatest), Whole(least, greatest));
+    std::vector<std::int64_t> values(m_Axes);
+    std::generate(values.begin(), values.end(), [&] { return Whole(least, greatest); });
+    return values;
   }
 
   template <typename T>
@@ -108,27 +127,27 @@ private:
   Attributes
   DrawAttributes(const std::string & type)
   {
-    if (type == "conv2d" || type == "conv_transpose2d")
+    if (type == Name("conv") || type == Name("conv_transpose"))
     {
       Attributes attributes{ { "out_channels", Choose<std::int64_t>({ 2, 4, 4, 4, 6 }) },
-                             { "kernel_size", DrawPair(1, 4) },
-                             { "stride", DrawPair(1, type == "conv2d" ? 2 : 3) },
-                             { "padding", DrawPair(0, 2) },
-                             { "dilation", DrawPair(1, 2) },
+                             { "kernel_size", DrawAlong(1, 4) },
+                             { "stride", DrawAlong(1, type == Name("conv") ? 2 : 3) },
+                             { "padding", DrawAlong(0, 2) },
+                             { "dilation", DrawAlong(1, 2) },
                              { "groups", Whole(1, 2) },
                              { "bias", Chance() } };
-      if (type == "conv2d")
+      if (type == Name("conv"))
       {
         attributes["padding_mode"] = ChooseWord({ "zeros", "zeros", "reflect", "replicate" });
         if (Whole(0, 4) == 0)
         {
           attributes["padding"] = std::string("same");
-          attributes["stride"] = Pair(1, 1);
+          attributes["stride"] = std::int64_t{ 1 };
         }
       }
       else
       {
-        attributes["output_padding"] = DrawPair(0, 1);
+        attributes["output_padding"] = DrawAlong(0, 1);
         if (Chance()) // windows that touch each other
         {
           const AttributeValue kernel = attributes["kernel_size"];
@@ -137,13 +156,13 @@ private:
       }
       return attributes;
     }
-    if (type == "max_pool2d" || type == "avg_pool2d")
+    if (type == Name("max_pool") || type == Name("avg_pool"))
     {
-      Attributes attributes{ { "kernel_size", DrawPair(2, 3) },
-                             { "stride", DrawPair(1, 3) },
-                             { "padding", DrawPair(0, 1) },
+      Attributes attributes{ { "kernel_size", DrawAlong(2, 3) },
+                             { "stride", DrawAlong(1, 3) },
+                             { "padding", DrawAlong(0, 1) },
                              { "ceil_mode", Chance() } };
-      if (type == "avg_pool2d")
+      if (type == Name("avg_pool"))
       {
         attributes["count_include_pad"] = Chance();
       }
@@ -151,21 +170,23 @@ private:
     }
     if (type == "interpolate")
     {
-      Attributes attributes{ { "mode", ChooseWord({ "nearest", "bilinear" }) } };
+      Attributes attributes{ { "mode", ChooseWord({ "nearest", GetLinearMode(m_Graph) }) } };
       const auto how = Whole(0, 3);
       if (how == 0)
       {
-        attributes["scale_factor"] = NumberPair(2, 2);
+        attributes["scale_factor"] = 2.0;
       }
       else if (how == 1)
       {
-        attributes["scale_factor"] = NumberPair(Number(0.4, 2.5), Number(0.4, 2.5));
+        std::vector<double> factors(m_Axes);
+        std::generate(factors.begin(), factors.end(), [&] { return Number(0.4, 2.5); });
+        attributes["scale_factor"] = factors;
       }
       else if (how == 2)
       {
-        attributes["size"] = DrawPair(5, 60);
+        attributes["size"] = DrawAlong(5, m_Axes == 2 ? 60 : 14);
       }
-      attributes["align_corners"] = std::get<std::string>(attributes["mode"]) == "bilinear" && Chance();
+      attributes["align_corners"] = std::get<std::string>(attributes["mode"]) != "nearest" && Chance();
       return attributes;
     }
     if (type == "pad")
@@ -174,18 +195,18 @@ private:
       {
         return { { "multiple", Whole(2, 8) }, { "mode", ChooseWord({ "constant", "replicate" }) } };
       }
-      return { { "before", DrawPair(0, 4) },
-               { "after", DrawPair(0, 4) },
+      return { { "before", DrawAlong(0, 4) },
+               { "after", DrawAlong(0, 4) },
                { "mode", ChooseWord({ "constant", "reflect", "replicate" }) },
                { "value", Number(-1, 1) } };
     }
     if (type == "crop")
     {
-      return { { "before", DrawPair(0, 3) }, { "after", DrawPair(0, 3) } };
+      return { { "before", DrawAlong(0, 3) }, { "after", DrawAlong(0, 3) } };
     }
     if (type == "slice")
     {
-      return { { "start", DrawPair(0, 2) }, { "step", DrawPair(1, 3) } };
+      return { { "start", DrawAlong(0, 2) }, { "step", DrawAlong(1, 3) } };
     }
     if (type == "pad_channels")
     {
@@ -219,13 +240,13 @@ private:
     {
       return { { "num_groups", Whole(1, 2) }, { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };
     }
-    if (type == "adaptive_avg_pool2d")
+    if (type == Name("adaptive_avg_pool"))
     {
-      return { { "output_size", Chance() ? Pair(1, 1) : DrawPair(1, 4) } };
+      return { { "output_size", Chance() ? AttributeValue(std::int64_t{ 1 }) : DrawAlong(1, 4) } };
     }
-    if (type == "adaptive_max_pool2d")
+    if (type == Name("adaptive_max_pool"))
     {
-      return { { "output_size", Pair(1, 1) } };
+      return { { "output_size", std::int64_t{ 1 } } };
     }
     if (type == "batch_norm" || type == "layer_norm" || type == "instance_norm")
     {
@@ -305,9 +326,10 @@ private:
         const Extent size = GraphGeometry(longer, m_Image).GetSize(longer.GetIndex(name));
         // The norm of one channel, or of few pixels, is 0, and its gradient nothing but rounding.
         const Extent from = GetShape(inputs.front()).first;
-        const bool   none =
-          (drawn == "layer_norm" && longer.GetChannels().back() == 1) || (IsNorm(drawn) && from[0] * from[1] < 16);
-        if (size[0] > 120 || size[1] > 120 || longer.GetChannels().back() > 24 || none)
+        const bool   none = (drawn == "layer_norm" && longer.GetChannels().back() == 1) ||
+                          (IsNorm(drawn) && GetNumberOfPixels(MakeWhole(from)) < 16);
+        if (*std::max_element(size.begin(), size.end()) > (m_Axes == 2 ? 120 : 16) ||
+            longer.GetChannels().back() > (m_Axes == 2 ? 24 : 12) || none)
         {
           continue;
         }
@@ -335,8 +357,8 @@ private:
     std::vector<std::string> sized;
     for (const std::string & map : m_Unread)
     {
-      sized.push_back(
-        Append(m_Graph, "interpolate", { map, input }, { { "mode", ChooseWord({ "nearest", "bilinear" }) } }));
+      sized.push_back(Append(
+        m_Graph, "interpolate", { map, input }, { { "mode", ChooseWord({ "nearest", GetLinearMode(m_Graph) }) } }));
     }
     const std::string all = Append(m_Graph, "cat", sized);
     const auto        outputs = Whole(1, 3);
@@ -350,6 +372,7 @@ private:
   }
 
   std::mt19937             m_Random;
+  const int                m_Axes;
   Extent                   m_Image;
   std::vector<std::string> m_Types; ///< that are drawn
   NetworkGraph             m_Graph;
@@ -361,8 +384,8 @@ private:
 void
 Count(const NetworkGraph & graph, const Extent & image, std::map<std::string, int> & counts)
 {
-  const GraphGeometry geometry(graph, image);
-  const auto boxes = geometry.GetRequired(geometry.GetOutput(), Box{ Interval{ 0, image[0] }, { 0, image[1] } });
+  const GraphGeometry        geometry(graph, image);
+  const auto                 boxes = geometry.GetRequired(geometry.GetOutput(), MakeWhole(image));
   std::map<std::string, int> found;
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
@@ -398,39 +421,73 @@ GetTolerance(const NetworkDescription & network,
   return tolerance;
 }
 
+/** \param axes of volumes there are fewer, which take longer */
 unsigned
-GetNumberOfGraphs()
+GetNumberOfGraphs(int axes)
 {
   const char * const number = std::getenv("GIGAPIXEL_RANDOM_GRAPHS");
-  return number ? static_cast<unsigned>(std::stoul(number)) : std::getenv("GIGAPIXEL_TEST_ALL") ? 500 : 50;
+  const bool         all = std::getenv("GIGAPIXEL_TEST_ALL") != nullptr;
+  const unsigned     usual = axes == 2 ? (all ? 500 : 50) : (all ? 200 : 40);
+  return number ? static_cast<unsigned>(std::stoul(number)) : usual;
 }
+
+/** Odd and even ones. */
+Size
+DrawSize(std::mt19937 & random, int axes)
+{
+  const auto draw = [&] { return static_cast<std::int64_t>(axes == 2 ? 17 + random() % 30 : 7 + random() % 6); };
+  Size       size;
+  size.width = draw();
+  size.height = draw();
+  size.depth = axes == 2 ? 1 : draw();
+  return size;
+}
+
+/** Of a tile. */
+std::int64_t
+DrawSide(std::mt19937 & random, int axes)
+{
+  return static_cast<std::int64_t>(axes == 2 ? 3 + random() % 20 : 4 + random() % 6);
+}
+
+Extent
+DrawTile(std::mt19937 & random, int axes)
+{
+  Extent tile(axes);
+  std::generate(tile.begin(), tile.end(), [&] { return DrawSide(random, axes); });
+  return tile;
+}
+
+class RandomGraphs : public testing::TestWithParam<int>
+{
+};
 
 } // namespace
 
-TEST(RandomGraphs, InTilesAreTheWholeImage)
+TEST_P(RandomGraphs, InTilesAreTheWholeImage)
 {
-  const unsigned             graphs = GetNumberOfGraphs();
+  const int                  axes = GetParam();
+  const unsigned             graphs = GetNumberOfGraphs(axes);
   std::map<std::string, int> counts;
   double                     worst = 0;
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937 random(seed);
-    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    std::mt19937             random(seed);
+    const Size               size = DrawSize(random, axes);
     const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
-                 std::to_string(size.height) + ": " + network.graph.ToJSON());
-    Count(network.graph, { size.height, size.width }, counts);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ": " + network.graph.ToJSON());
+    Count(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()), counts);
     const std::vector<double> parameters = MakeParameters(network.graph, seed);
     const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
     const GraphResult  reference = ComputeReference(network, parameters, image, at::kDouble);
-    const std::int64_t height = 3 + random() % 20, width = 3 + random() % 20;
-    const GraphResult  result = ComputeInTiles(network, parameters, image, Precision::Double, height, width);
+    const Extent       tile = DrawTile(random, axes);
+    const GraphResult  result = ComputeInTiles(network, parameters, image, Precision::Double, tile);
     const Difference   difference = Compare(network.graph, result, reference);
     worst = std::max(worst, difference.gradient);
-    EXPECT_LE(difference.loss, 1e-12) << "tiles of " << width << " x " << height;
+    EXPECT_LE(difference.loss, 1e-12) << "tiles of " << ToText(tile);
     EXPECT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient))
-      << difference.array << ", tiles of " << width << " x " << height;
-    EXPECT_LE(difference.probability, 1e-6) << "tiles of " << width << " x " << height;
+      << difference.array << ", tiles of " << ToText(tile);
+    EXPECT_LE(difference.probability, 1e-6) << "tiles of " << ToText(tile);
     if (testing::Test::HasFailure())
     {
       return;
@@ -443,22 +500,26 @@ TEST(RandomGraphs, InTilesAreTheWholeImage)
     EXPECT_GE(item.second, static_cast<int>(graphs / 25)) << item.first;
   }
   std::cout << std::endl;
-  EXPECT_EQ(counts.size(), OperationSchema::GetAll().size());
+  const auto & all = OperationSchema::GetAll();
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(counts.size()),
+            std::count_if(
+              all.begin(), all.end(), [axes](const auto & schema) { return schema.axes == 0 || schema.axes == axes; }));
 }
 
-TEST(RandomGraphs, InSegmentsAreTheWholeImage)
+TEST_P(RandomGraphs, InSegmentsAreTheWholeImage)
 {
+  const int             axes = GetParam();
   constexpr std::size_t MostKept = 4;
-  const unsigned        graphs = GetNumberOfGraphs();
+  const unsigned        graphs = GetNumberOfGraphs(axes);
   std::vector<int>      counts(MostKept + 1);
   double                worst = 0;
   unsigned              seen = 0, spoiled = 0; // of maps that lack a row
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937 random(seed);
-    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    std::mt19937             random(seed);
+    const Size               size = DrawSize(random, axes);
     const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
-    const GraphGeometry      geometry(network.graph, { size.height, size.width });
+    const GraphGeometry      geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
     const std::size_t        wanted = seed % (MostKept + 1);
     std::vector<int>         kept;
     for (int draws = 0; draws < 20 && kept.size() < wanted; ++draws)
@@ -467,14 +528,13 @@ TEST(RandomGraphs, InSegmentsAreTheWholeImage)
       kept = FindKept(geometry, kept);
     }
     ++counts[kept.size()];
-    const std::int64_t height = 3 + random() % 20, width = 3 + random() % 20;
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
-                 std::to_string(size.height) + ", tiles of " + std::to_string(width) + " x " + std::to_string(height) +
-                 ", " + std::to_string(kept.size()) + " maps kept: " + network.graph.ToJSON());
+    const Extent tile = DrawTile(random, axes);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ", tiles of " + ToText(tile) + ", " +
+                 std::to_string(kept.size()) + " maps kept: " + network.graph.ToJSON());
     const std::vector<double> parameters = MakeParameters(network.graph, seed);
     const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
     const GraphResult  reference = ComputeReference(network, parameters, image, at::kDouble);
-    const GraphResult  result = ComputeInSegments(network, parameters, image, Precision::Double, kept, height, width);
+    const GraphResult  result = ComputeInSegments(network, parameters, image, Precision::Double, kept, tile);
     const Difference   difference = Compare(network.graph, result, reference);
     worst = std::max(worst, difference.gradient);
     ASSERT_LE(difference.loss, 1e-12);
@@ -482,9 +542,8 @@ TEST(RandomGraphs, InSegmentsAreTheWholeImage)
       << difference.array;
     if (!kept.empty())
     {
-      const GraphResult lacking =
-        ComputeInSegments(network, parameters, image, Precision::Double, kept, height, width, 1);
-      const Difference found = Compare(network.graph, lacking, reference);
+      const GraphResult lacking = ComputeInSegments(network, parameters, image, Precision::Double, kept, tile, 1);
+      const Difference  found = Compare(network.graph, lacking, reference);
       ++spoiled;
       seen += !(found.gradient <= 1e-12 && found.loss <= 1e-12);
     }
@@ -500,19 +559,20 @@ TEST(RandomGraphs, InSegmentsAreTheWholeImage)
 }
 
 /** With operations that see the whole image, one behind the other, and any further maps kept. */
-TEST(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
+TEST_P(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
 {
+  const int                  axes = GetParam();
   constexpr double           Least = 1e-2; // norms make gradients of what is before them cancel
-  const unsigned             graphs = GetNumberOfGraphs();
+  const unsigned             graphs = GetNumberOfGraphs(axes);
   std::map<std::string, int> counts;
   double                     worst = 0;
   std::size_t                most = 0; // segments
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937 random(seed);
-    const Size   size{ 17 + static_cast<std::int64_t>(random() % 30), 17 + static_cast<std::int64_t>(random() % 30) };
+    std::mt19937             random(seed);
+    const Size               size = DrawSize(random, axes);
     const NetworkDescription network = MakeNetwork(RandomGraph(seed, size, true).Get());
-    const GraphGeometry      geometry(network.graph, { size.height, size.width });
+    const GraphGeometry      geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
     std::vector<int>         kept;
     for (unsigned draws = seed % 4; draws > 0; --draws)
     {
@@ -521,13 +581,12 @@ TEST(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
     std::vector<SegmentPlan> plan;
     for (const int operation : FindKept(geometry, kept))
     {
-      plan.push_back({ network.graph.operations[operation].name, 3 + static_cast<std::int64_t>(random() % 20) });
+      plan.push_back({ network.graph.operations[operation].name, DrawSide(random, axes) });
       ++counts[network.graph.operations[operation].type];
     }
-    plan.push_back({ network.graph.output, 3 + static_cast<std::int64_t>(random() % 20) });
+    plan.push_back({ network.graph.output, DrawSide(random, axes) });
     most = std::max(most, plan.size());
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + std::to_string(size.width) + " x " +
-                 std::to_string(size.height) + ", " + std::to_string(plan.size()) +
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ", " + std::to_string(plan.size()) +
                  " segments: " + network.graph.ToJSON());
     const std::vector<double> parameters = MakeParameters(network.graph, seed);
     const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
@@ -556,8 +615,14 @@ TEST(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
     std::cout << ' ' << item.first << ' ' << item.second;
   }
   std::cout << std::endl;
-  for (const char * type : { "norm_statistics", "adaptive_avg_pool2d", "adaptive_max_pool2d" })
+  const std::string ofAxes = axes == 2 ? "2d" : "3d";
+  for (const std::string & type :
+       { std::string("norm_statistics"), "adaptive_avg_pool" + ofAxes, "adaptive_max_pool" + ofAxes })
   {
     EXPECT_GE(counts[type], static_cast<int>(graphs / 5)) << type;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, testing::Values(2, 3), [](const auto & info) {
+  return info.param == 2 ? "OfImages" : "OfVolumes";
+});

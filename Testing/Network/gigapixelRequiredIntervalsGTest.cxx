@@ -19,9 +19,9 @@ public:
   Dependence(const OperationCase & test, const Attributes & attributes, int axis)
     : m_Axis(axis)
     , m_Graph(MakeBareGraph(test, attributes))
-    , m_Geometry(m_Graph, { Height, Width })
+    , m_Geometry(m_Graph, ToExtent(test.GetImageSize(), test.axes))
     , m_Parameters(MakeParameters(m_Graph, 11))
-    , m_Input(MakeInputMap(m_Graph, { Width, Height }, 13))
+    , m_Input(MakeInputMap(m_Graph, test.GetImageSize(), 13))
     , m_Output(ComputeMap(m_Graph, m_Parameters, m_Input))
   {
     m_Index = m_Graph.GetIndex(m_Graph.output);
@@ -31,8 +31,8 @@ public:
       // Upwards, so that a maximum and a rectifier see it, and one channel, so that a norm does: the second, as some
       // channels are taken without the first.
       changed.narrow(2 + axis, row, 1).narrow(1, 1, 1).add_(100);
-      const at::Tensor difference =
-        ComputeMap(m_Graph, m_Parameters, changed).ne(m_Output).any(3 - axis).any(1).view(-1);
+      const at::Tensor changes = ComputeMap(m_Graph, m_Parameters, changed).ne(m_Output);
+      const at::Tensor difference = changes.transpose(0, 2 + axis).flatten(1).any(1);
       m_Changes.emplace_back();
       for (std::int64_t i = 0; i < difference.numel(); ++i)
       {
@@ -64,11 +64,8 @@ public:
   Interval
   GetRequired(const Interval & output) const
   {
-    Box box;
-    for (int axis = 0; axis < 2; ++axis)
-    {
-      box[axis] = axis == m_Axis ? output : Interval{ 0, m_Output.size(2 + axis) };
-    }
+    Box box = m_Geometry.GetWhole(m_Index);
+    box[m_Axis] = output;
     return m_Geometry.GetRequired(m_Index, 0, box)[m_Axis];
   }
 
@@ -92,7 +89,7 @@ TEST_P(RequiredIntervals, HoldWhatTheOutputDependsOnAndNoMore)
   const OperationCase & test = GetParam();
   for (std::size_t variant = 0; variant < test.variants.size(); ++variant)
   {
-    for (const int axis : { 0, 1 })
+    for (int axis = 0; axis < test.axes; ++axis)
     {
       SCOPED_TRACE("variant " + std::to_string(variant) + ", axis " + std::to_string(axis));
       const Dependence dependence(test, test.variants[variant], axis);

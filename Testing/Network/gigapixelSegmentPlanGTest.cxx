@@ -62,7 +62,7 @@ struct StepSchedule
     const auto & steps = tiles[item].program->steps;
     return std::any_of(steps.begin(), steps.end(), [&](const TileProgram::Step & step) {
       bool meet = step.sources.empty() && step.operation == operation;
-      for (std::size_t axis = 0; axis < core.size(); ++axis)
+      for (int axis = 0; axis < core.GetNumberOfAxes(); ++axis)
       {
         meet = meet && step.output[axis].begin < core[axis].end && core[axis].begin < step.output[axis].end;
       }

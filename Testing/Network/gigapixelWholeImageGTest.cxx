@@ -318,7 +318,7 @@ TEST_P(WholeImage2D, OneTileReducesWhatItSees)
   const std::vector<double> parameters = MakeParameters(network.graph, 3);
   const GraphResult         reference = ComputeWhole(network, image);
   const GraphResult         result =
-    ComputeInTiles(network, parameters, image, Precision::Double, ImageSize.height, ImageSize.width);
+    ComputeInTiles(network, parameters, image, Precision::Double, { ImageSize.height, ImageSize.width });
   const Difference difference = Compare(network.graph, result, reference);
   EXPECT_LE(difference.loss, 1e-12);
   EXPECT_LE(difference.gradient, 1e-12) << difference.array;

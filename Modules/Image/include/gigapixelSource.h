@@ -8,20 +8,24 @@
 namespace gigapixel
 {
 
-/** Width and height in pixels of an image. */
+/** Width, height and depth in pixels of an image; the depth of a slide is 1. */
 struct Size
 {
   std::int64_t width{ 0 };
   std::int64_t height{ 0 };
+  std::int64_t depth{ 1 };
 };
 
-/** Half-open rectangle of pixels: [x, x + width) x [y, y + height), in the coordinates of one image. */
+/** Half-open box of pixels: [x, x + width) x [y, y + height) x [z, z + depth), in the coordinates of one image: of a
+ * slide, which is one pixel deep, a rectangle. */
 struct Region
 {
   std::int64_t x{ 0 };
   std::int64_t y{ 0 };
   std::int64_t width{ 0 };
   std::int64_t height{ 0 };
+  std::int64_t z{ 0 };
+  std::int64_t depth{ 1 };
 };
 
 /** The first sample of an image that lies in memory, and the steps from column to column and from row to row, either of
@@ -39,12 +43,27 @@ struct RowsInMemory
 {
   const std::uint8_t * first{ nullptr };
   std::ptrdiff_t       pitch{ 0 }; ///< bytes from row to row
+  std::ptrdiff_t       slice{ 0 }; ///< bytes from slice to slice; a slide has one
 };
+
+/** What a sample is. */
+enum class SampleType
+{
+  UInt8, ///< from 0, black, to 255, white
+  Float  ///< in the order of the machine's bytes: its value is itself what 255ths are of bytes, and has no bounds
+};
+
+inline std::int64_t
+GetSampleBytes(SampleType type)
+{
+  return type == SampleType::UInt8 ? 1 : sizeof(float);
+}
 
 /** \class PixelSource
  * \brief Where the engine's pixels come from: any image that can give a rectangle of itself.
  *
- * Samples are unsigned char, row-major, channels interleaved (1: gray, 3: RGB, or as many as the network's input).
+ * Samples are unsigned char or float, row by row and slice by slice, channels interleaved (1: gray, 3: RGB, or as many
+ * as the network's input).
  * Read() is called from several threads at once. It may throw; the engine then stops its work and passes the
  * exception on. */
 class PixelSource
@@ -56,7 +75,14 @@ public:
 
   virtual unsigned GetNumberOfChannels() const = 0;
 
-  /** Writes region.width * region.height * channels samples. The region lies inside the image. */
+  virtual SampleType
+  GetSampleType() const
+  {
+    return SampleType::UInt8;
+  }
+
+  /** Writes region.width * region.height * region.depth * channels samples, to an address that suits their type. The
+   * region lies inside the image. */
   virtual void Read(const Region & region, std::uint8_t * samples) = 0;
 
   /** The region's samples where the source itself has them, so that the CPU need not copy them. Called as Read() is,
@@ -99,7 +125,8 @@ public:
 
   virtual Size GetSize() const = 0;
 
-  /** Writes region.width * region.height classes: 0 .. classes - 1, or Ignored. Two classes: 0 background, 1 object. */
+  /** Writes region.width * region.height * region.depth classes: 0 .. classes - 1, or Ignored. Two classes: 0
+   * background, 1 object. */
   virtual void Read(const Region & region, std::uint8_t * classes) = 0;
 
   /** Where a device may read the classes itself. Default: nowhere. */

@@ -14,8 +14,8 @@
 namespace gigapixel
 {
 
-/** Value of an attribute: a flag, a whole number for each axis of the map (y, x), a number for each axis, a whole
- * number, a number, or a word. */
+/** Value of an attribute: a flag, a whole number for each axis of the map (y and x, or z, y and x), a number for each
+ * axis, a whole number, a number, or a word. */
 using AttributeValue =
   std::variant<bool, std::vector<std::int64_t>, std::vector<double>, std::int64_t, double, std::string>;
 
@@ -38,6 +38,8 @@ struct GigapixelNetwork_EXPORT Operation
    * get "<name of the operation>.<role>" in NetworkGraph::Validate(). Two operations may share an array. */
   std::map<std::string, std::string> parameters;
 
+  int axes{ 2 }; ///< of its map, as those of the whole graph: NetworkGraph::Validate() sets it
+
   // Of a validated operation.
   bool                GetFlag(const char * attribute) const;
   std::int64_t        GetInteger(const char * attribute) const;
@@ -45,7 +47,7 @@ struct GigapixelNetwork_EXPORT Operation
   const std::string & GetWord(const char * attribute) const;
   /** Whether it holds a word where it might hold numbers, or the numbers that it has by default. */
   bool IsWord(const char * attribute) const;
-  /** Along an axis: 0 is y, 1 is x. 0 where none is given. */
+  /** Along an axis, the last of which is x. 0 where none is given. */
   std::int64_t        GetAlong(const char * attribute, int axis) const;
   double              GetNumberAlong(const char * attribute, int axis) const;
   const std::string & GetParameter(const char * role) const;
@@ -65,14 +67,12 @@ struct GigapixelNetwork_EXPORT ParameterDescription
 /** \class NetworkGraph
  * \brief A network as data: operations in topological order, from an operation of type "input" to the output.
  *
- * The spatial axes are those of PyTorch's tensors behind batch and channels; nothing but the schema of an operation
- * knows how many there are. Maps of every size are possible: what an operation yields for an image is computed for
- * that image, as PyTorch does (GraphGeometry). */
+ * The spatial axes are those of PyTorch's tensors behind batch and channels: two, or three for volumes, as the
+ * attribute "axes" of the input says. Maps of every size are possible: what an operation yields for an image is
+ * computed for that image, as PyTorch does (GraphGeometry). */
 class GigapixelNetwork_EXPORT NetworkGraph
 {
 public:
-  static constexpr int NumberOfAxes = 2;
-
   std::vector<Operation> operations;
   std::string            output; ///< name of the operation whose map are the logits
   /** Arrays that this training leaves as they are: no part of the network's description. */
@@ -101,6 +101,9 @@ public:
   std::vector<int> GetChannels() const;
 
   int GetInputChannels() const;
+
+  /** Of the image and of all maps: 2, or 3 for volumes. */
+  int GetNumberOfAxes() const;
 
   int GetOutputChannels() const;
 

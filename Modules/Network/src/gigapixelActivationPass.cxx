@@ -90,11 +90,15 @@ ActivationPass::Run(const GraphPasses &                 passes,
                     ActivationMap &                     map) const
 {
   const Extent & size = m_Geometry->GetSize(m_Segment.operation);
+  if (size.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("there is no map of what the label of a volume comes from");
+  }
   map = {};
   map.isAttention = m_ByAttention;
   map.size = { size[1], size[0] };
   map.values.resize(size[0] * size[1]);
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < size.GetNumberOfAxes(); ++axis)
   {
     const Sampling sampling = m_Geometry->GetSampling(m_Segment.operation, axis);
     map.first[1 - axis] = sampling.offset;

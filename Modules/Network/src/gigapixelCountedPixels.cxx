@@ -15,6 +15,11 @@ FindCounted(const GraphGeometry &       geometry,
 {
   constexpr std::int64_t BandPixels = 1 << 20; // of the image, read at a time
   std::vector<Interval>  columns;
+  counted.clear();
+  if (part.GetNumberOfAxes() > 2) // of a volume no source knows it
+  {
+    return true;
+  }
   for (std::int64_t x = part[1].begin; x < part[1].end; ++x)
   {
     columns.push_back(geometry.GetNearest(operation, 1, { x, x + 1 }));
@@ -24,7 +29,6 @@ FindCounted(const GraphGeometry &       geometry,
   const std::int64_t inBand = std::max<std::int64_t>(
     1, BandPixels * part[0].GetLength() / std::max<std::int64_t>(1, across.GetLength() * down.GetLength()));
   std::vector<std::uint8_t> tissue;
-  counted.clear();
   for (std::int64_t y0 = part[0].begin; y0 < part[0].end; y0 += inBand)
   {
     const std::int64_t y1 = std::min(part[0].end, y0 + inBand);

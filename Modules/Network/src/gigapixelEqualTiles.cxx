@@ -10,7 +10,7 @@ namespace gigapixel
 {
 
 bool
-IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, std::int64_t channels)
+IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, std::int64_t pixelBytes)
 {
   constexpr std::int64_t Step = 64;
   for (std::int64_t first = 0; first < std::min(Step, height); ++first)
@@ -18,7 +18,8 @@ IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, st
     for (std::int64_t y = first; y < height; y += Step)
     {
       const std::uint8_t * row = rows.first + y * rows.pitch;
-      if (std::memcmp(row, rows.first, channels) != 0 || std::memcmp(row, row + channels, (width - 1) * channels) != 0)
+      if (std::memcmp(row, rows.first, pixelBytes) != 0 ||
+          std::memcmp(row, row + pixelBytes, (width - 1) * pixelBytes) != 0)
       {
         return false;
       }
@@ -36,11 +37,17 @@ FindTileKey(const TileData & data, int channels)
   std::vector<char> constants;
   if (window.width > 0)
   {
-    if (!IsUniform(data.rows, window.width, window.height, channels))
+    const std::int64_t pixelBytes = channels * GetSampleBytes(data.sampleType);
+    for (std::int64_t z = 0; z < window.depth; ++z)
     {
-      return {};
+      const RowsInMemory slice{ data.rows.first + z * data.rows.slice, data.rows.pitch };
+      if (!IsUniform(slice, window.width, window.height, pixelBytes) ||
+          std::memcmp(slice.first, data.rows.first, pixelBytes) != 0)
+      {
+        return {};
+      }
     }
-    constants.assign(data.rows.first, data.rows.first + channels);
+    constants.assign(data.rows.first, data.rows.first + pixelBytes);
   }
   if (classes > 0)
   {

@@ -11,12 +11,12 @@
 namespace gigapixel
 {
 
-/** Every sample is that of the pixel before, or of the first one. Rows from all over the tile are looked at first, so
- * that a tile with anything on it is told at once from one that has nothing. */
+/** Every sample of a slice is that of the pixel before, or of the first one. Rows from all over the tile are looked at
+ * first, so that a tile with anything on it is told at once from one that has nothing. */
 GigapixelNetwork_EXPORT bool IsUniform(const RowsInMemory & rows,
                                        std::int64_t         width,
                                        std::int64_t         height,
-                                       std::int64_t         channels);
+                                       std::int64_t         pixelBytes);
 
 /** What is computed, and from which constants: with one set of weights, tiles whose keys are equal are the same
  * computation, at whatever place in the image, and yield the same bits. */

@@ -31,7 +31,8 @@ public:
     : m_Values(values)
     , m_Channels(channels)
     , m_Data(data)
-    , m_Covered(covered)
+    , m_Core(LayOut(data.tile.core))
+    , m_Covered(LayOut(covered))
   {}
 
   /** Logits become gradients, zero outside the core and where a pixel takes no part. */
@@ -40,7 +41,7 @@ public:
   {
     ClearOutside();
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
-      const std::uint8_t truth = m_Data.classes[y * m_Data.tile.core.width + x];
+      const std::uint8_t truth = m_Data.classes[y * m_Core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
         return z.Clear();
@@ -56,7 +57,7 @@ public:
   {
     sum.SetNumberOfChannels(m_Channels);
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
-      const std::uint8_t truth = m_Data.classes[y * m_Data.tile.core.width + x];
+      const std::uint8_t truth = m_Data.classes[y * m_Core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
         return;
@@ -75,7 +76,7 @@ public:
     });
   }
 
-  /** \param pitch floats from row to row */
+  /** \param pitch floats from row to row, and from the last row of a slice to the first one of the next */
   void
   Predict(PixelValue value, float * values, std::ptrdiff_t pitch) const
   {
@@ -105,13 +106,20 @@ public:
   }
 
 private:
+  /** The rows of all slices, one behind the other: of a volume's tile no more than the core is covered. */
+  static Region
+  LayOut(const Region & box)
+  {
+    return { box.x, box.y, box.width, box.height * box.depth };
+  }
+
   /** Calls f(logits, x, y) for the pixels of the core, row by row. */
   template <typename F>
   void
   ForEachPixel(const F & f) const
   {
     const Region & window = m_Covered;
-    const Region & core = m_Data.tile.core;
+    const Region & core = m_Core;
     for (std::int64_t y = 0; y < core.height; ++y)
     {
       T * row = m_Values + (core.y - window.y + y) * window.width + core.x - window.x;
@@ -128,7 +136,7 @@ private:
   ReplaceBySoftmax() const
   {
     const Region &     window = m_Covered;
-    const Region &     core = m_Data.tile.core;
+    const Region &     core = m_Core;
     const std::int64_t plane = window.width * window.height;
     std::vector<T>     greatest(core.width), sums(core.width);
     for (std::int64_t y = 0; y < core.height; ++y)
@@ -165,7 +173,7 @@ private:
   ClearOutside() const
   {
     const Region & window = m_Covered;
-    const Region & core = m_Data.tile.core;
+    const Region & core = m_Core;
     for (int c = 0; c < m_Channels; ++c)
     {
       T * row = m_Values + c * window.width * window.height;
@@ -183,7 +191,8 @@ private:
   T *              m_Values;
   int              m_Channels;
   const TileData & m_Data;
-  Region           m_Covered;
+  const Region     m_Core;
+  const Region     m_Covered;
 };
 
 } // namespace gigapixel

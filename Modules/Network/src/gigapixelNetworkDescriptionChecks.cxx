@@ -2,7 +2,7 @@
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
-#include "graph/gigapixelGraphGeometry.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <algorithm>
 #include <cmath>
@@ -169,15 +169,16 @@ CheckSizes(const NetworkGraph & graph)
     Refuse("the maps' scales multiply to more than 4096");
   }
   const int output = graph.GetIndex(graph.output);
-  for (const Extent & image :
-       { Extent{ 1024 * stride + 1, 1025 * stride - 1 }, Extent{ 1026 * stride + stride / 2, 1027 * stride + 3 } })
+  for (const Extent & sides : { Extent{ 1028 * stride - 2, 1024 * stride + 1, 1025 * stride - 1 },
+                                Extent{ 1029 * stride + 2, 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
+    Extent image(graph.GetNumberOfAxes());
+    std::copy(sides.end() - image.GetNumberOfAxes(), sides.end(), image.begin());
     const Extent size = GraphGeometry(graph, image).GetSize(output);
     if (size != image && !graph.LabelsImage())
     {
-      Refuse("the output is not of the input's size: for an image of " + std::to_string(image[1]) + " x " +
-             std::to_string(image[0]) + " pixels it has " + std::to_string(size[1]) + " x " + std::to_string(size[0]) +
-             "; end with a crop, pad or interpolate whose second input is the network's input");
+      Refuse("the output is not of the input's size: for an image of " + ToText(image) + " pixels it has " +
+             ToText(size) + "; end with a crop, pad or interpolate whose second input is the network's input");
     }
   }
 }
@@ -367,6 +368,11 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
     throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
                                 " channels, the network \"" + name + "\" takes " + std::to_string(channels));
   }
+  if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
+  {
+    throw std::invalid_argument("the network \"" + name +
+                                "\" is for images of two axes and 8 bits, not for volumes or samples of type float");
+  }
 }
 
 void
@@ -391,7 +397,7 @@ NetworkDescription::CheckImage(const Size & image) const
   const auto             find = [&](const Size & size) -> std::string {
     try
     {
-      GetMapSizes(graph, inputs, { size.height, size.width });
+      GetMapSizes(graph, inputs, ToExtent(size, graph.GetNumberOfAxes()));
       return {};
     }
     catch (const std::invalid_argument & problem)
@@ -405,17 +411,18 @@ NetworkDescription::CheckImage(const Size & image) const
     return;
   }
   std::int64_t least = 1;
-  while (least < Most && !find({ least, least }).empty())
+  const auto   makeCube = [this](std::int64_t side) { return ToSize(Extent(graph.GetNumberOfAxes(), side)); };
+  while (least < Most && !find(makeCube(least)).empty())
   {
     ++least;
   }
-  if (least == Most || std::min(image.width, image.height) >= least)
+  const Extent extent = ToExtent(image, graph.GetNumberOfAxes());
+  if (least == Most || *std::min_element(extent.begin(), extent.end()) >= least)
   {
     throw std::invalid_argument("the network \"" + this->name + "\" cannot compute it: " + problem);
   }
-  throw std::invalid_argument("its " + std::to_string(image.width) + " x " + std::to_string(image.height) +
-                              " pixels are too few for the network \"" + this->name + "\", which needs " +
-                              std::to_string(least) + " x " + std::to_string(least) +
+  throw std::invalid_argument("its " + ToText(extent) + " pixels are too few for the network \"" + this->name +
+                              "\", which needs " + ToText(ToExtent(makeCube(least), graph.GetNumberOfAxes())) +
                               ": take a finer level, or another image");
 }
 

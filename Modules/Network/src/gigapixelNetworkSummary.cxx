@@ -5,17 +5,18 @@
 #include "schedule/gigapixelTileGrid.h"
 #include "schedule/gigapixelTileProgram.h"
 
+#include <array>
+
 namespace gigapixel
 {
 namespace
 {
 
+/** A square or a cube. */
 Extent
-MakeSquare(std::int64_t side)
+MakeCube(const NetworkGraph & graph, std::int64_t side)
 {
-  Extent extent;
-  extent.fill(side);
-  return extent;
+  return Extent(graph.GetNumberOfAxes(), side);
 }
 
 double
@@ -28,10 +29,9 @@ GetMultiplyAdds(const TileProgram & program, const NetworkGraph & graph)
 double
 CountOfGraph(const NetworkGraph & graph)
 {
-  const std::int64_t  side = 1024 * GetStride(graph);
-  const GraphGeometry geometry(graph, MakeSquare(side));
-  Box                 all;
-  all.fill({ 0, side });
+  const std::int64_t  side = (graph.GetNumberOfAxes() == 2 ? 1024 : 64) * GetStride(graph);
+  const GraphGeometry geometry(graph, MakeCube(graph, side));
+  const Box           all(graph.GetNumberOfAxes(), { 0, side });
   return GetMultiplyAdds(TileProgram::Make(geometry, all, false), graph);
 }
 
@@ -57,20 +57,22 @@ DescribeTileOfSegments(const NetworkGraph & graph, std::int64_t side, double mul
 {
   constexpr std::int64_t TilesAlong = 3;
   const std::int64_t     all = TilesAlong * side;
-  const auto             geometry = std::make_shared<GraphGeometry>(graph, MakeSquare(all));
+  const auto             geometry = std::make_shared<GraphGeometry>(graph, MakeCube(graph, all));
   NetworkSummary::Tile   summary{ side, 0, 0, 0 };
   for (const Segment & segment : MakeSegments(*geometry, MakeReducingSegments(*geometry, side)))
   {
     const TileGrid     grid(geometry, segment, false), trained(geometry, segment, true);
-    const std::int64_t middle = grid.GetNumberOfRows() / 2 * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2;
-    const Tile         inference = grid.GetTile(middle), training = trained.GetTile(middle);
-    const double       tiles = static_cast<double>(GetNumberOfPixels(geometry->GetTiled(segment.operation))) /
+    const std::int64_t slice = grid.GetNumberOfSlices() / 2, row = grid.GetNumberOfRows() / 2;
+    const std::int64_t middle =
+      (slice * grid.GetNumberOfRows() + row) * grid.GetNumberOfColumns() + grid.GetNumberOfColumns() / 2;
+    const Tile   inference = grid.GetTile(middle), training = trained.GetTile(middle);
+    const double tiles = static_cast<double>(GetNumberOfPixels(geometry->GetTiled(segment.operation))) /
                          static_cast<double>(GetNumberOfPixels(inference.program->core));
     const double products = inference.program->GetOperations(graph) / 2 * tiles;
     summary.trainingBytes = std::max(summary.trainingBytes, training.program->GetPeakBytes(graph, true, sizeof(float)));
     summary.inferenceBytes =
       std::max(summary.inferenceBytes, inference.program->GetPeakBytes(graph, false, sizeof(float)));
-    summary.workFactor += products / (multiplyAdds * static_cast<double>(all) * static_cast<double>(all));
+    summary.workFactor += products / (multiplyAdds * static_cast<double>(GetNumberOfPixels(geometry->GetWhole(0))));
   }
   return summary;
 }
@@ -84,11 +86,10 @@ DescribeTile(const NetworkGraph & graph, std::int64_t side, double multiplyAdds)
   }
   const std::int64_t  stride = GetStride(graph);
   const std::int64_t  begin = (GetHalo(graph) / stride + 1) * stride;
-  const GraphGeometry geometry(graph, MakeSquare(2 * begin + (side / stride + 1) * stride));
-  Box                 core;
-  core.fill({ begin, begin + side });
-  const TileProgram training = TileProgram::Make(geometry, core, true);
-  const TileProgram inference = TileProgram::Make(geometry, core, false);
+  const GraphGeometry geometry(graph, MakeCube(graph, 2 * begin + (side / stride + 1) * stride));
+  const Box           core(graph.GetNumberOfAxes(), { begin, begin + side });
+  const TileProgram   training = TileProgram::Make(geometry, core, true);
+  const TileProgram   inference = TileProgram::Make(geometry, core, false);
   return { side,
            training.GetPeakBytes(graph, true, sizeof(float)),
            inference.GetPeakBytes(graph, false, sizeof(float)),
@@ -109,7 +110,8 @@ NetworkSummary::Make(const NetworkDescription & network)
     return summary;
   }
   summary.multiplyAdds = CountOfGraph(network.graph);
-  for (const std::int64_t side : { 512, 1024, 2048 })
+  const bool ofImages = network.graph.GetNumberOfAxes() == 2;
+  for (const std::int64_t side : ofImages ? std::array<int, 3>{ 512, 1024, 2048 } : std::array<int, 3>{ 64, 96, 128 })
   {
     summary.tiles.push_back(DescribeTile(network.graph, side, summary.multiplyAdds));
   }

@@ -42,8 +42,9 @@ public:
     , m_Labels(labels)
     , m_Progress(progress)
     , m_Team(team)
-    , m_Geometry(std::make_shared<GraphGeometry>(streamed.m_Network.graph,
-                                                 Extent{ pixels.GetSize().height, pixels.GetSize().width }))
+    , m_Geometry(
+        std::make_shared<GraphGeometry>(streamed.m_Network.graph,
+                                        ToExtent(pixels.GetSize(), streamed.m_Network.graph.GetNumberOfAxes())))
     , m_Segments(MakeSegments(
         *m_Geometry,
         streamed.m_Segments.empty()
@@ -165,6 +166,10 @@ public:
   ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled)
   {
     const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
+    if (m_Geometry->GetNumberOfAxes() > 2)
+    {
+      throw std::runtime_error("vectors of an image's tiles are those of images of two axes, not of volumes");
+    }
     if (GetNumberOfPixels(m_Geometry->GetWhole(pooling)) > 1)
     {
       throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
@@ -504,7 +509,8 @@ private:
       {
         (*m_Take)(features);
       }
-      if (target.output[0].end == whole[0].end && target.output[1].end == whole[1].end)
+      const auto endsAlike = [](const Interval & a, const Interval & b) { return a.end == b.end; };
+      if (std::equal(whole.begin(), whole.end(), target.output.begin(), endsAlike))
       {
         if (sums.empty())
         {

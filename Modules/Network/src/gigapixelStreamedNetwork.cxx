@@ -65,6 +65,10 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   {
     m_Network.CheckTileSize(tileSize);
   }
+  if (device.shared && m_Network.graph.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("networks for volumes do not compute in shared memory: leave that out");
+  }
 }
 
 std::unique_ptr<SharedImage>
@@ -88,7 +92,7 @@ StreamedNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
 {
   const auto & operations = m_Network.graph.operations;
   m_HasMasks = seed && std::any_of(operations.begin(), operations.end(), [](const Operation & operation) {
-                 return operation.type == "dropout" || operation.type == "dropout2d";
+                 return operation.type.rfind("dropout", 0) == 0;
                });
   m_Tiles.SetMaskSeed(seed);
 }
@@ -97,12 +101,11 @@ void
 StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
 {
   m_Network.CheckChannels(pixels);
-  const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize();
-  if (labels.GetSize().width != size.width || labels.GetSize().height != size.height)
+  const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize(), labeled = labels.GetSize();
+  if (labeled.width != size.width || labeled.height != size.height || labeled.depth != size.depth)
   {
-    throw std::invalid_argument("the labels are of another size (" + std::to_string(labels.GetSize().width) + " x " +
-                                std::to_string(labels.GetSize().height) + ") than the pixels (" +
-                                std::to_string(size.width) + " x " + std::to_string(size.height) + ")");
+    throw std::invalid_argument("the labels are of another size (" + ToText(labeled) + ") than the pixels (" +
+                                ToText(size) + ")");
   }
 }
 
@@ -300,8 +303,9 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
 {
   m_Network.CheckChannels(pixels);
   const Size   size = pixels.GetSize();
-  const Region inside = Intersect(region, { 0, 0, size.width, size.height });
-  if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
+  const Region inside = Intersect(region, GetWhole(size));
+  if (region.width < 1 || region.height < 1 || region.depth < 1 || inside.width != region.width ||
+      inside.height != region.height || inside.depth != region.depth)
   {
     throw std::invalid_argument("the region is not a part of the image");
   }
@@ -309,7 +313,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   {
     throw std::invalid_argument("the network \"" + m_Network.name + "\" labels images, and no pixels");
   }
-  if (size.width != m_UniformSize.width || size.height != m_UniformSize.height)
+  if (size.width != m_UniformSize.width || size.height != m_UniformSize.height || size.depth != m_UniformSize.depth)
   {
     m_UniformProbabilities.Clear();
     m_UniformLabels.Clear();
@@ -318,7 +322,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   const std::int64_t stride = m_Network.GetStride();
   const auto         computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
     const auto         key = data.inMemory.pixels.first ? std::nullopt : FindTileKey(data, m_Network.channels);
-    const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height;
+    const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height * data.tile.core.depth;
     std::vector<T>     rows;
     const bool         isKnown = key && uniform.Repeat(*key, rows);
     for (std::int64_t y = 0; !rows.empty() && y < height; ++y)
@@ -370,18 +374,25 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
       }
       const Region & core = data.tile.core;
       const Region   part = Intersect(core, region);
-      T *            origin = output + (part.y - region.y) * pitch + (part.x - region.x) * values;
-      if (part.width == core.width && part.height == core.height)
+      T * const      origin = output + (part.x - region.x) * values; // in the region's first row
+      const auto     getRow = [&](std::int64_t z, std::int64_t y) {
+        return origin + ((part.z - region.z + z) * region.height + part.y - region.y + y) * pitch;
+      };
+      if (part.width == core.width && part.height == core.height && core.depth == 1)
       {
-        return computeOnce(data, origin, pitch);
+        return computeOnce(data, getRow(0, 0), pitch);
       }
       // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
-      std::vector<T> all(core.width * core.height * values);
+      std::vector<T> all(core.width * core.height * core.depth * values);
       computeOnce(data, all.data(), core.width * values);
-      for (std::int64_t y = 0; y < part.height; ++y)
+      for (std::int64_t z = 0; z < part.depth; ++z)
       {
-        const auto from = all.begin() + ((part.y - core.y + y) * core.width + part.x - core.x) * values;
-        std::copy(from, from + part.width * values, origin + y * pitch);
+        for (std::int64_t y = 0; y < part.height; ++y)
+        {
+          const std::int64_t row = (part.z - core.z + z) * core.height + part.y - core.y + y;
+          const auto         from = all.begin() + (row * core.width + part.x - core.x) * values;
+          std::copy(from, from + part.width * values, getRow(z, y));
+        }
       }
     },
     [&](std::int64_t index) {
@@ -392,7 +403,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
 bool
 StreamedNetwork::KeptImage::IsOf(Size size) const
 {
-  return geometry->GetSize(0) == Extent{ size.height, size.width };
+  return geometry->GetSize(0) == ToExtent(size, geometry->GetNumberOfAxes());
 }
 
 /** Of a network that sees the whole image, that of the last segment. */
@@ -406,7 +417,7 @@ StreamedNetwork::MakeOutputGrid(Size size) const
 Region
 StreamedNetwork::GetInputRegion(const Region & region, Size image) const
 {
-  return m_SeesWholeImage && !(m_KeptImage && m_KeptImage->IsOf(image)) ? Region{ 0, 0, image.width, image.height }
+  return m_SeesWholeImage && !(m_KeptImage && m_KeptImage->IsOf(image)) ? GetWhole(image)
                                                                         : MakeOutputGrid(image).GetInputRegion(region);
 }
 

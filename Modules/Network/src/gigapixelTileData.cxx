@@ -40,22 +40,24 @@ void
 ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
 {
   data.inMemory = {};
-  const Size         size = source.GetSize();
-  const std::int64_t channels = source.GetNumberOfChannels();
-  const Region       real = Intersect(tile.window, { 0, 0, size.width, size.height });
+  const Size   size = source.GetSize();
+  const Region real = Intersect(tile.window, GetWhole(size));
   data.tile = tile;
-  const auto samples = static_cast<std::size_t>(tile.window.width * tile.window.height * channels);
-  if (samples > data.pixels.capacity())
+  data.sampleType = source.GetSampleType();
+  const std::int64_t pixelBytes = source.GetNumberOfChannels() * GetSampleBytes(data.sampleType);
+  const std::int64_t pitch = tile.window.width * pixelBytes;
+  const auto         bytes = static_cast<std::size_t>(pitch * tile.window.height * tile.window.depth);
+  if (bytes > data.pixels.capacity())
   {
     data.pixels = std::vector<std::uint8_t>(); // else a vector that grows holds both, and takes twice as much
   }
-  data.pixels.resize(samples);
+  data.pixels.resize(bytes);
   source.Read(real, data.pixels.data());
   if (real.width != tile.window.width || real.height != tile.window.height)
   {
-    PadWithWhite(data.pixels, real.height, real.width * channels, tile.window.width * channels);
+    PadWithWhite(data.pixels, real.height, real.width * pixelBytes, pitch); // of a chain of layers
   }
-  data.rows = { data.pixels.data(), tile.window.width * channels };
+  data.rows = { data.pixels.data(), pitch, pitch * tile.window.height };
 }
 
 void
@@ -70,6 +72,7 @@ FindPixels(PixelSource & source, const Tile & tile, TileData & data)
     return ReadPixels(source, tile, data);
   }
   data.pixels = std::vector<std::uint8_t>(); // of an earlier tile
+  data.sampleType = source.GetSampleType();
   data.tile = tile;
   data.inMemory = {};
 }
@@ -95,7 +98,7 @@ PointTo(const PixelSource & pixels, const Tile & tile, TileData & data)
     return false;
   }
   const Size   size = pixels.GetSize();
-  const Region real = Intersect(tile.window, { 0, 0, size.width, size.height });
+  const Region real = Intersect(tile.window, GetWhole(size));
   data.tile = tile;
   data.rows = {};
   data.inMemory = { AdvanceTo(tile.window, all), {}, { real.width, real.height } };
@@ -120,7 +123,7 @@ GetComingRows(const PixelSource & pixels, const Tile & tile, std::int64_t tileSi
 void
 ReadClasses(LabelSource & source, const Tile & tile, const NetworkDescription & network, TileData & data)
 {
-  data.classes.resize(tile.core.width * tile.core.height);
+  data.classes.resize(tile.core.width * tile.core.height * tile.core.depth);
   source.Read(tile.core, data.classes.data());
   if (network.ignoredLabel != LabelSource::Ignored)
   {

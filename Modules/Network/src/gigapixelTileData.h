@@ -18,8 +18,10 @@ class Turns;
 struct TileData
 {
   Tile                      tile;
-  std::vector<std::uint8_t> pixels; ///< of the window if they were copied: channels interleaved, white beyond the image
-  RowsInMemory              rows;   ///< the window's pixels, for the CPU: those above, or where their source has them
+  std::vector<std::uint8_t> pixels; ///< of the window if they were copied: channels interleaved, white beyond the
+                                    ///< image; bytes of floats where the source has these
+  SampleType                sampleType{ SampleType::UInt8 };
+  RowsInMemory              rows;    ///< the window's pixels, for the CPU: those above, or where their source has them
   std::vector<std::uint8_t> classes; ///< of the core
   MapMemory                 maps;
 

@@ -106,6 +106,11 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   {
     throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
   }
+  if (pixels.depth > 1 || network.graph.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("sample \"" + sample.name +
+                                "\": training is for images of two axes, not for volumes yet");
+  }
   const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
   if (wanted.width != labels.width || wanted.height != labels.height)
   {

@@ -28,12 +28,6 @@ struct Image
   std::vector<std::uint8_t> labels;
 };
 
-Region
-ToRegion(const Box & box)
-{
-  return { box[1].begin, box[0].begin, box[1].GetLength(), box[0].GetLength() };
-}
-
 /** Calls compute(data) for all tiles, one after the other. */
 template <typename F>
 void

@@ -124,19 +124,43 @@ KeptMap::Release()
 }
 
 std::int64_t
-KeptMap::GetPlace(const Box & part, std::int64_t row) const
+KeptMap::GetNumberOfRows(const Box & part)
 {
-  return ((part[0].begin + row) * m_Size[1] + part[1].begin) * m_PixelBytes;
+  return GetNumberOfPixels(part) / std::max<std::int64_t>(1, part.Last().GetLength());
+}
+
+Box
+KeptMap::GetRow(const Box & part, std::int64_t row)
+{
+  Box box = part;
+  for (int axis = part.GetNumberOfAxes() - 1; axis-- > 0;)
+  {
+    const std::int64_t place = part[axis].begin + row % part[axis].GetLength();
+    box[axis] = { place, place + 1 };
+    row /= part[axis].GetLength();
+  }
+  return box;
+}
+
+std::int64_t
+KeptMap::GetPlace(const Box & row) const
+{
+  std::int64_t place = 0;
+  for (int axis = 0; axis < row.GetNumberOfAxes(); ++axis)
+  {
+    place = place * m_Size[axis] + row[axis].begin;
+  }
+  return place * m_PixelBytes;
 }
 
 void
 KeptMap::Read(const Box & part, void * values) const
 {
   auto *             target = static_cast<char *>(values);
-  const std::int64_t bytes = part[1].GetLength() * m_PixelBytes;
-  for (std::int64_t row = 0; row < part[0].GetLength(); ++row, target += bytes)
+  const std::int64_t bytes = part.Last().GetLength() * m_PixelBytes;
+  for (std::int64_t row = 0; row < GetNumberOfRows(part); ++row, target += bytes)
   {
-    const std::int64_t place = GetPlace(part, row);
+    const std::int64_t place = GetPlace(GetRow(part, row));
     if (m_Memory)
     {
       std::memcpy(target, m_Memory.get() + place, bytes);
@@ -154,10 +178,10 @@ void
 KeptMap::Write(const Box & part, const void * values)
 {
   const auto *       source = static_cast<const char *>(values);
-  const std::int64_t bytes = part[1].GetLength() * m_PixelBytes;
-  for (std::int64_t row = 0; row < part[0].GetLength(); ++row, source += bytes)
+  const std::int64_t bytes = part.Last().GetLength() * m_PixelBytes;
+  for (std::int64_t row = 0; row < GetNumberOfRows(part); ++row, source += bytes)
   {
-    const std::int64_t place = GetPlace(part, row);
+    const std::int64_t place = GetPlace(GetRow(part, row));
     if (m_Memory)
     {
       std::memcpy(m_Memory.get() + place, source, bytes);
@@ -174,26 +198,21 @@ KeptMap::Write(const Box & part, const void * values)
 void
 KeptMap::Copy(const Box & from, const Box & to)
 {
-  std::vector<char> bytes(from[1].GetLength() * m_PixelBytes);
-  Box               source = from, target = to;
-  for (std::int64_t row = 0; row < from[0].GetLength(); ++row)
+  std::vector<char> bytes(from.Last().GetLength() * m_PixelBytes);
+  for (std::int64_t row = 0; row < GetNumberOfRows(from); ++row)
   {
-    source[0] = { from[0].begin + row, from[0].begin + row + 1 };
-    target[0] = { to[0].begin + row, to[0].begin + row + 1 };
-    Read(source, bytes.data());
-    Write(target, bytes.data());
+    Read(GetRow(from, row), bytes.data());
+    Write(GetRow(to, row), bytes.data());
   }
 }
 
 bool
 KeptMap::FindConstant(const Box & part, std::vector<char> & bytes) const
 {
-  std::vector<char> first, values(part[1].GetLength() * m_PixelBytes);
-  Box               row = part;
-  for (std::int64_t y = part[0].begin; y < part[0].end; ++y)
+  std::vector<char> first, values(part.Last().GetLength() * m_PixelBytes);
+  for (std::int64_t row = 0; row < GetNumberOfRows(part); ++row)
   {
-    row[0] = { y, y + 1 };
-    Read(row, values.data());
+    Read(GetRow(part, row), values.data());
     if (first.empty())
     {
       first.assign(values.begin(), values.begin() + m_PixelBytes);

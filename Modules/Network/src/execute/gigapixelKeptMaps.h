@@ -31,13 +31,13 @@ public:
   std::int64_t
   GetBytes() const
   {
-    return m_Size[0] * m_Size[1] * m_PixelBytes;
+    return GetNumberOfPixels(GetWhole()) * m_PixelBytes;
   }
 
   Box
   GetWhole() const
   {
-    return { Interval{ 0, m_Size[0] }, { 0, m_Size[1] } };
+    return MakeWhole(m_Size);
   }
 
   // The values of a part, without gaps. \throw std::runtime_error the file cannot be read or written
@@ -60,11 +60,10 @@ public:
   void
   Add(const Box & part, const T * values)
   {
-    std::vector<T> sums(part[1].GetLength() * m_PixelBytes / static_cast<std::int64_t>(sizeof(T)));
-    Box            row = part;
-    for (std::int64_t y = part[0].begin; y < part[0].end; ++y)
+    std::vector<T> sums(part.Last().GetLength() * m_PixelBytes / static_cast<std::int64_t>(sizeof(T)));
+    for (std::int64_t i = 0; i < GetNumberOfRows(part); ++i)
     {
-      row[0] = { y, y + 1 };
+      const Box row = GetRow(part, i);
       Read(row, sums.data());
       for (T & sum : sums)
       {
@@ -84,7 +83,12 @@ private:
     }
   };
 
-  std::int64_t GetPlace(const Box & part, std::int64_t row) const;
+  static std::int64_t GetNumberOfRows(const Box & part);
+
+  /** Its pixels lie beside each other in memory. */
+  static Box GetRow(const Box & part, std::int64_t row);
+
+  std::int64_t GetPlace(const Box & row) const;
 
   const Extent                  m_Size;
   const std::int64_t            m_PixelBytes;

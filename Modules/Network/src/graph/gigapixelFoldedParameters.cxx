@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -158,7 +159,8 @@ FoldedParameters::ForEachValue(const Norm & norm, const F & f) const
   const Operation & convolution = m_Graph.operations[norm.convolution];
   const Array &     weight = m_Arrays[norm.convolution].front();
   const auto        getChannel = GetSchema(convolution).weight->getOutputChannel;
-  const auto        window = static_cast<std::size_t>(weight.shape[2] * weight.shape[3]);
+  const auto        window = static_cast<std::size_t>(
+    std::accumulate(weight.shape.begin() + 2, weight.shape.end(), std::int64_t{ 1 }, std::multiplies<>()));
   for (std::size_t begin = 0; begin < weight.size; begin += window)
   {
     const std::size_t channel = getChannel(convolution, weight.shape, begin);

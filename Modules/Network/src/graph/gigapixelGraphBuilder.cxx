@@ -21,17 +21,23 @@ GraphBuilder::Append(Operation operation)
   return m_Graph.operations.back().name;
 }
 
+std::string
+GraphBuilder::OfAxes(const char * type) const
+{
+  return std::string(type) + (m_Axes == 2 ? "2d" : "3d");
+}
+
 GraphBuilder::Name
 GraphBuilder::Input(int channels)
 {
-  return Append({ "input", "input", {}, { { "channels", Whole(channels) } }, {} });
+  return Append({ "input", "input", {}, { { "channels", Whole(channels) }, { "axes", Whole(m_Axes) } }, {} });
 }
 
 GraphBuilder::Name
 GraphBuilder::Convolve(const Name & name, const Name & input, int channels, int kernel, int stride, bool bias)
 {
   return Append({ name,
-                  "conv2d",
+                  OfAxes("conv"),
                   { input },
                   { { "out_channels", Whole(channels) },
                     { "kernel_size", Whole(kernel) },
@@ -46,7 +52,7 @@ GraphBuilder::ConvolveTransposed(const Name & name, const Name & input, int chan
 {
   return Append(
     { name,
-      "conv_transpose2d",
+      OfAxes("conv_transpose"),
       { input },
       { { "out_channels", Whole(channels) }, { "kernel_size", Whole(stride) }, { "stride", Whole(stride) } },
       {} });
@@ -80,7 +86,7 @@ GraphBuilder::Name
 GraphBuilder::PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding)
 {
   return Append({ name,
-                  "max_pool2d",
+                  OfAxes("max_pool"),
                   { input },
                   { { "kernel_size", Whole(kernel) }, { "stride", Whole(stride) }, { "padding", Whole(padding) } },
                   {} });
@@ -89,19 +95,19 @@ GraphBuilder::PoolMaximum(const Name & name, const Name & input, int kernel, int
 GraphBuilder::Name
 GraphBuilder::AverageAll(const Name & name, const Name & input)
 {
-  return Append({ name, "adaptive_avg_pool2d", { input }, { { "output_size", Whole(1) } }, {} });
+  return Append({ name, OfAxes("adaptive_avg_pool"), { input }, { { "output_size", Whole(1) } }, {} });
 }
 
 GraphBuilder::Name
 GraphBuilder::PoolGreatest(const Name & name, const Name & input)
 {
-  return Append({ name, "adaptive_max_pool2d", { input }, { { "output_size", Whole(1) } }, {} });
+  return Append({ name, OfAxes("adaptive_max_pool"), { input }, { { "output_size", Whole(1) } }, {} });
 }
 
 GraphBuilder::Name
 GraphBuilder::PoolLogSum(const Name & name, const Name & input)
 {
-  return Append({ name, "logsumexp_pool2d", { input }, {}, {} });
+  return Append({ name, OfAxes("logsumexp_pool"), { input }, {}, {} });
 }
 
 GraphBuilder::Name
@@ -112,7 +118,7 @@ GraphBuilder::PoolByAttention(const Name & name, const Name & input, int hidden)
   const Name tanh = Append({ "attention_tanh", "tanh", { content }, {}, {} });
   const Name sigmoid = Append({ "attention_sigmoid", "sigmoid", { gate }, {}, {} });
   const Name gated = Append({ "attention_gated", "mul", { tanh, sigmoid }, {}, {} });
-  return Append({ name, "attention_pool2d", { input, Convolve("attention_w", gated, 1, 1, 1, false) }, {}, {} });
+  return Append({ name, OfAxes("attention_pool"), { input, Convolve("attention_w", gated, 1, 1, 1, false) }, {}, {} });
 }
 
 GraphBuilder::Name

@@ -15,6 +15,11 @@ class GraphBuilder
 public:
   using Name = std::string;
 
+  /** \param axes 2, or 3 for volumes */
+  explicit GraphBuilder(int axes = 2)
+    : m_Axes(axes)
+  {}
+
   Name Input(int channels);
 
   /** Keeps the size, or divides it by the stride: padded by half of the odd kernel. */
@@ -67,6 +72,10 @@ public:
 private:
   Name Append(Operation operation);
 
+  /** Of a type that PyTorch calls by the number of axes. */
+  std::string OfAxes(const char * type) const;
+
+  const int    m_Axes;
   NetworkGraph m_Graph;
 };
 

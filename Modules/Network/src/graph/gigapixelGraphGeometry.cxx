@@ -18,16 +18,33 @@ constexpr std::int64_t MostPixels = std::int64_t{ 1 } << 40;
 
 } // namespace
 
+std::string
+ToText(const Extent & extent)
+{
+  std::string text;
+  for (int axis = extent.GetNumberOfAxes(); axis-- > 0;)
+  {
+    text += std::to_string(extent[axis]) + (axis > 0 ? " x " : "");
+  }
+  return text;
+}
+
 std::vector<Extent>
 GetMapSizes(const NetworkGraph & graph, const std::vector<std::vector<int>> & inputs, const Extent & image)
 {
-  const std::string ofImage = "an image of " + std::to_string(image[1]) + " x " + std::to_string(image[0]) + " pixels";
-  std::vector<Extent> sizes(graph.operations.size());
+  const int axes = graph.GetNumberOfAxes();
+  if (image.GetNumberOfAxes() != axes)
+  {
+    throw std::invalid_argument(axes == 2 ? "the network is one for images of two axes, not for volumes"
+                                          : "the network is one for volumes, not for images of two axes");
+  }
+  const std::string   ofImage = "an image of " + ToText(image) + " pixels";
+  std::vector<Extent> sizes(graph.operations.size(), Extent(axes));
   for (std::size_t i = 0; i < sizes.size(); ++i)
   {
     const Operation &       operation = graph.operations[i];
     const OperationSchema & schema = *OperationSchema::Find(operation.type);
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < axes; ++axis)
     {
       std::vector<std::int64_t> ofInputs;
       for (const int input : inputs[i])
@@ -64,14 +81,14 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
   , m_Channels(graph.GetChannels())
   , m_Inputs(graph.GetInputs())
   , m_Sizes(GetMapSizes(graph, m_Inputs, image))
-  , m_AxisSizes(graph.operations.size())
+  , m_AxisSizes(graph.operations.size(), MapSizes(image.GetNumberOfAxes()))
   , m_FoldedInto(FindFolded(graph))
 {
   for (std::size_t i = 0; i < graph.operations.size(); ++i)
   {
     const Operation & operation = graph.operations[i];
     m_Schemas.push_back(OperationSchema::Find(operation.type));
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
     {
       m_AxisSizes[i][axis] = MakeAxisSizes(static_cast<int>(i), axis);
     }
@@ -116,12 +133,7 @@ GraphGeometry::MakeAxisSizes(int operation, int axis) const
 Box
 GraphGeometry::GetWhole(int operation) const
 {
-  Box whole;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-  {
-    whole[axis] = { 0, m_Sizes[operation][axis] };
-  }
-  return whole;
+  return MakeWhole(m_Sizes[operation]);
 }
 
 Box
@@ -133,14 +145,14 @@ GraphGeometry::GetTiled(int operation) const
 Box
 GraphGeometry::GetRequired(int operation, std::size_t input, const Box & output) const
 {
-  Box box;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  Box box(GetNumberOfAxes());
+  for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
   {
     box[axis] = m_Schemas[operation]->getRequired(
       m_Graph.operations[operation], axis, input, output[axis], GetAxisSizes(operation, axis));
     if (box[axis].IsEmpty())
     {
-      return {};
+      return Box(GetNumberOfAxes());
     }
   }
   return box;
@@ -166,12 +178,12 @@ GraphGeometry::GetRequired(int target, const Box & part, const std::vector<int> 
     for (std::size_t j = 0; boxes[i] && j < m_Inputs[i].size(); ++j)
     {
       const Box required = GetRead(target, static_cast<int>(i), j, *boxes[i]);
-      if (GetNumberOfPixels(required) == 0)
+      if (IsEmpty(required))
       {
         continue;
       }
       std::optional<Box> & box = boxes[m_Inputs[i][j]];
-      for (int axis = 0; box && axis < NetworkGraph::NumberOfAxes; ++axis)
+      for (int axis = 0; box && axis < GetNumberOfAxes(); ++axis)
       {
         (*box)[axis] = Hull((*box)[axis], required[axis]);
       }
@@ -253,10 +265,8 @@ IsOnePixelOfReductions(const NetworkGraph & graph)
     return false;
   }
   constexpr std::int64_t Side = 1 << 16; // whatever it is
-  Extent                 image;
-  image.fill(Side);
-  const GraphGeometry geometry(graph, image);
-  bool                fromImage = false;
+  const GraphGeometry    geometry(graph, Extent(graph.GetNumberOfAxes(), Side));
+  bool                   fromImage = false;
   const auto boxes = geometry.GetRequired(geometry.GetOutput(), geometry.GetWhole(geometry.GetOutput()), reductions);
   for (std::size_t i = 0; i < boxes.size(); ++i)
   {
@@ -287,10 +297,8 @@ GetStride(const NetworkGraph & graph)
   // What borders take from a map of so many pixels is not seen in the rounded ratio.
   constexpr std::int64_t Side = 1 << 24;
   constexpr std::int64_t Most = 65536;
-  Extent                 image;
-  image.fill(Side);
-  const GraphGeometry geometry(graph, image);
-  std::int64_t        stride = 1;
+  const GraphGeometry    geometry(graph, Extent(graph.GetNumberOfAxes(), Side));
+  std::int64_t           stride = 1;
   for (std::size_t i = 0; i < graph.operations.size(); ++i)
   {
     for (const std::int64_t size : geometry.GetSize(static_cast<int>(i)))
@@ -306,11 +314,9 @@ std::int64_t
 GetHalo(const NetworkGraph & graph)
 {
   // Of cores of one stride, at places that are multiples of it.
-  const std::int64_t stride = GetStride(graph);
-  const std::int64_t side = stride * std::max<std::int64_t>(1024, (1 << 20) / stride);
-  Extent             image;
-  image.fill(side);
-  const GraphGeometry geometry(graph, image);
+  const std::int64_t  stride = GetStride(graph);
+  const std::int64_t  side = stride * std::max<std::int64_t>(1024, (1 << 20) / stride);
+  const GraphGeometry geometry(graph, Extent(graph.GetNumberOfAxes(), side));
   std::vector<int>    reductions = FindReductions(graph); // what they reduce is there: they see all of it
   int                 target = geometry.GetOutput();
   for (const int reduction : reductions)
@@ -324,8 +330,7 @@ GetHalo(const NetworkGraph & graph)
   for (const std::int64_t begin : { std::int64_t{ 0 }, side / 2 / stride * stride, side - stride })
   {
     const Interval core{ begin, begin + stride };
-    Box            part;
-    part.fill({ begin / scale, (begin + stride) / scale });
+    const Box      part(graph.GetNumberOfAxes(), { begin / scale, (begin + stride) / scale });
     for (const Interval & interval : geometry.GetInputBox(target, part, reductions))
     {
       halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });

@@ -4,23 +4,43 @@
 
 #include "gigapixelOperationSchema.h"
 
-#include <array>
 #include <optional>
 
 namespace gigapixel
 {
 
-using Extent = std::array<std::int64_t, NetworkGraph::NumberOfAxes>;
+using Extent = PerAxis<std::int64_t>;
 
+/** "400 x 300", with z behind x and y. */
+GigapixelNetwork_EXPORT std::string ToText(const Extent & extent);
+
+inline Extent
+GetExtent(const Box & box)
+{
+  Extent extent(box.GetNumberOfAxes());
+  std::transform(
+    box.begin(), box.end(), extent.begin(), [](const Interval & interval) { return interval.GetLength(); });
+  return extent;
+}
+
+/** 0 of no axes. */
 inline std::int64_t
 GetNumberOfPixels(const Box & box)
 {
-  std::int64_t pixels = 1;
+  std::int64_t pixels = box.GetNumberOfAxes() > 0 ? 1 : 0;
   for (const Interval & interval : box)
   {
     pixels *= interval.GetLength();
   }
   return pixels;
+}
+
+inline Box
+MakeWhole(const Extent & size)
+{
+  Box whole(size.GetNumberOfAxes());
+  std::transform(size.begin(), size.end(), whole.begin(), [](std::int64_t length) { return Interval{ 0, length }; });
+  return whole;
 }
 
 /** Below 2^53, exact; what is more is as much, which no machine has and sums of which fit in 64 bits. */
@@ -72,6 +92,12 @@ public:
   GetSize(int operation) const
   {
     return m_Sizes[operation];
+  }
+
+  int
+  GetNumberOfAxes() const
+  {
+    return m_Sizes.front().GetNumberOfAxes();
   }
 
   /** Of the operation's map. */

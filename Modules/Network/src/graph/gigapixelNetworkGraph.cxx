@@ -48,16 +48,16 @@ Convert(const Operation & operation, const AttributeSchema & schema, const Attri
   using Kind = AttributeSchema::Kind;
   using Integers = std::vector<std::int64_t>;
   using Numbers = std::vector<double>;
-  const Kind  kind = schema.kind;
-  const auto  integer = std::get_if<std::int64_t>(&value);
-  const auto  integers = std::get_if<Integers>(&value);
-  const bool  axes = kind == Kind::Axes || kind == Kind::AxesOrWord;
-  std::size_t numberOfAxes = NetworkGraph::NumberOfAxes;
+  const Kind kind = schema.kind;
+  const auto integer = std::get_if<std::int64_t>(&value);
+  const auto integers = std::get_if<Integers>(&value);
+  const bool axes = kind == Kind::Axes || kind == Kind::AxesOrWord;
+  const auto numberOfAxes = static_cast<std::size_t>(operation.axes);
   if (axes && integer)
   {
     return Integers(numberOfAxes, *integer);
   }
-  if (axes && integers && (integers->size() == numberOfAxes || value == schema.defaultValue))
+  if (axes && integers && (integers->size() == numberOfAxes || (integers->empty() && value == schema.defaultValue)))
   {
     return value;
   }
@@ -101,13 +101,18 @@ Convert(const Operation & operation, const AttributeSchema & schema, const Attri
     return value;
   }
   const char * const wanted[] = { "true or false",
-                                  "a whole number, or one for each of the two axes",
-                                  "a whole number, one for each of the two axes, or \"same\"",
-                                  "a number, or one for each of the two axes",
+                                  "a whole number, or one for each of ",
+                                  "a whole number, \"same\", or a number for each of ",
+                                  "a number, or one for each of ",
                                   "a whole number",
                                   "a number",
                                   "a word" };
-  Refuse(operation, std::string("\"") + schema.name + "\" must be " + wanted[static_cast<int>(kind)]);
+  const bool         ofAxes = axes || kind == Kind::AxesNumbers;
+  Refuse(operation,
+         std::string("\"") + schema.name + "\" must be " + wanted[static_cast<int>(kind)] +
+           (!ofAxes             ? ""
+            : numberOfAxes == 2 ? "the two axes"
+                                : "the three axes"));
 }
 
 /** What floats compute with: 0, or a number that they hold. */
@@ -172,7 +177,7 @@ ValidateAttributes(Operation & operation, const OperationSchema & schema)
       {
         Refuse(operation, std::string("it needs \"") + attribute.name + "\"");
       }
-      operation.attributes[attribute.name] = attribute.defaultValue;
+      operation.attributes[attribute.name] = attribute.GetDefault(operation.axes);
       continue;
     }
     given->second = Convert(operation, attribute, given->second);
@@ -239,6 +244,13 @@ ParameterDescription::GetNumberOfValues() const
     number *= length;
   }
   return number;
+}
+
+AttributeValue
+AttributeSchema::GetDefault(int axes) const
+{
+  const auto one = std::get_if<std::vector<std::int64_t>>(&defaultValue);
+  return one && one->size() == 1 ? std::vector<std::int64_t>(axes, one->front()) : defaultValue;
 }
 
 bool
@@ -356,12 +368,24 @@ NetworkGraph::Validate()
   WriteOutStatistics();
   std::map<std::string, int> places;
   std::vector<int>           channels;
+  int                        axes = 2;
   for (std::size_t i = 0; i < operations.size(); ++i)
   {
     Operation & operation = operations[i];
     CheckName(operation);
     const OperationSchema & schema = FindSchema(operation);
+    operation.axes = axes;
+    if (schema.axes != 0 && schema.axes != axes)
+    {
+      Refuse(operation,
+             "it is for maps of " + std::to_string(schema.axes) + " axes, and the network's input has " +
+               std::to_string(axes) + " (its \"axes\")");
+    }
     ValidateAttributes(operation, schema);
+    if (schema.Is(Role::NetworkInput))
+    {
+      axes = operation.axes = static_cast<int>(operation.GetInteger("axes"));
+    }
     if (schema.Is(Role::WholeImageNorm))
     {
       CheckStatistics(operation, operations, i);
@@ -460,6 +484,12 @@ int
 NetworkGraph::GetInputChannels() const
 {
   return static_cast<int>(operations.front().GetInteger("channels"));
+}
+
+int
+NetworkGraph::GetNumberOfAxes() const
+{
+  return IsEmpty() ? 2 : operations.front().axes;
 }
 
 int

@@ -162,7 +162,7 @@ WriteOperation(const Operation & operation)
     const bool missing = schema.kind == AttributeSchema::Kind::Number && found != operation.attributes.end() &&
                          std::get<double>(found->second) != std::get<double>(found->second);
     if (found != operation.attributes.end() && !touching && !missing &&
-        (schema.required || found->second != schema.defaultValue))
+        (schema.required || found->second != schema.GetDefault(operation.axes)))
     {
       std::visit([&](const auto & value) { json[schema.name] = value; }, found->second);
     }

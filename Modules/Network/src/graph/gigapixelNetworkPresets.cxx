@@ -155,6 +155,7 @@ NetworkPreset::GetAll()
       all.push_back(ReadPreset(preset));
     }
     all.push_back(MakeUNetPreset());
+    all.push_back(MakeUNetOfVolumesPreset());
     for (const int depth : { 18, 34, 50 })
     {
       all.push_back(MakeResNetUNetPreset(depth));

@@ -94,7 +94,8 @@ OperationSchema
 MakeInput()
 {
   OperationSchema entry("input", 0, 0);
-  entry.attributes = { schema::NeededInteger("channels", 1) };
+  entry.attributes = { schema::NeededInteger("channels", 1), schema::Integer("axes", 2, 2) };
+  entry.attributes.back().greatest = PerAxis<int>::MostAxes;
   entry.roles = Role::NetworkInput;
   entry.getChannels = &GetInputChannels;
   entry.getSize = &RefuseSize;
@@ -123,6 +124,28 @@ OperationSchema::OperationSchema(const char * name, std::size_t fewest, std::siz
   , getCost(&CostOneEach)
 {}
 
+namespace
+{
+
+/** With one entry more for each type that has another name in volumes. */
+void
+AppendFamily(std::vector<OperationSchema> & entries, const std::vector<OperationSchema> & family)
+{
+  for (OperationSchema entry : family)
+  {
+    entry.axes = entry.typeOfVolumes ? 2 : entry.axes;
+    entries.push_back(entry);
+    if (entry.typeOfVolumes)
+    {
+      entry.type = entry.typeOfVolumes;
+      entry.axes = 3;
+      entries.push_back(entry);
+    }
+  }
+}
+
+} // namespace
+
 const std::vector<OperationSchema> &
 OperationSchema::GetAll()
 {
@@ -137,8 +160,7 @@ OperationSchema::GetAll()
                                    &schema::MakeNorms,
                                    &schema::MakeDropout })
     {
-      const std::vector<OperationSchema> family = makeFamily();
-      entries.insert(entries.end(), family.begin(), family.end());
+      AppendFamily(entries, makeFamily());
     }
     return entries;
   }();
@@ -149,9 +171,9 @@ const std::vector<OperationSchema> &
 OperationSchema::GetWholeImage()
 {
   static const std::vector<OperationSchema> all = [] {
-    std::vector<OperationSchema>       entries = schema::MakeGlobalPooling();
-    const std::vector<OperationSchema> norms = schema::MakeGlobalNorms();
-    entries.insert(entries.end(), norms.begin(), norms.end());
+    std::vector<OperationSchema> entries;
+    AppendFamily(entries, schema::MakeGlobalPooling());
+    AppendFamily(entries, schema::MakeGlobalNorms());
     return entries;
   }();
   return all;
@@ -309,7 +331,7 @@ GetPadding(const Operation & operation, int axis)
 }
 
 double
-GetBilinearSource(const Operation & operation, int axis, std::int64_t index, std::int64_t input, std::int64_t output)
+GetLinearSource(const Operation & operation, int axis, std::int64_t index, std::int64_t input, std::int64_t output)
 {
   if (output == input) // also with a scale_factor that is a little more than 1: so does ATen
   {

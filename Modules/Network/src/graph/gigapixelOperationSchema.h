@@ -3,9 +3,9 @@
 #define gigapixelOperationSchema_h
 
 #include "gigapixelNetworkGraph.h"
+#include "gigapixelPerAxis.h"
 
 #include <algorithm>
-#include <array>
 
 namespace gigapixel
 {
@@ -42,8 +42,15 @@ Hull(const Interval & a, const Interval & b)
   return a.IsEmpty() ? b : b.IsEmpty() ? a : Interval{ std::min(a.begin, b.begin), std::max(a.end, b.end) };
 }
 
-/** An interval for each axis: y, x. */
-using Box = std::array<Interval, NetworkGraph::NumberOfAxes>;
+using Box = PerAxis<Interval>;
+
+/** Of no pixels. */
+inline bool
+IsEmpty(const Box & box)
+{
+  return box.GetNumberOfAxes() == 0 ||
+         std::any_of(box.begin(), box.end(), [](const Interval & interval) { return interval.IsEmpty(); });
+}
 
 /** What an operation's backward pass has to see of its forward pass. */
 enum class Keeps
@@ -160,7 +167,7 @@ struct AttributeSchema
   enum class Kind
   {
     Flag,
-    Axes,        ///< a whole number for each axis; a single one in the JSON counts for all of them
+    Axes,        ///< a whole number for each axis; a single one in the JSON, or as default, counts for all of them
     AxesOrWord,  ///< the same, or one of the words
     AxesNumbers, ///< a number for each axis, likewise
     Integer,
@@ -176,6 +183,9 @@ struct AttributeSchema
   std::int64_t             greatest{ 65536 };
   std::vector<std::string> words{};           ///< those that there are
   bool                     positive{ false }; ///< of a number
+
+  /** In a graph of so many axes. */
+  AttributeValue GetDefault(int axes) const;
 };
 
 /** Sizes of an operation's maps along one axis. */
@@ -193,7 +203,7 @@ struct Sampling
 };
 
 /** Along all axes. */
-using MapSizes = std::array<AxisSizes, NetworkGraph::NumberOfAxes>;
+using MapSizes = PerAxis<AxisSizes>;
 
 /** \class OperationSchema
  * \brief All that is known of a type of operation without computing it; what computes it is the function of the same
@@ -206,6 +216,8 @@ struct GigapixelNetwork_EXPORT OperationSchema
   explicit OperationSchema(const char * type, std::size_t fewestInputs = 1, std::size_t mostInputs = 1);
 
   const char *                 type;
+  int                          axes{ 0 };                ///< of the graphs that it is of; 0: of all
+  const char *                 typeOfVolumes{ nullptr }; ///< what PyTorch calls it there; null: the same
   std::size_t                  fewestInputs;
   std::size_t                  mostInputs;
   std::vector<AttributeSchema> attributes{};
@@ -304,23 +316,24 @@ struct Padding
   std::int64_t after{ 0 };
 };
 
-/** Of conv_transpose2d: whether its windows touch each other and do not overlap, so that each output is of one input.
+/** Of a transposed convolution: whether its windows touch each other and do not overlap, so that each output is of one
+ * input.
  */
 GigapixelNetwork_EXPORT bool HasTouchingWindows(const Operation & operation);
 
-/** Of conv2d (also "same"), max_pool2d, avg_pool2d and pad. */
+/** Of convolutions (also "same") and pooling. */
 GigapixelNetwork_EXPORT Padding GetPadding(const Operation & operation, int axis);
 
 /** Of interpolate: whether maps become twice as large, for which libraries have operators. */
 GigapixelNetwork_EXPORT bool DoublesMaps(const Operation & operation, const MapSizes & sizes);
 
-/** The source coordinate of interpolate's output index, before it is clipped to the map: bilinear; and that of nearest,
+/** The source coordinate of interpolate's output index, before it is clipped to the map: linear; and that of nearest,
  * which is an index. As ATen computes them. */
-GigapixelNetwork_EXPORT double GetBilinearSource(const Operation & operation,
-                                                 int               axis,
-                                                 std::int64_t      index,
-                                                 std::int64_t      input,
-                                                 std::int64_t      output);
+GigapixelNetwork_EXPORT double GetLinearSource(const Operation & operation,
+                                               int               axis,
+                                               std::int64_t      index,
+                                               std::int64_t      input,
+                                               std::int64_t      output);
 GigapixelNetwork_EXPORT std::int64_t GetNearestSource(const Operation & operation,
                                                       int               axis,
                                                       std::int64_t      index,

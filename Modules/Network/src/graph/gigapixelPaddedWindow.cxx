@@ -7,11 +7,12 @@ namespace gigapixel
 {
 
 PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const Box & output)
-  : mirrors(operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") != "zeros")
+  : seen(operation.axes)
+  , mirrors(operation.attributes.count("padding_mode") > 0 && operation.GetWord("padding_mode") != "zeros")
 {
   const bool dilated = operation.attributes.count("dilation") > 0;
   bool       passed = true;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     kernel.push_back(operation.GetAlong("kernel_size", axis));
     stride.push_back(operation.GetAlong("stride", axis));
@@ -23,7 +24,7 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
     const std::int64_t left = input[axis].GetLength() + 2 * padding[axis] - reach;
     passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength();
   }
-  const std::vector<std::int64_t> none(NetworkGraph::NumberOfAxes, 0), one(NetworkGraph::NumberOfAxes, 1);
+  const std::vector<std::int64_t> none(operation.axes, 0), one(operation.axes, 1);
   mirrors = mirrors && kernel != one; // a kernel of one pixel has no padding
   if (passed && !mirrors)
   {
@@ -35,7 +36,7 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
   }
   else
   {
-    padding.assign(NetworkGraph::NumberOfAxes, 0);
+    padding.assign(operation.axes, 0);
   }
 }
 

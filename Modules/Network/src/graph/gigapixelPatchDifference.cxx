@@ -121,8 +121,8 @@ std::vector<Alignment>
 MakeAlignments(const GraphGeometry & patch, const GraphGeometry & image)
 {
   std::vector<Alignment> alignments;
-  alignments.reserve(NetworkGraph::NumberOfAxes);
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  alignments.reserve(patch.GetNumberOfAxes());
+  for (int axis = 0; axis < patch.GetNumberOfAxes(); ++axis)
   {
     alignments.emplace_back(patch, image, axis);
   }
@@ -159,9 +159,7 @@ FindMultiple(std::vector<Alignment> && alignments, std::int64_t most)
 GraphGeometry
 MakeSquare(const NetworkGraph & graph, std::int64_t side)
 {
-  Extent extent;
-  extent.fill(side);
-  return { graph, extent };
+  return { graph, Extent(graph.GetNumberOfAxes(), side) };
 }
 
 /** Of images whose sides are no multiples. \param side of an image that is a multiple */
@@ -207,7 +205,7 @@ CountBorders(const GraphGeometry & patch)
   {
     const auto  place = static_cast<int>(i);
     std::string border;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes && border.empty(); ++axis)
+    for (int axis = 0; axis < patch.GetNumberOfAxes() && border.empty(); ++axis)
     {
       border = patch.GetSchema(place).getBorder(operations[i], axis, patch.GetAxisSizes(place, axis));
     }

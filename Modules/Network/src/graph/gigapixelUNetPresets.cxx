@@ -24,6 +24,19 @@ GetChannelsOption()
   return { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 };
 }
 
+PresetOption
+GetNormOption(const std::string & kernel)
+{
+  return { "norm",
+           "what is behind each " + kernel +
+             " convolution: a batch norm with frozen statistics, or a norm of each channel, or of groups of channels, "
+             "with the statistics of the whole image",
+           "batch",
+           0,
+           0,
+           { "batch", "instance", "group", "none" } };
+}
+
 /** What both families have in common: as many output channels as the classes need. */
 NetworkDescription
 Describe(const NetworkGraph & graph)
@@ -52,12 +65,13 @@ Normalize(GraphBuilder & builder, const Name & name, const Name & map, int chann
                               : builder.NormalizeGroups(name, map, std::gcd(MostGroups, channels));
 }
 
-/** Two convolutions; named like a torch.nn.Sequential of them, their norms and their activations. */
+/** Two convolutions; named like a torch.nn.Sequential of them, their norms and their activations.
+ * \param ofFirst, ofSecond their channels */
 Name
-ConvolveTwice(GraphBuilder & builder, const Name & name, Name map, int channels, const std::string & norm)
+ConvolveTwice(GraphBuilder & builder, const Name & name, Name map, int ofFirst, int ofSecond, const std::string & norm)
 {
   int place = 0;
-  for (int i = 0; i < 2; ++i)
+  for (const int channels : { ofFirst, ofSecond })
   {
     const auto next = [&] { return name + '.' + std::to_string(place++); };
     map = builder.Convolve(next(), map, channels, 3, 1, norm == "none");
@@ -82,7 +96,7 @@ BuildUNet(const PresetValues & values)
   {
     const std::string place = std::to_string(level);
     map = level > 0 ? builder.PoolMaximum("pool." + place, map, 2, 2, 0) : map;
-    map = ConvolveTwice(builder, "enc." + place, map, base << level, norm);
+    map = ConvolveTwice(builder, "enc." + place, map, base << level, base << level, norm);
     skips.push_back(map);
   }
   for (int level = depth - 1; level >= 0; --level)
@@ -91,12 +105,40 @@ BuildUNet(const PresetValues & values)
     const Name        up = builder.ConvolveTransposed("up." + place, map, base << level, 2);
     const Name        padded = builder.PadLike("pad." + place, up, skips[level]);
     map = builder.Concatenate("cat." + place, skips[level], padded);
-    map = ConvolveTwice(builder, "dec." + place, map, base << level, norm);
+    map = ConvolveTwice(builder, "dec." + place, map, base << level, base << level, norm);
   }
   NetworkDescription network =
     Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
   network.invert = true;
   return network;
+}
+
+/** As the U-Net of images, but for its channels, which are doubled before maps are pooled, and kept on the way up. */
+NetworkDescription
+BuildUNetOfVolumes(const PresetValues & values)
+{
+  const int         base = values.GetInteger("base"), depth = values.GetInteger("depth");
+  const std::string norm = values.GetWord("norm");
+  GraphBuilder      builder(3);
+  Name              map = builder.Input(values.GetInteger("channels"));
+  std::vector<Name> skips;
+  for (int level = 0; level <= depth; ++level)
+  {
+    const std::string place = std::to_string(level);
+    map = level > 0 ? builder.PoolMaximum("pool." + place, map, 2, 2, 0) : map;
+    map = ConvolveTwice(builder, "enc." + place, map, base << level, base << (level + 1), norm);
+    skips.push_back(map);
+  }
+  for (int level = depth - 1; level >= 0; --level)
+  {
+    const std::string place = std::to_string(level);
+    const int         channels = base << (level + 1);
+    const Name        up = builder.ConvolveTransposed("up." + place, map, 2 * channels, 2);
+    const Name        padded = builder.PadLike("pad." + place, up, skips[level]);
+    map = builder.Concatenate("cat." + place, skips[level], padded);
+    map = ConvolveTwice(builder, "dec." + place, map, channels, channels, norm);
+  }
+  return Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
 }
 
 /** The decoder of segmentation_models_pytorch's Unet, by its names: nearest pixels to the size of the skip, whatever it
@@ -133,23 +175,29 @@ BuildResNetUNet(int depth, const PresetValues & values)
 NetworkPreset
 MakeUNetPreset()
 {
-  return {
-    "unet",
-    "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
-    1e-3,
-    { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
-      { "depth", "poolings", "4", 1, 8 },
-      GetChannelsOption(),
-      GetClassesOption(),
-      { "norm",
-        "what is behind each 3x3 convolution: a batch norm with frozen statistics, or a norm of each channel, or "
-        "of groups of channels, with the statistics of the whole image",
-        "batch",
-        0,
-        0,
-        { "batch", "instance", "group", "none" } } },
-    BuildUNet
-  };
+  return { "unet",
+           "U-Net of padded 3x3 convolutions, two a level, with maximum pooling and concatenated skips",
+           1e-3,
+           { { "base", "channels of the first level, doubled at each further one", "16", 1, 512 },
+             { "depth", "poolings", "4", 1, 8 },
+             GetChannelsOption(),
+             GetClassesOption(),
+             GetNormOption("3x3") },
+           BuildUNet };
+}
+
+NetworkPreset
+MakeUNetOfVolumesPreset()
+{
+  return { "unet3d",
+           "U-Net for volumes of padded 3x3x3 convolutions, two a level, with maximum pooling and concatenated skips",
+           1e-3,
+           { { "base", "channels of the first convolution, doubled by the second one of each level", "16", 1, 256 },
+             { "depth", "poolings", "3", 1, 6 },
+             { "channels", "of the volume: modalities", "1", 1, 1024 },
+             GetClassesOption(),
+             GetNormOption("3x3x3") },
+           BuildUNetOfVolumes };
 }
 
 NetworkPreset

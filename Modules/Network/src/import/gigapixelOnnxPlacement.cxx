@@ -12,7 +12,7 @@ namespace
 
 using Integers = std::vector<std::int64_t>;
 
-constexpr int Axes = NetworkGraph::NumberOfAxes;
+constexpr int Axes = 2; // of the images that ONNX's networks are read for
 
 /** Place of an axis in (y, x); -1: it is none of them. */
 int

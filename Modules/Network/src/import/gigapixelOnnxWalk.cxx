@@ -319,7 +319,7 @@ OnnxWalk::Append(const OnnxNode &                              node,
   Operation               operation{ {}, type, inputs, attributes, parameters };
   for (const AttributeSchema & attribute : schema.attributes)
   {
-    operation.attributes.emplace(attribute.name, attribute.defaultValue);
+    operation.attributes.emplace(attribute.name, attribute.GetDefault(operation.axes));
   }
   std::string name = MakeName(!node.name.empty() ? node.name : node.outputs.empty() ? type : node.outputs.front());
   for (int number = 2; m_Channels.count(name) > 0; ++number)
@@ -339,7 +339,7 @@ OnnxWalk::Append(const OnnxNode &                              node,
     throw std::invalid_argument("its node \"" + name + "\" (" + type + "): " + problem);
   }
   Extent size = m_Image;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes && !inputs.empty(); ++axis)
+  for (int axis = 0; axis < m_Image.GetNumberOfAxes() && !inputs.empty(); ++axis)
   {
     std::vector<std::int64_t> sides(inputs.size());
     std::transform(inputs.begin(), inputs.end(), sides.begin(), [this, axis](const auto & input) {

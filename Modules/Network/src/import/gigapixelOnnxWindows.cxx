@@ -12,7 +12,7 @@ namespace
 using Integers = std::vector<std::int64_t>;
 using Attributes = std::map<std::string, AttributeValue>;
 
-constexpr int Axes = NetworkGraph::NumberOfAxes;
+constexpr int Axes = 2; // of the images that ONNX's networks are read for
 
 /** A number along each axis, or the same along both. */
 Integers

@@ -12,7 +12,7 @@ namespace
 
 using Integers = std::vector<std::int64_t>;
 
-constexpr int Axes = NetworkGraph::NumberOfAxes;
+constexpr int Axes = 2; // of the images that ONNX's networks are read for
 
 /** One operation of a network at several sizes. */
 class OperationAtSizes

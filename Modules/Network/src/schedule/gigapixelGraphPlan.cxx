@@ -48,7 +48,7 @@ GetPlaces(std::int64_t number)
 }
 
 /** Shapes of windows with weights: each takes primitives of its own. */
-using WindowShapes = std::set<std::array<std::int64_t, 1 + 2 * NetworkGraph::NumberOfAxes>>;
+using WindowShapes = std::set<std::vector<std::int64_t>>;
 
 void
 AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes & shapes)
@@ -57,11 +57,11 @@ AddShapes(const NetworkGraph & graph, const TileProgram & program, WindowShapes 
   {
     if (!step.sources.empty() && OperationSchema::Find(graph.operations[step.operation].type)->weight)
     {
-      WindowShapes::value_type shape{ step.operation };
-      for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+      std::vector<std::int64_t> shape{ step.operation };
+      for (int axis = 0; axis < step.output.GetNumberOfAxes(); ++axis)
       {
-        shape[1 + 2 * axis] = step.inputs.front()[axis].GetLength();
-        shape[2 + 2 * axis] = step.output[axis].GetLength();
+        shape.push_back(step.inputs.front()[axis].GetLength());
+        shape.push_back(step.output[axis].GetLength());
       }
       shapes.insert(shape);
     }
@@ -82,6 +82,27 @@ GetBytesOfPrimitive(const WindowShapes & shapes)
     bytes += codeBytes + bytesOfColumn * shape.back();
   }
   return shapes.empty() ? 0 : bytes / static_cast<std::int64_t>(shapes.size());
+}
+
+/** A row of tiles, of any slice, and for how many it stands. */
+struct Row
+{
+  std::int64_t first; ///< its first tile
+  std::int64_t like;
+};
+
+std::vector<Row>
+GetRows(const TileGrid & grid)
+{
+  std::vector<Row> rows;
+  for (const auto & [slice, likeSlice] : GetPlaces(grid.GetNumberOfSlices()))
+  {
+    for (const auto & [row, likeRow] : GetPlaces(grid.GetNumberOfRows()))
+    {
+      rows.push_back({ (slice * grid.GetNumberOfRows() + row) * grid.GetNumberOfColumns(), likeSlice * likeRow });
+    }
+  }
+  return rows;
 }
 
 /** \class CostSum
@@ -105,7 +126,7 @@ public:
     double               operations = 0;
     std::int64_t         side = 0;
     m_Cost.tiles += grid.GetNumberOfTiles();
-    for (const auto & [row, likeRow] : GetPlaces(grid.GetNumberOfRows()))
+    for (const Row & row : GetRows(grid))
     {
       if (byRow || m_Cost.groups.empty())
       {
@@ -113,13 +134,13 @@ public:
       }
       for (const auto & [column, likeColumn] : GetPlaces(grid.GetNumberOfColumns()))
       {
-        const Tile         tile = grid.GetTile(row * grid.GetNumberOfColumns() + column);
-        const std::int64_t pixels =
-          GetNumberOfBytes(tile.program->window, m_Network.channels, 1) + GetNumberOfBytes(tile.program->core, 1, 1);
+        const Tile         tile = grid.GetTile(row.first + column);
+        const std::int64_t pixels = GetNumberOfBytes(tile.program->window, m_Network.channels, GetSampleBytes()) +
+                                    GetNumberOfBytes(tile.program->core, 1, 1);
         const std::int64_t maps = tile.program->GetPeakBytes(graph, training, GetValueBytes(m_Precision));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
-        m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : likeRow) * likeColumn;
-        operations += static_cast<double>(likeRow * likeColumn) * passes * tile.program->GetOperations(graph);
+        m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : row.like) * likeColumn;
+        operations += static_cast<double>(row.like * likeColumn) * passes * tile.program->GetOperations(graph);
         side = std::max(side, tile.program->GetGreatestSide());
         AddShapes(graph, *tile.program, m_Shapes);
       }
@@ -140,6 +161,13 @@ public:
   }
 
 private:
+  /** Samples of volumes are floats. */
+  std::int64_t
+  GetSampleBytes() const
+  {
+    return m_Network.graph.GetNumberOfAxes() == 2 ? 1 : sizeof(float);
+  }
+
   const NetworkDescription & m_Network;
   const Precision            m_Precision;
   GraphTileCost              m_Cost;
@@ -198,7 +226,7 @@ GraphTileCost::Make(const NetworkDescription & network,
   const bool training = purpose == Purpose::Training;
   if (network.graph.SeesWholeImage())
   {
-    const GraphGeometry geometry(network.graph, { image.height, image.width });
+    const GraphGeometry geometry(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
     return Make(network, image, MakeReducingSegments(geometry, tileSize), purpose, precision);
   }
   CostSum sum(network, precision);
@@ -214,7 +242,8 @@ GraphTileCost::Make(const NetworkDescription &       network,
                     Precision                        precision)
 {
   const bool training = purpose == Purpose::Training;
-  const auto geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+  const auto geometry =
+    std::make_shared<GraphGeometry>(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
   CostSum    sum(network, precision);
   const auto all = MakeSegments(*geometry, segments);
   for (const Segment & segment : all)
@@ -243,7 +272,7 @@ GetBaseBytes(const PlannedRun & run, std::int64_t parameterBytes)
 std::int64_t
 GetImageBytes(Size image, int bytesOfPixel)
 {
-  return GetNumberOfBytes({ Interval{ 0, image.height }, { 0, image.width } }, bytesOfPixel, 1);
+  return GetNumberOfBytes(MakeWhole(ToExtent(image, PerAxis<int>::MostAxes)), bytesOfPixel, 1);
 }
 
 /** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of an image
@@ -261,9 +290,10 @@ std::int64_t
 ChooseTileSize(const PlannedRun & run, Purpose purpose, std::int64_t bytes)
 {
   const std::int64_t stride = run.network.GetStride();
-  std::int64_t       best = RoundUp(TileSizes[0], stride);
+  const auto &       sizes = GetTileSizes(run.network.graph.GetNumberOfAxes());
+  std::int64_t       best = RoundUp(sizes.front(), stride);
   double             least = 0;
-  for (const std::int64_t side : TileSizes)
+  for (const std::int64_t side : sizes)
   {
     const std::int64_t  tileSize = RoundUp(side, stride);
     const GraphTileCost cost = GraphTileCost::Make(run.network, run.image, purpose, tileSize, run.device.precision);

@@ -307,7 +307,7 @@ CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
   {
     return check(TileGrid(run.network, run.image, plan.tileSize, training));
   }
-  const auto geometry = std::make_shared<GraphGeometry>(graph, Extent{ run.image.height, run.image.width });
+  const auto geometry = std::make_shared<GraphGeometry>(graph, ToExtent(run.image, graph.GetNumberOfAxes()));
   for (const Segment & segment : MakeSegments(*geometry, MakeReducingSegments(*geometry, plan.tileSize)))
   {
     check(TileGrid(geometry, segment, training));

@@ -13,6 +13,11 @@ namespace gigapixel
 void
 Patches::Validate(const NetworkDescription & network) const
 {
+  if (network.graph.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("the network \"" + network.name +
+                                "\" is for volumes, which are computed whole and not in patches");
+  }
   const std::int64_t stride = network.GetStride(); // at most 4096, see NetworkDescription::Validate()
   if (side < stride || side > GreatestSide || side % stride != 0)
   {

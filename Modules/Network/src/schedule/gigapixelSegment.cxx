@@ -93,6 +93,23 @@ FindReducedAndRead(const GraphGeometry & geometry)
   return found;
 }
 
+namespace
+{
+
+/** The axis; of equal ones the last. */
+int
+FindLongest(const Extent & size)
+{
+  int longest = size.GetNumberOfAxes() - 1;
+  for (int axis = longest; axis-- > 0;)
+  {
+    longest = size[axis] > size[longest] ? axis : longest;
+  }
+  return longest;
+}
+
+} // namespace
+
 std::vector<SegmentPlan>
 MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
 {
@@ -103,7 +120,7 @@ MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
   for (const int operation : operations)
   {
     // Of the longer side, so that small images are as others.
-    const int          axis = geometry.GetSize(0)[0] > geometry.GetSize(0)[1] ? 0 : 1;
+    const int          axis = FindLongest(geometry.GetSize(0));
     const std::int64_t side = geometry.GetSize(0)[axis], tiled = geometry.GetTiled(operation)[axis].GetLength();
     const std::int64_t scale = (side + tiled - 1) / tiled;
     plan.push_back({ geometry.GetGraph().operations[operation].name, RoundUp(tileSize, scale) / scale });

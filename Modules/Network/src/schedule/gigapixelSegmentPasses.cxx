@@ -32,7 +32,7 @@ void
 SegmentPasses::FindReads(const GraphGeometry & geometry, const Segment & segment, Run & run) const
 {
   const Box whole = geometry.GetTiled(segment.operation);
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < geometry.GetNumberOfAxes(); ++axis)
   {
     for (std::int64_t begin = 0; begin < whole[axis].end; begin += segment.tileSize)
     {
@@ -42,7 +42,9 @@ SegmentPasses::FindReads(const GraphGeometry & geometry, const Segment & segment
       for (const int operation : segment.kept)
       {
         const std::int64_t never = geometry.GetSize(operation)[axis];
-        run.reads[operation][axis].push_back(boxes[operation] ? (*boxes[operation])[axis].begin : never);
+        run.reads.try_emplace(operation, geometry.GetNumberOfAxes())
+          .first->second[axis]
+          .push_back(boxes[operation] ? (*boxes[operation])[axis].begin : never);
       }
     }
     for (auto & read : run.reads)
@@ -85,9 +87,11 @@ SegmentPasses::CountWriters(const Run & run, const Box & part) const
   {
     return run.begin + run.grid.GetNumberOfTiles();
   }
-  const std::int64_t size = run.grid.GetTileSize();
-  const std::int64_t row = (part[0].end - 1) / size, column = (part[1].end - 1) / size;
-  return run.begin + row * run.grid.GetNumberOfColumns() + column + 1;
+  Extent last(part.GetNumberOfAxes());
+  std::transform(part.begin(), part.end(), last.begin(), [&](const Interval & interval) {
+    return (interval.end - 1) / run.grid.GetTileSize();
+  });
+  return run.begin + run.grid.GetIndex(last) + 1;
 }
 
 std::int64_t
@@ -98,13 +102,14 @@ SegmentPasses::CountAdders(const Run & run, int operation, const Box & part) con
   {
     return 0;
   }
-  std::array<std::int64_t, NetworkGraph::NumberOfAxes> number;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  Extent last(part.GetNumberOfAxes());
+  for (int axis = 0; axis < part.GetNumberOfAxes(); ++axis)
   {
     const std::vector<std::int64_t> & begins = found->second[axis];
-    number[axis] = std::lower_bound(begins.begin(), begins.end(), part[axis].end) - begins.begin();
+    last[axis] = std::lower_bound(begins.begin(), begins.end(), part[axis].end) - begins.begin() - 1;
   }
-  return number[0] == 0 || number[1] == 0 ? 0 : run.begin + (number[0] - 1) * run.grid.GetNumberOfColumns() + number[1];
+  const bool any = std::none_of(last.begin(), last.end(), [](std::int64_t tile) { return tile < 0; });
+  return any ? run.begin + run.grid.GetIndex(last) + 1 : 0;
 }
 
 std::int64_t

@@ -68,7 +68,7 @@ public:
 private:
   /** Where the tiles of a backward pass begin to read a map that is kept, by their row and by their column; no later
    * ones begin before. */
-  using Begins = std::array<std::vector<std::int64_t>, NetworkGraph::NumberOfAxes>;
+  using Begins = PerAxis<std::vector<std::int64_t>>;
 
   struct Run
   {

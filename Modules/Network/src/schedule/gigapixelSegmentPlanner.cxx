@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -101,13 +102,21 @@ private:
       for (end = begin; end < number && m_Geometry.GetSize(end) == size; ++end)
       {}
       const int    most = FindMostRead(begin, end);
-      const double part = static_cast<double>(size[0] * size[1]) / static_cast<double>(image[0] * image[1]);
+      const double part = CountPixels(size) / CountPixels(image);
       if (size[0] < image[0] && part * m_Geometry.GetChannels(most) <= MostValues && m_Geometry.IsBehindTrained(most))
       {
         candidates.push_back(most);
       }
     }
     return FindKept(m_Geometry, candidates);
+  }
+
+  static double
+  CountPixels(const Extent & size)
+  {
+    return std::accumulate(size.begin(), size.end(), 1.0, [](double product, std::int64_t length) {
+      return product * static_cast<double>(length);
+    });
   }
 
   /** By operations behind the row. */
@@ -169,8 +178,9 @@ private:
       Key key{ segment.operation };
       FindRead(segment, key);
       const std::int64_t best = FindBest(key).tileSize; // 0: none is small enough, of segments that there have to be
-      plan.push_back({ m_Geometry.GetGraph().operations[segment.operation].name,
-                       best > 0 ? best : GetTileSize(segment.operation, TileSizes[0]) });
+      plan.push_back(
+        { m_Geometry.GetGraph().operations[segment.operation].name,
+          best > 0 ? best : GetTileSize(segment.operation, GetTileSizes(m_Geometry.GetNumberOfAxes()).front()) });
     }
     return plan;
   }
@@ -213,10 +223,11 @@ private:
   FindBest(const Key & key)
   {
     const auto [found, added] = m_Known.try_emplace(key);
-    Cost & best = found->second;
-    for (std::size_t i = 0; added && i < std::size(TileSizes); ++i)
+    Cost &       best = found->second;
+    const auto & sizes = GetTileSizes(m_Geometry.GetNumberOfAxes());
+    for (std::size_t i = 0; added && i < sizes.size(); ++i)
     {
-      if (!Try({ key.front(), GetTileSize(key.front(), TileSizes[i]), { key.begin() + 1, key.end() } }, best))
+      if (!Try({ key.front(), GetTileSize(key.front(), sizes[i]), { key.begin() + 1, key.end() } }, best))
       {
         break;
       }
@@ -237,10 +248,10 @@ private:
   bool
   Try(const Segment & segment, Cost & best) const
   {
-    Box    core;
+    Box    core(m_Geometry.GetNumberOfAxes());
     bool   all = true;
     double tiles = 1;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < core.GetNumberOfAxes(); ++axis)
     {
       const std::int64_t size = m_Geometry.GetTiled(segment.operation)[axis].GetLength();
       const std::int64_t begin = (size - 1) / segment.tileSize / 2 * segment.tileSize;
@@ -274,6 +285,14 @@ private:
 };
 
 } // namespace
+
+const std::vector<std::int64_t> &
+GetTileSizes(int axes)
+{
+  static const std::vector<std::int64_t> ofImages{ 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 },
+    ofVolumes{ 32, 48, 64, 96, 128, 192, 256, 384, 512 };
+  return axes == 2 ? ofImages : ofVolumes;
+}
 
 double
 GetRate(std::int64_t side, Precision precision)

@@ -7,8 +7,8 @@
 namespace gigapixel
 {
 
-/** Sides of tiles that are tried, in pixels of the image. */
-constexpr std::int64_t TileSizes[] = { 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 };
+/** Sides of tiles that are tried, in pixels of an image of so many axes. */
+const std::vector<std::int64_t> & GetTileSizes(int axes);
 
 /** Passes of training over a segment, in forward ones: the backward pass computes gradients of weights and of inputs,
  * after a forward pass that it does not share with what comes before: the writing of a map that is kept, or a loss that

@@ -13,34 +13,72 @@ namespace gigapixel
 Region
 Intersect(const Region & a, const Region & b)
 {
-  const std::int64_t x = std::max(a.x, b.x), y = std::max(a.y, b.y);
+  const std::int64_t x = std::max(a.x, b.x), y = std::max(a.y, b.y), z = std::max(a.z, b.z);
   return { x,
            y,
            std::max<std::int64_t>(0, std::min(a.x + a.width, b.x + b.width) - x),
-           std::max<std::int64_t>(0, std::min(a.y + a.height, b.y + b.height) - y) };
+           std::max<std::int64_t>(0, std::min(a.y + a.height, b.y + b.height) - y),
+           z,
+           std::max<std::int64_t>(0, std::min(a.z + a.depth, b.z + b.depth) - z) };
 }
 
 Region
 GrowToTiles(const Region & region, std::int64_t side, Size image)
 {
-  const std::int64_t x = region.x / side * side, y = region.y / side * side;
-  return Intersect({ x, y, RoundUp(region.x + region.width, side) - x, RoundUp(region.y + region.height, side) - y },
-                   { 0, 0, image.width, image.height });
+  const std::int64_t x = region.x / side * side, y = region.y / side * side, z = region.z / side * side;
+  return Intersect({ x,
+                     y,
+                     RoundUp(region.x + region.width, side) - x,
+                     RoundUp(region.y + region.height, side) - y,
+                     z,
+                     RoundUp(region.z + region.depth, side) - z },
+                   GetWhole(image));
 }
 
-namespace
+Region
+GetWhole(Size image)
 {
+  return { 0, 0, image.width, image.height, 0, image.depth };
+}
 
-Box
-ToBox(const Region & region)
+Extent
+ToExtent(Size image, int axes)
 {
-  return { Interval{ region.y, region.y + region.height }, Interval{ region.x, region.x + region.width } };
+  return axes == 2 && image.depth == 1 ? Extent{ image.height, image.width }
+                                       : Extent{ image.depth, image.height, image.width };
+}
+
+Size
+ToSize(const Extent & extent)
+{
+  const int last = extent.GetNumberOfAxes() - 1;
+  return { extent[last], extent[last - 1], last > 1 ? extent[0] : 1 };
+}
+
+std::string
+ToText(Size size)
+{
+  return ToText(ToExtent(size, size.depth == 1 ? 2 : 3));
 }
 
 Region
 ToRegion(const Box & box)
 {
-  return { box[1].begin, box[0].begin, box[1].GetLength(), box[0].GetLength() };
+  const int      last = box.GetNumberOfAxes() - 1;
+  const Interval z = last > 1 ? box[0] : Interval{ 0, 1 };
+  return { box[last].begin, box[last - 1].begin, box[last].GetLength(), box[last - 1].GetLength(),
+           z.begin,         z.GetLength() };
+}
+
+namespace
+{
+
+/** Of so many axes. */
+Box
+ToBox(const Region & region, int axes)
+{
+  const Interval y{ region.y, region.y + region.height }, x{ region.x, region.x + region.width };
+  return axes == 2 ? Box{ y, x } : Box{ { region.z, region.z + region.depth }, y, x };
 }
 
 } // namespace
@@ -48,7 +86,7 @@ ToRegion(const Box & box)
 std::int64_t
 GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride)
 {
-  return tileSize == WholeImage ? RoundUp(std::max(image.width, image.height), stride) : tileSize;
+  return tileSize == WholeImage ? RoundUp(std::max({ image.width, image.height, image.depth }), stride) : tileSize;
 }
 
 TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training)
@@ -58,19 +96,20 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   , m_Halo(network.graph.IsEmpty() ? network.GetHalo() : 0)
 {
   const std::int64_t stride = network.GetStride();
-  if (image.width < 1 || image.height < 1)
+  if (image.width < 1 || image.height < 1 || image.depth < 1)
   {
     throw std::invalid_argument("the image has no pixels");
   }
   network.CheckTileSize(m_TileSize);
   if (!network.graph.IsEmpty())
   {
-    m_Graph = std::make_shared<GraphGeometry>(network.graph, Extent{ image.height, image.width });
+    m_Graph = std::make_shared<GraphGeometry>(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
     m_Target = m_Graph->GetOutput();
   }
   m_Canvas = m_Graph ? image : Size{ RoundUp(image.width, stride), RoundUp(image.height, stride) };
   m_Columns = (image.width + m_TileSize - 1) / m_TileSize;
   m_Rows = (image.height + m_TileSize - 1) / m_TileSize;
+  m_Slices = (image.depth + m_TileSize - 1) / m_TileSize;
 }
 
 TileGrid::TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment & segment, bool training)
@@ -78,11 +117,12 @@ TileGrid::TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment 
   , m_Target(segment.operation)
   , m_Kept(segment.kept)
   , m_Training(training)
-  , m_Image{ m_Graph->GetTiled(m_Target)[1].end, m_Graph->GetTiled(m_Target)[0].end }
+  , m_Image(ToSize(GetExtent(m_Graph->GetTiled(m_Target))))
   , m_Canvas(m_Image)
   , m_TileSize(segment.tileSize)
   , m_Columns((m_Image.width + m_TileSize - 1) / m_TileSize)
   , m_Rows((m_Image.height + m_TileSize - 1) / m_TileSize)
+  , m_Slices((m_Image.depth + m_TileSize - 1) / m_TileSize)
 {}
 
 /** Of a chain of layers. */
@@ -114,15 +154,21 @@ TileGrid::GetGreatestWindow() const
 Tile
 TileGrid::GetTile(std::int64_t index) const
 {
-  const Region whole{ index % m_Columns * m_TileSize, index / m_Columns * m_TileSize, m_TileSize, m_TileSize };
-  const Region core = Intersect(whole, { 0, 0, m_Image.width, m_Image.height });
+  const std::int64_t row = index / m_Columns;
+  const Region       whole{ index % m_Columns * m_TileSize,
+                      row % m_Rows * m_TileSize,
+                      m_TileSize,
+                      m_TileSize,
+                      row / m_Rows * m_TileSize,
+                      m_TileSize };
+  const Region       core = Intersect(whole, GetWhole(m_Image));
   if (!m_Graph)
   {
     const Size greatest = GetGreatestWindow();
     return { core, GetWindow(whole), nullptr, greatest.width * greatest.height };
   }
-  const auto program =
-    std::make_shared<TileProgram>(TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core), m_Training));
+  const auto program = std::make_shared<TileProgram>(
+    TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core, m_Graph->GetNumberOfAxes()), m_Training));
   return { core, ToRegion(program->window), program };
 }
 
@@ -138,7 +184,7 @@ TileGrid::GetInputRegion(const Region & region) const
   const Region tiles = GrowToTiles(region);
   if (m_Graph)
   {
-    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles), m_Kept));
+    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles, m_Graph->GetNumberOfAxes()), m_Kept));
   }
   return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
                    { 0, 0, m_Image.width, m_Image.height });
@@ -148,11 +194,14 @@ std::vector<std::int64_t>
 TileGrid::GetTilesOf(const Region & region) const
 {
   std::vector<std::int64_t> tiles;
-  for (std::int64_t row = region.y / m_TileSize; row * m_TileSize < region.y + region.height; ++row)
+  for (std::int64_t slice = region.z / m_TileSize; slice * m_TileSize < region.z + region.depth; ++slice)
   {
-    for (std::int64_t column = region.x / m_TileSize; column * m_TileSize < region.x + region.width; ++column)
+    for (std::int64_t row = region.y / m_TileSize; row * m_TileSize < region.y + region.height; ++row)
     {
-      tiles.push_back(row * m_Columns + column);
+      for (std::int64_t column = region.x / m_TileSize; column * m_TileSize < region.x + region.width; ++column)
+      {
+        tiles.push_back((slice * m_Rows + row) * m_Columns + column);
+      }
     }
   }
   return tiles;

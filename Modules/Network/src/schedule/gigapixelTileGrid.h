@@ -3,6 +3,7 @@
 #define gigapixelTileGrid_h
 
 #include "gigapixelNetworkDescription.h"
+#include "graph/gigapixelGraphGeometry.h"
 
 #include <memory>
 
@@ -20,7 +21,6 @@ struct Tile
   std::int64_t greatestWindow{ 0 };             ///< pixels of a chain of layers' TileGrid::GetGreatestWindow()
 };
 
-class GraphGeometry;
 struct Segment;
 
 /** \class TileGrid
@@ -44,7 +44,7 @@ public:
   std::int64_t
   GetNumberOfTiles() const
   {
-    return m_Columns * m_Rows;
+    return m_Columns * m_Rows * m_Slices;
   }
 
   std::int64_t
@@ -59,7 +59,22 @@ public:
     return m_Rows;
   }
 
-  /** Row by row. */
+  std::int64_t
+  GetNumberOfSlices() const
+  {
+    return m_Slices;
+  }
+
+  /** Of a tile of a network that is a graph, by its place along each axis. */
+  std::int64_t
+  GetIndex(const PerAxis<std::int64_t> & place) const
+  {
+    const int          last = place.GetNumberOfAxes() - 1;
+    const std::int64_t slice = last > 1 ? place[0] : 0;
+    return (slice * m_Rows + place[last - 1]) * m_Columns + place[last];
+  }
+
+  /** Row by row, and slice by slice. */
   Tile GetTile(std::int64_t index) const;
 
   /** Indices of the tiles whose cores touch the region, ascending. */
@@ -102,6 +117,7 @@ private:
   std::int64_t m_Halo{ 0 }; ///< of a chain of layers
   std::int64_t m_Columns;
   std::int64_t m_Rows;
+  std::int64_t m_Slices;
 };
 
 /** The tile size itself, or that of the one tile where it is WholeImage. */
@@ -109,6 +125,15 @@ GigapixelNetwork_EXPORT std::int64_t GetTileSide(std::int64_t tileSize, Size ima
 
 /** The region grown to whole cells of a grid with this side, clipped to the image. */
 GigapixelNetwork_EXPORT Region GrowToTiles(const Region & region, std::int64_t side, Size image);
+
+/** All of an image. */
+GigapixelNetwork_EXPORT Region GetWhole(Size image);
+
+// Sizes and boxes of networks' maps and those of images: a map of two axes is one pixel deep.
+GigapixelNetwork_EXPORT Extent ToExtent(Size image, int axes);
+GigapixelNetwork_EXPORT Size   ToSize(const Extent & extent);
+GigapixelNetwork_EXPORT std::string ToText(Size size);
+GigapixelNetwork_EXPORT Region      ToRegion(const Box & box);
 
 /** Pixels that both have; of zero size where there are none. */
 GigapixelNetwork_EXPORT Region Intersect(const Region & a, const Region & b);

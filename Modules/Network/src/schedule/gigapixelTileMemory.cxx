@@ -45,7 +45,7 @@ public:
       {
         m_Maps[i] = m_Maps[step.sources.front()];
         m_HasGaps[i] =
-          m_HasGaps[step.sources.front()] || step.output[1].GetLength() != GetColumns(step.sources.front());
+          m_HasGaps[step.sources.front()] || HasGaps(step.output, m_Program.steps[step.sources.front()].output);
       }
       else
       {
@@ -143,12 +143,7 @@ private:
     {
       return GetNumberOfBytes(step.output, step.channels, valueBytes);
     }
-    Box whole;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-    {
-      whole[axis] = { 0, step.sizes[axis].output };
-    }
-    return GetNumberOfBytes(whole, step.channels, sizeof(double));
+    return GetNumberOfBytes(GetWholeMap(step), step.channels, sizeof(double));
   }
 
   bool
@@ -232,10 +227,13 @@ private:
     return OperationSchema::Find(m_Graph.operations[step.operation].type)->scratch;
   }
 
-  std::int64_t
-  GetColumns(int step) const
+  /** Whether a part of a map, along all axes but the first, is not as long as the map. */
+  static bool
+  HasGaps(const Box & part, const Box & map)
   {
-    return m_Program.steps[step].output[1].GetLength();
+    return !std::equal(part.begin() + 1, part.end(), map.begin() + 1, [](const Interval & a, const Interval & b) {
+      return a.GetLength() == b.GetLength();
+    });
   }
 
   /** Whether a part has rows as long as its map's, which has no gaps itself: another one is copied for an operator that
@@ -244,7 +242,7 @@ private:
   IsDense(const Step & step) const
   {
     const int source = step.sources.front();
-    return source < 0 || (!m_HasGaps[source] && step.inputs.front()[1].GetLength() == GetColumns(source));
+    return source < 0 || (!m_HasGaps[source] && !HasGaps(step.inputs.front(), m_Program.steps[source].output));
   }
 
   /** Whether more columns are computed than the step's map has, which is a part of them. */
@@ -253,8 +251,15 @@ private:
   {
     const Operation & operation = m_Graph.operations[step.operation];
     const auto        doubles = OperationSchema::Find(operation.type)->doublesMaps;
-    return doubles && !step.sources.empty() && doubles(operation, step.sizes) &&
-           2 * step.inputs.front()[1].GetLength() != step.output[1].GetLength();
+    if (!doubles || step.sources.empty() || !doubles(operation, step.sizes))
+    {
+      return false;
+    }
+    Box doubled = step.inputs.front();
+    std::for_each(doubled.begin(), doubled.end(), [](Interval & interval) {
+      interval = { 2 * interval.begin, 2 * interval.end };
+    });
+    return HasGaps(step.output, doubled);
   }
 
   /** Whether the operator sees a copy of the pixels that its stride leads to, and no others. */
@@ -317,7 +322,7 @@ private:
   GetPlaces(const Step & step) const
   {
     std::int64_t places = step.channels;
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < step.output.GetNumberOfAxes(); ++axis)
     {
       places *= m_Graph.operations[step.operation].GetAlong("kernel_size", axis);
     }
@@ -336,6 +341,20 @@ private:
     return window.mirrors && window.seen == step.inputs.front();
   }
 
+  /** Of the maps between, where one axis is done after the other. */
+  static std::int64_t
+  GetBytesOfRows(const Box & output, const Box & input, std::int64_t channels, std::int64_t valueBytes)
+  {
+    std::int64_t bytes = 0;
+    Box          rows = input;
+    for (int axis = 0; axis + 1 < output.GetNumberOfAxes(); ++axis)
+    {
+      rows[axis] = output[axis];
+      bytes += GetNumberOfBytes(rows, channels, valueBytes);
+    }
+    return bytes;
+  }
+
   Block
   TakePassMaps(const Step & step, bool backward)
   {
@@ -351,7 +370,7 @@ private:
     const std::int64_t valueBytes = GetComputedBytes(step);
     const std::int64_t bytes = counts.ofInput * GetNumberOfBytes(input, channels, valueBytes) +
                                counts.ofOutput * GetNumberOfBytes(step.output, step.channels, valueBytes) +
-                               counts.ofRows * GetNumberOfBytes({ step.output[0], input[1] }, channels, valueBytes);
+                               counts.ofRows * GetBytesOfRows(step.output, input, channels, valueBytes);
     return bytes == 0 ? nullptr : Take(bytes);
   }
 

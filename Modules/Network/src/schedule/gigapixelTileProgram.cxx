@@ -123,7 +123,9 @@ public:
     , m_Boxes(std::move(boxes))
     , m_StepOf(m_Boxes.size(), -1)
     , m_Training(training)
-  {}
+  {
+    program.window = Box(geometry.GetNumberOfAxes());
+  }
 
   /** A map that is there: when it is first read, so that it lies in memory no longer than it has to. */
   void
@@ -148,7 +150,7 @@ public:
     for (std::size_t j = 0; j < inputs.size(); ++j)
     {
       step.inputs.push_back(m_Geometry.GetRead(m_Target, operation, j, step.output));
-      const bool read = GetNumberOfPixels(step.inputs.back()) > 0;
+      const bool read = !IsEmpty(step.inputs.back());
       if (read && m_StepOf[inputs[j]] < 0)
       {
         AppendGiven(inputs[j]);
@@ -172,7 +174,8 @@ private:
     step.operation = operation;
     step.channels = m_Geometry.GetChannels(operation);
     step.output = *m_Boxes[operation];
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    step.sizes = MapSizes(m_Geometry.GetNumberOfAxes());
+    for (int axis = 0; axis < m_Geometry.GetNumberOfAxes(); ++axis)
     {
       step.sizes[axis] = m_Geometry.GetAxisSizes(operation, axis);
     }
@@ -182,7 +185,7 @@ private:
   void
   Append(TileProgram::Step && step)
   {
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < m_Geometry.GetNumberOfAxes(); ++axis)
     {
       AppendSignature(m_Geometry, program.steps, step, axis, program.signature);
     }
@@ -260,8 +263,7 @@ TileProgram::CheckMaps(const NetworkGraph & graph) const
   {
     if (GetNumberOfPixels(step.output) > Most / step.channels)
     {
-      throw std::runtime_error("in a tile of " + std::to_string(core[1].GetLength()) + " x " +
-                               std::to_string(core[0].GetLength()) + " pixels the map of \"" +
+      throw std::runtime_error("in a tile of " + ToText(GetExtent(core)) + " pixels the map of \"" +
                                graph.operations[step.operation].name + "\" has more than " + std::to_string(Most) +
                                " values, which operators do not take at once: give a smaller tile size");
     }
@@ -289,6 +291,16 @@ TileProgram::GetOperations(const NetworkGraph & graph) const
                 ofInput * static_cast<double>(GetNumberOfPixels(step.inputs.front()));
   }
   return 2 * products;
+}
+
+Box
+GetWholeMap(const TileProgram::Step & step)
+{
+  Box whole(step.sizes.GetNumberOfAxes());
+  std::transform(step.sizes.begin(), step.sizes.end(), whole.begin(), [](const AxisSizes & sizes) {
+    return Interval{ 0, sizes.output };
+  });
+  return whole;
 }
 
 } // namespace gigapixel

@@ -68,6 +68,9 @@ struct GigapixelNetwork_EXPORT TileProgram
   double GetOperations(const NetworkGraph & graph) const;
 };
 
+/** All of a step's real map. */
+GigapixelNetwork_EXPORT Box GetWholeMap(const TileProgram::Step & step);
+
 } // namespace gigapixel
 
 #endif

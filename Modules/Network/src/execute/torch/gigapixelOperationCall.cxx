@@ -22,13 +22,13 @@ GetOperations()
 at::Tensor
 PutChannelsLast(const at::Tensor & map)
 {
-  return map.permute({ 0, 2, 3, 1 });
+  return map.movedim(1, -1);
 }
 
 at::Tensor
 PutChannelsSecond(const at::Tensor & map)
 {
-  return map.permute({ 0, 3, 1, 2 });
+  return map.movedim(-1, 1);
 }
 
 /** In the part of the call's first input, along an axis. */
@@ -72,17 +72,71 @@ OperationCall::MakeInputMap(std::size_t input) const
   return MakeMap(channels[input], step.inputs[input], options);
 }
 
+namespace
+{
+
+at::MemoryFormat
+GetFormat(int axes)
+{
+  return axes == 2 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d;
+}
+
+int
+GetNumberOfAxes(const at::Tensor & map)
+{
+  return static_cast<int>(map.dim()) - GetDimension(0);
+}
+
+} // namespace
+
 at::Tensor
 MakeDense(const at::Tensor & map)
 {
-  return map.contiguous(at::MemoryFormat::ChannelsLast);
+  return map.contiguous(GetFormat(GetNumberOfAxes(map)));
+}
+
+std::vector<std::int64_t>
+GetAllButChannels(const at::Tensor & map)
+{
+  std::vector<std::int64_t> dimensions{ 0 };
+  for (int axis = 0; axis < GetNumberOfAxes(map); ++axis)
+  {
+    dimensions.push_back(GetDimension(axis));
+  }
+  return dimensions;
+}
+
+at::Tensor
+AlongChannels(const at::Tensor & values, int axes)
+{
+  std::vector<std::int64_t> shape(GetDimension(axes), 1);
+  shape[1] = -1;
+  return values.view(shape);
+}
+
+at::Tensor
+AlongAxis(const at::Tensor & values, int axis, int axes)
+{
+  std::vector<std::int64_t> shape(GetDimension(axes), 1);
+  shape[GetDimension(axis)] = -1;
+  return values.view(shape);
+}
+
+std::vector<std::int64_t>
+GetShape(std::int64_t channels, const Box & box)
+{
+  std::vector<std::int64_t> shape{ 1, channels };
+  for (const Interval & interval : box)
+  {
+    shape.push_back(interval.GetLength());
+  }
+  return shape;
 }
 
 at::Tensor
 MakeMap(std::int64_t channels, const Box & box, const at::TensorOptions & options)
 {
-  return at::empty({ 1, channels, box[0].GetLength(), box[1].GetLength() },
-                   options.memory_format(at::MemoryFormat::ChannelsLast));
+  return at::empty(GetShape(channels, box), options.memory_format(GetFormat(box.GetNumberOfAxes())));
 }
 
 at::Tensor
@@ -91,7 +145,8 @@ Show(const at::Tensor & map, const Box & covered, const Box & wanted, double val
   std::vector<std::int64_t> pads; // of the last axis first, as PyTorch has them
   at::Tensor                shown = map;
   bool                      more = false;
-  for (int axis = NetworkGraph::NumberOfAxes; axis-- > 0;)
+  const int                 axes = wanted.GetNumberOfAxes();
+  for (int axis = axes; axis-- > 0;)
   {
     const std::int64_t begin = std::max(covered[axis].begin, wanted[axis].begin);
     const std::int64_t end = std::min(covered[axis].end, wanted[axis].end);
@@ -112,10 +167,10 @@ Show(const at::Tensor & map, const Box & covered, const Box & wanted, double val
   at::Tensor all = MakeMap(map.size(1), wanted, map.options());
   all.fill_(value);
   at::Tensor part = all;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < axes; ++axis)
   {
     const int dimension = GetDimension(axis);
-    part = part.narrow(dimension, pads[2 * (NetworkGraph::NumberOfAxes - 1 - axis)], shown.size(dimension));
+    part = part.narrow(dimension, pads[2 * (axes - 1 - axis)], shown.size(dimension));
   }
   part.copy_(shown);
   return all;
@@ -130,7 +185,7 @@ IsAlone(const at::Tensor & tensor)
 at::Tensor
 MakeOwn(at::Tensor && tensor)
 {
-  return IsAlone(tensor) ? std::move(tensor) : tensor.clone(at::MemoryFormat::ChannelsLast);
+  return IsAlone(tensor) ? std::move(tensor) : tensor.clone(GetFormat(GetNumberOfAxes(tensor)));
 }
 
 at::Tensor
@@ -157,8 +212,12 @@ ShowMirrored(const OperationCall & call, const at::Tensor & map, const Box & wan
   {
     return map;
   }
-  const at::Tensor rows = Gather(map, 0, GetMirroredIndices(call, 0, wanted[0], mode));
-  return Gather(rows, 1, GetMirroredIndices(call, 1, wanted[1], mode));
+  at::Tensor shown = map;
+  for (int axis = 0; axis < wanted.GetNumberOfAxes(); ++axis)
+  {
+    shown = Gather(shown, axis, GetMirroredIndices(call, axis, wanted[axis], mode));
+  }
+  return shown;
 }
 
 at::Tensor
@@ -172,8 +231,12 @@ DifferentiateMirrored(const OperationCall & call,
   {
     return gradient;
   }
-  const at::Tensor rows = Scatter(gradient, 1, GetMirroredIndices(call, 1, wanted[1], mode), part[1].GetLength());
-  return Scatter(rows, 0, GetMirroredIndices(call, 0, wanted[0], mode), part[0].GetLength());
+  at::Tensor sums = gradient;
+  for (int axis = wanted.GetNumberOfAxes(); axis-- > 0;)
+  {
+    sums = Scatter(sums, axis, GetMirroredIndices(call, axis, wanted[axis], mode), part[axis].GetLength());
+  }
+  return sums;
 }
 
 } // namespace gigapixel::torchmodule

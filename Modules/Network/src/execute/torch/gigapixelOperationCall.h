@@ -13,8 +13,8 @@ namespace gigapixel::torchmodule
 
 /** One operation of a tile: what its forward pass is given and leaves, and its backward pass is given.
  *
- * Maps are tensors of 1 x channels x height x width whose channels lie beside each other (NHWC); they may be parts of
- * larger ones. */
+ * Maps are tensors of 1 x channels x height x width, or 1 x channels x depth x height x width, whose channels lie
+ * beside each other (NHWC, NDHWC); they may be parts of larger ones. */
 struct OperationCall
 {
   const Operation &                         operation;
@@ -47,6 +47,9 @@ struct OperationCall
 /** A map's memory with channels beside each other, without gaps; itself where it is so. */
 at::Tensor MakeDense(const at::Tensor & map);
 
+/** Of a map of a part. */
+std::vector<std::int64_t> GetShape(std::int64_t channels, const Box & box);
+
 at::Tensor MakeMap(std::int64_t channels, const Box & box, const at::TensorOptions & options);
 
 /** The tensor's dimension of an axis. */
@@ -55,6 +58,15 @@ GetDimension(int axis)
 {
   return axis + 2;
 }
+
+/** All dimensions of a map but that of its channels, to sum over. */
+std::vector<std::int64_t> GetAllButChannels(const at::Tensor & map);
+
+/** A value of each channel, in the shape by which it meets each pixel of a map of so many axes. */
+at::Tensor AlongChannels(const at::Tensor & values, int axes);
+
+/** Values along an axis of a map of so many axes, likewise. */
+at::Tensor AlongAxis(const at::Tensor & values, int axis, int axes);
 
 /** What `wanted` shows of a map that covers `covered`: a part of it where it shows no more, else a copy, with a value
  * beyond. */

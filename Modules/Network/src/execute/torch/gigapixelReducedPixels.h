@@ -25,18 +25,6 @@ ToPixels(const std::vector<double> & values, int channels, const Box & box, at::
   return map.to(type);
 }
 
-/** All of a step's real map. */
-inline Box
-GetWholeMap(const TileProgram::Step & step)
-{
-  Box whole;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
-  {
-    whole[axis] = { 0, step.sizes[axis].output };
-  }
-  return whole;
-}
-
 /** Of a tile that has all of the image. \param part what the forward pass of the operation computed */
 inline std::vector<double>
 SumOfTile(const Operation & operation, const TileProgram::Step & step, const at::Tensor & part)

@@ -21,7 +21,8 @@ namespace gigapixel::torchmodule
 bool
 TorchConvolution::IsPoint() const
 {
-  return !transposed && weight.size(2) == 1 && weight.size(3) == 1;
+  const at::IntArrayRef taps = weight.sizes().slice(2);
+  return !transposed && std::all_of(taps.begin(), taps.end(), [](std::int64_t length) { return length == 1; });
 }
 
 /** LibTorch leaves a kernel of one pixel to BLAS when there is one thread (1.13) or always, unless it is dilated, which
@@ -56,15 +57,30 @@ TorchConvolution::IsOfOneDNN(const at::Tensor & input) const
 at::Tensor
 TorchConvolution::Compute(const at::Tensor & input) const
 {
+  if (IsOfVolumes())
+  {
+    return ComputeBySlices(input);
+  }
   RequireForBFloat16(!transposed || input.scalar_type() != at::kBFloat16, "transposed");
-  return IsOfOneDNN(input)
-           ? at::mkldnn_convolution(input, weight, bias, padding, stride, GetDilation(), groups)
-           : at::convolution(input, weight, bias, stride, padding, GetDilation(), transposed, { 0, 0 }, groups);
+  return IsOfOneDNN(input) ? at::mkldnn_convolution(input, weight, bias, padding, stride, GetDilation(), groups)
+                           : at::convolution(input,
+                                             weight,
+                                             bias,
+                                             stride,
+                                             padding,
+                                             GetDilation(),
+                                             transposed,
+                                             std::vector<std::int64_t>(stride.size(), 0),
+                                             groups);
 }
 
 TorchConvolution::Gradients
 TorchConvolution::Differentiate(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const
 {
+  if (IsOfVolumes())
+  {
+    return DifferentiateBySlices(gradient, input, wanted);
+  }
   if (HasFastWeightGradient(gradient))
   {
     return DifferentiateByKernel(gradient, input, wanted);
@@ -100,7 +116,7 @@ TorchConvolution::DifferentiateBoth(const at::Tensor & gradient,
                                             padding,
                                             GetDilation(),
                                             transposed,
-                                            { 0, 0 },
+                                            std::vector<std::int64_t>(stride.size(), 0),
                                             groups,
                                             std::array<bool, 3>{ ofInput, ofWeight, ofWeight && bias.defined() });
   return { x, w, b };
@@ -111,7 +127,8 @@ TorchConvolution::DifferentiateBoth(const at::Tensor & gradient,
 bool
 TorchConvolution::HasFastWeightGradient(const at::Tensor & gradient) const
 {
-  return gradient.scalar_type() == at::kFloat && gradient.is_cpu() && !transposed && groups == 1 && !HasAVX512();
+  return gradient.size(0) == 1 && gradient.dim() == 4 && gradient.scalar_type() == at::kFloat && gradient.is_cpu() &&
+         !transposed && groups == 1 && !HasAVX512();
 }
 
 TorchConvolution::Gradients

@@ -10,7 +10,8 @@ namespace gigapixel::torchmodule
 {
 
 /** \class TorchConvolution
- * \brief A convolution as LibTorch's operators take it: its weight, and how that goes over a map without gaps. */
+ * \brief A convolution as LibTorch's operators take it: its weight, and how that goes over a map without gaps. One of
+ * volumes is computed tap by tap along z, each of which is one of the volume's slices. */
 struct TorchConvolution
 {
   struct Gradients
@@ -34,6 +35,12 @@ struct TorchConvolution
   bool                      transposed{ false };
 
 private:
+  // gigapixelVolumeConvolution.cxx
+  bool             IsOfVolumes() const;
+  TorchConvolution GetTap(std::int64_t tap) const;
+  at::Tensor       ComputeBySlices(const at::Tensor & input) const;
+  Gradients        DifferentiateBySlices(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const;
+
   static void               RequireForBFloat16(bool suits, const char * what);
   bool                      IsPoint() const;
   bool                      IsOfOneDNN(const at::Tensor & input) const;

@@ -4,6 +4,7 @@
 #include "gigapixelPrimitiveLimit.h"
 #include "gigapixelReducedPixels.h"
 #include "gigapixelTileArena.h"
+#include "gigapixelTileInput.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 #include "gigapixelTurns.h"
@@ -59,6 +60,7 @@ class TorchGraphPasses : public GraphPasses
 public:
   explicit TorchGraphPasses(const NetworkDescription & network)
     : m_Network(network)
+    , m_Input(network)
     , m_Parameters(network.graph)
     , m_Weights(network.graph.operations.size())
   {
@@ -66,16 +68,6 @@ public:
     {
       m_Operations.push_back(operation.inputs.empty() ? nullptr : &TorchOperation::Find(operation.type));
       m_Types.push_back(OperationSchema::Find(operation.type)->needsFloat(operation) ? ValueType : MapType);
-    }
-    for (int c = 0; c < network.channels; ++c)
-    {
-      const double mean = network.mean.empty() ? 0.0 : network.mean[c];
-      const double deviation = network.deviation.empty() ? 1.0 : network.deviation[c];
-      for (int sample = 0; sample < 256; ++sample)
-      {
-        const double value = (network.invert ? 255 - sample : sample) / 255.0;
-        m_SampleValues.push_back(static_cast<T>((value - mean) / deviation));
-      }
     }
   }
 
@@ -91,10 +83,8 @@ public:
           at::Tensor & weight = m_Weights[i][array.role];
           if (!weight.defined())
           {
-            weight =
-              array.shape.size() == 4
-                ? at::empty(array.shape, at::TensorOptions(m_Types[i]).memory_format(at::MemoryFormat::ChannelsLast))
-                : at::empty(array.shape, ValueType);
+            const at::Tensor plain = at::empty(array.shape, array.shape.size() >= 4 ? m_Types[i] : ValueType);
+            weight = array.shape.size() >= 4 ? MakeDense(plain) : plain;
           }
           weight.copy_(at::from_blob(const_cast<double *>(values), array.shape, at::kDouble));
         });
@@ -300,28 +290,6 @@ private:
     }
   }
 
-  at::Tensor
-  MakeInput(const TileData & data) const
-  {
-    const Box & window = data.tile.program->window;
-    const int   channels = m_Network.channels;
-    at::Tensor  input = MakeMap(channels, window, MapType);
-    T *         value = input.data_ptr<T>();
-    const auto  samples = channels * window[1].GetLength();
-    for (std::int64_t y = 0; y < window[0].GetLength(); ++y)
-    {
-      const std::uint8_t * const row = data.rows.first + y * data.rows.pitch;
-      for (std::int64_t i = 0; i < samples; i += channels)
-      {
-        for (int c = 0; c < channels; ++c)
-        {
-          *value++ = m_SampleValues[256 * c + row[i + c]];
-        }
-      }
-    }
-    return input;
-  }
-
   const ReductionSchema *
   GetReduction(int operation) const
   {
@@ -388,7 +356,7 @@ private:
         tape.maps[i] =
           m_Operations[step.operation]
             ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output).to(GetMapType(step.operation))
-            : MakeInput(data);
+            : m_Input.Make(data);
         continue;
       }
       if (step.folded)
@@ -572,11 +540,11 @@ private:
   const PrimitiveLimit                m_Primitives;
   mutable TileArenas                  m_Arenas;
   const NetworkDescription            m_Network;
+  const TileInput<T>                  m_Input;
   const FoldedParameters              m_Parameters;
   std::vector<const TorchOperation *> m_Operations;
-  std::vector<at::ScalarType>         m_Types;        ///< that each operation is computed in
-  std::vector<T>                      m_SampleValues; ///< 256 for each channel
-  std::vector<Value>                  m_Values;       ///< the parameters
+  std::vector<at::ScalarType>         m_Types;  ///< that each operation is computed in
+  std::vector<Value>                  m_Values; ///< the parameters
   std::optional<std::uint64_t>        m_MaskSeed;
   std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
 };
@@ -597,6 +565,10 @@ MakeGraphPasses(const NetworkDescription & network, const Device & device)
   {
     throw std::runtime_error("this LibTorch has no convolutions in bf16, since it was built without oneDNN: choose the "
                              "precision fp32");
+  }
+  if (device.precision == Precision::BFloat16 && network.graph.GetNumberOfAxes() > 2)
+  {
+    throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
   }
   return device.precision == Precision::Double     ? MakePasses<double>(network)
          : device.precision == Precision::BFloat16 ? MakePasses<at::BFloat16>(network)

@@ -25,7 +25,7 @@ CheckGroups(const Operation & operation, const Channels & channels)
 std::string
 CheckConvolution(const Operation & operation, const Channels & channels)
 {
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     const Window window = Window::Get(operation, axis);
     if (operation.IsWord("padding") && window.stride != 1)
@@ -73,7 +73,7 @@ double
 GetTransposedFanIn(const Operation & operation, const Sizes & shape)
 {
   double taps = GetTaps(operation);
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     taps /= static_cast<double>(operation.GetAlong("stride", axis)); // they are spread over so many outputs
   }
@@ -100,11 +100,11 @@ Parameters
 GetConvolutionParameters(const Operation & operation, const Channels & channels)
 {
   const std::int64_t   out = operation.GetInteger("out_channels"), groups = operation.GetInteger("groups");
-  const bool           transposed = operation.type == "conv_transpose2d";
+  const bool           transposed = operation.type.rfind("conv_transpose", 0) == 0;
   ParameterDescription weight{ "weight",
                                { transposed ? channels.front() : out, (transposed ? out : channels.front()) / groups },
                                true };
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     weight.shape.push_back(operation.GetAlong("kernel_size", axis));
   }
@@ -138,7 +138,7 @@ GetTransposedCost(const Operation & operation, const Channels & channels)
 std::string
 CheckTransposed(const Operation & operation, const Channels & channels)
 {
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     const Window window = Window::Get(operation, axis);
     if (operation.GetAlong("output_padding", axis) >= std::max(window.stride, window.dilation))
@@ -214,22 +214,25 @@ GetTransposedBorder(const Operation & operation, int axis, const AxisSizes &)
            : "";
 }
 
-/** Rows of what it is padded with are mirrored, and then columns. A kernel of one pixel has no padding. */
+/** Rows of what it is padded with are mirrored, and then columns. A kernel of one pixel has no padding. Of a volume,
+ * what each tap along z adds. */
 PassMaps
 HoldMirrored(const Operation & operation, const MapSizes &)
 {
-  const bool isPoint = operation.GetAlong("kernel_size", 0) * operation.GetAlong("kernel_size", 1) == 1;
-  return isPoint || operation.GetWord("padding_mode") == "zeros" ? PassMaps{} : PassMaps{ { 1, 0, 0 }, { 1, 0, 0 } };
+  const bool isPoint = GetTaps(operation) == 1;
+  const int  mirrored = isPoint || operation.GetWord("padding_mode") == "zeros" ? 0 : 1, ofTap = operation.axes - 2;
+  return { { mirrored, ofTap, 0 }, { mirrored + ofTap, 0, 0 } };
 }
 
 OperationSchema
 MakeConvolution()
 {
   OperationSchema entry("conv2d");
+  entry.typeOfVolumes = "conv3d";
   entry.attributes = { NeededInteger("out_channels", 1),
                        NeededAlongAxes("kernel_size", 1),
                        AlongAxes("stride", 1, 1),
-                       { "padding", Kind::AxesOrWord, false, std::vector<std::int64_t>(Axes, 0), 0, 65536, { "same" } },
+                       { "padding", Kind::AxesOrWord, false, std::vector<std::int64_t>{ 0 }, 0, 65536, { "same" } },
                        Word("padding_mode", "zeros", { "zeros", "reflect", "replicate" }),
                        AlongAxes("dilation", 1, 1),
                        Integer("groups", 1, 1),
@@ -253,6 +256,7 @@ OperationSchema
 MakeTransposedConvolution()
 {
   OperationSchema entry("conv_transpose2d");
+  entry.typeOfVolumes = "conv_transpose3d";
   entry.attributes = { NeededInteger("out_channels", 1),  NeededAlongAxes("kernel_size", 1),
                        AlongAxes("stride", 1, 1),         AlongAxes("padding", 0, 0),
                        AlongAxes("output_padding", 0, 0), AlongAxes("dilation", 1, 1),
@@ -288,7 +292,7 @@ bool
 HasTouchingWindows(const Operation & operation)
 {
   bool touch = operation.GetInteger("groups") == 1;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     const std::int64_t kernel = operation.GetAlong("kernel_size", axis);
     touch = touch && kernel == operation.GetAlong("stride", axis) && operation.GetAlong("padding", axis) == 0 &&

@@ -17,9 +17,10 @@ CheckProbability(const Operation & operation, const Channels &)
 
 /** Its mask is found again for the backward pass: nothing is kept. */
 OperationSchema
-MakeEntry(const char * type)
+MakeEntry(const char * type, const char * typeOfVolumes)
 {
   OperationSchema entry(type);
+  entry.typeOfVolumes = typeOfVolumes;
   entry.attributes = { Number("p", 0.5) };
   entry.gradient = InputGradient::InPlace;
   entry.check = &CheckProbability;
@@ -33,7 +34,7 @@ MakeEntry(const char * type)
 std::vector<OperationSchema>
 MakeDropout()
 {
-  return { MakeEntry("dropout"), MakeEntry("dropout2d") };
+  return { MakeEntry("dropout", nullptr), MakeEntry("dropout2d", "dropout3d") };
 }
 
 } // namespace schema

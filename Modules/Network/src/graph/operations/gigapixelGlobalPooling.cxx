@@ -39,7 +39,7 @@ std::size_t
 CountCells(const Operation & operation)
 {
   std::size_t cells = 1;
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     cells *= static_cast<std::size_t>(operation.GetAlong("output_size", axis));
   }
@@ -61,36 +61,36 @@ FinishMean(const Operation & operation, const Sums & sums)
   return means;
 }
 
-// Greatest: of each channel the greatest, its row and its column; of equal ones the first in the image's rows.
-
-constexpr std::size_t GreatestSums = 3;
+// Greatest: of each channel the greatest, and its place along each axis; of equal ones the first in the image's rows.
 
 void
 AddToGreatest(const Operation &, Sums & sums, const Sums & part, const Box & box)
 {
-  const bool first = sums.empty();
+  const bool           first = sums.empty();
+  const std::ptrdiff_t axes = box.GetNumberOfAxes();
   sums.resize(part.size());
-  for (std::size_t i = 0; i < part.size(); i += GreatestSums)
+  auto ours = sums.begin();
+  for (auto other = part.begin(); other != part.end(); ours += 1 + axes, other += 1 + axes)
   {
-    const double value = part[i];
-    const double row = part[i + 1] + static_cast<double>(box[0].begin);
-    const double column = part[i + 2] + static_cast<double>(box[1].begin);
-    const bool   before = row < sums[i + 1] || (row == sums[i + 1] && column < sums[i + 2]);
+    PerAxis<double> place(static_cast<int>(axes));
+    std::transform(box.begin(), box.end(), other + 1, place.begin(), [](const Interval & interval, double inPart) {
+      return inPart + static_cast<double>(interval.begin);
+    });
+    const bool before = std::lexicographical_compare(place.begin(), place.end(), ours + 1, ours + 1 + axes);
     // What is no number stays to be seen.
-    if (first || value > sums[i] || (value == sums[i] && before) || std::isnan(value))
+    if (first || *other > *ours || (*other == *ours && before) || std::isnan(*other))
     {
-      sums[i] = value;
-      sums[i + 1] = row;
-      sums[i + 2] = column;
+      *ours = *other;
+      std::copy(place.begin(), place.end(), ours + 1);
     }
   }
 }
 
 Sums
-FinishGreatest(const Operation &, const Sums & sums)
+FinishGreatest(const Operation & operation, const Sums & sums)
 {
   Sums greatest;
-  for (std::size_t i = 0; i < sums.size(); i += GreatestSums)
+  for (std::size_t i = 0; i < sums.size(); i += 1 + operation.axes)
   {
     greatest.push_back(sums[i]);
   }
@@ -103,10 +103,10 @@ HoldsGreatest(const Sums & sums, const Sums & gradient, const Box & box)
   const auto holds = [](const Interval & interval, double place) {
     return static_cast<double>(interval.begin) <= place && place < static_cast<double>(interval.end);
   };
-  for (std::size_t c = 0; c < gradient.size(); ++c)
+  auto sum = sums.begin();
+  for (std::size_t c = 0; c < gradient.size(); ++c, sum += 1 + box.GetNumberOfAxes())
   {
-    const std::size_t i = GreatestSums * c;
-    if (gradient[c] != 0 && holds(box[0], sums[i + 1]) && holds(box[1], sums[i + 2]))
+    if (gradient[c] != 0 && std::equal(box.begin(), box.end(), sum + 1, holds))
     {
       return true;
     }
@@ -180,9 +180,10 @@ GetPooledSize(const Operation & operation, int axis, const Sizes &)
 }
 
 OperationSchema
-MakeEntry(const char * type, std::size_t inputs)
+MakeEntry(const char * type, const char * typeOfVolumes, std::size_t inputs)
 {
   OperationSchema entry(type, inputs, inputs);
+  entry.typeOfVolumes = typeOfVolumes;
   entry.needsFloat = &AlwaysNeedFloat; // for sums in double of what is not rounded again
   entry.getRequired = &RequireAll;
   entry.getSize = &GetOnePixel;
@@ -222,9 +223,11 @@ ReduceByAttention(const Operation &)
 
 /** To a map of the attribute's size. */
 OperationSchema
-MakeAdaptivePool(const char * type, const ReductionSchema * (*getReduction)(const Operation &))
+MakeAdaptivePool(const char * type,
+                 const char * typeOfVolumes,
+                 const ReductionSchema * (*getReduction)(const Operation &))
 {
-  OperationSchema entry = MakeEntry(type, 1);
+  OperationSchema entry = MakeEntry(type, typeOfVolumes, 1);
   entry.attributes = { NeededAlongAxes("output_size", 1) };
   entry.getSize = &GetPooledSize;
   entry.getReduction = getReduction;
@@ -234,7 +237,7 @@ MakeAdaptivePool(const char * type, const ReductionSchema * (*getReduction)(cons
 OperationSchema
 MakeLogSum()
 {
-  OperationSchema entry = MakeEntry("logsumexp_pool2d", 1);
+  OperationSchema entry = MakeEntry("logsumexp_pool2d", "logsumexp_pool3d", 1);
   entry.attributes = { Number("r", 10) };
   entry.attributes.back().positive = true;
   entry.getKeeps = &KeepInput;
@@ -253,7 +256,7 @@ CheckScores(const Operation &, const Channels & channels)
 OperationSchema
 MakeAttention()
 {
-  OperationSchema entry = MakeEntry("attention_pool2d", 2);
+  OperationSchema entry = MakeEntry("attention_pool2d", "attention_pool3d", 2);
   entry.getKeeps = &KeepInput;
   entry.check = &CheckScores;
   entry.getReduction = &ReduceByAttention;
@@ -276,8 +279,8 @@ namespace schema
 std::vector<OperationSchema>
 MakeGlobalPooling()
 {
-  return { MakeAdaptivePool("adaptive_avg_pool2d", &ReduceToMean),
-           MakeAdaptivePool("adaptive_max_pool2d", &ReduceToGreatest),
+  return { MakeAdaptivePool("adaptive_avg_pool2d", "adaptive_avg_pool3d", &ReduceToMean),
+           MakeAdaptivePool("adaptive_max_pool2d", "adaptive_max_pool3d", &ReduceToGreatest),
            MakeLogSum(),
            MakeAttention() };
 }

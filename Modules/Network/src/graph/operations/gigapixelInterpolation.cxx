@@ -12,12 +12,19 @@ namespace schema
 namespace
 {
 
+/** Else linear along all axes. */
+bool
+IsNearest(const Operation & operation)
+{
+  return operation.GetWord("mode") == "nearest";
+}
+
 std::string
 CheckInterpolation(const Operation & operation, const Channels & channels)
 {
   const bool scaled = !std::get<std::vector<double>>(operation.attributes.at("scale_factor")).empty();
   const bool sized = operation.GetAlong("size", 0) > 0;
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     const double factor = operation.GetNumberAlong("scale_factor", axis);
     if (scaled && !(factor > 0 && factor <= 256))
@@ -29,9 +36,15 @@ CheckInterpolation(const Operation & operation, const Channels & channels)
   {
     return "it needs one of scale_factor, size, and a second input whose size it takes";
   }
-  if (operation.GetFlag("align_corners") && operation.GetWord("mode") == "nearest")
+  const std::string linear = operation.axes == 2 ? "bilinear" : "trilinear"; // PyTorch's words
+  if (!IsNearest(operation) && operation.GetWord("mode") != linear)
   {
-    return "align_corners is for the mode bilinear";
+    return "its mode is " + operation.GetWord("mode") + ", which in " +
+           (operation.axes == 2 ? "images is " : "volumes is ") + linear;
+  }
+  if (operation.GetFlag("align_corners") && IsNearest(operation))
+  {
+    return "align_corners is for the mode " + linear;
   }
   return {};
 }
@@ -61,13 +74,13 @@ RequireInterpolated(const Operation & operation,
     return {};
   }
   const std::int64_t size = sizes.inputs.front(), last = output.end - 1;
-  if (operation.GetWord("mode") == "nearest")
+  if (IsNearest(operation))
   {
     return { GetNearestSource(operation, axis, output.begin, size, sizes.output),
              GetNearestSource(operation, axis, last, size, sizes.output) + 1 };
   }
-  const double first = GetBilinearSource(operation, axis, output.begin, size, sizes.output);
-  const double end = GetBilinearSource(operation, axis, last, size, sizes.output);
+  const double first = GetLinearSource(operation, axis, output.begin, size, sizes.output);
+  const double end = GetLinearSource(operation, axis, last, size, sizes.output);
   return Clip({ static_cast<std::int64_t>(std::floor(first)), static_cast<std::int64_t>(std::ceil(end)) + 1 }, size);
 }
 
@@ -104,7 +117,7 @@ SampleInterpolated(const Operation & operation, int axis, const AxisSizes & size
     return { output > 1 ? (input - 1) / (output - 1) : 0.0, 0 };
   }
   const double step = factor > 0 ? 1 / factor : input / output;
-  return { step, operation.GetWord("mode") == "nearest" ? GetNearestOffset(factor, sizes) : (step - 1) / 2 };
+  return { step, IsNearest(operation) ? GetNearestOffset(factor, sizes) : (step - 1) / 2 };
 }
 
 /** Behind the corners of a map that becomes larger, unless they stay corners, its last pixels are taken as the second
@@ -112,22 +125,21 @@ SampleInterpolated(const Operation & operation, int axis, const AxisSizes & size
 std::string
 GetInterpolationBorder(const Operation & operation, int axis, const AxisSizes & sizes)
 {
-  const bool ofTwo = operation.GetWord("mode") == "bilinear";
-  return ofTwo && SampleInterpolated(operation, axis, sizes).offset < 0 ? "replicate" : "";
+  return !IsNearest(operation) && SampleInterpolated(operation, axis, sizes).offset < 0 ? "replicate" : "";
 }
 
-/** LibTorch 1.13 rounds each addition to a gradient of the bilinear one; values of the nearest one are but copied. */
+/** LibTorch 1.13 rounds each addition to a gradient of the linear one; values of the nearest one are but copied. */
 bool
 NeedsFloat(const Operation & operation)
 {
-  return operation.GetWord("mode") == "bilinear";
+  return !IsNearest(operation);
 }
 
-/** One pixel; of the bilinear one the last bits differ. */
+/** One pixel; of the linear one the last bits differ. */
 bool
 IsSpread(const Operation & operation, std::size_t input, const AxisSizes & sizes)
 {
-  return input == 0 && sizes.inputs.front() == 1 && operation.GetWord("mode") == "nearest";
+  return input == 0 && sizes.inputs.front() == 1 && IsNearest(operation);
 }
 
 /** Sources repeat with a whole factor only, and their last bits only with one by which every number is divided exactly:
@@ -155,7 +167,7 @@ HoldInterpolated(const Operation & operation, const MapSizes & sizes)
   {
     return { {}, { 0, 1, 0 } };
   }
-  if (operation.GetWord("mode") == "nearest")
+  if (IsNearest(operation))
   {
     return { { 0, 0, 1 }, { 0, 0, 1 } };
   }
@@ -168,7 +180,7 @@ std::vector<OperationSchema>
 MakeInterpolation()
 {
   OperationSchema entry("interpolate", 1, 2);
-  entry.attributes = { Word("mode", "nearest", { "nearest", "bilinear" }),
+  entry.attributes = { Word("mode", "nearest", { "nearest", "bilinear", "trilinear" }),
                        Flag("align_corners", false),
                        { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() },
                        OptionalAlongAxes("size", 1) };

@@ -73,7 +73,7 @@ Flag(const char * name, bool value)
 AttributeSchema
 AlongAxes(const char * name, std::int64_t value, std::int64_t least)
 {
-  return { name, Kind::Axes, false, std::vector<std::int64_t>(Axes, value), least };
+  return { name, Kind::Axes, false, std::vector<std::int64_t>{ value }, least };
 }
 
 AttributeSchema
@@ -201,7 +201,7 @@ double
 GetTaps(const Operation & operation)
 {
   double taps = 1;
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     taps *= static_cast<double>(operation.GetAlong("kernel_size", axis));
   }

@@ -17,8 +17,6 @@ using Sizes = std::vector<std::int64_t>;
 using Parameters = std::vector<ParameterDescription>;
 using Cost = std::pair<double, double>;
 
-constexpr int Axes = NetworkGraph::NumberOfAxes;
-
 std::int64_t DivideDown(std::int64_t a, std::int64_t b);
 std::int64_t DivideUp(std::int64_t a, std::int64_t b);
 

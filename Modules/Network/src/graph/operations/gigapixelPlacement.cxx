@@ -11,9 +11,11 @@ namespace
 std::string
 CheckPad(const Operation & operation, const Channels & channels)
 {
-  const bool byNumbers = operation.GetAlong("before", 0) + operation.GetAlong("before", 1) +
-                           operation.GetAlong("after", 0) + operation.GetAlong("after", 1) >
-                         0;
+  bool byNumbers = false;
+  for (int axis = 0; axis < operation.axes; ++axis)
+  {
+    byNumbers = byNumbers || operation.GetAlong("before", axis) + operation.GetAlong("after", axis) > 0;
+  }
   return channels.size() == 2 && (byNumbers || operation.GetInteger("multiple") > 1)
            ? "it pads by numbers, or to the size of a second input, not both"
            : "";
@@ -219,6 +221,7 @@ OperationSchema
 MakePixelShuffle()
 {
   OperationSchema entry("pixel_shuffle");
+  entry.axes = 2;
   entry.attributes = { NeededInteger("upscale_factor", 1) };
   entry.check = &CheckShuffle;
   entry.getChannels = &GetShuffledChannels;

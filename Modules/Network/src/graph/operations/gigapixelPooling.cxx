@@ -11,7 +11,7 @@ namespace
 std::string
 CheckPooling(const Operation & operation, const Channels &)
 {
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < operation.axes; ++axis)
   {
     if (2 * operation.GetAlong("padding", axis) > operation.GetAlong("kernel_size", axis))
     {
@@ -55,9 +55,10 @@ GetMeanBorder(const Operation & operation, int axis, const AxisSizes & sizes)
 }
 
 OperationSchema
-MakePool(const char * type)
+MakePool(const char * type, const char * typeOfVolumes)
 {
   OperationSchema entry(type);
+  entry.typeOfVolumes = typeOfVolumes;
   entry.attributes = { NeededAlongAxes("kernel_size", 1), OptionalAlongAxes("stride", 1), AlongAxes("padding", 0, 0) };
   entry.scratch = Scratch::Padded;
   entry.check = &CheckPooling;
@@ -68,14 +69,23 @@ MakePool(const char * type)
   return entry;
 }
 
+/** Of a volume, what each tap along z sees, and values, places and which of them are greater; all of it but for places,
+ * which are twice as large, or more, is of the maps' size or less. */
+PassMaps
+HoldTaps(const Operation & operation, const MapSizes &)
+{
+  return operation.axes == 3 ? PassMaps{ { 1, 6, 0 }, { 1, 1, 0 } } : PassMaps{};
+}
+
 OperationSchema
 MakeMaximum()
 {
-  OperationSchema entry = MakePool("max_pool2d");
+  OperationSchema entry = MakePool("max_pool2d", "max_pool3d");
   entry.attributes.push_back(AlongAxes("dilation", 1, 1));
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.getKeeps = &KeepIndices;
   entry.getBorder = &GetMaximumBorder;
+  entry.getPassMaps = &HoldTaps;
   return entry;
 }
 
@@ -89,7 +99,7 @@ HoldQuotient(const Operation &, const MapSizes &)
 OperationSchema
 MakeMean()
 {
-  OperationSchema entry = MakePool("avg_pool2d");
+  OperationSchema entry = MakePool("avg_pool2d", "avg_pool3d");
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
   entry.getBorder = &GetMeanBorder;

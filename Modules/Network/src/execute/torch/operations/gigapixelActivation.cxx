@@ -78,7 +78,7 @@ DifferentiateSquash(OperationCall & call, const at::Tensor & gradient)
 at::Tensor
 GetSlopes(const OperationCall & call)
 {
-  return call.GetWeight("weight").view({ 1, -1, 1, 1 });
+  return AlongChannels(call.GetWeight("weight"), call.operation.axes);
 }
 
 at::Tensor
@@ -96,7 +96,7 @@ DifferentiateRectifyBySlopes(OperationCall & call, const at::Tensor & gradient)
   {
     const at::Tensor below = input.clamp_max(0).mul_(gradient);
     call.weightGradients["weight"] =
-      call.GetWeight("weight").numel() == 1 ? below.sum().view({ 1 }) : below.sum({ 0, 2, 3 });
+      call.GetWeight("weight").numel() == 1 ? below.sum().view({ 1 }) : below.sum(GetAllButChannels(below));
   }
   if (!call.wanted[0])
   {

@@ -23,7 +23,7 @@ Box
 GetPadded(const OperationCall & call)
 {
   Box padded = call.step.output;
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < call.operation.axes; ++axis)
   {
     const std::int64_t before = call.operation.GetAlong("before", axis);
     padded[axis] = { padded[axis].begin - before, padded[axis].end - before };
@@ -64,7 +64,7 @@ DifferentiateCrop(OperationCall & call, const at::Tensor & gradient)
 at::Tensor
 ChooseSteps(const OperationCall & call, at::Tensor map)
 {
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < call.operation.axes; ++axis)
   {
     const int dimension = GetDimension(axis);
     map = map.slice(dimension, 0, map.size(dimension), call.operation.GetAlong("step", axis));

@@ -36,6 +36,7 @@ DifferentiatePlain(OperationCall & call, const at::Tensor & gradient)
 }
 
 const TorchOperation Convolution("conv2d", &ConvolvePlain, &DifferentiatePlain);
+const TorchOperation ConvolutionOfVolumes("conv3d", &ConvolvePlain, &DifferentiatePlain);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "execute/gigapixelDropoutMask.h"
 #include "gigapixelOperationCall.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <ATen/OpMathType.h>
 
@@ -20,17 +21,26 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
   const auto         factor = static_cast<at::opmath_type<T>>(1 / (1 - p));
   const Box &        box = call.step.output;
   const std::int64_t channels = from.size(1);
-  for (std::int64_t y = box[0].begin; y < box[0].end; ++y)
+  const bool         deep = box.GetNumberOfAxes() > 2;
+  const Region       region = ToRegion(box);
+  const auto         getPlace = [deep](const at::Tensor & map, std::int64_t z, std::int64_t y, std::int64_t x) {
+    return (deep ? z * map.stride(-3) : 0) + y * map.stride(-2) + x * map.stride(-1);
+  };
+  for (std::int64_t z = 0; z < region.depth; ++z)
   {
-    for (std::int64_t x = box[1].begin; x < box[1].end; ++x)
+    // Slices follow one another as parts of one tall map do.
+    const std::int64_t top = (region.z + z) * call.step.sizes[deep ? 1 : 0].output + region.y;
+    for (std::int64_t y = 0; y < region.height; ++y)
     {
-      const std::int64_t row = y - box[0].begin, column = x - box[1].begin;
-      const T *          in = from.data_ptr<T>() + row * from.stride(2) + column * from.stride(3);
-      T *                out = to.data_ptr<T>() + row * to.stride(2) + column * to.stride(3);
-      for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t x = 0; x < region.width; ++x)
       {
-        const bool keeps = whole ? mask.Keeps(0, 0, c) : mask.Keeps(y, x, c);
-        out[c * to.stride(1)] = keeps ? static_cast<T>(factor * in[c * from.stride(1)]) : T(0);
+        const T * in = from.data_ptr<T>() + getPlace(from, z, y, x);
+        T *       out = to.data_ptr<T>() + getPlace(to, z, y, x);
+        for (std::int64_t c = 0; c < channels; ++c)
+        {
+          const bool keeps = whole ? mask.Keeps(0, 0, c) : mask.Keeps(top + y, region.x + x, c);
+          out[c * to.stride(1)] = keeps ? static_cast<T>(factor * in[c * from.stride(1)]) : T(0);
+        }
       }
     }
   }
@@ -68,6 +78,7 @@ DifferentiateDrop(OperationCall & call, const at::Tensor & gradient)
 
 const TorchOperation Dropout("dropout", &Drop<false>, &DifferentiateDrop<false>);
 const TorchOperation DropoutOfChannels("dropout2d", &Drop<true>, &DifferentiateDrop<true>);
+const TorchOperation DropoutOfVolumesChannels("dropout3d", &Drop<true>, &DifferentiateDrop<true>);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <ATen/ops/empty.h>
 
@@ -57,9 +58,10 @@ public:
   {}
 
   T *
-  GetPixel(std::int64_t y, std::int64_t x) const
+  GetPixel(std::int64_t z, std::int64_t y, std::int64_t x) const
   {
-    return m_Map.data_ptr<T>() + y * m_Map.stride(2) + x * m_Map.stride(3);
+    const std::int64_t slice = m_Map.dim() > 4 ? m_Map.stride(-3) : 0;
+    return m_Map.data_ptr<T>() + z * slice + y * m_Map.stride(-2) + x * m_Map.stride(-1);
   }
 
 private:
@@ -74,30 +76,35 @@ WithType(const at::Tensor & map, const F & compute)
   return map.scalar_type() == at::kDouble ? compute(double{}) : compute(float{});
 }
 
-/** Calls f(y, x) for each pixel of a part. */
+/** Calls f(z, y, x) for each pixel of a part. */
 template <typename F>
 void
 ForEachPixel(const Box & part, const F & f)
 {
-  for (std::int64_t y = 0; y < part[0].GetLength(); ++y)
+  const Size size = ToSize(GetExtent(part));
+  for (std::int64_t z = 0; z < size.depth; ++z)
   {
-    for (std::int64_t x = 0; x < part[1].GetLength(); ++x)
+    for (std::int64_t y = 0; y < size.height; ++y)
     {
-      f(y, x);
+      for (std::int64_t x = 0; x < size.width; ++x)
+      {
+        f(z, y, x);
+      }
     }
   }
 }
 
-/** Calls f(y, x) for each one that counts. */
+/** Calls f(z, y, x) for each one that counts. */
 template <typename F>
 void
 ForEachCounted(const OperationCall & call, const F & f)
 {
-  const Box & part = call.step.inputs.front();
-  ForEachPixel(part, [&](std::int64_t y, std::int64_t x) {
-    if (call.counted->empty() || (*call.counted)[y * part[1].GetLength() + x] != 0)
+  const Box &  part = call.step.inputs.front();
+  std::int64_t pixel = 0;
+  ForEachPixel(part, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    if (call.counted->empty() || (*call.counted)[pixel++] != 0)
     {
-      f(y, x);
+      f(z, y, x);
     }
   });
 }
@@ -111,8 +118,8 @@ SumUpMoments(const OperationCall & call)
   const std::int64_t channels = call.channels[0];
   double             number = 0;
   ChannelSums        sums(channels), squares(channels);
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    const T * const values = map.GetPixel(y, x);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < channels; ++c)
     {
       sums.Add(c, static_cast<double>(values[c]));
@@ -121,8 +128,8 @@ SumUpMoments(const OperationCall & call)
   });
   Values means = sums.Get();
   std::for_each(means.begin(), means.end(), [number](double & sum) { sum /= std::max(1.0, number); });
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    const T * const values = map.GetPixel(y, x);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < channels; ++c)
     {
       const double difference = static_cast<double>(values[c]) - means[c];
@@ -174,9 +181,9 @@ DifferentiateMoments(const OperationCall & call, const Values & gradient)
   const MapView<T> map(call.inputs[0]);
   const at::Tensor ofInput = call.MakeInputMap(0).zero_();
   const MapView<T> target(ofInput);
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    const T * const values = map.GetPixel(y, x);
-    T * const       gradients = target.GetPixel(y, x);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(z, y, x);
+    T * const       gradients = target.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < channels; ++c)
     {
       gradients[c] = static_cast<T>(terms[c] + factors[c] * (static_cast<double>(values[c]) - means[c]));
@@ -237,9 +244,9 @@ NormalizeMap(const OperationCall & call)
     factors[c] = static_cast<T>(norm.GetInverse(c) * norm.weights[c]);
     terms[c] = static_cast<T>(norm.biases[c]);
   }
-  ForEachPixel(call.step.output, [&](std::int64_t y, std::int64_t x) {
-    const T * const values = map.GetPixel(y, x);
-    T * const       normalized = target.GetPixel(y, x);
+  ForEachPixel(call.step.output, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(z, y, x);
+    T * const       normalized = target.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < norm.channels; ++c)
     {
       normalized[c] = (values[c] - means[c]) * factors[c] + terms[c];
@@ -271,10 +278,10 @@ DifferentiateMap(OperationCall & call, const at::Tensor & gradient)
   }
   const at::Tensor ofMap = call.MakeInputMap(0);
   const MapView<T> map(call.inputs[0]), ofOutput(gradient), target(ofMap);
-  ForEachPixel(call.step.output, [&](std::int64_t y, std::int64_t x) {
-    const T * const values = map.GetPixel(y, x);
-    const T * const from = ofOutput.GetPixel(y, x);
-    T * const       to = target.GetPixel(y, x);
+  ForEachPixel(call.step.output, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const T * const values = map.GetPixel(z, y, x);
+    const T * const from = ofOutput.GetPixel(z, y, x);
+    T * const       to = target.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < channels; ++c)
     {
       const auto g = static_cast<double>(from[c]);

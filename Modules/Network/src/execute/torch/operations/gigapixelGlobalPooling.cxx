@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationCall.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <ATen/ops/empty.h>
 
@@ -32,39 +33,40 @@ public:
 
   /** \return values, which gets one of each channel */
   Values &
-  Read(std::int64_t y, std::int64_t x, Values & values) const
+  Read(std::int64_t z, std::int64_t y, std::int64_t x, Values & values) const
   {
     values.resize(m_Map.size(1));
-    m_Double ? Copy<double>(y, x, values) : Copy<float>(y, x, values);
+    m_Double ? Copy<double>(z, y, x, values) : Copy<float>(z, y, x, values);
     return values;
   }
 
   Values
-  Read(std::int64_t y, std::int64_t x) const
+  Read(std::int64_t z, std::int64_t y, std::int64_t x) const
   {
     Values values;
-    return Read(y, x, values);
+    return Read(z, y, x, values);
   }
 
   void
-  Write(std::int64_t y, std::int64_t x, const Values & values) const
+  Write(std::int64_t z, std::int64_t y, std::int64_t x, const Values & values) const
   {
-    m_Double ? Paste<double>(y, x, values) : Paste<float>(y, x, values);
+    m_Double ? Paste<double>(z, y, x, values) : Paste<float>(z, y, x, values);
   }
 
 private:
   template <typename T>
   T *
-  GetPixel(std::int64_t y, std::int64_t x) const
+  GetPixel(std::int64_t z, std::int64_t y, std::int64_t x) const
   {
-    return m_Map.data_ptr<T>() + y * m_Map.stride(2) + x * m_Map.stride(3);
+    const std::int64_t slice = m_Map.dim() > 4 ? m_Map.stride(-3) : 0;
+    return m_Map.data_ptr<T>() + z * slice + y * m_Map.stride(-2) + x * m_Map.stride(-1);
   }
 
   template <typename T>
   void
-  Copy(std::int64_t y, std::int64_t x, Values & values) const
+  Copy(std::int64_t z, std::int64_t y, std::int64_t x, Values & values) const
   {
-    const T * value = GetPixel<T>(y, x);
+    const T * value = GetPixel<T>(z, y, x);
     for (double & copy : values)
     {
       copy = *value;
@@ -74,9 +76,9 @@ private:
 
   template <typename T>
   void
-  Paste(std::int64_t y, std::int64_t x, const Values & values) const
+  Paste(std::int64_t z, std::int64_t y, std::int64_t x, const Values & values) const
   {
-    T * value = GetPixel<T>(y, x);
+    T * value = GetPixel<T>(z, y, x);
     for (const double of : values)
     {
       *value = static_cast<T>(of);
@@ -88,20 +90,23 @@ private:
   const bool         m_Double;
 };
 
-/** Calls f(y, x) for each pixel of the tile that counts, row by row. */
+/** Calls f(z, y, x) for each pixel of the tile that counts, row by row. */
 template <typename F>
 void
 ForEachCounted(const OperationCall & call, const F & f)
 {
-  const auto  isCounted = call.counted->begin();
-  const Box & box = call.step.inputs.front();
-  for (std::int64_t y = 0; y < box[0].GetLength(); ++y)
+  const Size size = ToSize(GetExtent(call.step.inputs.front()));
+  auto       isCounted = call.counted->begin();
+  for (std::int64_t z = 0; z < size.depth; ++z)
   {
-    for (std::int64_t x = 0; x < box[1].GetLength(); ++x)
+    for (std::int64_t y = 0; y < size.height; ++y)
     {
-      if (call.counted->empty() || isCounted[y * box[1].GetLength() + x] != 0)
+      for (std::int64_t x = 0; x < size.width; ++x)
       {
-        f(y, x);
+        if (call.counted->empty() || *isCounted++ != 0)
+        {
+          f(z, y, x);
+        }
       }
     }
   }
@@ -119,7 +124,7 @@ ToTensor(const Values & sums)
 Values
 GetGradient(const at::Tensor & gradient)
 {
-  return Pixels(gradient).Read(0, 0);
+  return Pixels(gradient).Read(0, 0, 0);
 }
 
 /** \class Cells
@@ -129,41 +134,48 @@ class Cells
 public:
   explicit Cells(const OperationCall & call)
   {
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    const int missing = PerAxis<int>::MostAxes - call.operation.axes; // of an image, which is one pixel deep
+    m_Cells[0] = { { 0, 1 } };
+    for (int axis = 0; axis < call.operation.axes; ++axis)
     {
-      const AxisSizes & sizes = call.step.sizes[axis];
-      const Interval &  part = call.step.inputs.front()[axis];
+      const AxisSizes &       sizes = call.step.sizes[axis];
+      const Interval &        part = call.step.inputs.front()[axis];
+      std::vector<Interval> & cells = m_Cells[missing + axis];
+      cells.clear();
       for (std::int64_t i = part.begin; i < part.end; ++i)
       {
-        m_Cells[axis].push_back(GetCells(i, sizes.inputs.front(), sizes.output));
+        cells.push_back(GetCells(i, sizes.inputs.front(), sizes.output));
       }
-      m_Sizes[axis] = sizes.output;
+      m_Sizes[missing + axis] = sizes.output;
     }
   }
 
   std::size_t
   GetNumber() const
   {
-    return static_cast<std::size_t>(m_Sizes[0] * m_Sizes[1]);
+    return static_cast<std::size_t>(m_Sizes[0] * m_Sizes[1] * m_Sizes[2]);
   }
 
   /** Calls f(number of the cell) for those that hold a pixel of the part. */
   template <typename F>
   void
-  ForEachOf(std::int64_t y, std::int64_t x, const F & f) const
+  ForEachOf(std::int64_t z, std::int64_t y, std::int64_t x, const F & f) const
   {
-    for (std::int64_t row = m_Cells[0][y].begin; row < m_Cells[0][y].end; ++row)
+    for (std::int64_t slice = m_Cells[0][z].begin; slice < m_Cells[0][z].end; ++slice)
     {
-      for (std::int64_t column = m_Cells[1][x].begin; column < m_Cells[1][x].end; ++column)
+      for (std::int64_t row = m_Cells[1][y].begin; row < m_Cells[1][y].end; ++row)
       {
-        f(static_cast<std::size_t>(row * m_Sizes[1] + column));
+        for (std::int64_t column = m_Cells[2][x].begin; column < m_Cells[2][x].end; ++column)
+        {
+          f(static_cast<std::size_t>((slice * m_Sizes[1] + row) * m_Sizes[2] + column));
+        }
       }
     }
   }
 
 private:
-  std::array<std::vector<Interval>, NetworkGraph::NumberOfAxes> m_Cells;
-  Extent                                                        m_Sizes;
+  std::array<std::vector<Interval>, PerAxis<int>::MostAxes> m_Cells;
+  std::array<std::int64_t, PerAxis<int>::MostAxes>          m_Sizes{ 1, 1, 1 };
 };
 
 at::Tensor
@@ -173,9 +185,9 @@ SumUp(OperationCall & call)
   const Cells       cells(call);
   const std::size_t ofCell = call.channels[0] + 1;
   Values            sums(cells.GetNumber() * ofCell), values;
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    pixels.Read(y, x, values);
-    cells.ForEachOf(y, x, [&](std::size_t cell) {
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    pixels.Read(z, y, x, values);
+    cells.ForEachOf(z, y, x, [&](std::size_t cell) {
       const auto first = sums.begin() + cell * ofCell;
       std::transform(values.begin(), values.end(), first, first, std::plus<>());
       ++first[ofCell - 1];
@@ -192,46 +204,47 @@ DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
   const Pixels        pixels(map), ofCells(gradient);
   const Cells         cells(call);
   const std::size_t   ofCell = call.channels[0] + 1;
-  const std::int64_t  columns = gradient.size(3);
+  const std::int64_t  rows = gradient.size(-2), columns = gradient.size(-1);
   std::vector<Values> parts(cells.GetNumber());
   for (std::size_t cell = 0; cell < parts.size(); ++cell)
   {
     const double number = (*call.sums)[(cell + 1) * ofCell - 1];
     const auto   place = static_cast<std::int64_t>(cell);
-    ofCells.Read(place / columns, place % columns, parts[cell]);
+    ofCells.Read(place / columns / rows, place / columns % rows, place % columns, parts[cell]);
     std::for_each(parts[cell].begin(), parts[cell].end(), [number](double & part) { part /= number; });
   }
   Values values(call.channels[0]);
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
     std::fill(values.begin(), values.end(), 0.0);
-    cells.ForEachOf(y, x, [&](std::size_t cell) {
+    cells.ForEachOf(z, y, x, [&](std::size_t cell) {
       std::transform(parts[cell].begin(), parts[cell].end(), values.begin(), values.begin(), std::plus<>());
     });
-    pixels.Write(y, x, values);
+    pixels.Write(z, y, x, values);
   });
   return { map };
 }
 
-/** Of each channel the value, the row and the column. */
+/** Of each channel the value, and its place along each axis. */
 at::Tensor
 FindGreatest(OperationCall & call)
 {
-  const Pixels pixels(call.inputs[0]);
-  Values       sums, values;
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    pixels.Read(y, x, values);
+  const Pixels         pixels(call.inputs[0]);
+  const std::ptrdiff_t axes = call.operation.axes;
+  Values               sums, values;
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    pixels.Read(z, y, x, values);
     const bool first = sums.empty();
-    sums.resize(3 * values.size());
+    sums.resize((1 + axes) * values.size());
     double * greatest = sums.data();
     for (const double value : values)
     {
       if (first || value > greatest[0] || std::isnan(value))
       {
+        const double place[] = { value, static_cast<double>(z), static_cast<double>(y), static_cast<double>(x) };
         greatest[0] = value;
-        greatest[1] = static_cast<double>(y);
-        greatest[2] = static_cast<double>(x);
+        std::copy(std::end(place) - axes, std::end(place), greatest + 1);
       }
-      greatest += 3;
+      greatest += 1 + axes;
     }
   });
   return ToTensor(sums);
@@ -245,15 +258,23 @@ DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
   const Pixels     pixels(map);
   const Values     gradients = GetGradient(gradient);
   const Box &      box = call.step.inputs.front();
+  const int        axes = call.operation.axes;
   for (std::size_t c = 0; c < gradients.size(); ++c)
   {
-    const auto y = static_cast<std::int64_t>((*call.sums)[3 * c + 1]) - box[0].begin;
-    const auto x = static_cast<std::int64_t>((*call.sums)[3 * c + 2]) - box[1].begin;
-    if (y >= 0 && y < box[0].GetLength() && x >= 0 && x < box[1].GetLength())
+    std::array<std::int64_t, PerAxis<int>::MostAxes> place{ 0, 0, 0 }; // in the part
+    bool                                             inside = true;
+    for (int axis = 0; axis < axes; ++axis)
     {
-      Values values = pixels.Read(y, x);
+      const auto at = static_cast<std::int64_t>((*call.sums)[(1 + axes) * c + 1 + axis]) - box[axis].begin;
+      place[place.size() - axes + axis] = at;
+      inside = inside && at >= 0 && at < box[axis].GetLength();
+    }
+    if (inside)
+    {
+      const auto [z, y, x] = place;
+      Values values = pixels.Read(z, y, x);
       values[c] = gradients[c];
-      pixels.Write(y, x, values);
+      pixels.Write(z, y, x, values);
     }
   }
   return { map };
@@ -266,16 +287,16 @@ SumUpExponentials(OperationCall & call)
   const Pixels pixels(call.inputs[0]);
   const double r = call.operation.GetNumber("r");
   Values       values, greatest;
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    pixels.Read(y, x, values);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    pixels.Read(z, y, x, values);
     greatest = greatest.empty() ? values : greatest;
     std::transform(values.begin(), values.end(), greatest.begin(), greatest.begin(), [](double a, double b) {
       return std::max(a, b);
     });
   });
   Values sums(2 * greatest.size() + 1);
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    pixels.Read(y, x, values);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    pixels.Read(z, y, x, values);
     for (std::size_t c = 0; c < values.size(); ++c)
     {
       sums[2 * c] = r * greatest[c];
@@ -296,13 +317,13 @@ DifferentiateLogSum(OperationCall & call, const at::Tensor & gradient)
   const Values &   sums = *call.sums;
   const double     r = call.operation.GetNumber("r");
   Values           values;
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    inputs.Read(y, x, values);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    inputs.Read(z, y, x, values);
     for (std::size_t c = 0; c < values.size(); ++c)
     {
       values[c] = gradients[c] * std::exp(r * values[c] - sums[2 * c]) / sums[2 * c + 1];
     }
-    pixels.Write(y, x, values);
+    pixels.Write(z, y, x, values);
   });
   return { map };
 }
@@ -313,11 +334,12 @@ SumUpByAttention(OperationCall & call)
   const Pixels pixels(call.inputs[0]), scores(call.inputs[1]);
   Values       sums(call.channels[0] + 2), values, score;
   double       greatest = -std::numeric_limits<double>::infinity();
-  ForEachCounted(
-    call, [&](std::int64_t y, std::int64_t x) { greatest = std::max(greatest, scores.Read(y, x, score).front()); });
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    pixels.Read(y, x, values);
-    const double weight = std::exp(scores.Read(y, x, score).front() - greatest);
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    greatest = std::max(greatest, scores.Read(z, y, x, score).front());
+  });
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    pixels.Read(z, y, x, values);
+    const double weight = std::exp(scores.Read(z, y, x, score).front() - greatest);
     std::transform(values.begin(), values.end(), sums.begin(), sums.begin(), [weight](double value, double sum) {
       return sum + weight * value;
     });
@@ -340,29 +362,33 @@ DifferentiateAttention(OperationCall & call, const at::Tensor & gradient)
   const double     weights = sums.end()[-2], greatest = sums.back();
   Values           values, score;
   const double     ofMean = std::inner_product(gradients.begin(), gradients.end(), sums.begin(), 0.0) / weights;
-  ForEachCounted(call, [&](std::int64_t y, std::int64_t x) {
-    const double attention = std::exp(scores.Read(y, x, score).front() - greatest) / weights;
+  ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+    const double attention = std::exp(scores.Read(z, y, x, score).front() - greatest) / weights;
     if (ofScores.defined())
     {
-      inputs.Read(y, x, values);
+      inputs.Read(z, y, x, values);
       const double ofPixel = std::inner_product(gradients.begin(), gradients.end(), values.begin(), 0.0);
-      Pixels(ofScores).Write(y, x, { attention * (ofPixel - ofMean) });
+      Pixels(ofScores).Write(z, y, x, { attention * (ofPixel - ofMean) });
     }
     if (map.defined())
     {
       values.resize(gradients.size());
       std::transform(
         gradients.begin(), gradients.end(), values.begin(), [attention](double g) { return attention * g; });
-      Pixels(map).Write(y, x, values);
+      Pixels(map).Write(z, y, x, values);
     }
   });
   return { map, ofScores };
 }
 
 const TorchOperation Mean("adaptive_avg_pool2d", &SumUp, &DifferentiateMean);
+const TorchOperation MeanOfVolume("adaptive_avg_pool3d", &SumUp, &DifferentiateMean);
 const TorchOperation Greatest("adaptive_max_pool2d", &FindGreatest, &DifferentiateGreatest);
+const TorchOperation GreatestOfVolume("adaptive_max_pool3d", &FindGreatest, &DifferentiateGreatest);
 const TorchOperation LogSum("logsumexp_pool2d", &SumUpExponentials, &DifferentiateLogSum);
+const TorchOperation LogSumOfVolume("logsumexp_pool3d", &SumUpExponentials, &DifferentiateLogSum);
 const TorchOperation Attention("attention_pool2d", &SumUpByAttention, &DifferentiateAttention);
+const TorchOperation AttentionOfVolume("attention_pool3d", &SumUpByAttention, &DifferentiateAttention);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -2,10 +2,14 @@
 #include "gigapixelOperationCall.h"
 
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_bilinear2d_backward.h>
 #include <ATen/ops/upsample_nearest2d.h>
+#include <ATen/ops/upsample_nearest3d.h>
+#include <ATen/ops/upsample_trilinear3d.h>
+#include <ATen/ops/upsample_trilinear3d_backward.h>
 
 #include <cmath>
 
@@ -39,12 +43,6 @@ GetDoubled(const Box & input)
   return doubled;
 }
 
-std::vector<std::int64_t>
-GetShape(std::int64_t channels, const Box & box)
-{
-  return { 1, channels, box[0].GetLength(), box[1].GetLength() };
-}
-
 /** Of each output along an axis the two inputs that it lies between, in the input's part, and the second one's share.
  */
 struct Neighbors
@@ -64,7 +62,7 @@ struct Neighbors
         before.push_back(GetNearestSource(call.operation, axis, i, size, sizes.output) - first);
         continue;
       }
-      const double source = GetBilinearSource(call.operation, axis, i, size, sizes.output);
+      const double source = GetLinearSource(call.operation, axis, i, size, sizes.output);
       const auto   index = std::min(static_cast<std::int64_t>(std::floor(source)), size - 1);
       before.push_back(index - first);
       share.push_back(source - static_cast<double>(index));
@@ -75,10 +73,9 @@ struct Neighbors
 
   /** The shares, to multiply a map with. */
   at::Tensor
-  GetShare(int axis, const at::TensorOptions & options) const
+  GetShare(int axis, int axes, const at::TensorOptions & options) const
   {
-    const at::Tensor values = at::tensor(share, at::kDouble).to(options);
-    return axis == 0 ? values.view({ 1, 1, -1, 1 }) : values.view({ 1, 1, 1, -1 });
+    return AlongAxis(at::tensor(share, at::kDouble).to(options), axis, axes);
   }
 };
 
@@ -91,7 +88,7 @@ InterpolateAlong(const OperationCall & call, int axis, const at::Tensor & map)
   {
     return before;
   }
-  const at::Tensor share = neighbors.GetShare(axis, call.options);
+  const at::Tensor share = neighbors.GetShare(axis, call.operation.axes, call.options);
   return before.mul_(share.neg().add_(1)).add_(Gather(map, axis, neighbors.after).mul_(share));
 }
 
@@ -104,7 +101,7 @@ DifferentiateAlong(const OperationCall & call, int axis, const at::Tensor & grad
   {
     return Scatter(gradient, axis, neighbors.before, length);
   }
-  const at::Tensor share = neighbors.GetShare(axis, call.options);
+  const at::Tensor share = neighbors.GetShare(axis, call.operation.axes, call.options);
   const at::Tensor sum = Scatter(gradient.mul(share.neg().add_(1)), axis, neighbors.before, length);
   return sum.add_(Scatter(gradient.mul(share), axis, neighbors.after, length));
 }
@@ -114,14 +111,22 @@ Interpolate(OperationCall & call)
 {
   if (!Doubles(call))
   {
-    return InterpolateAlong(call, 1, InterpolateAlong(call, 0, call.inputs[0]));
+    at::Tensor map = call.inputs[0];
+    for (int axis = 0; axis < call.operation.axes; ++axis)
+    {
+      map = InterpolateAlong(call, axis, map);
+    }
+    return map;
   }
   const Box             doubled = GetDoubled(call.step.inputs.front());
   const at::Tensor      input = MakeDense(call.inputs[0]);
   const auto            shape = GetShape(input.size(1), doubled);
   const at::IntArrayRef size = at::IntArrayRef(shape).slice(2);
-  const at::Tensor      all = IsNearest(call) ? at::upsample_nearest2d(input, size, 2.0, 2.0)
-                                              : at::upsample_bilinear2d(input, size, false, 2.0, 2.0);
+  const bool            flat = call.operation.axes == 2;
+  const at::Tensor      all = IsNearest(call) ? (flat ? at::upsample_nearest2d(input, size, 2.0, 2.0)
+                                                      : at::upsample_nearest3d(input, size, 2.0, 2.0, 2.0))
+                                              : (flat ? at::upsample_bilinear2d(input, size, false, 2.0, 2.0)
+                                                      : at::upsample_trilinear3d(input, size, false, 2.0, 2.0, 2.0));
   return Show(all, doubled, call.step.output);
 }
 
@@ -131,7 +136,11 @@ DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
   std::vector<at::Tensor> gradients(call.inputs.size());
   if (!Doubles(call))
   {
-    gradients[0] = DifferentiateAlong(call, 0, DifferentiateAlong(call, 1, gradient));
+    gradients[0] = gradient;
+    for (int axis = call.operation.axes; axis-- > 0;)
+    {
+      gradients[0] = DifferentiateAlong(call, axis, gradients[0]);
+    }
     return gradients;
   }
   const Box             doubled = GetDoubled(call.step.inputs.front());
@@ -139,9 +148,12 @@ DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
   const auto            input = GetShape(call.channels.front(), call.step.inputs.front());
   const auto            shape = GetShape(call.channels.front(), doubled);
   const at::IntArrayRef size = at::IntArrayRef(shape).slice(2);
-  // Of four copies of a value it is their sum: LibTorch 1.13's own function rounds each addition to it in bf16.
-  gradients[0] = IsNearest(call) ? at::avg_pool2d(all, { 2, 2 }, { 2, 2 }, { 0, 0 }, false, true, 1)
-                                 : at::upsample_bilinear2d_backward(all, size, input, false, 2.0, 2.0);
+  // Of copies of a value it is their sum: LibTorch 1.13's own function rounds each addition to it in bf16.
+  const bool                      flat = call.operation.axes == 2;
+  const std::vector<std::int64_t> two(call.operation.axes, 2), none(call.operation.axes, 0);
+  gradients[0] = IsNearest(call) ? (flat ? &at::avg_pool2d : &at::avg_pool3d)(all, two, two, none, false, true, 1)
+                 : flat          ? at::upsample_bilinear2d_backward(all, size, input, false, 2.0, 2.0)
+                                 : at::upsample_trilinear3d_backward(all, size, input, false, 2.0, 2.0, 2.0);
   return gradients;
 }
 

@@ -11,43 +11,37 @@ namespace gigapixel::torchmodule
 namespace
 {
 
-at::Tensor
-AlongChannels(const at::Tensor & values)
-{
-  return values.view({ 1, -1, 1, 1 });
-}
-
 /** A factor and a term for each channel: affine, and a batch norm with frozen statistics. */
 at::Tensor
 ScaleAndShift(OperationCall & call)
 {
-  const at::Tensor weight = AlongChannels(call.GetWeight("weight")), bias = call.GetWeight("bias");
+  const at::Tensor weight = AlongChannels(call.GetWeight("weight"), call.operation.axes), bias = call.GetWeight("bias");
   at::Tensor       output = call.inPlace ? call.inputs[0].mul_(weight) : call.inputs[0].mul(weight);
-  return bias.defined() ? output.add_(AlongChannels(bias)) : output;
+  return bias.defined() ? output.add_(AlongChannels(bias, call.operation.axes)) : output;
 }
 
 std::vector<at::Tensor>
 DifferentiateScaleAndShift(OperationCall & call, const at::Tensor & gradient)
 {
-  call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum({ 0, 2, 3 });
+  call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum(GetAllButChannels(gradient));
   if (call.GetWeight("bias").defined())
   {
-    call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
+    call.weightGradients["bias"] = gradient.sum(GetAllButChannels(gradient));
   }
-  return { call.wanted[0] ? gradient.mul(AlongChannels(call.GetWeight("weight"))) : at::Tensor() };
+  return { call.wanted[0] ? gradient.mul(AlongChannels(call.GetWeight("weight"), call.operation.axes)) : at::Tensor() };
 }
 
 // Channels as the last dimension.
 at::Tensor
 ToRows(const at::Tensor & map)
 {
-  return MakeDense(map).permute({ 0, 2, 3, 1 });
+  return MakeDense(map).movedim(1, -1);
 }
 
 at::Tensor
 FromRows(const at::Tensor & rows)
 {
-  return rows.permute({ 0, 3, 1, 2 });
+  return rows.movedim(-1, 1);
 }
 
 /** Each pixel's channels get mean 0 and deviation 1. */

@@ -18,8 +18,9 @@ class Spread
 public:
   explicit Spread(const OperationCall & call)
     : m_Call(call)
+    , m_Reached(call.operation.axes)
   {
-    for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+    for (int axis = 0; axis < call.operation.axes; ++axis)
     {
       m_Stride.push_back(call.operation.GetAlong("stride", axis));
       m_Dilation.push_back(call.operation.GetAlong("dilation", axis));
@@ -37,7 +38,7 @@ public:
     const at::Tensor sums = MakeConvolution().Compute(MakeDense(m_Call.inputs[0]));
     const at::Tensor shown = MakeDense(Show(sums, m_Reached, m_Call.step.output));
     const at::Tensor bias = m_Call.GetWeight("bias");
-    return bias.defined() ? shown.add_(bias.view({ 1, -1, 1, 1 })) : shown;
+    return bias.defined() ? shown.add_(AlongChannels(bias, m_Call.operation.axes)) : shown;
   }
 
   at::Tensor
@@ -48,7 +49,7 @@ public:
     call.weightGradients["weight"] = gradients.weight;
     if (m_Call.GetWeight("bias").defined())
     {
-      call.weightGradients["bias"] = gradient.sum({ 0, 2, 3 });
+      call.weightGradients["bias"] = gradient.sum(GetAllButChannels(gradient));
     }
     return gradients.input;
   }
@@ -58,9 +59,13 @@ private:
   TorchConvolution
   MakeConvolution() const
   {
-    return {
-      m_Call.GetWeight("weight"), {}, m_Stride, { 0, 0 }, m_Dilation, m_Call.operation.GetInteger("groups"), true
-    };
+    return { m_Call.GetWeight("weight"),
+             {},
+             m_Stride,
+             Numbers(m_Stride.size(), 0),
+             m_Dilation,
+             m_Call.operation.GetInteger("groups"),
+             true };
   }
 
   const OperationCall & m_Call;
@@ -77,10 +82,14 @@ class Tiling
 public:
   explicit Tiling(const OperationCall & call)
     : m_Call(call)
-    , m_Height(call.operation.GetAlong("kernel_size", 0))
-    , m_Width(call.operation.GetAlong("kernel_size", 1))
     , m_Channels(call.operation.GetInteger("out_channels"))
-  {}
+  {
+    for (int axis = 0; axis < call.operation.axes; ++axis)
+    {
+      m_Kernel.push_back(call.operation.GetAlong("kernel_size", axis));
+      m_Places *= m_Kernel.back();
+    }
+  }
 
   at::Tensor
   ComputeOutput() const
@@ -95,15 +104,17 @@ public:
   Differentiate(OperationCall & call, const at::Tensor & gradient) const
   {
     const Box &      box = m_Call.step.inputs.front();
-    const at::Tensor all = MakeMap(m_Height * m_Width * m_Channels, box, m_Call.options).zero_();
+    const at::Tensor all = MakeMap(m_Places * m_Channels, box, m_Call.options).zero_();
     ForEachPlace(all, gradient, [](const at::Tensor & place, const at::Tensor & part) { place.copy_(part); });
     const TorchConvolution point = MakePoint();
     const auto             gradients = point.Differentiate(all, MakeDense(m_Call.inputs[0]), call.wanted[0]);
-    const Numbers          shape{ m_Height, m_Width, m_Channels, m_Call.channels.front() };
-    call.weightGradients["weight"] = gradients.weight.reshape(shape).permute({ 3, 2, 0, 1 });
+    Numbers                shape = m_Kernel;
+    shape.insert(shape.end(), { m_Channels, m_Call.channels.front() });
+    // The taps come last, behind input and output channels.
+    call.weightGradients["weight"] = gradients.weight.reshape(shape).movedim({ -1, -2 }, { 0, 1 });
     if (point.bias.defined())
     {
-      call.weightGradients["bias"] = gradients.bias.view({ m_Height * m_Width, m_Channels }).sum(0);
+      call.weightGradients["bias"] = gradients.bias.view({ m_Places, m_Channels }).sum(0);
     }
     return gradients.input;
   }
@@ -113,17 +124,19 @@ private:
   MakePoint() const
   {
     const at::Tensor bias = m_Call.GetWeight("bias");
-    return {
-      GetPointWeight(), bias.defined() ? bias.repeat({ m_Height * m_Width }) : bias, { 1, 1 }, { 0, 0 }, { 1, 1 }
-    };
+    const Numbers    ones(m_Kernel.size(), 1), none(m_Kernel.size(), 0);
+    return { GetPointWeight(), bias.defined() ? bias.repeat({ m_Places }) : bias, ones, none, ones };
   }
 
   /** Of the 1x1 convolution: an output channel for each place of the window and channel. */
   at::Tensor
   GetPointWeight() const
   {
-    const at::Tensor weight = m_Call.GetWeight("weight").permute({ 2, 3, 1, 0 });
-    return MakeDense(weight.reshape({ m_Height * m_Width * m_Channels, m_Call.channels.front(), 1, 1 }));
+    const at::Tensor weight = m_Call.GetWeight("weight").movedim({ 0, 1 }, { -1, -2 });
+    Numbers          shape(GetDimension(m_Call.operation.axes), 1);
+    shape[0] = m_Places * m_Channels;
+    shape[1] = m_Call.channels.front();
+    return MakeDense(weight.reshape(shape));
   }
 
   /** Calls f for each place of the window with what the map `all` has for it, and where that is in the output. */
@@ -131,16 +144,16 @@ private:
   void
   ForEachPlace(const at::Tensor & all, const at::Tensor & output, const F & f) const
   {
-    for (std::int64_t y = 0; y < m_Height; ++y)
+    for (std::int64_t place = 0; place < m_Places; ++place)
     {
-      for (std::int64_t x = 0; x < m_Width; ++x)
+      at::Tensor   places = all.narrow(1, place * m_Channels, m_Channels);
+      at::Tensor   part = output;
+      std::int64_t rest = place;
+      for (int axis = m_Call.operation.axes; axis-- > 0; rest /= m_Kernel[axis])
       {
-        at::Tensor places = all.narrow(1, (y * m_Width + x) * m_Channels, m_Channels);
-        at::Tensor part = output;
-        Choose(0, y, m_Height, places, part);
-        Choose(1, x, m_Width, places, part);
-        f(places, part);
+        Choose(axis, rest % m_Kernel[axis], m_Kernel[axis], places, part);
       }
+      f(places, part);
     }
   }
 
@@ -158,9 +171,9 @@ private:
   }
 
   const OperationCall & m_Call;
-  std::int64_t          m_Height;
-  std::int64_t          m_Width;
   std::int64_t          m_Channels;
+  Numbers               m_Kernel;
+  std::int64_t          m_Places{ 1 }; ///< of the window
 };
 
 at::Tensor
@@ -177,6 +190,7 @@ DifferentiateTransposed(OperationCall & call, const at::Tensor & gradient)
 }
 
 const TorchOperation TransposedConvolution("conv_transpose2d", &ConvolveTransposed, &DifferentiateTransposed);
+const TorchOperation TransposedConvolutionOfVolumes("conv_transpose3d", &ConvolveTransposed, &DifferentiateTransposed);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -9,7 +9,7 @@ namespace
 at::Tensor
 TakeEach(at::Tensor map, const std::vector<std::int64_t> & steps)
 {
-  for (int axis = 0; axis < NetworkGraph::NumberOfAxes; ++axis)
+  for (int axis = 0; axis < static_cast<int>(steps.size()); ++axis)
   {
     const int dimension = GetDimension(axis);
     map = map.slice(dimension, 0, map.size(dimension), steps[axis]);
