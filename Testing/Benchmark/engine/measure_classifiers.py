@@ -6,7 +6,8 @@
 
 One exact training step on a synthetic slide of SIDE x SIDE pixels (and one on a slide of 256 x 256, so that there are two
 labels), maps between segments in WORK-FOLDER/scratch if the plan keeps any; then the label of that slide, and of one of
-WIDE x WIDE pixels, which is even glass but for some tissue in its middle. --tissue trains with the slide's mask, too.
+WIDE x WIDE pixels, which is even glass but for some tissue in its middle. --tissue trains with a mask of four round parts
+of the tissue, too, and tells what share of the tiles reads any of it.
 Prints what the program says: peak memory, the plan, and CPU seconds.
 
 The program is $GIGAPIXEL_PROGRAM, else build/bin/gigapixel. Needs NumPy, tifffile and openslide-python.
@@ -66,6 +67,31 @@ def write_wide_slide(file, side, tissue):
     part.rename(file)
 
 
+def keep_four_parts(mask):
+    """Round, one in each quarter, where there is most tissue."""
+    side, blocks = len(mask), 32
+    step = side // blocks
+    density = mask[: blocks * step, : blocks * step].reshape(blocks, step, blocks, step).mean((1, 3))
+    y, x = np.ogrid[:side, :side]
+    kept = np.zeros_like(mask)
+    for row, column in ((0, 0), (0, 16), (16, 0), (16, 16)):
+        place = np.unravel_index(density[row : row + 16, column : column + 16].argmax(), (16, 16))
+        middle = (np.array(place) + (row, column) + 0.5) * step
+        kept |= (y - middle[0]) ** 2 + (x - middle[1]) ** 2 < step**2
+    return mask & kept
+
+
+def write_mask(file, network, tile):
+    """In place of the whole one. Returns the share of tiles that read tissue."""
+    mask = keep_four_parts(tifffile.imread(file) > 0)
+    resolution = {"resolution": (20000, 20000), "resolutionunit": "CENTIMETER"}
+    tifffile.imwrite(file, mask.astype(np.uint8) * 255, tile=(TILE, TILE), compression="zlib", **resolution)
+    halo = execute("networks", network)["halo"]
+    starts = range(0, len(mask), tile)
+    reads = [mask[max(0, y - halo) : y + tile + halo, max(0, x - halo) : x + tile + halo].any() for y in starts for x in starts]
+    return float(np.mean(reads))
+
+
 def tell(what, found):
     keys = ("peakBytes", "estimatedPeakBytes", "cpuSeconds", "wallSeconds", "plan", "probabilities")
     print(what, json.dumps({key: found[key] for key in keys if key in found}), flush=True)
@@ -79,6 +105,7 @@ def main():
     parser.add_argument("--network", default="resnet34:pool=attention")
     parser.add_argument("--memory", default="2G")
     parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--tile-size", type=int, help="of training; the plan's by default")
     parser.add_argument("--tissue", action="store_true")
     options = parser.parse_args()
     work = options.work
@@ -86,16 +113,21 @@ def main():
     (work / "masks").mkdir(exist_ok=True)
     slide, small = work / f"{options.side}.tif", work / "256.tif"
     for file, side in ((slide, options.side), (small, 256)):
-        synthesize(file, side, "--truth", work / "masks" / f"{side}.pyramid.tif")
+        synthesize(file, side, "--truth", work / "masks" / f"{side}.pyramid.tif", "--overwrite")
     table = work / f"{options.side}.csv"
     table.write_text(f"slide,label,split\n{slide.name},a,train\n{small.name},b,train\n")
     words = ["--network", options.network, "--epochs", 1, "--memory", options.memory, "--precision", options.precision]
     words += ["--learning-rate", 1e-6, "--scratch", work / "scratch"]
+    words += ["--tile-size", options.tile_size] if options.tile_size else []
     for masks in [[], ["--tissue", work / "masks"]] if options.tissue else [[]]:
+        if masks:
+            share = write_mask(work / "masks" / f"{options.side}.pyramid.tif", options.network, found["plan"]["tileSize"])
+            print(f"{share:.3f} of the tiles read tissue", flush=True)
         run = work / f"run-{options.side}{'-tissue' if masks else ''}"
         if run.exists():
             sys.exit(f"{run} is there: remove it to measure again")
-        tell(f"training step{' with --tissue' if masks else ''}", execute("train", "--cohort", table, "-o", run, *words, *masks))
+        found = execute("train", "--cohort", table, "-o", run, *words, *masks)
+        tell(f"training step{' with --tissue' if masks else ''}", found)
     run = work / f"run-{options.side}/last.safetensors"
     labels = ["--model", run, "--memory", options.memory, "--precision", options.precision, "--overwrite", "-o", work / "predictions.csv"]
     tell("label", execute("classify", slide, *labels))
