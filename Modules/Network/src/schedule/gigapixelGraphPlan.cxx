@@ -26,7 +26,7 @@ constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 constexpr std::int64_t WorkerBytes = 8 * MiB; ///< stack, and what oneDNN keeps for one thread
 constexpr std::int64_t InferenceBytes = 12;   ///< for each parameter: the model's, the executor's, and folded ones
 constexpr std::int64_t LoadingBytes = 22;     ///< before there are tiles: all thrice in floats, and in double
-constexpr std::int64_t TrainingBytes = 60;    ///< weights thrice and in double, moments, sums, the gradient
+constexpr std::int64_t TrainingBytes = 64;    ///< weights four times and in double, moments, sums, the gradient
 
 constexpr std::int64_t GreatestClass = 1024 * MiB;
 constexpr std::int64_t LeastClass = 16 * MiB;
