@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 from conftest import PROGRAM, read_arrays, run
-from protobuf import INT64, STRING, floats, integer, network, node, part, tensor, whole
+from protobuf import INT64, STRING, attribute, floats, integer, network, node, part, tensor, whole
 from test_weights import STORED, write_network
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -99,6 +99,14 @@ HUGE = {
     "opset": (behind("Relu", opset=LEAST), "is of opset -"),
     "its_own_output": (behind("Add", ["logits"]), 'reads "logits", which no earlier one gives'),
     "image": (behind("Relu", size=(2**40, 2**40)), "impossible size"),
+    "output_twice": (network([convolution()[0]] * 2, convolution()[1], output="map"), 'gives "map", which there is already'),
+    "image_again": (network([node("Conv", ["image", "weight"], "image")], convolution()[1], output="image"), 'gives "image", which there is already'),
+    "array_again": (network([node("Conv", ["image", "weight"], "weight")], convolution()[1], output="weight"), 'gives "weight", which there is already'),
+    "array_twice": (network([convolution()[0]], convolution()[1] * 2, output="map"), 'it has two arrays "weight"'),
+    "attribute_twice": (network([convolution(group=1)[0] + part(5, attribute("group", 3))], convolution()[1], output="map"), "an attribute is there twice"),
+    "automatic_padding": (network([convolution(auto_pad="q" * 100000)[0]], convolution()[1], output="map"), "with an auto_pad that there is not"),
+    "operators": (network([convolution()[0], *(node(f"Q{i}", [f"n{i - 1}" if i else "map"], f"n{i}") for i in range(999)), node("Relu", ["n998"], "logits")],
+                          convolution()[1]), " and 799 more"),
 }
 
 

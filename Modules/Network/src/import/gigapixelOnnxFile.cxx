@@ -244,7 +244,10 @@ ReadNode(std::string_view bytes, OnnxNode & node)
         node.type = ToText(message.GetBytes());
         break;
       case field::NodeAttribute:
-        node.attributes.insert(ReadAttribute(message.GetBytes()));
+        if (!node.attributes.insert(ReadAttribute(message.GetBytes())).second)
+        {
+          throw std::invalid_argument("an attribute is there twice");
+        }
         break;
       case field::NodeDomain:
         domain = ToText(message.GetBytes());
@@ -307,7 +310,10 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
       case field::GraphArray: {
         OnnxTensor        tensor = ReadArray(message.GetBytes(), file.arrays.size());
         const std::string name = tensor.name;
-        file.arrays[name] = std::move(tensor);
+        if (!file.arrays.emplace(name, std::move(tensor)).second)
+        {
+          throw std::invalid_argument("it has two arrays \"" + GetPrintable(name).substr(0, 200) + '"');
+        }
         break;
       }
       case field::GraphInput:

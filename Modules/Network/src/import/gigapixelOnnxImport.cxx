@@ -16,6 +16,7 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 namespace gigapixel
@@ -45,6 +46,29 @@ MakeSizes(std::int64_t multiple)
 
 /** Of protobuf, in whose form ONNX files are. */
 constexpr std::uintmax_t MostBytes = std::uintmax_t{ 1 } << 31;
+
+/** Values have one source: else readers may disagree on which one counts. \throw std::invalid_argument one has two */
+OnnxFile
+CheckSources(OnnxFile file)
+{
+  std::set<std::string> given;
+  for (const OnnxValue & input : file.inputs)
+  {
+    given.insert(input.name);
+  }
+  for (const OnnxNode & node : file.nodes)
+  {
+    for (const std::string & output : node.outputs)
+    {
+      if (!output.empty() && (file.arrays.count(output) > 0 || !given.insert(output).second))
+      {
+        throw std::invalid_argument("its node \"" + GetPrintable(node.name).substr(0, 200) + "\" gives \"" +
+                                    GetPrintable(output).substr(0, 200) + "\", which there is already");
+      }
+    }
+  }
+  return file;
+}
 
 /** A slide that is given for a network has gigabytes: its first byte says that it is none. Fields of an ONNX file have
  * the numbers 1 to 26, and the first one is a number, a text or a message. */
@@ -84,7 +108,7 @@ public:
     : m_Path(path)
     , m_Options(options)
     , m_Content(ReadOnnx(path))
-    , m_File(ReadBeside(OnnxFile::Parse(m_Content), path))
+    , m_File(CheckSources(ReadBeside(OnnxFile::Parse(m_Content), path)))
     , m_Images(GetOnnxImages(m_File))
   {
     m_Options.Check(std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {

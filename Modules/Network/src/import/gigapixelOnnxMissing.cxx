@@ -150,12 +150,14 @@ OnnxWalk::CheckMissing() const
     unasked = unasked || m_Unasked.count(first) > 0;
   }
   const auto list = [](const std::set<std::string> & names) {
-    std::string text;
-    for (const std::string & each : names)
+    constexpr std::size_t most = 200; // there are fewer operators in ONNX
+    std::string           text;
+    std::size_t           number = 0;
+    for (auto each = names.begin(); each != names.end() && number < most; ++each, ++number)
     {
-      text += (text.empty() ? "" : ", ") + each;
+      text += (text.empty() ? "" : ", ") + *each;
     }
-    return text;
+    return text + (number < names.size() ? " and " + std::to_string(names.size() - number) + " more" : "");
   };
   if (!missing.empty())
   {

@@ -103,7 +103,12 @@ Split(std::int64_t all, bool upper, int axis, Borders & borders)
 bool
 IsSame(const std::string & automatic)
 {
-  return automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  if (!same && !automatic.empty() && automatic != "NOTSET" && automatic != "VALID")
+  {
+    throw MissingOperation("with an auto_pad that there is not");
+  }
+  return same;
 }
 
 Borders
