@@ -238,7 +238,8 @@ TEST(NetworkPresets, RefuseWithTheReason)
   expect("unet:base=512,depth=8", "not from 1 to 65536");
   expect("unet:base=512,depth=7", "more than 2147483648 parameters");
   expect("remedios2023:base=8", "it has none");
-  expect("vnet", "(remedios2023, unet, resnet18-unet, resnet34-unet, resnet50-unet, resnet18, resnet34, resnet50)");
+  expect("vnet",
+         "(remedios2023, unet, unet3d, resnet18-unet, resnet34-unet, resnet50-unet, resnet18, resnet34, resnet50)");
 }
 
 // Of U-Net(16) 93 thousand operations a pixel are known, of the ResNet-18-U-Net 165 thousand, and what tiles of
