@@ -6,6 +6,20 @@
 namespace gigapixel
 {
 
+std::vector<SegmentPass>
+StreamedNetwork::SegmentedStep::MakeBackwardPasses() const
+{
+  std::vector<SegmentPass> passes{ { SegmentPass::Kind::Loss, m_Segments.size() - 1 } };
+  for (std::size_t i = m_Segments.size() - 1; i-- > 0;)
+  {
+    if (m_Geometry->IsBehindTrained(m_Segments[i].operation))
+    {
+      passes.push_back({ SegmentPass::Kind::Gradient, i });
+    }
+  }
+  return passes;
+}
+
 /** By one rank: maps of an image lie with one process. */
 bool
 StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,

@@ -261,19 +261,7 @@ private:
     return passes;
   }
 
-  std::vector<SegmentPass>
-  MakeBackwardPasses() const
-  {
-    std::vector<SegmentPass> passes{ { SegmentPass::Kind::Loss, m_Segments.size() - 1 } };
-    for (std::size_t i = m_Segments.size() - 1; i-- > 0;)
-    {
-      if (m_Geometry->IsBehindTrained(m_Segments[i].operation))
-      {
-        passes.push_back({ SegmentPass::Kind::Gradient, i });
-      }
-    }
-    return passes;
-  }
+  std::vector<SegmentPass> MakeBackwardPasses() const;
 
   double
   GetWork(const SegmentPass & pass) const
