@@ -5,6 +5,7 @@
 #include "SyntheticSources.h"
 #include "gigapixelOptimizer.h"
 #include "gigapixelParameterLayout.h"
+#include "gigapixelWorkers.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

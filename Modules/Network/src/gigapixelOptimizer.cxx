@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOptimizer.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelWorkers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,13 +4,14 @@
 
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelTrainer.h"
-#include "gigapixelWorkers.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace gigapixel
 {
+
+class Workers;
 
 /** A run of values in the array of all parameters that are treated alike. */
 struct ParameterGroup
