@@ -31,8 +31,8 @@ public:
            const std::function<void(int, std::int64_t)> & compute,
            const std::function<bool(std::int64_t)> &      take);
 
-  /** Calls compute (begin, end) for parts of 0 to size, by several threads; a small size is one part, by the calling one.
-   * Returns when all is done. For what needs no order: each value by itself. */
+  /** Calls compute (begin, end) for parts of 0 to size, by several threads; a small size is one part, by the calling
+   * one. Returns when all is done. For what needs no order: each value by itself. */
   void ForEachPart(std::size_t size, const std::function<void(std::size_t, std::size_t)> & compute);
 
   /** Results that may wait: item modulo this number is a place for a result that nobody else uses. */

@@ -281,7 +281,8 @@ std::int64_t
 GetHeldImageBytes(const PlannedRun & run)
 {
   const int  channels = run.network.channels;
-  const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() && !run.network.LabelsImage();
+  const bool all =
+    run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() && !run.network.LabelsImage();
   return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;
 }
 
@@ -479,8 +480,8 @@ MakeGraphPlan(const PlannedRun & run)
 {
   const bool         inFiles = run.segmentation.inFiles;
   const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
-  const std::int64_t base = GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) +
-                            GetHeldImageBytes(run);
+  const std::int64_t base =
+    GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) + GetHeldImageBytes(run);
   const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
   Choices               choices(run, base, limit);
   const Choice &        choice = choices.FindBest(inFiles);
