@@ -323,8 +323,11 @@ private:
         const Extent from = GetShape(inputs.front()).first;
         const bool   none = (drawn == "layer_norm" && longer.GetChannels().back() == 1) ||
                           (IsNorm(drawn) && GetNumberOfPixels(MakeWhole(from)) < 16);
+        // LibTorch refuses windows of volumes that are greater than the map without its padding.
+        const bool isLarge = m_Axes == 3 && (drawn == "max_pool3d" || drawn == "avg_pool3d") &&
+                             *std::min_element(from.begin(), from.end()) < 3;
         if (*std::max_element(size.begin(), size.end()) > (m_Axes == 2 ? 120 : 16) ||
-            longer.GetChannels().back() > (m_Axes == 2 ? 24 : 12) || none)
+            longer.GetChannels().back() > (m_Axes == 2 ? 24 : 12) || none || isLarge)
         {
           continue;
         }

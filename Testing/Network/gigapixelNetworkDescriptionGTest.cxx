@@ -105,9 +105,9 @@ TEST(NetworkDescription, RefusesWithTheReason)
   expect("binary cross-entropy", "hinge", "unknown loss");
   const std::string loss = "\"ignore unscanned\": false";
   expect(loss, "\"class weights\": [1]", "there are 1 class weights, but the network tells 2 classes apart");
-  expect(loss, "\"class weights\": [1, -2]", "must be 0, or numbers from 1e-6 to 1e6");
-  expect(loss, "\"class weights\": [1e308, 1e308]", "must be 0, or numbers from 1e-6 to 1e6");
-  expect(loss, "\"class weights\": [1e-320, 1e-320]", "must be 0, or numbers from 1e-6 to 1e6");
+  expect(loss, "\"class weights\": [1, -2]", "must be 0, or numbers from 1e-60 to 1e60");
+  expect(loss, "\"class weights\": [1e308, 1e308]", "must be 0, or numbers from 1e-60 to 1e60");
+  expect(loss, "\"class weights\": [1e-320, 1e-320]", "must be 0, or numbers from 1e-60 to 1e60");
   expect(loss, "\"class weights\": [0, 0]", "one class weight must be above 0");
   expect(loss, "\"class weights\": [0, \"many\"]", "must be a list of numbers");
   expect(loss, "\"class weights\": 2", "must be a list of numbers");

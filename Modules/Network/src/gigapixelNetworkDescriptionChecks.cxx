@@ -316,11 +316,11 @@ CheckLoss(const NetworkDescription & network)
     Refuse("there are " + std::to_string(weights.size()) + " class weights, but the network tells " +
            std::to_string(classes) + " classes apart");
   }
-  // Products with them are floats, and far from the ends of what these hold.
-  const auto isWrong = [](double weight) { return weight != 0 && !(weight >= 1e-6 && weight <= 1e6); };
+  // Sums of products with them stay within what doubles hold; that floats hold them is seen in training.
+  const auto isWrong = [](double weight) { return weight != 0 && !(weight >= 1e-60 && weight <= 1e60); };
   if (std::any_of(weights.begin(), weights.end(), isWrong))
   {
-    Refuse("class weights must be 0, or numbers from 1e-6 to 1e6");
+    Refuse("class weights must be 0, or numbers from 1e-60 to 1e60");
   }
   if (!weights.empty() && std::count(weights.begin(), weights.end(), 0.0) == classes)
   {

@@ -389,7 +389,7 @@ DESCRIPTIONS = {
     "long_name": (describe(LAST, name=LONG), "a text of 100000 bytes"),
     "list_for_name": (describe(LAST, name=list(range(100000))), '"name" must be a string, not [0,1'),
     "classes_null": (describe(LAST, **{"class names": None}), "must be a list of names, not null"),
-    "class_weights": (describe(LAST, loss={"class weights": [1e308, 1e308]}), "from 1e-6 to 1e6"),
+    "class_weights": (describe(LAST, loss={"class weights": [1e308, 1e308]}), "from 1e-60 to 1e60"),
     "mean": (describe(LAST, input={"mean": [1e300] * 3, "deviation": [1] * 3}), "sizes of pixels from 0 to 1"),
     "operations_null": (describe(LAST, operations=None), "a list of 1 to 4096"),
     "layers": ({"name": "n", "layers": [{"name": f"l{i}", "type": "convolution", "in": 1, "out": 1, "kernel": 3, "padding": 1, "activation": "none"}

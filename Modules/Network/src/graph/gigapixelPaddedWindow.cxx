@@ -22,7 +22,9 @@ PaddedWindow::PaddedWindow(const Operation & operation, const Box & input, const
     seen[axis] = { output[axis].begin * stride[axis] - before, (output[axis].end - 1) * stride[axis] - before + reach };
     padding.push_back(input[axis].begin - seen[axis].begin);
     const std::int64_t left = input[axis].GetLength() + 2 * padding[axis] - reach;
-    passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength();
+    // LibTorch's poolings of volumes refuse windows that only their padding makes room for.
+    const bool holds = operation.axes == 2 || input[axis].GetLength() >= kernel[axis];
+    passed = passed && padding[axis] >= 0 && left >= 0 && left / stride[axis] + 1 == output[axis].GetLength() && holds;
   }
   const std::vector<std::int64_t> none(operation.axes, 0), one(operation.axes, 1);
   mirrors = mirrors && kernel != one; // a kernel of one pixel has no padding
