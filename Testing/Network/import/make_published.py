@@ -4,7 +4,7 @@
 
     GIGAPIXEL_TEST_DATA=FOLDER make_published.py
 
-- brainchop's network for axial slices (https://github.com/neuroneural/brainchop-models, MIT), of two slices of its T1
+- brainchop's network for axial slices (https://github.com/neuroneural/brainchop-models, whose parent project is MIT; the file has no licence of its own), of two slices of its T1
   volume, which have no ties: labels, and each eighth pixel's probabilities.
 - akamaster's ResNet-20 (https://github.com/akamaster/pytorch_resnet_cifar10, BSD-2), of a part of an H&E picture (Data
   Science Bowl 2018, CC0): its last map in double, and the hashes of its arrays.
