@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Commands by several processes, started with the variables that torchrun sets."""
 
+import contextlib
 import json
 import os
 import random
@@ -358,8 +359,11 @@ CORES = os.sched_getaffinity(0)
 
 def get_cores_of_threads(process):
     """The cores that each thread of the process may use; none before there are several threads."""
-    threads = [int(thread) for thread in os.listdir(f"/proc/{process.pid}/task")]
-    return [os.sched_getaffinity(thread) for thread in threads] if len(threads) > 1 else []
+    cores = []
+    for thread in os.listdir(f"/proc/{process.pid}/task"):
+        with contextlib.suppress(ProcessLookupError):  # a thread that ended meanwhile
+            cores.append(os.sched_getaffinity(int(thread)))
+    return cores if len(cores) > 1 else []
 
 
 def wait_for_cores(process):
