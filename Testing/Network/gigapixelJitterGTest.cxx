@@ -66,6 +66,13 @@ TEST(Jitter, ChangesStainsAsScikitImage)
                  { { 196.6457, 195.4524, 198.74 } } });
 }
 
+TEST(Jitter, OfFloatsIsAroundZeroAndHasNoBounds)
+{
+  std::vector<float> samples{ -3, 0, 2, 5, 10, -7 };
+  Jitter{ { { 2, 2, 2 } }, { 0.5, 1.5, 1 }, { 0.25, 0, -1 } }.Apply(samples.data(), 2);
+  EXPECT_EQ(samples, (std::vector<float>{ -1.25F, 0, 1, 2.75F, 15, -8 }));
+}
+
 TEST(Jitter, ChangesContrastAndBrightnessOfEachChannel)
 {
   ExpectColors({ { { 0.8, 1.2, 1.15 } }, { 0.9, 1.1, 1.2 }, { 0.05, -0.1, 0.02 } },

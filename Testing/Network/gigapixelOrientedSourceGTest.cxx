@@ -143,3 +143,93 @@ TEST(OrientedSource, LabelsFollowThePixels)
     }
   }
 }
+
+// Floats of two channels, in a box that lies off the middle: voxel by voxel by the definition.
+TEST(OrientedSource, LaysVolumesInSixteenWays)
+{
+  struct Volume : PixelSource
+  {
+    Size
+    GetSize() const override
+    {
+      return { 13, 9, 5 };
+    }
+    unsigned
+    GetNumberOfChannels() const override
+    {
+      return 2;
+    }
+    SampleType
+    GetSampleType() const override
+    {
+      return SampleType::Float;
+    }
+    static float
+    At(std::int64_t x, std::int64_t y, std::int64_t z, int c)
+    {
+      return static_cast<float>(1000 * z + 100 * y + x) + 0.5F * static_cast<float>(c);
+    }
+    void
+    Read(const Region & region, std::uint8_t * samples) override
+    {
+      auto * value = reinterpret_cast<float *>(samples);
+      for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
+      {
+        for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+        {
+          for (std::int64_t x = region.x; x < region.x + region.width; ++x)
+          {
+            *value++ = At(x, y, z, 0);
+            *value++ = At(x, y, z, 1);
+          }
+        }
+      }
+    }
+  } volume;
+  const Size size = volume.GetSize();
+  for (int i = 0; i < 2 * Orientation::Number; ++i)
+  {
+    OrientedPixelSource laid(volume, i);
+    EXPECT_EQ(laid.GetSampleType(), SampleType::Float);
+    EXPECT_EQ(laid.GetSize().width, (i & 4) != 0 ? size.height : size.width);
+    EXPECT_EQ(laid.GetSize().depth, size.depth);
+    const Region       box{ 1, 2, 7, 6, 1, 3 };
+    std::vector<float> samples(box.width * box.height * box.depth * 2);
+    laid.Read(box, reinterpret_cast<std::uint8_t *>(samples.data()));
+    auto value = samples.begin();
+    for (std::int64_t z = box.z; z < box.z + box.depth; ++z)
+    {
+      for (std::int64_t y = box.y; y < box.y + box.height; ++y)
+      {
+        for (std::int64_t x = box.x; x < box.x + box.width; ++x)
+        {
+          const std::int64_t u = (i & 4) != 0 ? y : x, v = (i & 4) != 0 ? x : y;
+          const std::int64_t fromX = (i & 1) != 0 ? size.width - 1 - u : u;
+          const std::int64_t fromY = (i & 2) != 0 ? size.height - 1 - v : v;
+          const std::int64_t fromZ = (i & 8) != 0 ? size.depth - 1 - z : z;
+          for (int c = 0; c < 2; ++c)
+          {
+            ASSERT_EQ(*value++, Volume::At(fromX, fromY, fromZ, c)) << i << " " << x << " " << y << " " << z;
+          }
+        }
+      }
+    }
+  }
+}
+
+// As likely as each other, and of pixels that are no squares only those that keep x and y apart.
+TEST(OrientedSource, DrawsWhatKeepsAnImageOfItsKind)
+{
+  const auto draw = [](Size size, bool turns) {
+    std::set<int> drawn;
+    for (std::uint64_t number = 0; number < 500; ++number)
+    {
+      Random random(1, Random::Purpose::Augmentation, number);
+      drawn.insert(Orientation::Draw(random, size, turns));
+    }
+    return drawn;
+  };
+  EXPECT_EQ(draw({ 30, 20 }, true), (std::set<int>{ 0, 1, 2, 3, 4, 5, 6, 7 }));
+  EXPECT_EQ(draw({ 30, 20, 10 }, true).size(), 16u);
+  EXPECT_EQ(draw({ 30, 20, 10 }, false), (std::set<int>{ 0, 1, 2, 3, 8, 9, 10, 11 }));
+}

@@ -23,6 +23,9 @@ struct Sample
   /** What a run is resumed with: equal texts, equal pixels and labels, wherever they come from. Empty: not known, the
    * name stands for it. */
   std::string identity{};
+  /** Whether pixels are as wide as they are high, so that an image that is turned is one of the same kind. Of volumes
+   * this is asked of a slice's pixels: slices stay slices. */
+  bool square{ true };
 };
 
 struct TrainingOptions
@@ -53,7 +56,7 @@ struct TrainingOptions
   std::int64_t warmup{ 0 };              ///< steps in which the rate rises to its value
   int          imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
   int          earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
-  bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step
+  bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step, of volumes of 16
   /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
   double jitter{ 0 };
   /** Of networks that label images: each class counts the same in the loss, however many samples it has. The loss of a
@@ -132,7 +135,7 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at) or
+  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a volume in each of 16 slices) or
    * validation masks that lack a class, a budget that makes tiles smaller. */
   void SetWarning(const std::function<void(const std::string & sentence)> & warning);
 

@@ -258,7 +258,7 @@ MakeInitialWeights(const NetworkDescription &  network,
 void
 CountClasses(LabelSource & labels, std::vector<std::int64_t> & counts, const std::function<void()> & report)
 {
-  constexpr std::int64_t    Block = 64, Blocks = 16;
+  constexpr std::int64_t    Block = 64, Blocks = 16, Slices = 16;
   const Size                size = labels.GetSize();
   std::vector<std::uint8_t> classes;
   for (std::int64_t row = 0; row < Blocks; ++row)
@@ -273,13 +273,17 @@ CountClasses(LabelSource & labels, std::vector<std::int64_t> & counts, const std
       const std::int64_t y =
         std::clamp<std::int64_t>(size.height * (2 * row + 1) / (2 * Blocks) - height / 2, 0, size.height - height);
       classes.resize(width * height);
-      labels.Read({ x, y, width, height }, classes.data());
-      for (const std::uint8_t c : classes)
+      for (std::int64_t slice = 0; slice < std::min(Slices, size.depth); ++slice)
       {
-        counts.at(0) += c == 0;
-        if (c > 0 && c < counts.size())
+        const std::int64_t z = size.depth * (2 * slice + 1) / (2 * std::min(Slices, size.depth));
+        labels.Read({ x, y, width, height, z }, classes.data());
+        for (const std::uint8_t c : classes)
         {
-          ++counts[c];
+          counts.at(0) += c == 0;
+          if (c > 0 && c < counts.size())
+          {
+            ++counts[c];
+          }
         }
       }
     }

@@ -118,10 +118,24 @@ Jitter::Apply(std::uint8_t * samples, std::size_t pixels) const
 }
 
 void
+Jitter::Apply(float * samples, std::size_t pixels) const
+{
+  for (const float * const end = samples + pixels * contrast.size(); samples != end;)
+  {
+    for (std::size_t c = 0; c < contrast.size(); ++c, ++samples)
+    {
+      *samples = static_cast<float>(contrast[c] * *samples + brightness[c]);
+    }
+  }
+}
+
+void
 JitteredPixelSource::Read(const Region & region, std::uint8_t * samples)
 {
   m_Source.Read(region, samples);
-  m_Jitter.Apply(samples, static_cast<std::size_t>(region.width * region.height));
+  const auto pixels = static_cast<std::size_t>(region.width * region.height * region.depth);
+  GetSampleType() == SampleType::Float ? m_Jitter.Apply(reinterpret_cast<float *>(samples), pixels)
+                                       : m_Jitter.Apply(samples, pixels);
 }
 
 } // namespace gigapixel

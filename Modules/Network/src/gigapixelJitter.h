@@ -19,7 +19,9 @@ namespace gigapixel
  * Quantitative Cytology and Histology 23, 2001; the numbers are those of skimage.color.rgb2hed), and each stain gets a
  * factor, as of Tellez et al. (IEEE Transactions on Medical Imaging 37, 2018), without their shift: glass has no stain.
  * Then every channel, of any number, gets a contrast around the middle gray and a brightness:
- * contrast * (v - 1/2) + 1/2 + brightness, from black to white. */
+ * contrast * (v - 1/2) + 1/2 + brightness, from black to white. Samples of type float have no black and white, and no
+ * stains: each channel gets contrast * v + brightness, which suits an image whose mean is 0 and whose deviation is 1.
+ */
 struct GigapixelNetwork_EXPORT Jitter
 {
   std::array<double, 3> stains{ { 1, 1, 1 } }; ///< factors of hematoxylin, eosin and DAB; of RGB only
@@ -32,6 +34,8 @@ struct GigapixelNetwork_EXPORT Jitter
 
   /** \param samples channels interleaved, changed in place */
   void Apply(std::uint8_t * samples, std::size_t pixels) const;
+
+  void Apply(float * samples, std::size_t pixels) const;
 };
 
 /** \class JitteredPixelSource
@@ -54,6 +58,12 @@ public:
   GetNumberOfChannels() const override
   {
     return m_Source.GetNumberOfChannels();
+  }
+
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Source.GetSampleType();
   }
 
   void Read(const Region & region, std::uint8_t * samples) override;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace gigapixel
@@ -13,19 +14,32 @@ Orientation::Orientation(int index, Size source)
   : m_MirrorX((index & 1) != 0)
   , m_MirrorY((index & 2) != 0)
   , m_Exchange((index & 4) != 0)
+  , m_MirrorZ((index & 8) != 0)
   , m_Source(source)
 {}
+
+int
+Orientation::Draw(Random & random, const Size & size, bool turns)
+{
+  const int index = static_cast<int>(random.Below(size.depth > 1 ? 2 * Number : Number));
+  return turns ? index : index & ~4;
+}
 
 Size
 Orientation::GetSize() const
 {
-  return m_Exchange ? Size{ m_Source.height, m_Source.width } : m_Source;
+  return m_Exchange ? Size{ m_Source.height, m_Source.width, m_Source.depth } : m_Source;
 }
 
 Region
 Orientation::GetSourceRegion(const Region & region) const
 {
-  Region source = m_Exchange ? Region{ region.y, region.x, region.height, region.width } : region;
+  Region source = region;
+  if (m_Exchange)
+  {
+    std::swap(source.x, source.y);
+    std::swap(source.width, source.height);
+  }
   if (m_MirrorX)
   {
     source.x = m_Source.width - source.x - source.width;
@@ -33,6 +47,10 @@ Orientation::GetSourceRegion(const Region & region) const
   if (m_MirrorY)
   {
     source.y = m_Source.height - source.y - source.height;
+  }
+  if (m_MirrorZ)
+  {
+    source.z = m_Source.depth - source.z - source.depth;
   }
   return source;
 }
@@ -105,16 +123,19 @@ LaySquare(const std::uint8_t * in, std::ptrdiff_t right, std::ptrdiff_t down, st
 } // namespace
 
 void
-Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * source, std::uint8_t * laid) const
+Orientation::Lay(const Region &       region,
+                 std::int64_t         pixelBytes,
+                 const std::uint8_t * source,
+                 std::uint8_t *       laid) const
 {
   const Region         from = GetSourceRegion(region);
-  const std::ptrdiff_t right = (m_MirrorX ? -1 : 1) * static_cast<std::ptrdiff_t>(channels);
-  const std::ptrdiff_t down = (m_MirrorY ? -1 : 1) * static_cast<std::ptrdiff_t>(channels) * from.width;
+  const std::ptrdiff_t right = (m_MirrorX ? -1 : 1) * pixelBytes;
+  const std::ptrdiff_t down = (m_MirrorY ? -1 : 1) * pixelBytes * from.width;
   const std::uint8_t * origin =
-    source + ((m_MirrorY ? from.height - 1 : 0) * from.width + (m_MirrorX ? from.width - 1 : 0)) * channels;
+    source + ((m_MirrorY ? from.height - 1 : 0) * from.width + (m_MirrorX ? from.width - 1 : 0)) * pixelBytes;
   const std::ptrdiff_t stepX = m_Exchange ? down : right, stepY = m_Exchange ? right : down;
-  const std::ptrdiff_t pitch = region.width * static_cast<std::ptrdiff_t>(channels);
-  const bool           squares = channels == 1 && from.width > 1; // else both steps may be 1
+  const std::ptrdiff_t pitch = region.width * pixelBytes;
+  const bool           squares = pixelBytes == 1 && from.width > 1; // else both steps may be 1
   // Square blocks: both sides of an exchange of x and y stay in the cache.
   constexpr std::int64_t Block = 64;
   for (std::int64_t y0 = 0; y0 < region.height; y0 += Block)
@@ -125,7 +146,7 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
       const std::int64_t   squareRows = squares ? height / Side * Side : 0;
       const std::int64_t   squareColumns = squares ? width / Side * Side : 0;
       const std::uint8_t * in = origin + y0 * stepY + x0 * stepX;
-      std::uint8_t *       out = laid + y0 * pitch + x0 * channels;
+      std::uint8_t *       out = laid + y0 * pitch + x0 * pixelBytes;
       for (std::int64_t y = 0; y < squareRows; y += Side)
       {
         for (std::int64_t x = 0; x < squareColumns; x += Side)
@@ -137,7 +158,7 @@ Orientation::Lay(const Region & region, unsigned channels, const std::uint8_t * 
       {
         for (std::int64_t x = y < squareRows ? squareColumns : 0; x < width; ++x)
         {
-          std::copy_n(in + y * stepY + x * stepX, channels, out + y * pitch + x * channels);
+          std::copy_n(in + y * stepY + x * stepX, pixelBytes, out + y * pitch + x * pixelBytes);
         }
       }
     }
@@ -160,26 +181,30 @@ Orientation::Lay(SamplesInMemory source) const
 namespace
 {
 
-/** Reads a region in bands of rows, so that what is laid anew stays in the processor's caches and takes little memory.
- * They lie as most slides' tiles do, which are then decoded whole and need not be kept.
+/** Reads a region slice by slice in bands of rows, so that what is laid anew stays in the processor's caches and takes
+ * little memory. They lie as most slides' tiles do, which are then decoded whole and need not be kept.
  * \param read (region of the source, samples) */
 template <typename TRead>
 void
 ReadInBands(const Orientation & orientation,
             const Region &      region,
-            unsigned            channels,
+            std::int64_t        pixelBytes,
             std::uint8_t *      samples,
             const TRead &       read)
 {
   constexpr std::int64_t    Rows = 256;
-  std::vector<std::uint8_t> buffer(region.width * std::min(Rows, region.height) * channels);
-  for (std::int64_t y = 0; y < region.height;)
+  std::vector<std::uint8_t> buffer(region.width * std::min(Rows, region.height) * pixelBytes);
+  for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
   {
-    const std::int64_t rows = std::min(orientation.GetRowsToMultiple(region.y + y, Rows), region.height - y);
-    const Region       band{ region.x, region.y + y, region.width, rows };
-    read(orientation.GetSourceRegion(band), buffer.data());
-    orientation.Lay(band, channels, buffer.data(), samples + y * region.width * channels);
-    y += rows;
+    for (std::int64_t y = 0; y < region.height;)
+    {
+      const std::int64_t rows = std::min(orientation.GetRowsToMultiple(region.y + y, Rows), region.height - y);
+      const Region       band{ region.x, region.y + y, region.width, rows, z };
+      read(orientation.GetSourceRegion(band), buffer.data());
+      orientation.Lay(band, pixelBytes, buffer.data(), samples);
+      samples += rows * region.width * pixelBytes;
+      y += rows;
+    }
   }
 }
 
@@ -203,6 +228,12 @@ OrientedPixelSource::GetNumberOfChannels() const
   return m_Source.GetNumberOfChannels();
 }
 
+SampleType
+OrientedPixelSource::GetSampleType() const
+{
+  return m_Source.GetSampleType();
+}
+
 void
 OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
 {
@@ -211,7 +242,8 @@ OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
     m_Source.Read(region, samples);
     return;
   }
-  ReadInBands(m_Orientation, region, GetNumberOfChannels(), samples, [this](const Region & from, std::uint8_t * to) {
+  const std::int64_t pixelBytes = GetNumberOfChannels() * GetSampleBytes(GetSampleType());
+  ReadInBands(m_Orientation, region, pixelBytes, samples, [this](const Region & from, std::uint8_t * to) {
     m_Source.Read(from, to);
   });
 }

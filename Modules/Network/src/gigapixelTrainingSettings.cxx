@@ -5,6 +5,7 @@
 #include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
 #include "gigapixelWeightsFile.h"
+#include "schedule/gigapixelTileGrid.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,12 +16,6 @@ namespace gigapixel
 {
 namespace
 {
-
-std::string
-Describe(Size size)
-{
-  return std::to_string(size.width) + " x " + std::to_string(size.height);
-}
 
 /** A file's name need not be UTF-8, which JSON must be. Such a one is kept as its bytes, so that different names stay
  * different. */
@@ -42,6 +37,10 @@ ToJson(const std::vector<Sample> & samples)
   {
     const Size size = sample.pixels->GetSize();
     list.push_back({ ToJson(sample.name), size.width, size.height, ToJson(sample.identity) });
+    if (size.depth > 1)
+    {
+      list.back().push_back(size.depth);
+    }
   }
   return list;
 }
@@ -102,20 +101,20 @@ void
 CheckSample(const Sample & sample, const NetworkDescription & network)
 {
   const Size pixels = sample.pixels->GetSize(), labels = sample.labels->GetSize();
-  if (pixels.width < 1 || pixels.height < 1)
+  if (pixels.width < 1 || pixels.height < 1 || pixels.depth < 1)
   {
     throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
   }
-  if (pixels.depth > 1 || network.graph.GetNumberOfAxes() > 2)
+  if (pixels.depth > 1 && network.graph.GetNumberOfAxes() == 2)
   {
-    throw std::invalid_argument("sample \"" + sample.name +
-                                "\": training is for images of two axes, not for volumes yet");
+    throw std::invalid_argument("sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
+                                "\" is for images of two axes: give one for volumes, as unet3d is");
   }
   const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
-  if (wanted.width != labels.width || wanted.height != labels.height)
+  if (wanted.width != labels.width || wanted.height != labels.height || wanted.depth != labels.depth)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + Describe(labels) +
-                                ") than the pixels (" + Describe(pixels) + ")");
+    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + ToText(labels) +
+                                ") than the pixels (" + ToText(pixels) + ")");
   }
   if (static_cast<int>(sample.pixels->GetNumberOfChannels()) != network.channels)
   {

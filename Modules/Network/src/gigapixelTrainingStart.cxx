@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace gigapixel
@@ -26,7 +27,7 @@ std::int64_t
 CountPixels(const Sample & sample)
 {
   const Size size = sample.pixels->GetSize();
-  return size.width * size.height;
+  return size.width * size.height * size.depth;
 }
 
 } // namespace
@@ -49,11 +50,11 @@ Trainer::Implementation::MakePlan()
   const auto largest = std::max_element(
     all.begin(), all.end(), [](const Sample & a, const Sample & b) { return CountPixels(a) < CountPixels(b); });
   PlannedRun run(network, largest->pixels->GetSize(), Purpose::Training, options.device);
-  std::set<std::pair<std::int64_t, std::int64_t>> sizes;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> sizes;
   for (const Sample & sample : all)
   {
     const Size size = sample.pixels->GetSize();
-    sizes.emplace(size.width, size.height);
+    sizes.emplace(size.width, size.height, size.depth);
   }
   run.sizes = static_cast<int>(sizes.size());
   run.device.shared = options.sharedMemory;
@@ -278,7 +279,7 @@ void
 Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const
 {
   const auto &      names = network.classNames;
-  const std::string masks = ofValidation ? "the validation masks" : "the training masks (at 256 places of each)";
+  const std::string masks = ofValidation ? "the validation masks" : "the training masks (at 256 places of each, of volumes in 16 slices)";
   std::string       missing;
   for (std::size_t c = 0; c < counts.size(); ++c)
   {
