@@ -73,6 +73,8 @@ def main():
     wrong = 0
     for network in options.networks:
         rows = list(measure_ladder(options, cohort, network))
+        if "chosen" not in [name for name, *_ in rows]:
+            sys.exit(f"--memory {options.memory} is too small for {network} and {options.size}")
         best = min(seconds for _, seconds, _ in rows)
         chosen, printed = rows[0][1:]
         print(f"{network}: {chosen / best:.2f} times the best rung, printed {printed / chosen:.2f} times the measured")

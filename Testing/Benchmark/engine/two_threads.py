@@ -13,7 +13,9 @@ one run alone is what the cores take from each other (memory, caches, clock), wh
 
 import argparse
 import json
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -35,7 +37,10 @@ def measure(options, cohort, network, threads, processes=1):
             each.mkdir()
         begin = time.perf_counter()
         started = [start(options, cohort, network, threads, each) for each in folders]
-        results = [json.loads(process.communicate()[0]) for process in started]
+        texts = [process.communicate()[0] for process in started]
+        if any(process.returncode != 0 for process in started):
+            sys.exit(1)  # it has said why
+        results = [json.loads(text) for text in texts]
         return time.perf_counter() - begin, results[0]["cpuSeconds"]["network"]
 
 
@@ -55,7 +60,10 @@ def main():
     cohorts = {}
     for images in (1, options.images):
         cohorts[images] = options.folder / f"{options.size}.{images}.csv"
-        cohorts[images].write_text("slide,mask,split\n" + f"{slide},{mask},train\n" * images)
+        slides = [options.folder / f"{options.size}.{number}.tif" for number in range(images)]
+        for copy in slides:  # a cohort names no slide twice
+            shutil.copyfile(slide, copy)
+        cohorts[images].write_text("slide,mask,split\n" + "".join(f"{copy},{mask},train\n" for copy in slides))
     ways = {"one thread": (1, 1), "two threads": (2, 1), "two processes": (1, 2)}
     print("| network | way | wall s | network's CPU s | of one thread |\n" + "| --- " * 5 + "|")
     for network in options.networks:
