@@ -8,11 +8,18 @@ namespace gigapixel
 {
 
 /** Refuses files that ITK's readers take although they are cut short, filling up what is missing: MetaImages, whose
- * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray; and PNG with a damaged
- * header, at which ITK's reader ends the program. Also those whose pixels are
- * said to be in a file that is not there, or that would be waited for, like a pipe. Other formats' readers refuse by
- * themselves. \throw std::runtime_error one sentence that names the file */
+ * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray; PNG with a damaged
+ * header, at which ITK's reader ends the program; and NIfTI whose header its library speaks of on the standard error,
+ * or that is shorter than it says. Also those whose pixels are said to be in a file that is not there, or that would be
+ * waited for, like a pipe. Other formats' readers refuse by themselves. \throw std::runtime_error one sentence that
+ * names the file */
 void RequireWholeFile(const std::string & file);
+
+/** Refuses a file that is compressed as a whole (gzip, as .nii.gz is), or an NRRD whose pixels are, and that does not
+ * decompress to its end, or decompresses to other bytes than it was made of, as its checksum tells: readers that know
+ * how many bytes they want look no further. All of it is decompressed.
+ * \throw std::runtime_error one sentence that names the file */
+void RequireWholeCompression(const std::string & file);
 
 /** Whether a MetaImage is to be read as a whole, since MetaIO reads parts of it wrongly: of compressed pixels it
  * complains though they are sound, and of pixels that are written as text it gives others. */

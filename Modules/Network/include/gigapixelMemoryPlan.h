@@ -114,10 +114,13 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::int64_t numberOfTiles{ 0 }; ///< of all segments, each once
   /** Of training, in the network's order, the output's last; none: the network at once. */
   std::vector<SegmentPlan> segments{};
-  std::int64_t             keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
-  std::int64_t             peakBytes{ 0 };   ///< estimate
-  std::int64_t             tileBytes{ 0 };   ///< of these, what each tile in flight takes
-  std::int64_t             deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
+  /** Of inference: how often it goes over the image: once, or for a network that sees all of it once for each part
+   * that ends in a reduction or in a map which is read again behind one, and once for the output. */
+  int          passes{ 1 };
+  std::int64_t keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
+  std::int64_t peakBytes{ 0 };   ///< estimate
+  std::int64_t tileBytes{ 0 };   ///< of these, what each tile in flight takes
+  std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };

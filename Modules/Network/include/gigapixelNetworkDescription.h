@@ -4,6 +4,7 @@
 
 #include "GigapixelNetworkExport.h"
 #include "gigapixelNetworkGraph.h"
+#include "gigapixelNormalization.h"
 #include "gigapixelSource.h"
 
 #include <string>
@@ -78,7 +79,10 @@ public:
   /** Of a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
   std::vector<double> mean;
   std::vector<double> deviation;
-  Loss                loss{ Loss::BinaryCrossEntropy };
+  /** Of a network for volumes: what values become before that. It is of the whole volume, so that whoever opens one
+   * does it, by Normalize(): the engine is given the source that this returns. */
+  Normalization normalization;
+  Loss          loss{ Loss::BinaryCrossEntropy };
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
   std::vector<double> classWeights;

@@ -15,23 +15,37 @@ namespace
 {
 
 constexpr std::int64_t LeastSide = 256, GreatestSide = 2048;
+constexpr std::int64_t LeastSideOfVolume = 32, GreatestSideOfVolume = 128;
 /** Backward passes take longer than their operations say, beside forward ones: 1.4 for a U-Net, 1.2 for ResNets. */
 constexpr double TimesOfTraining = 1.25;
 constexpr double EnoughSeconds = 0.3; ///< that the plan says of a picture, so that the clock's steps are small
+
+bool
+TakesVolumes(const NetworkDescription & network)
+{
+  return !network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2;
+}
+
+/** A square, or a cube. */
+Size
+MakeSize(const NetworkDescription & network, std::int64_t side)
+{
+  return { side, side, TakesVolumes(network) ? side : 1 };
+}
 
 /** Noise: no two tiles or rows are alike. */
 class NoisePixels : public PixelSource
 {
 public:
-  NoisePixels(std::int64_t side, unsigned channels)
-    : m_Side(side)
+  NoisePixels(const Size & size, unsigned channels)
+    : m_Size(size)
     , m_Channels(channels)
   {}
 
   Size
   GetSize() const override
   {
-    return { m_Side, m_Side };
+    return m_Size;
   }
 
   unsigned
@@ -44,44 +58,45 @@ public:
   Read(const Region & region, std::uint8_t * samples) override
   {
     Random random(0, Random::Purpose::Order, 0);
-    std::generate_n(
-      samples, region.width * region.height * m_Channels, [&] { return static_cast<std::uint8_t>(random.Below(256)); });
+    std::generate_n(samples, region.width * region.height * region.depth * m_Channels, [&] {
+      return static_cast<std::uint8_t>(random.Below(256));
+    });
   }
 
 private:
-  const std::int64_t m_Side;
-  const unsigned     m_Channels;
+  const Size     m_Size;
+  const unsigned m_Channels;
 };
 
 class NoLabels : public LabelSource
 {
 public:
-  explicit NoLabels(std::int64_t side)
-    : m_Side(side)
+  explicit NoLabels(const Size & size)
+    : m_Size(size)
   {}
 
   Size
   GetSize() const override
   {
-    return { m_Side, m_Side };
+    return m_Size;
   }
 
   void
   Read(const Region & region, std::uint8_t * classes) override
   {
-    std::fill_n(classes, region.width * region.height, 0);
+    std::fill_n(classes, region.width * region.height * region.depth, 0);
   }
 
 private:
-  const std::int64_t m_Side;
+  const Size m_Size;
 };
 
 /** \class Picture
- * \brief A square of noise in one tile, and what a plan says of it. */
+ * \brief A square or cube of noise in one tile, and what a plan says of it. */
 struct Picture
 {
   Picture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
-    : run(network, { side, side }, purpose, { -1, precision })
+    : run(network, MakeSize(network, side), purpose, { -1, precision })
   {
     run.budget = std::int64_t{ 1 } << 60;
     run.threads = 1;
@@ -98,12 +113,15 @@ Picture
 ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
 {
   const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
-  Picture            picture(network, purpose, precision, RoundUp(LeastSide, network.GetStride()));
+  const bool         isVolume = TakesVolumes(network);
+  const std::int64_t greatest = isVolume ? GreatestSideOfVolume : GreatestSide;
+  const std::int64_t least = RoundUp(isVolume ? LeastSideOfVolume : LeastSide, network.GetStride());
+  Picture            picture(network, purpose, precision, least);
   if (picture.plan.peakBytes > most)
   {
     throw std::runtime_error("even a small picture would take more than the memory limit");
   }
-  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= GreatestSide)
+  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= greatest)
   {
     Picture larger(network, purpose, precision, 2 * picture.run.tileSize);
     if (larger.plan.peakBytes > most)
@@ -120,18 +138,18 @@ double
 MeasurePace(const Picture & picture)
 {
   const NetworkDescription & network = picture.run.network;
-  const std::int64_t         side = picture.run.tileSize;
+  const Size                 size = picture.run.image;
   const int                  classes = network.GetNumberOfClasses();
-  StreamedNetwork            streamed(network, side, 1, picture.run.device);
+  StreamedNetwork            streamed(network, picture.run.tileSize, 1, picture.run.device);
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
-  NoisePixels               pixels(side, network.channels);
-  NoLabels                  labels(side);
-  std::vector<std::uint8_t> found(side * side);
+  NoisePixels               pixels(size, network.channels);
+  NoLabels                  labels(size);
+  std::vector<std::uint8_t> found(size.width * size.height * size.depth);
   const auto                predict = [&] {
     std::vector<float> values(network.GetNumberOfOutputChannels());
     streamed.Clear(); // each time all of it
     network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
-                                         : streamed.PredictLabels(pixels, { 0, 0, side, side }, 0.5, found.data());
+                                         : streamed.PredictLabels(pixels, GetWhole(size), 0.5, found.data());
   };
   const auto compute = [&] {
     const std::clock_t begin = std::clock();

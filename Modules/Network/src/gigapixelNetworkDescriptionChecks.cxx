@@ -202,6 +202,21 @@ CheckStandardization(const NetworkDescription & network)
   }
 }
 
+void
+CheckNormalization(const NetworkDescription & network)
+{
+  network.normalization.Validate();
+  const bool isNormalized = network.normalization.kind != Normalization::Kind::None;
+  if (isNormalized && (network.graph.IsEmpty() || network.graph.GetNumberOfAxes() == 2))
+  {
+    Refuse("\"input\": a normalization is of networks for volumes (\"axes\": 3); of images mean and deviation are");
+  }
+  if (isNormalized && network.invert)
+  {
+    Refuse("\"input\": values that are normalized are not to be inverted");
+  }
+}
+
 bool
 IsSame(const Operation & a, const Operation & b)
 {
@@ -351,6 +366,7 @@ NetworkDescription::Validate() const
   {
     CheckGraph(*this);
   }
+  CheckNormalization(*this);
   CheckOutput(*this);
   CheckClassNames(*this);
   CheckLoss(*this);

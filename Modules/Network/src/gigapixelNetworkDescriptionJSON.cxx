@@ -248,6 +248,68 @@ ReadNumbers(const Json & json, const char * key)
   return numbers.get<std::vector<double>>();
 }
 
+double
+ReadNumber(const Json & json, const std::string & where, const char * key)
+{
+  if (!json.contains(key) || !json.at(key).is_number())
+  {
+    Refuse(where + " lacks the number \"" + key + "\"");
+  }
+  return json.at(key).get<double>();
+}
+
+Normalization
+ReadNormalization(const Json & json)
+{
+  using Kind = Normalization::Kind;
+  const std::string where = "\"normalization\"";
+  Normalization     normalization;
+  if (!json.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  const auto type = Get<std::string>(json, where, "type");
+  for (const Kind kind : { Kind::ZScore, Kind::Percentiles, Kind::Window, Kind::None })
+  {
+    normalization.kind = kind;
+    if (type == normalization.GetName())
+    {
+      break;
+    }
+  }
+  if (type != normalization.GetName())
+  {
+    Refuse("unknown normalization \"" + type + "\"; use \"none\", \"z-score\", \"percentiles\" or \"window\"");
+  }
+  switch (normalization.kind)
+  {
+    case Kind::None:
+      CheckKeys(json, where, { "type" });
+      return normalization;
+    case Kind::ZScore:
+      CheckKeys(json, where, { "type", "voxels" });
+      break;
+    case Kind::Percentiles:
+      CheckKeys(json, where, { "type", "voxels", "low", "high" });
+      break;
+    case Kind::Window:
+      CheckKeys(json, where, { "type", "low", "high" });
+      break;
+  }
+  const auto voxels = Get<std::string>(json, where, "voxels", "all");
+  if (voxels != "all" && voxels != "non-zero")
+  {
+    Refuse(where + ": \"voxels\" must be \"all\" or \"non-zero\", not \"" + voxels + "\"");
+  }
+  normalization.nonZero = voxels == "non-zero";
+  if (normalization.kind != Kind::ZScore)
+  {
+    normalization.low = ReadNumber(json, where, "low");
+    normalization.high = ReadNumber(json, where, "high");
+  }
+  return normalization;
+}
+
 void
 ReadInput(const Json & json, NetworkDescription & network)
 {
@@ -258,7 +320,7 @@ ReadInput(const Json & json, NetworkDescription & network)
   }
   else
   {
-    CheckKeys(json, where, { "channels", "invert", "mean", "deviation" });
+    CheckKeys(json, where, { "channels", "invert", "mean", "deviation", "normalization" });
   }
   const int channels = network.graph.IsEmpty() ? 1 : network.graph.GetInputChannels();
   network.channels = Get<int>(json, where, "channels", channels);
@@ -267,7 +329,12 @@ ReadInput(const Json & json, NetworkDescription & network)
   {
     Refuse(where + ": \"mean\" and \"deviation\" go together, and not with \"invert\"");
   }
-  network.invert = Get<bool>(json, where, "invert", !standardized);
+  const bool normalized = json.contains("normalization");
+  if (normalized)
+  {
+    network.normalization = ReadNormalization(json.at("normalization"));
+  }
+  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized);
   if (standardized)
   {
     network.mean = ReadNumbers(json, "mean");
@@ -298,6 +365,19 @@ Json
 WriteInput(const NetworkDescription & network)
 {
   Json json{ { "channels", network.channels } };
+  if (const Normalization & normalization = network.normalization; normalization.kind != Normalization::Kind::None)
+  {
+    json["normalization"] = { { "type", normalization.GetName() } };
+    if (normalization.nonZero)
+    {
+      json["normalization"]["voxels"] = "non-zero";
+    }
+    if (normalization.kind != Normalization::Kind::ZScore)
+    {
+      json["normalization"]["low"] = normalization.low;
+      json["normalization"]["high"] = normalization.high;
+    }
+  }
   if (network.mean.empty())
   {
     json["invert"] = network.invert;

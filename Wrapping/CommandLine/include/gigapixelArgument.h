@@ -21,6 +21,7 @@ enum class ArgumentType
   Number,  ///<
   Memory,  ///< bytes: 512M, 2G, 1.5G (powers of 1024)
   Extent,  ///< width x height in pixels: 16000x64000
+  Box,     ///< the same, or width x height x depth in voxels: 240x240x155
   Region,  ///< x,y,width,height in pixels
   File     ///< a file or a folder
 };

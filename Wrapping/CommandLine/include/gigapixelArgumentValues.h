@@ -57,6 +57,9 @@ public:
   /** Width and height. */
   std::array<std::int64_t, 2> GetExtent(const std::string & name) const;
 
+  /** Width, height, and depth where it is given, else 0. */
+  std::array<std::int64_t, 3> GetBox(const std::string & name) const;
+
   /** x, y, width, height. */
   std::array<std::int64_t, 4> GetRegion(const std::string & name) const;
 

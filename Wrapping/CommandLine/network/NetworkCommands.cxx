@@ -135,6 +135,10 @@ GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
 std::int64_t
 GetSlideBytes(const ImageRun & run, std::int64_t budget)
 {
+  if (run.network.graph.GetNumberOfAxes() > 2) // a volume is in memory as a whole, which its caller counts
+  {
+    return run.keptBytes;
+  }
   const Tiling &     tiling = run.tiling;
   const std::int64_t side = tiling.patches                  ? tiling.patches->GetTileSize()
                             : tiling.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
@@ -282,9 +286,9 @@ DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
   const std::int64_t slide = least - refusal.least;
   const Tiling &     tiling = run.tiling;
   return DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
-         (slide == 0
-            ? ""
-            : ", " + format(refusal.least) + " for the network and " + format(slide) + " for pixels of the slide") +
+         (slide == 0 ? ""
+                     : ", " + format(refusal.least) + " for the network and " + format(slide) +
+                         (tiling.axes > 2 ? " for the volume and its labels" : " for pixels of the slide")) +
          (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which mostly need less"
           : refusal.scratch > 0
             ? "; less is needed with a scratch folder (--scratch) that has room for " + format(refusal.scratch)
@@ -419,6 +423,7 @@ DescribePlan(const MemoryPlan & plan, const NetworkDescription & network)
   json["tilesInFlight"] = plan.tilesInFlight;
   json["peakBytes"] = plan.peakBytes;
   json["deviceBytes"] = plan.deviceBytes;
+  json["passes"] = plan.passes;
   json["remark"] = plan.remark;
   json["segments"] = nlohmann::ordered_json::array();
   for (const SegmentPlan & segment : plan.segments)
@@ -446,11 +451,12 @@ std::string
 FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
 {
   const std::string side = std::to_string(plan.tileSize);
-  const std::string how = plan.numberOfTiles == 1
-                            ? std::string("in one piece")
-                            : std::to_string(plan.numberOfTiles) + (tiling.patches ? " patches" : " tiles") +
-                                (plan.segments.empty() ? " of " + side + " x " + side : "") + ", " +
-                                std::to_string(plan.tilesInFlight) + " at a time" + FormatSegments(plan);
+  const std::string how =
+    plan.numberOfTiles == 1
+      ? std::string("in one piece")
+      : std::to_string(plan.numberOfTiles) + (tiling.patches ? " patches" : " tiles") +
+          (plan.segments.empty() ? " of " + side + " x " + side + (tiling.axes > 2 ? " x " + side : "") : "") + ", " +
+          std::to_string(plan.tilesInFlight) + " at a time" + FormatSegments(plan);
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how +
          (tiling.sharedMemory ? ", from shared memory)" : ")");
 }

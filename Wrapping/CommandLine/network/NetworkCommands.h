@@ -48,6 +48,7 @@ struct Tiling
   bool         sharedMemory{ false };
   /** The network sees each of them by itself; then there are no tile size and no shared memory. */
   std::optional<Patches> patches{};
+  int                    axes{ 2 }; ///< that tiles are cut along
 };
 
 /** --tile-size and --shared-memory as asked for; the latter not where --device cannot do it, which is said. What is

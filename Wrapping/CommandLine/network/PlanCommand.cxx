@@ -2,6 +2,8 @@
 #include "NetworkCommands.h"
 
 #include "SlideFile.h"
+#include "VolumeFile.h"
+#include "VolumeSegmentation.h"
 
 #include "gigapixelFreeMemory.h"
 #include "gigapixelFrozenParameters.h"
@@ -22,6 +24,8 @@ using JSON = nlohmann::ordered_json;
 /** For a sample of a JPEG slide, in memory as the network takes it, on one core of the machine that is described in
  * Documentation/Performance.md. */
 constexpr double DecodingSeconds = 2.3e-9;
+/** For a voxel of a volume that is compressed by gzip, checked, read and normalized. */
+constexpr double VolumeSeconds = 4e-8;
 
 /** What train and segment are given for it. */
 std::string
@@ -39,16 +43,24 @@ FormatOptions(const Tiling & tiling)
 
 /** Those that are compared. */
 std::vector<Tiling>
-GetTilings(Purpose purpose, std::int64_t tileSize, const std::optional<Patches> & patches)
+GetTilings(Purpose purpose, std::int64_t tileSize, const std::optional<Patches> & patches, int axes)
 {
   if (purpose == Purpose::Inference && patches)
   {
     return { { 0, false, patches } };
   }
-  std::vector<Tiling> tilings{ { tileSize, false }, { tileSize, true } };
+  std::vector<Tiling> tilings{ { tileSize, false } };
+  if (axes == 2)
+  {
+    tilings.push_back({ tileSize, true });
+  }
   if (tileSize == 0)
   {
     tilings.push_back({ WholeImage, false });
+  }
+  for (Tiling & tiling : tilings)
+  {
+    tiling.axes = axes;
   }
   return tilings;
 }
@@ -70,9 +82,11 @@ DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
     row["semantics"] = asked.patches ? "patch" : "whole";
     row.update(DescribePlan(plan, run.network));
     row["keptInFiles"] = plan.keptBytes > 0 && run.values.Has("scratch");
-    const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height);
+    const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
+                          static_cast<double>(run.image.depth);
+    const double decoding = run.tiling.axes > 2 ? VolumeSeconds : DecodingSeconds;
     const int    together = std::clamp(plan.tilesInFlight, 1, threads);
-    row["seconds"] = DecodingSeconds * pixels * run.network.channels / together;
+    row["seconds"] = decoding * pixels * run.network.channels / together;
     row["networkSeconds"] = plan.coreSeconds / together;
   }
   catch (const std::runtime_error & refusal)
@@ -97,22 +111,29 @@ DescribeRuns(const ArgumentValues &         values,
              const NetworkDescription &     network,
              const Size &                   image,
              const std::optional<Patches> & patches,
+             std::int64_t                   keptBytes,
              const Session &                session,
              Progress &                     progress)
 {
   constexpr double MostRows = 7; // the last part is to measure the pace
   JSON             rows = JSON::array();
+  const int        axes = network.graph.IsEmpty() ? 2 : network.graph.GetNumberOfAxes();
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches))
+    if (purpose == Purpose::Training && axes > 2) // which train does not do
+    {
+      continue;
+    }
+    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches, axes))
     {
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches ? asked.tileSize : modelTileSize;
-      rows.push_back(DescribeRun({ values, network, image, purpose, tiling }, asked, session));
+      rows.push_back(DescribeRun({ values, network, image, purpose, tiling, {}, keptBytes }, asked, session));
       progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
-    modelTileSize = purpose == Purpose::Training ? FindModelTileSize(values, rows.front()) : 0;
+    // Volumes are segmented in tiles of the plan.
+    modelTileSize = purpose == Purpose::Training && axes == 2 ? FindModelTileSize(values, rows.front()) : 0;
   }
   return rows;
 }
@@ -195,7 +216,8 @@ Format(const JSON & json)
 {
   std::string text =
     json["image"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
-    " pixels, network " + json["network"].get<std::string>() + " (" +
+    (json.contains("depth") ? " x " + json["depth"].dump() + " voxels" : " pixels") + ", network " +
+    json["network"].get<std::string>() + " (" +
     FormatParameters(json["parameters"].get<std::int64_t>(), json["keptParameters"].get<std::int64_t>()) + ", stride " +
     json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
   for (const JSON & row : json["plans"])
@@ -213,6 +235,7 @@ Format(const JSON & json)
                               : row["tiles"].dump() + (row["semantics"] == "patch" ? " patches" : " tiles") +
                                   (row["segments"].empty() ? " of " + row["tileSize"].dump() + " px, " : ", ") +
                                   row["tilesInFlight"].dump() + " at a time";
+    text += row["passes"] == 1 || !row["segments"].empty() ? "" : ", in " + row["passes"].dump() + " passes";
     const double ofDevice = row["deviceBytes"].get<double>();
     text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
@@ -222,17 +245,75 @@ Format(const JSON & json)
   }
   return text;
 }
-/** An image that is only a size has no levels. */
+
+/** What is planned for. */
+struct PlannedImage
+{
+  std::string  name;
+  Size         size;
+  std::int64_t heldBytes{ 0 }; ///< of a volume and its labels, which are in memory as a whole
+};
+
+/** An image that is only a size, and a volume, have no levels. */
 void
-RefuseOptionsOfSlides(const ArgumentValues & values)
+RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & what)
 {
   for (const char * option : { "level", "mpp", "slide-mpp" })
   {
     if (values.Has(option))
     {
-      throw UsageError(std::string("--") + option + " is for a SLIDE, not for --size.");
+      throw UsageError(std::string("--") + option + " is for a SLIDE, not for " + what + '.');
     }
   }
+}
+
+PlannedImage
+FindSize(const ArgumentValues & values, const NetworkDescription & network)
+{
+  RefuseOptionsOfSlides(values, "--size");
+  const auto size = values.GetBox("size");
+  if ((size[2] > 0) != TakesVolumes(network))
+  {
+    throw UsageError(TakesVolumes(network)
+                       ? "the network " + network.name + " takes volumes: give --size WxHxD."
+                       : "the network " + network.name + " takes slides: give --size WxH, or a network for volumes.");
+  }
+  if (size[2] == 0)
+  {
+    return { "image", { size[0], size[1] } };
+  }
+  const double bytes = (static_cast<double>(sizeof(float)) * network.channels + 1) * static_cast<double>(size[0]) *
+                       static_cast<double>(size[1]) * static_cast<double>(size[2]);
+  if (bytes > 1e18)
+  {
+    throw UsageError("--size " + values.GetText("size") + " is a volume that no machine holds.");
+  }
+  return { "volume", { size[0], size[1], size[2] }, static_cast<std::int64_t>(bytes) };
+}
+
+/** \throw std::runtime_error the network cannot take it */
+PlannedImage
+FindImage(const ArgumentValues & values, const NetworkDescription & network)
+{
+  if (values.Has("size"))
+  {
+    return FindSize(values, network);
+  }
+  const std::string & name = values.GetText("SLIDE");
+  RequireSameAxes(name, network, "the network " + network.name);
+  if (TakesVolumes(network))
+  {
+    RefuseOptionsOfSlides(values, "a volume");
+    const itk::GigapixelVolume volume = OpenVolume(name);
+    RequireVolumeChannels(volume, network);
+    const Size size = volume.grid.size;
+    return { name, size, volume.heldBytes + size.width * size.height * size.depth };
+  }
+  const auto slide = OpenSlide(name, values);
+  RequireChannels(*slide, static_cast<unsigned>(network.channels));
+  SelectLevel(*slide, values);
+  const auto size = slide->GetLevelSize(slide->GetLevel());
+  return { name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
 }
 } // namespace
 
@@ -241,33 +322,22 @@ RunPlan(const ArgumentValues & values, const Session & session)
 {
   if (!values.Has("size") && !values.Has("SLIDE"))
   {
-    throw UsageError("plan needs a SLIDE, or --size WxH.");
+    throw UsageError("plan needs a SLIDE (or a volume), or --size WxH (of a volume WxHxD).");
   }
   BoundMemory(GetBudget(values));
   auto network = LoadNetwork(values, "network", session);
   TakeLoss(values, network);
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
-  Size        image;
-  std::string name = "image";
-  if (values.Has("size"))
-  {
-    RefuseOptionsOfSlides(values);
-    const auto size = values.GetExtent("size");
-    image = { size[0], size[1] };
-  }
-  else
-  {
-    name = values.GetText("SLIDE");
-    const auto slide = OpenSlide(name, values);
-    RequireChannels(*slide, static_cast<unsigned>(network.channels));
-    SelectLevel(*slide, values);
-    const auto size = slide->GetLevelSize(slide->GetLevel());
-    image = { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  }
-  const auto patches = GetPatches(values, network);
+  const PlannedImage planned = FindImage(values, network);
+  const Size &       image = planned.size;
+  const auto         patches = GetPatches(values, network);
   CheckScratch(values);
-  JSON json{ { "image", name }, { "width", image.width }, { "height", image.height } };
+  JSON json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
+  if (TakesVolumes(network))
+  {
+    json["depth"] = image.depth;
+  }
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfTrainedParameters();
   json["keptParameters"] = network.GetNumberOfParameters() - network.GetNumberOfTrainedParameters();
@@ -278,7 +348,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["threads"] = session.GetThreads();
   Progress progress(session, "plan " + network.name); // of large networks it takes a minute
   progress.Update(0);
-  json["plans"] = DescribeRuns(values, network, image, patches, session, progress);
+  json["plans"] = DescribeRuns(values, network, image, patches, planned.heldBytes, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

@@ -7,6 +7,7 @@
 #include "RankBands.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "VolumeSegmentation.h"
 
 #include "gigapixelModel.h"
 
@@ -412,9 +413,17 @@ RunSegment(const ArgumentValues & values, const Session & session)
   BoundMemory(GetBudget(values));
   CheckScratch(values);
   const auto names = values.GetTexts("SLIDE");
-  const auto slides = FindSlides(names);
   const auto model = LoadModel(values, session);
-  Tiling     tiling = GetTiling(values, session);
+  if (TakesVolumes(model->network))
+  {
+    return SegmentVolumes(values, session, model);
+  }
+  const auto slides = FindSlides(names);
+  for (const std::string & slide : slides)
+  {
+    RequireSameAxes(slide, model->network, "the model " + values.GetText("model"));
+  }
+  Tiling tiling = GetTiling(values, session);
   tiling.patches = GetPatches(values, model->network);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
   std::vector<SlideTask> probabilities;

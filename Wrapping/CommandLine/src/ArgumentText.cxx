@@ -80,12 +80,18 @@ CheckRange(const Argument & argument, double number, const std::string & value)
 void
 CheckRectangle(const Argument & argument, const std::string & value)
 {
-  if (argument.type == ArgumentType::Extent)
+  if (argument.type == ArgumentType::Extent || argument.type == ArgumentType::Box)
   {
+    const bool isBox = argument.type == ArgumentType::Box;
     const auto sides = ReadIntegers(value, "xX");
-    if (sides.size() != 2 || sides[0] < 1 || sides[1] < 1 || sides[0] > INT32_MAX || sides[1] > INT32_MAX)
+    const bool isNumber = sides.size() == 2 || (isBox && sides.size() == 3);
+    if (!isNumber ||
+        std::any_of(sides.begin(), sides.end(), [](std::int64_t side) { return side < 1 || side > INT32_MAX; }))
     {
-      Refuse(argument.GetDisplayName(), value, "width and height in pixels like 16000x64000");
+      Refuse(argument.GetDisplayName(),
+             value,
+             isBox ? "width and height in pixels like 16000x64000, or with the depth of a volume like 240x240x155"
+                   : "width and height in pixels like 16000x64000");
     }
     return;
   }
@@ -142,6 +148,7 @@ CheckValue(const Argument & argument, const std::string & value)
       ParseMemory(name, value);
       break;
     case ArgumentType::Extent:
+    case ArgumentType::Box:
     case ArgumentType::Region:
       CheckRectangle(argument, value);
       break;

@@ -289,6 +289,13 @@ ArgumentValues::GetExtent(const std::string & name) const
   return { sides.at(0), sides.at(1) };
 }
 
+std::array<std::int64_t, 3>
+ArgumentValues::GetBox(const std::string & name) const
+{
+  const auto sides = ReadIntegers(GetText(name), "xX");
+  return { sides.at(0), sides.at(1), sides.size() > 2 ? sides[2] : 0 };
+}
+
 std::array<std::int64_t, 4>
 ArgumentValues::GetRegion(const std::string & name) const
 {

@@ -20,7 +20,9 @@ Info()
     "models (a .safetensors file, a run's folder, or the name of a preset or ready model): operations, parameters, "
     "channels, classes, what pixels become, the multiple that images are padded to, halo, and where the network comes "
     "from.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models."),
+    { Slides(
+        "Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: NIfTI, "
+        "NRRD or MetaImage files."),
       SlideResolution(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
@@ -295,8 +297,12 @@ Segment()
     "slides with a trained network",
     "Applies a trained network to whole slides and writes mask pyramids at the resolution that it was trained at: 255 "
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
-    "many channels as the network takes, of 8 bits; color is made gray where it takes one.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    "many channels as the network takes, of 8 bits; color is made gray where it takes one. Models for volumes write "
+    "volumes of class numbers, with the place in the patient that the input has.",
+    { Slides(
+        "Slide files, or folders of slides. In a folder, a DICOM series is one slide. For a model for volumes: NIfTI, "
+        "NRRD or MetaImage files, or folders of them; the files of several modalities are joined by commas "
+        "(flair.nii.gz,t1.nii.gz), in the network's order."),
       Required(InputFile("model",
                          "NAME|RUN|FILE",
                          "model",
@@ -305,7 +311,8 @@ Segment()
       Required(Output("OUT",
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
-                      "SLIDE-NAME.pyramid.tif for each.")),
+                      "SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder "
+                      "NAME.nii.gz; what exists is an error without --overwrite.")),
       LevelOfModel(),
       SlideResolution(),
       region,
@@ -340,7 +347,8 @@ Segment()
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
-      "gigapixel segment slide.svs --model run -o mask.tif --semantics patch --patch 256 --mirror" },
+      "gigapixel segment slide.svs --model run -o mask.tif --semantics patch --patch 256 --mirror",
+      "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G" },
     true
   };
 }
@@ -450,10 +458,12 @@ Features()
 Command
 Plan()
 {
-  Argument slide = Slide("Slide file.");
+  Argument slide = Slide("Slide file; for a network for volumes a volume's, as segment takes it.");
   slide.required = false;
   slide.alternative = "image";
-  Argument size{ "size", Type::Extent, "WxH", "Width and height of an image, instead of a slide." };
+  Argument size{
+    "size", Type::Box, "WxH|WxHxD", "Width and height of an image, instead of a slide; of a volume, depth, too."
+  };
   size.unit = "px";
   size.alternative = "image";
   return {
@@ -478,7 +488,9 @@ Plan()
       TileSize("the plan's"),
       Memory(),
       Scratch() },
-    { "gigapixel plan slide.svs --memory 2G", "gigapixel plan --size 16000x64000 --json" },
+    { "gigapixel plan slide.svs --memory 2G",
+      "gigapixel plan --size 16000x64000 --json",
+      "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" },
     true
   };
 }

@@ -2,6 +2,7 @@
 #include "Agreement.h"
 #include "CommandFunctions.h"
 #include "EvaluatePredictions.h"
+#include "EvaluateVolumes.h"
 #include "MaskImage.h"
 
 #include "gigapixelGridMatch.h"
@@ -254,6 +255,10 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   if (isTable)
   {
     return RunEvaluatePredictions(values, session);
+  }
+  if (AreLabelVolumes(name, values.GetText("TRUTH")))
+  {
+    return RunEvaluateVolumes(values, session);
   }
   const MaskImage prediction(name);
   const MaskImage truth(values.GetText("TRUTH"));

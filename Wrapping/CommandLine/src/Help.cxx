@@ -137,6 +137,8 @@ GetTypeName(ArgumentType type)
       return "memory";
     case ArgumentType::Extent:
       return "extent";
+    case ArgumentType::Box:
+      return "box";
     case ArgumentType::Region:
       return "region";
     case ArgumentType::File:

@@ -3,6 +3,7 @@
 
 #include "itkJPEGImageIOFactory.h"
 #include "itkMetaImageIOFactory.h"
+#include "itkNiftiImageIOFactory.h"
 #include "itkNrrdImageIOFactory.h"
 #include "itkPNGImageIOFactory.h"
 #include "itkTIFFImageIOFactory.h"
@@ -15,6 +16,7 @@ RegisterImageFormats()
 {
   itk::PNGImageIOFactory::RegisterOneFactory();
   itk::TIFFImageIOFactory::RegisterOneFactory();
+  itk::NiftiImageIOFactory::RegisterOneFactory();
   itk::NrrdImageIOFactory::RegisterOneFactory();
   itk::MetaImageIOFactory::RegisterOneFactory();
   itk::JPEGImageIOFactory::RegisterOneFactory();

@@ -5,8 +5,9 @@
 namespace gigapixel::commandline
 {
 
-/** Makes the formats that masks and pictures come in, besides slides and pyramids, known to itk::ImageIOFactory: PNG,
- * TIFF, NRRD, MetaImage and JPEG. Called once, before a command runs, so that all commands read the same files. */
+/** Makes the formats that masks, pictures and volumes come in, besides slides and pyramids, known to
+ * itk::ImageIOFactory: PNG, TIFF, NIfTI, NRRD, MetaImage and JPEG. Called once, before a command runs, so that all
+ * commands read the same files. */
 void RegisterImageFormats();
 
 } // namespace gigapixel::commandline

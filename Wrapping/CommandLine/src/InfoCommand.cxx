@@ -7,6 +7,7 @@
 #include "PictureFile.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "VolumeFile.h"
 
 #include "gigapixelJoinNames.h"
 
@@ -347,6 +348,10 @@ RunInfo(const ArgumentValues & values, const Session & session)
     throw UsageError("--associated NAME and --output PNG go together.");
   }
   std::vector<SlideTask> tasks;
+  if (names.size() == 1 && IsVolume(names.front()) && values.Has("associated"))
+  {
+    throw UsageError("--associated is for slides, and " + names.front() + " is a volume.");
+  }
   for (const std::string & slide : FindSlides(names))
   {
     tasks.push_back({ slide, {} });
@@ -360,6 +365,10 @@ RunInfo(const ArgumentValues & values, const Session & session)
     SaveAssociatedImage(tasks.front().slide, values);
   }
   return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    if (IsVolume(task.slide))
+    {
+      return DescribeVolume(task.slide, values, text);
+    }
     JSON info = DescribeSlide(task.slide, values, session);
     text += FormatInfo(info);
     return info;

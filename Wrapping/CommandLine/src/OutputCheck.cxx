@@ -45,6 +45,7 @@ GetFormat(const std::string & content)
     { "picture", { "a PNG picture", { ".png" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
+    { "label volume", { "a volume of labels", { ".nii.gz", ".nii", ".nrrd", ".mha" } } },
     { "volume", { "a volume in NRRD", { ".nrrd" } } },
     { "map", { "a volume in NRRD", { ".nrrd" } } },
   };

@@ -86,11 +86,15 @@ Evaluate()
     "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
     "is 1. No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object. "
     "Of a table that classify has written (.csv) it tells ROC-AUC with its 95 % interval (DeLong), PR-AUC (average "
-    "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest.",
+    "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest. Of two volumes "
+    "of "
+    "labels on one grid: of each label but 0 the Dice, and in mm the 95 % Hausdorff distance and the mean distance of "
+    "both surfaces.",
     { Required(InputFile("PREDICTION",
                          "",
                          "label",
-                         "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a table of "
+                         "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume of "
+                         "labels: NIfTI, NRRD or MetaImage. Or a table of "
                          "predictions (.csv) with the columns slide and p_CLASS for each class.")),
       InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
       Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
@@ -124,6 +128,7 @@ Evaluate()
       Replace() },
     { "gigapixel evaluate slide.mask.tif slide.truth.tif",
       "gigapixel evaluate slide.mask.tif slide.truth.tif --json",
+      "gigapixel evaluate labels.nii.gz truth.nii.gz",
       "gigapixel evaluate predictions.csv --cohort cohort.csv --split test",
       "gigapixel evaluate predictions.csv --cohort cohort.csv --by patient --pictures figures/ --json" }
   };

@@ -253,6 +253,7 @@ GraphTileCost::Make(const NetworkDescription &       network,
       TileGrid(geometry, segment, training), training, training ? GetPasses(network, ofOutput) : 1, Together::All);
   }
   GraphTileCost cost = sum.Get(training, image);
+  cost.passes = static_cast<int>(all.size());
   cost.keptBytes = GetMostKeptBytes(*geometry, all, sizeof(float), training);
   cost.scratchBytes = GetKeptBytes(*geometry, all.back().kept, sizeof(float), training);
   cost.seconds += GetTrafficSeconds(cost.scratchBytes);
@@ -275,14 +276,15 @@ GetImageBytes(Size image, int bytesOfPixel)
   return GetNumberOfBytes(MakeWhole(ToExtent(image, PerAxis<int>::MostAxes)), bytesOfPixel, 1);
 }
 
-/** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of an image
- * that is segmented by a network of which each pixel depends on all of them, and is asked for at once. */
+/** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of a slide
+ * that is segmented by a network of which each pixel depends on all of them, and is asked for at once. What holds a
+ * volume counts it. */
 std::int64_t
 GetHeldImageBytes(const PlannedRun & run)
 {
   const int  channels = run.network.channels;
-  const bool all =
-    run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() && !run.network.LabelsImage();
+  const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() &&
+                   !run.network.LabelsImage() && run.network.graph.GetNumberOfAxes() == 2;
   return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;
 }
 
@@ -429,8 +431,9 @@ private:
     {
       return choice;
     }
-    const auto together =
-      m_Run.purpose == Purpose::Training ? GraphTileCost::Together::All : GraphTileCost::Together::Row;
+    // Slides are written row by row; a volume's labels are in memory as a whole.
+    const bool    byRow = m_Run.purpose == Purpose::Inference && m_Run.network.graph.GetNumberOfAxes() == 2;
+    const auto    together = byRow ? GraphTileCost::Together::Row : GraphTileCost::Together::All;
     GraphTileCost cost = GraphTileCost::Make(m_Run.network, m_Run.image, purpose, choice.tileSize, precision, together);
     if (isAtOnce)
     {
@@ -499,6 +502,7 @@ MakeGraphPlan(const PlannedRun & run)
   plan.segments = choice.segments;
   plan.keptBytes = inFiles ? cost.scratchBytes : cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
+  plan.passes = cost.passes;
   const auto most = std::min(std::int64_t{ GetNumberOfThreads(run.threads) }, cost.GetMostTogether());
   while (plan.tilesInFlight < most && without + cost.GetBytes(plan.tilesInFlight + 1) <= limit)
   {

@@ -26,6 +26,7 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   };
 
   std::int64_t tiles{ 0 };
+  int          passes{ 1 };         ///< over the image, of segments one each
   std::int64_t bytes{ 0 };          ///< of one tile at a time, the greatest
   std::int64_t primitives{ 0 };     ///< that the library of operators compiles for the shapes of the tiles
   std::int64_t primitiveBytes{ 0 }; ///< of one of them

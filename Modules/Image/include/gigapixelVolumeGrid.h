@@ -1,0 +1,30 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelVolumeGrid_h
+#define gigapixelVolumeGrid_h
+
+#include "GigapixelImageExport.h"
+#include "gigapixelSource.h"
+
+#include <array>
+#include <string>
+
+namespace gigapixel
+{
+
+/** Where the voxels of a volume lie in the patient: voxel (i, j, k) at origin + i spacing[0] axes[0] + ..., in mm, x to
+ * the left, y to the back, z to the head (LPS, as ITK has it; NIfTI's x and y point the other way). */
+struct GigapixelImage_EXPORT VolumeGrid
+{
+  Size                                 size;
+  std::array<double, 3>                spacing{ 1, 1, 1 };
+  std::array<double, 3>                origin{};
+  std::array<std::array<double, 3>, 3> axes{ { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } } }; ///< of length 1
+
+  /** What tells the other volume's place from this one's, as "has 10 x 10 x 9 voxels, not 10 x 10 x 10"; empty: it lies
+   * in the same place, to a hundredth of a voxel, which is what rounding in files' headers amounts to. */
+  std::string DescribeDifference(const VolumeGrid & other) const;
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,59 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelVolumeSource_h
+#define itkGigapixelVolumeSource_h
+
+#include "GigapixelImageFileExport.h"
+#include "gigapixelVolumeGrid.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace itk
+{
+
+/** A volume of one file, or of several with a modality each. */
+struct GigapixelVolume
+{
+  std::string                             name; ///< of the files, as they were given, joined by commas
+  std::shared_ptr<gigapixel::PixelSource> voxels;
+  gigapixel::VolumeGrid                   grid;
+  std::string                             sampleType;        ///< of the first file, as ITK calls it: "short", "float"
+  std::int64_t                            heldBytes{ 0 };    ///< that the voxels take from the first one read on
+  std::int64_t                            readingBytes{ 0 }; ///< and at most while the files are read
+};
+
+/** Whether a file is a volume by its name's ending: .nii, .nii.gz, .hdr, .img (NIfTI), .nrrd, .nhdr, .mha or .mhd. */
+GigapixelImageFile_EXPORT bool GigapixelIsVolumeName(const std::string & fileName);
+
+/** "flair.nii.gz,t1.nii.gz" as the files that it names; a name of a file that is there, or without a comma, as it is.
+ */
+GigapixelImageFile_EXPORT std::vector<std::string> GigapixelSplitModalities(const std::string & name);
+
+/** A volume as the engine reads it, from as many threads as want to, through what itk::ImageIOFactory finds.
+ *
+ * Samples are floats that have the value which the file says, with its slope and intercept, whatever its type is: that
+ * of bytes, too, so that a result does not depend on how a volume was stored. Channels are the files', one after the
+ * other; those of one file are the components of its voxels, or its fourth axis. Voxels stay in memory in the file's
+ * type (floats for integers of 32 and 64 bits, and doubles) from the first read on.
+ *
+ * \param files of the same grid, to a hundredth of a voxel
+ * \throw std::runtime_error one sentence that names the file; the first read throws it as well, for a file that is cut
+ * short or damaged, or has a voxel that is no finite number */
+GigapixelImageFile_EXPORT GigapixelVolume GigapixelVolumeSource(const std::vector<std::string> & files);
+
+/** Writes a volume of labels through the ImageIO that the file's ending asks for, compressed where the format knows
+ * that. It takes its name when it is complete, and is read again and compared before: NIfTI's writer does not say when
+ * a disk is full.
+ * \param labels a byte for each voxel, x fastest
+ * \param mayReplace as AtomicFile has it
+ * \throw std::runtime_error one sentence that names the file; nothing is left of it then */
+GigapixelImageFile_EXPORT void GigapixelWriteLabelVolume(const std::string &               fileName,
+                                                         const std::vector<std::uint8_t> & labels,
+                                                         const gigapixel::VolumeGrid &     grid,
+                                                         bool                              mayReplace);
+
+} // namespace itk
+
+#endif

@@ -1,0 +1,237 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelVolumeIO.h"
+
+#include "gigapixelAtomicFile.h"
+#include "gigapixelPlainMessage.h"
+#include "gigapixelWholeFile.h"
+#include "itkGigapixelVolumeSource.h"
+#include "itkImageIOFactory.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace itk
+{
+namespace
+{
+namespace fs = std::filesystem;
+
+/** Calls what may throw ITK's exceptions, and throws one sentence. */
+template <typename TFunction>
+void
+WithName(const std::string & name, const TFunction & function)
+{
+  try
+  {
+    function();
+  }
+  catch (const ExceptionObject & error)
+  {
+    const std::string reason = gigapixel::CleanMessage(error.GetDescription());
+    throw std::runtime_error(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
+  }
+}
+
+ImageIORegion
+GetWholeRegion(const ImageIOBase & io)
+{
+  ImageIORegion region(io.GetNumberOfDimensions());
+  for (unsigned d = 0; d < io.GetNumberOfDimensions(); ++d)
+  {
+    region.SetIndex(d, 0);
+    region.SetSize(d, io.GetDimensions(d));
+  }
+  return region;
+}
+
+/** \class HiddenFile
+ * \brief A file beside its target, with the target's ending, by which ImageIOs know what to write; it goes with its
+ * owner. What a killed process has left goes when the same target is written again. */
+class HiddenFile
+{
+public:
+  explicit HiddenFile(const std::string & target)
+  {
+    const fs::path path = fs::absolute(target);
+    // Of names like a.b.nii.gz the format's ending begins at .nii.
+    const std::string name = path.filename().string();
+    const std::size_t gzip = name.rfind(".nii.gz");
+    const std::string ending = gzip == std::string::npos ? path.extension().string() : name.substr(gzip);
+    const std::string start = '.' + name + ".writing-";
+    this->RemoveLeft(path.parent_path(), start, ending);
+    m_Name = (path.parent_path() / (start + std::to_string(::getpid()) + ending)).string();
+  }
+
+  ~HiddenFile()
+  {
+    std::error_code error;
+    fs::remove(m_Name, error);
+  }
+
+  HiddenFile(const HiddenFile &) = delete;
+  HiddenFile & operator=(const HiddenFile &) = delete;
+
+  const std::string &
+  GetName() const
+  {
+    return m_Name;
+  }
+
+private:
+  /** Of processes that are no more. */
+  static void
+  RemoveLeft(const fs::path & folder, const std::string & start, const std::string & ending)
+  {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    {
+      const std::string name = entry->path().filename().string();
+      if (name.rfind(start, 0) == 0 && name.size() > start.size() + ending.size())
+      {
+        const long process = std::strtol(name.c_str() + start.size(), nullptr, 10);
+        if (process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH)
+        {
+          std::error_code ignored;
+          fs::remove(entry->path(), ignored);
+        }
+      }
+    }
+  }
+
+  std::string m_Name;
+};
+
+void
+WriteLabels(const std::string &               file,
+            const std::string &               target,
+            const std::vector<std::uint8_t> & labels,
+            const gigapixel::VolumeGrid &     grid)
+{
+  const ImageIOBase::Pointer io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::WriteMode);
+  if (io.IsNull())
+  {
+    throw std::runtime_error(target + ": nothing here writes volumes of this ending; end it in .nii.gz, .nrrd or .mha");
+  }
+  const std::array<std::int64_t, 3> size{ grid.size.width, grid.size.height, grid.size.depth };
+  io->SetNumberOfDimensions(3);
+  for (unsigned axis = 0; axis < 3; ++axis)
+  {
+    io->SetDimensions(axis, static_cast<SizeValueType>(size[axis]));
+    io->SetSpacing(axis, grid.spacing[axis]);
+    io->SetOrigin(axis, grid.origin[axis]);
+    io->SetDirection(axis, std::vector<double>(grid.axes[axis].begin(), grid.axes[axis].end()));
+  }
+  io->SetPixelType(IOPixelEnum::SCALAR);
+  io->SetComponentType(IOComponentEnum::UCHAR);
+  io->SetNumberOfComponents(1);
+  io->SetUseCompression(true);
+  io->SetFileName(file);
+  io->SetIORegion(GetWholeRegion(*io));
+  io->Write(labels.data());
+}
+
+/** \throw what tells that it does not hold these labels */
+void
+RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels)
+{
+  const ImageIOBase::Pointer io = OpenVolume(file);
+  std::vector<std::uint8_t>  found(labels.size());
+  const bool                 isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
+                         io->GetImageSizeInComponents() == static_cast<ImageIOBase::SizeType>(labels.size());
+  if (isAsLarge)
+  {
+    ReadWholeVolume(*io, found.data());
+  }
+  if (!isAsLarge || found != labels)
+  {
+    throw std::runtime_error("what was written reads otherwise");
+  }
+}
+
+void
+CopyInto(gigapixel::AtomicFile & output, const std::string & file)
+{
+  std::ifstream     stream(file, std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0)
+  {
+    output.Append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+}
+
+} // namespace
+
+ImageIOBase::Pointer
+OpenVolume(const std::string & file)
+{
+  // Before it is opened: a pipe would wait for a writer for ever.
+  std::error_code error;
+  if (fs::exists(file, error) && !fs::is_regular_file(file, error))
+  {
+    throw std::runtime_error(file + ": it is not a file; name a volume's file");
+  }
+  if (!std::ifstream(file, std::ios::binary))
+  {
+    throw std::runtime_error(file + ": there is no such file, or it cannot be read");
+  }
+  gigapixel::RequireWholeFile(file);
+  ImageIOBase::Pointer io;
+  WithName(file, [&] {
+    io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
+    if (io.IsNull())
+    {
+      throw std::runtime_error(file + ": no ImageIO reads it (it is damaged, or of another format); volumes are NIfTI, "
+                                      "NRRD or MetaImage files");
+    }
+    io->SetFileName(file);
+    io->ReadImageInformation();
+    io->SetUseStreamedReading(false);
+  });
+  return io;
+}
+
+void
+ReadWholeVolume(ImageIOBase & io, void * samples)
+{
+  WithName(io.GetFileName(), [&] {
+    io.SetIORegion(GetWholeRegion(io));
+    io.Read(samples);
+  });
+}
+
+void
+GigapixelWriteLabelVolume(const std::string &               fileName,
+                          const std::vector<std::uint8_t> & labels,
+                          const gigapixel::VolumeGrid &     grid,
+                          bool                              mayReplace)
+{
+  gigapixel::AtomicFile output(fileName, mayReplace);
+  const HiddenFile      hidden(fileName);
+  try
+  {
+    WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid); });
+    RequireLabels(hidden.GetName(), labels);
+  }
+  catch (const std::runtime_error & failure)
+  {
+    std::error_code error;
+    if (!fs::exists(hidden.GetName(), error))
+    {
+      throw;
+    }
+    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
+                             std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) +
+                             " bytes free");
+  }
+  CopyInto(output, hidden.GetName());
+  output.Commit();
+}
+
+} // namespace itk

@@ -1,0 +1,291 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Volumes: segment, plan and info, against NumPy on files that are written and read byte by byte."""
+
+import gzip
+import struct
+import subprocess
+
+import numpy
+import pytest
+
+from conftest import PROGRAM, fails, run, write_slide
+from volumes import OBLIQUE, read_nifti, sum_boxes, write_box_model, write_nifti, write_nrrd_volume, write_threshold_model
+
+SHAPE = (11, 23, 34)  # z, y, x
+
+
+@pytest.fixture(scope="module")
+def integers():
+    return numpy.random.default_rng(1).integers(0, 100, SHAPE)
+
+
+@pytest.fixture
+def volume(tmp_path, integers):
+    return write_nifti(tmp_path / "t1.nii.gz", integers.astype("<i2"))
+
+
+def test_info_tells_size_place_and_type(volume, tmp_path):
+    info = run("info", volume, "--json").json
+    assert (info["width"], info["height"], info["depth"]) == SHAPE[::-1]
+    assert (info["channels"], info["sampleType"]) == (1, "short")
+    assert info["spacingMm"] == pytest.approx([0.5, 0.75, 2])
+    turned = numpy.diag([-1, -1, 1]) @ OBLIQUE[:3]
+    assert info["originMm"] == pytest.approx(turned[:, 3], abs=1e-4)
+    assert numpy.array(info["direction"]).T * info["spacingMm"] == pytest.approx(turned[:, :3], abs=1e-6)
+    text = run("info", volume, "--check").out
+    assert "34 x 23 x 11 voxels, 1 channel of short, 17 x 17.25 x 22 mm" in text and "0.5 x 0.75 x 2 mm" in text
+    assert "all voxels can be read" in text
+    assert "--slide-mpp is for slides" in run("info", volume, "--slide-mpp", 1, code=2).err
+    assert "it has 2 axes" in fails("info", write_nifti(tmp_path / "flat.nii", numpy.zeros((5, 4), "u1")))
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "<i2", "<u2", "<i4", "<f4", "<f8", "<i8"])
+@pytest.mark.usefixtures("network")
+def test_values_are_those_of_the_file_whatever_their_type(kind, integers, tmp_path):
+    values = integers.astype(kind) - numpy.array(0 if kind in ("u1", "<u2") else 50, kind)
+    threshold = 60.5 if kind in ("u1", "<u2") else 10.5
+    file = write_nifti(tmp_path / "v.nii", values)
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=threshold)
+    run("segment", file, "--model", model, "-o", tmp_path / "l.nii")
+    labels, affine = read_nifti(tmp_path / "l.nii")
+    assert labels.dtype == numpy.uint8 and (labels == (values > threshold)).all() and labels.any()
+    assert affine == pytest.approx(OBLIQUE, abs=1e-5)
+
+
+@pytest.mark.usefixtures("network")
+def test_slope_and_intercept_count(integers, tmp_path):
+    file = write_nifti(tmp_path / "v.nii.gz", integers.astype("<i2"), slope=0.5, intercept=-10)
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=20.25)
+    run("segment", file, "--model", model, "-o", tmp_path / "l.nii.gz")
+    assert (read_nifti(tmp_path / "l.nii.gz")[0] == (0.5 * integers - 10 > 20.25)).all()
+
+
+@pytest.mark.usefixtures("network")
+def test_whole_volume_in_any_tiles(volume, integers, tmp_path):
+    model = write_box_model(tmp_path / "m.safetensors", [1000.5, 1200.5, 1400.5], **{"class names": ["a", "b", "c", "d"]})
+    boxes = sum_boxes(integers)
+    expected = sum((boxes > t).astype(numpy.uint8) for t in (1000.5, 1200.5, 1400.5))
+    assert len(numpy.unique(expected)) == 4
+    for name, options in {"plan": [], "tiles": ["--tile-size", 32], "one": ["--tile-size", "image", "--threads", 1]}.items():
+        output = tmp_path / f"{name}.nii.gz"
+        result = run("segment", volume, "--model", model, "-o", output, *options, "--json").json
+        assert (read_nifti(output)[0] == expected).all()
+        assert result["voxelsOfClasses"] == numpy.bincount(expected.ravel()).tolist()
+        assert result["plan"]["tiles"] == {"tiles": 2, "one": 1}.get(name, result["plan"]["tiles"]) and result["classNames"] == ["a", "b", "c", "d"]
+        assert result["peakBytes"] > 0 < result["estimatedPeakBytes"]
+
+
+@pytest.mark.usefixtures("network")
+def test_modalities_are_channels_however_they_are_stored(integers, tmp_path):
+    random = numpy.random.default_rng(2)
+    both = numpy.stack([integers, random.integers(0, 100, SHAPE)]).astype("<i2")
+    model = write_threshold_model(tmp_path / "m.safetensors", weights=(1.0, -2.0), threshold=-40.5)
+    expected = both[0] - 2.0 * both[1] > -40.5
+    write_nifti(tmp_path / "a.nii.gz", both[0])
+    write_nrrd_volume(tmp_path / "b.nrrd", both[1].astype("<f4"))
+    inputs = {
+        "files": f"{tmp_path}/a.nii.gz,{tmp_path}/b.nrrd",
+        "axis": write_nifti(tmp_path / "axis.nii.gz", both),
+        "vector": write_nifti(tmp_path / "vector.nii.gz", both, vector=True),
+        "nrrd": write_nrrd_volume(tmp_path / "vector.nrrd", numpy.ascontiguousarray(numpy.moveaxis(both, 0, -1)), vector=True),
+    }
+    for name, volume in inputs.items():
+        assert run("info", volume, "--json").json["channels"] == 2
+        run("segment", volume, "--model", model, "-o", tmp_path / f"{name}.labels.nii.gz")
+        labels, affine = read_nifti(tmp_path / f"{name}.labels.nii.gz")
+        assert (labels == expected).all(), name
+        assert affine == pytest.approx(OBLIQUE, abs=1e-5)
+    folder = tmp_path / "out"
+    text = run("segment", inputs["axis"], inputs["vector"], "--model", model, "-o", folder).out
+    assert sorted(file.name for file in folder.iterdir()) == ["axis.nii.gz", "vector.nii.gz"] and "34 x 23 x 11" in text
+
+
+@pytest.mark.usefixtures("network")
+def test_other_formats_of_labels(volume, integers, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
+    for ending in (".nii", ".nrrd", ".mha"):
+        output = tmp_path / f"l{ending}"
+        run("segment", volume, "--model", model, "-o", output)
+        info = run("info", output, "--check", "--json").json
+        assert info["sampleType"] == "unsigned_char"
+        assert info["spacingMm"] == pytest.approx([0.5, 0.75, 2], rel=1e-6)
+        # Read again, as a volume: the same labels.
+        again = write_threshold_model(tmp_path / "again.safetensors")
+        run("segment", output, "--model", again, "-o", tmp_path / f"{ending[1:]}.nii.gz")
+        labels, affine = read_nifti(tmp_path / f"{ending[1:]}.nii.gz")
+        assert (labels == (integers > 49.5)).all() and affine == pytest.approx(OBLIQUE, abs=1e-5)
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+NORMALIZATIONS = {
+    "z-score": ({"type": "z-score"}, lambda v: (v - v.mean()) / v.std()),
+    "non-zero": ({"type": "z-score", "voxels": "non-zero"}, lambda v: numpy.where(v == 0, 0, (v - v[v != 0].mean()) / v[v != 0].std())),
+    "percentiles": (
+        {"type": "percentiles", "low": 0.5, "high": 92},
+        lambda v: (v.clip(*numpy.percentile(v, [0.5, 92])) - numpy.percentile(v, 0.5)) / numpy.ptp(numpy.percentile(v, [0.5, 92])),
+    ),
+    "window": ({"type": "window", "low": -20, "high": 60}, lambda v: (v.clip(-20, 60) + 20) / 80),
+    "none": ({"type": "none"}, lambda v: v),
+}
+
+
+@pytest.mark.parametrize("name", NORMALIZATIONS)
+@pytest.mark.usefixtures("network")
+def test_normalization_is_of_the_whole_volume(name, tmp_path):
+    said, reference = NORMALIZATIONS[name]
+    voxels = numpy.random.default_rng(3).normal(30, 40, SHAPE).astype("<f4")
+    voxels[:, :5] = 0
+    expected = reference(voxels.astype(float))
+    threshold = float(numpy.median(expected[voxels != 0]))
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=threshold, input={"channels": 1, "normalization": said})
+    result = run("segment", write_nifti(tmp_path / "v.nii.gz", voxels), "--model", model, "-o", tmp_path / "l.nii.gz", "--json").json
+    labels = read_nifti(tmp_path / "l.nii.gz")[0]
+    sure = abs(expected - threshold) > 1e-4
+    assert sure.mean() > 0.99 and (labels == (expected > threshold))[sure].all()
+    assert ("0 to 1" in result["normalization"]) == (name in ("percentiles", "window"))
+    assert "volumes" in run("info", model).out
+
+
+@pytest.mark.parametrize(
+    "said, sentence",
+    [
+        ({"type": "minmax"}, 'unknown normalization "minmax"; use "none", "z-score", "percentiles" or "window"'),
+        ({"type": "window", "low": 3, "high": 3}, 'needs a "low" (3) that is below "high" (3)'),
+        ({"type": "percentiles", "low": 0.5}, 'lacks the number "high"'),
+        ({"type": "percentiles", "low": -1, "high": 99}, "percentiles lie between 0 and 100"),
+        ({"type": "z-score", "low": 1}, 'unknown key "low"'),
+        ({"type": "z-score", "voxels": "brain"}, 'must be "all" or "non-zero"'),
+        ("z-score", "must be a JSON object"),
+    ],
+)
+@pytest.mark.usefixtures("network")
+def test_normalizations_that_are_none(said, sentence, volume, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors", input={"channels": 1, "normalization": said})
+    assert sentence in fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz")
+
+
+@pytest.mark.usefixtures("network")
+def test_what_does_not_suit_is_refused(volume, integers, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors")
+    two = write_threshold_model(tmp_path / "two.safetensors", weights=(1, 1))
+    output = tmp_path / "l.nii.gz"
+    slide = write_slide(tmp_path / "slide.tif", numpy.zeros((300, 300, 3), numpy.uint8))
+    assert "is a volume, and the model tissue takes slides" in fails("segment", volume, "--model", "tissue", "-o", tmp_path / "l.tif")
+    assert "slide.tif is no volume" in fails("segment", slide, "--model", model, "-o", output)
+    assert 'has 1 channel, and the network "for tests" takes 2: join the files' in fails("segment", volume, "--model", two, "-o", output)
+    assert "has 2 channels" in fails("segment", f"{volume},{volume}", "--model", model, "-o", output)
+    assert "There is no file" in fails("segment", tmp_path / "no.nii.gz", "--model", model, "-o", output)
+    shifted = OBLIQUE.copy()
+    shifted[0, 3] += 0.1
+    other = write_nifti(tmp_path / "other.nii.gz", integers.astype("u1"), shifted)
+    assert "lies elsewhere" in fails("segment", f"{volume},{other}", "--model", two, "-o", output)
+    small = write_nifti(tmp_path / "small.nii.gz", integers[1:].astype("u1"))
+    assert "has 34 x 23 x 10 voxels, not 34 x 23 x 11" in fails("segment", f"{volume},{small}", "--model", two, "-o", output)
+    five = write_nifti(tmp_path / "five.nii", numpy.zeros((2, 2, *SHAPE), "u1"))
+    assert "its axis 5 has 2 values" in fails("segment", five, "--model", model, "-o", output)
+    holes = integers.astype("<f4")
+    holes[2, 3, 4] = numpy.nan
+    hole = write_nrrd_volume(tmp_path / "hole.nrrd", holes)  # NIfTI's reader makes 0 of them
+    assert "its voxel 4, 3, 2 is no finite number" in fails("segment", hole, "--model", model, "-o", output)
+    assert "is to be a volume of labels: end it in .nii.gz" in run("segment", volume, "--model", model, "-o", tmp_path / "l.tif", code=2).err
+    for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--semantics", "patch"], ["--probability", "p.nii.gz"]):
+        assert f"{options[0]}" in run("segment", volume, "--model", model, "-o", output, *options, code=2).err
+    assert "no volume" in fails("plan", slide, "--network", model)
+    (tmp_path / "empty").mkdir()
+    assert "holds no volumes" in fails("segment", tmp_path / "empty", "--model", model, "-o", tmp_path / "out")
+    assert not output.exists()
+
+
+@pytest.mark.usefixtures("network")
+def test_nothing_is_overwritten_unasked(volume, integers, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
+    output = tmp_path / "l.nii.gz"
+    output.write_bytes(b"something")
+    assert "--overwrite" in fails("segment", volume, "--model", model, "-o", output)
+    assert output.read_bytes() == b"something"
+    run("segment", volume, "--model", model, "-o", output, "--overwrite")
+    assert (read_nifti(output)[0] == (integers > 49.5)).all()
+    assert "is what is read here" in fails("segment", volume, "--model", model, "-o", volume, "--overwrite")
+
+
+@pytest.mark.usefixtures("network")
+def test_cut_and_damaged_files(volume, integers, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors")
+    output = tmp_path / "l.nii.gz"
+    plain = write_nifti(tmp_path / "plain.nii", integers.astype("<i2"))
+    nrrd = write_nrrd_volume(tmp_path / "n.nrrd", integers.astype("<i2"))
+    for whole in (volume, plain, nrrd):
+        data = whole.read_bytes()
+        bad = tmp_path / f"bad{''.join(whole.suffixes)}"
+        for length in (1, 100, 347, 360, len(data) // 2, len(data) - 1):
+            bad.write_bytes(data[:length])
+            assert str(bad) in fails("segment", bad, "--model", model, "-o", output), length
+    data = bytearray(volume.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    bad.write_bytes(data)
+    (tmp_path / "flip.nii.gz").write_bytes(data)
+    assert "cut short or damaged" in fails("segment", tmp_path / "flip.nii.gz", "--model", model, "-o", output)
+    # A header that promises 32767 x 32767 x 32767 voxels.
+    data = bytearray(plain.read_bytes())
+    struct.pack_into("<4h", data, 40, 3, 32767, 32767, 32767)
+    bad = tmp_path / "huge.nii"
+    bad.write_bytes(data)
+    assert "is cut short or damaged: it has" in fails("segment", bad, "--model", model, "-o", output)
+    (tmp_path / "huge.nii.gz").write_bytes(gzip.compress(data))
+    assert "far more than the file can hold" in fails("info", tmp_path / "huge.nii.gz")
+    assert not output.exists() and not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_headers_with_any_byte_changed(integers, tmp_path):
+    """Each ends in one sentence, or in labels."""
+    plain = write_nifti(tmp_path / "plain.nii", integers[:4, :5, :6].astype("<i2")).read_bytes()
+    bad = tmp_path / "bad.nii"
+    failed = 0
+    for place in [*range(0, 4), *range(40, 56), *range(68, 84), *range(108, 124), *range(252, 296, 3), *range(344, 348)]:
+        for value in (0x00, 0x7F, 0xFF):
+            data = bytearray(plain)
+            data[place] = value
+            bad.write_bytes(data)
+            failed += check_info(bad)
+    assert failed > 30
+
+
+def check_info(file):
+    """Whether it was refused."""
+    finished = subprocess.run([PROGRAM, "info", str(file), "--check", "--quiet"], capture_output=True, text=True, timeout=60)
+    assert finished.returncode in (0, 1), finished
+    lines = finished.stderr.strip().splitlines()
+    assert finished.returncode == 0 or (len(lines) == 1 and str(file) in lines[0]), finished
+    return finished.returncode
+
+
+@pytest.mark.usefixtures("network")
+def test_plan_of_volumes(volume, tmp_path):
+    words = ["plan", "--network", "unet3d:base=8", "--json"]
+    plan = run(*words, "--size", "240x240x155", "--memory", "2G").json
+    assert (plan["width"], plan["height"], plan["depth"]) == (240, 240, 155)
+    rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
+    assert set(rows) == {(p, o) for p in ("inference",) for o in ("", "--tile-size image")}
+    row = rows["inference", ""]
+    side = row["tileSize"]
+    assert row["fits"] and row["tiles"] == (-(-240 // side)) ** 2 * -(-155 // side) and row["passes"] == 1
+    assert 240 * 240 * 155 * 5 < row["peakBytes"] <= 2 * 1024**3 and row["seconds"] > 0
+    norms = run("plan", "--network", "unet3d:base=8,norm=instance", "--size", "240x240x155", "--scratch", tmp_path, "--json").json
+    row = next(row for row in norms["plans"] if row["purpose"] == "inference" and not row["options"])
+    assert row["passes"] > 10 and row["keptInFiles"] and row["keptBytes"] > 240 * 240 * 155 * 4 * 8
+    text = run("plan", "--network", "unet3d", "--size", "240x240x155").out
+    assert "240 x 240 x 155 voxels" in text
+    of_file = run("plan", volume, *words[1:]).json
+    assert (of_file["image"], of_file["depth"]) == (str(volume), 11)
+    assert "give --size WxHxD" in run("plan", "--network", "unet3d", "--size", "9x9", code=2).err
+    assert "takes slides: give --size WxH" in run("plan", "--size", "9x9x9", code=2).err
+    assert "like 240x240x155" in run("plan", "--size", "9x9x9x9", code=2).err
+    assert "like 16000x64000" in run("synthesize", "s.tif", "--size", "9x9x9", code=2).err
+    assert "that no machine holds" in run(*words, "--size", "2000000000x2000000000x2000000000", code=2).err
+
+
+@pytest.mark.usefixtures("network")
+def test_too_little_memory(volume, tmp_path):
+    model = write_threshold_model(tmp_path / "m.safetensors")
+    sentence = fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz", "--memory", "30M")
+    assert "the memory limit of 30M is too small" in sentence and "are needed" in sentence

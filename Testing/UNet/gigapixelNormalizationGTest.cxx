@@ -1,0 +1,261 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Normalized values against the formulas on all values at once, in long double and by sorting.
+#include "gigapixelNormalization.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace gigapixel;
+
+namespace
+{
+using Kind = Normalization::Kind;
+
+/** Two channels; of floats, or of bytes. */
+class Volume : public PixelSource
+{
+public:
+  static constexpr Size     VolumeSize{ 31, 150, 5 };
+  static constexpr unsigned Channels = 2;
+
+  explicit Volume(SampleType type)
+    : m_Type(type)
+  {
+    std::mt19937                    engine(1);
+    std::normal_distribution<float> normal(1000, 30);
+    values.resize(static_cast<std::size_t>(VolumeSize.width * VolumeSize.height * VolumeSize.depth) * Channels);
+    for (float & value : values)
+    {
+      const float drawn = normal(engine);
+      value = engine() % 4 == 0           ? 0
+              : type == SampleType::Float ? drawn * ((&value - values.data()) % 2 ? -1 : 1)
+                                          : std::floor(std::abs(drawn - 1000));
+    }
+  }
+
+  Size
+  GetSize() const override
+  {
+    return VolumeSize;
+  }
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return Channels;
+  }
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Type;
+  }
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
+    {
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y)
+      {
+        const float * row = values.data() + ((z * VolumeSize.height + y) * VolumeSize.width + region.x) * Channels;
+        for (std::int64_t i = 0; i < region.width * Channels; ++i)
+        {
+          if (m_Type == SampleType::Float)
+          {
+            std::memcpy(samples, row + i, sizeof(float));
+          }
+          else
+          {
+            *samples = static_cast<std::uint8_t>(row[i]);
+          }
+          samples += GetSampleBytes(m_Type);
+        }
+      }
+    }
+  }
+
+  std::vector<float> values;
+
+private:
+  SampleType m_Type;
+};
+
+std::vector<long double>
+GetCounted(const Volume & volume, unsigned channel, bool nonZero)
+{
+  std::vector<long double> counted;
+  for (std::size_t i = channel; i < volume.values.size(); i += Volume::Channels)
+  {
+    if (!nonZero || volume.values[i] != 0)
+    {
+      counted.push_back(volume.values[i]);
+    }
+  }
+  return counted;
+}
+
+long double
+GetPercentile(std::vector<long double> values, double percentile)
+{
+  std::sort(values.begin(), values.end());
+  const long double rank = static_cast<long double>(values.size() - 1) * percentile / 100;
+  const auto        below = static_cast<std::size_t>(rank);
+  const auto        above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (rank - below);
+}
+
+/** What becomes of a value. */
+long double
+Apply(const Normalization & how, const std::vector<long double> & counted, long double value)
+{
+  if (how.nonZero && value == 0)
+  {
+    return 0;
+  }
+  if (how.kind == Kind::ZScore)
+  {
+    long double sum = 0, squares = 0;
+    for (const long double one : counted)
+    {
+      sum += one;
+    }
+    const long double mean = sum / counted.size();
+    for (const long double one : counted)
+    {
+      squares += (one - mean) * (one - mean);
+    }
+    return (value - mean) / std::sqrt(squares / counted.size());
+  }
+  const bool        isWindow = how.kind == Kind::Window;
+  const long double low = isWindow ? how.low : GetPercentile(counted, how.low);
+  const long double high = isWindow ? how.high : GetPercentile(counted, how.high);
+  return (std::clamp(value, low, high) - low) / (high - low);
+}
+
+struct Case
+{
+  const char *  name;
+  Normalization how;
+  SampleType    type{ SampleType::Float };
+};
+
+class Normalized : public testing::TestWithParam<Case>
+{
+};
+
+class Filled : public Volume
+{
+public:
+  explicit Filled(float value)
+    : Volume(SampleType::Float)
+  {
+    std::fill(values.begin(), values.end(), value);
+  }
+};
+
+std::vector<float>
+ReadAll(PixelSource & source, const Region & region)
+{
+  std::vector<float> samples(static_cast<std::size_t>(region.width * region.height * region.depth) * Volume::Channels);
+  source.Read(region, reinterpret_cast<std::uint8_t *>(samples.data()));
+  return samples;
+}
+
+const Region Whole{ 0, 0, Volume::VolumeSize.width, Volume::VolumeSize.height, 0, Volume::VolumeSize.depth };
+
+} // namespace
+
+TEST_P(Normalized, IsTheFormulaOnAllValues)
+{
+  const auto & how = GetParam().how;
+  const auto   volume = std::make_shared<Volume>(GetParam().type);
+  const auto   normalized = Normalize(volume, how);
+  ASSERT_TRUE(normalized);
+  EXPECT_EQ(normalized->GetSampleType(), SampleType::Float);
+  const auto                                    samples = ReadAll(*normalized, Whole);
+  const std::array<std::vector<long double>, 2> counted{ GetCounted(*volume, 0, how.nonZero),
+                                                         GetCounted(*volume, 1, how.nonZero) };
+  std::array<std::map<float, double>, 2>        known; // the reference takes long for each value
+  for (std::size_t i = 0; i < samples.size(); ++i)
+  {
+    const float value = volume->values[i];
+    auto        found = known[i % 2].find(value);
+    if (found == known[i % 2].end())
+    {
+      if (known[i % 2].size() > 60)
+      {
+        continue;
+      }
+      found = known[i % 2].emplace(value, static_cast<double>(Apply(how, counted[i % 2], value))).first;
+    }
+    ASSERT_NEAR(samples[i], found->second, 4e-7 * (1 + std::abs(found->second))) << i << ' ' << value;
+  }
+  const Region box{ 3, 70, 20, 60, 1, 3 };
+  const auto   part = ReadAll(*normalized, box);
+  EXPECT_EQ(part[0], samples[((1 * 150 + 70) * 31 + 3) * 2]);
+  EXPECT_EQ(part.back(), samples[((3 * 150 + 129) * 31 + 22) * 2 + 1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All,
+  Normalized,
+  testing::Values(Case{ "ZScore", { Kind::ZScore } },
+                  Case{ "ZScoreOfNonZero", { Kind::ZScore, true } },
+                  Case{ "ZScoreOfBytes", { Kind::ZScore }, SampleType::UInt8 },
+                  Case{ "Percentiles", { Kind::Percentiles, false, 0.5, 99.5 } },
+                  Case{ "Extremes", { Kind::Percentiles, false, 0, 100 } },
+                  Case{ "PercentilesOfNonZero", { Kind::Percentiles, true, 2, 98 } },
+                  Case{ "PercentilesOfBytes", { Kind::Percentiles, true, 10, 90.3 }, SampleType::UInt8 },
+                  Case{ "Window", { Kind::Window, false, -990, 1010 } }),
+  [](const auto & info) { return info.param.name; });
+
+TEST(Normalization, OfNothingIsTheSourceItself)
+{
+  const auto volume = std::make_shared<Volume>(SampleType::Float);
+  EXPECT_EQ(Normalize(volume, {}), volume);
+}
+
+TEST(Normalization, OfOneValueIsZero)
+{
+  for (const float value : { 0.0f, 7.0f })
+  {
+    for (const Normalization & how : { Normalization{ Kind::ZScore },
+                                       Normalization{ Kind::ZScore, true },
+                                       Normalization{ Kind::Percentiles, false, 1, 99 },
+                                       Normalization{ Kind::Percentiles, true, 1, 99 } })
+    {
+      const auto samples = ReadAll(*Normalize(std::make_shared<Filled>(value), how), Whole);
+      EXPECT_EQ(std::count(samples.begin(), samples.end(), 0.0f), static_cast<std::ptrdiff_t>(samples.size()));
+    }
+  }
+}
+
+TEST(Normalization, StopsWhenAsked)
+{
+  for (const Normalization & how : { Normalization{ Kind::ZScore }, Normalization{ Kind::Percentiles, false, 1, 99 } })
+  {
+    int        calls = 0;
+    const auto stopped =
+      Normalize(std::make_shared<Volume>(SampleType::Float), how, [&calls](double) { return ++calls < 3; });
+    EXPECT_EQ(stopped, nullptr);
+    EXPECT_EQ(calls, 3);
+  }
+}
+
+TEST(Normalization, IsChecked)
+{
+  for (const Normalization & wrong : { Normalization{ Kind::Window, false, 1, 1 },
+                                       Normalization{ Kind::Percentiles, false, 50, 40 },
+                                       Normalization{ Kind::Percentiles, false, -1, 40 },
+                                       Normalization{ Kind::Percentiles, false, 1, 101 },
+                                       Normalization{ Kind::Window, false, 1, NAN },
+                                       Normalization{ Kind::Window, true, 0, 1 } })
+  {
+    EXPECT_THROW(wrong.Validate(), std::invalid_argument);
+  }
+}

@@ -1,0 +1,280 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "VolumeSegmentation.h"
+
+#include "OutputCheck.h"
+#include "SlideBatch.h"
+#include "VolumeFile.h"
+
+#include "gigapixelPredictor.h"
+#include "gigapixelProcessMemory.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace gigapixel::commandline
+{
+namespace fs = std::filesystem;
+
+namespace
+{
+using JSON = nlohmann::ordered_json;
+constexpr const char * Labels = "label volume"; // of OutputCheck's table
+
+/** Of progress, what reading and normalization take. */
+constexpr double ReadingPart = 0.05;
+
+/** Options of slides that a volume has no use for. */
+void
+RefuseOptionsOfSlides(const ArgumentValues & values)
+{
+  for (const char * option : { "level", "slide-mpp", "region", "probability", "tissue", "fill-holes", "shared-memory" })
+  {
+    if (values.IsGiven(option))
+    {
+      throw UsageError(std::string("--") + option + " is for slides, and the model " + values.GetText("model") +
+                       " takes volumes.");
+    }
+  }
+  if (values.GetText("semantics") == "patch")
+  {
+    throw UsageError("--semantics patch is for slides so far; the model " + values.GetText("model") +
+                     " takes whole volumes.");
+  }
+}
+
+/** Of t1.nii.gz "t1"; of several modalities that of the first. */
+std::string
+GetVolumeName(const std::string & volume)
+{
+  fs::path name = fs::path(itk::GigapixelSplitModalities(volume).front()).filename();
+  name = name.extension() == ".gz" ? name.stem() : name;
+  return name.stem().string();
+}
+
+std::vector<SlideTask>
+AssignVolumeOutputs(const std::vector<std::string> & volumes, const std::string & output)
+{
+  std::vector<SlideTask> tasks;
+  std::error_code        error;
+  if (volumes.size() == 1 && output.back() != '/' && !fs::is_directory(output, error))
+  {
+    CheckEnding("--output", output, Labels, ", or in / if it is a folder");
+    tasks.push_back({ volumes.front(), output });
+  }
+  else
+  {
+    if (fs::exists(output, error) && !fs::is_directory(output, error))
+    {
+      throw UsageError("--output " + output + " is one file, but there are " + std::to_string(volumes.size()) +
+                       " volumes: name a folder.");
+    }
+    if (fs::create_directories(output, error); error)
+    {
+      throw std::runtime_error("The folder " + output + " cannot be made: " + error.message() + '.');
+    }
+    for (const std::string & volume : volumes)
+    {
+      tasks.push_back({ volume, (fs::path(output) / (GetVolumeName(volume) + GetEndings(Labels).front())).string() });
+    }
+  }
+  for (const SlideTask & task : tasks)
+  {
+    for (const SlideTask & other : tasks)
+    {
+      RefuseInput(task.output, itk::GigapixelSplitModalities(other.slide));
+      if (&task != &other && task.output == other.output)
+      {
+        throw std::runtime_error(task.slide + " and " + other.slide + " would both be written to " + task.output +
+                                 "; give them in two runs, with two folders.");
+      }
+    }
+  }
+  return tasks;
+}
+
+/** The network's plan, with what the volume takes beside it. \throw std::runtime_error it does not fit */
+MemoryPlan
+PlanVolume(const itk::GigapixelVolume & volume,
+           const Model &                model,
+           const ArgumentValues &       values,
+           const Tiling &               tiling,
+           const Session &              session)
+{
+  const Size         size = volume.grid.size;
+  const std::int64_t labels = size.width * size.height * size.depth;
+  const std::int64_t reading = GetResidentBytes() + volume.readingBytes;
+  const std::int64_t budget = GetBudget(values);
+  if (budget > 0 && reading > budget)
+  {
+    throw std::runtime_error(
+      "the memory " +
+      (values.Has("memory") ? "limit of " + values.GetText("memory") : std::string("that is free on this machine")) +
+      " is too little: to read " + volume.name + " takes " + FormatBytes(static_cast<double>(reading)));
+  }
+  MemoryPlan plan = MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, volume.heldBytes + labels },
+                             session.GetThreads(),
+                             true);
+  plan.peakBytes = std::max(plan.peakBytes, reading);
+  session.Say(volume.name + ": " + FormatSize(size) + " voxels; " + FormatPlan(plan, tiling));
+  return plan;
+}
+
+/** The volume as the network takes it: it is read, and what is normalized is known. \throw Interrupted */
+std::shared_ptr<PixelSource>
+ReadVolume(const itk::GigapixelVolume & volume, const NetworkDescription & network, Progress & progress)
+{
+  std::vector<float> voxel(volume.voxels->GetNumberOfChannels());
+  volume.voxels->Read({ 0, 0, 1, 1 }, reinterpret_cast<std::uint8_t *>(voxel.data()));
+  ThrowIfInterrupted();
+  auto voxels = Normalize(volume.voxels, network.normalization, [&progress](double done) {
+    progress.Update(ReadingPart * done);
+    return !IsInterruptionRequested();
+  });
+  if (!voxels)
+  {
+    throw Interrupted();
+  }
+  return voxels;
+}
+
+std::vector<std::uint8_t>
+Predict(PixelSource &          voxels,
+        const Model &          model,
+        const MemoryPlan &     plan,
+        const ArgumentValues & values,
+        Progress &             progress)
+{
+  const Size                size = voxels.GetSize();
+  std::vector<std::uint8_t> labels(static_cast<std::size_t>(size.width * size.height * size.depth));
+  Predictor                 predictor(model,
+                      plan.tilesInFlight,
+                      Device::Find(values.GetText("device"), values.GetText("precision")),
+                      {},
+                      plan.tileSize,
+                      values.Has("scratch") ? values.GetText("scratch") : std::string());
+  const auto                goesOn = [&progress](double done) {
+    progress.Update(ReadingPart + (1 - ReadingPart) * done);
+    return !IsInterruptionRequested();
+  };
+  const Region all{ 0, 0, size.width, size.height, 0, size.depth };
+  if (!predictor.PredictLabels(voxels, all, values.GetNumber("threshold"), labels.data(), goesOn))
+  {
+    throw Interrupted();
+  }
+  return labels;
+}
+
+/** How many voxels each class has. */
+std::vector<std::int64_t>
+Count(const std::vector<std::uint8_t> & labels, int classes)
+{
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  for (const std::uint8_t label : labels)
+  {
+    ++counts.at(label);
+  }
+  return counts;
+}
+
+JSON
+SegmentVolume(const SlideTask &      task,
+              const Model &          model,
+              const ArgumentValues & values,
+              const Session &        session,
+              const Tiling &         tiling,
+              std::string &          text)
+{
+  const double               begin = GetCPUSeconds();
+  const NetworkDescription & network = model.network;
+  RequireSameAxes(task.slide, network, "the model " + values.GetText("model"));
+  const itk::GigapixelVolume volume = OpenVolume(task.slide);
+  const Size                 size = volume.grid.size;
+  const double               number = static_cast<double>(size.width * size.height * size.depth);
+  RequireVolumeChannels(volume, network);
+  network.CheckImage(size);
+  RefuseExisting(task.output, values.Has("overwrite"));
+  CheckOutput(task.output, number);
+  const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
+  Progress         progress(session, "segment " + task.slide, number);
+  const auto       voxels = ReadVolume(volume, network, progress);
+  const auto       labels = Predict(*voxels, model, plan, values, progress);
+  itk::GigapixelWriteLabelVolume(task.output, labels, volume.grid, values.Has("overwrite"));
+  progress.Finish();
+  const auto counts = Count(labels, network.GetNumberOfClasses());
+  const auto only = std::find(counts.begin(), counts.end(), static_cast<std::int64_t>(labels.size()));
+  if (only != counts.end())
+  {
+    session.Warn("gigapixel: " + task.output + " is class " + std::to_string(only - counts.begin()) +
+                 " everywhere: look whether the model suits this volume, and whether its weights are sound.");
+  }
+  session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
+              FormatBytes(static_cast<double>(GetPeakMemory())));
+  JSON json{ { "volume", task.slide }, { "labels", task.output } };
+  json["width"] = size.width;
+  json["height"] = size.height;
+  json["depth"] = size.depth;
+  json["spacingMm"] = volume.grid.spacing;
+  json["normalization"] = network.normalization.Describe();
+  json["voxelsOfClasses"] = counts;
+  json["classNames"] = network.classNames;
+  json["plan"] = DescribePlan(plan, network);
+  json["estimatedPeakBytes"] = plan.peakBytes;
+  json["peakBytes"] = GetPeakMemory();
+  json["cpuSeconds"] = { { "all", GetCPUSeconds() - begin } };
+  text += task.output + ": " + FormatSize(size) + '\n';
+  return json;
+}
+
+} // namespace
+
+bool
+TakesVolumes(const NetworkDescription & network)
+{
+  return !network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2;
+}
+
+void
+RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what)
+{
+  if (IsVolume(name) == TakesVolumes(network))
+  {
+    return;
+  }
+  throw std::runtime_error(TakesVolumes(network)
+                             ? name + " is no volume (NIfTI, NRRD or MetaImage, by its name), and " + what +
+                                 " takes volumes: give it one, or take a network for slides."
+                             : name + " is a volume, and " + what +
+                                 " takes slides: give it one, or take a network for volumes (\"axes\": 3).");
+}
+
+void
+RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescription & network)
+{
+  const unsigned channels = volume.voxels->GetNumberOfChannels();
+  if (static_cast<int>(channels) != network.channels)
+  {
+    throw std::runtime_error(volume.name + " has " + std::to_string(channels) +
+                             (channels == 1 ? " channel" : " channels") + ", and the network \"" + network.name +
+                             "\" takes " + std::to_string(network.channels) +
+                             (static_cast<int>(channels) < network.channels
+                                ? ": join the files of all modalities by commas, in the network's order."
+                                : ": give it those that it was trained on."));
+  }
+}
+
+int
+SegmentVolumes(const ArgumentValues & values, const Session & session, const std::shared_ptr<const Model> & model)
+{
+  RefuseOptionsOfSlides(values);
+  Tiling tiling = GetTiling(values, session);
+  tiling.axes = model->network.graph.GetNumberOfAxes();
+  const auto names = values.GetTexts("SLIDE");
+  const auto tasks = AssignVolumeOutputs(FindVolumes(names), values.GetText("output"));
+  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+    return SegmentVolume(task, *model, values, session, tiling, text);
+  });
+}
+
+} // namespace gigapixel::commandline

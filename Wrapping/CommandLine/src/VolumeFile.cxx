@@ -1,0 +1,160 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "VolumeFile.h"
+
+#include "SlideFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+
+namespace gigapixel::commandline
+{
+namespace fs = std::filesystem;
+
+namespace
+{
+using JSON = nlohmann::ordered_json;
+
+/** Without zeros that say nothing: "1", "0.9375". */
+std::string
+FormatPlain(double value)
+{
+  std::ostringstream text;
+  text.precision(6);
+  text << (std::abs(value) < 1e-9 ? 0.0 : value);
+  return text.str();
+}
+
+std::string
+Join(const std::array<double, 3> & numbers, const std::string & separator)
+{
+  return FormatPlain(numbers[0]) + separator + FormatPlain(numbers[1]) + separator + FormatPlain(numbers[2]);
+}
+
+std::string
+Format(const JSON & info, const VolumeGrid & grid)
+{
+  const auto  size = std::array<double, 3>{ grid.spacing[0] * static_cast<double>(grid.size.width),
+                                            grid.spacing[1] * static_cast<double>(grid.size.height),
+                                            grid.spacing[2] * static_cast<double>(grid.size.depth) };
+  const bool  isOne = info["channels"] == 1;
+  std::string text = info["volume"].get<std::string>() + '\n';
+  text += "  size           " + FormatSize(grid.size) + " voxels, " + info["channels"].dump() +
+          (isOne ? " channel of " : " channels of ") + info["sampleType"].get<std::string>() + ", " +
+          Join(size, " x ") + " mm, " + FormatBytes(info["fileBytes"].get<double>()) + '\n';
+  text += "  spacing        " + Join(grid.spacing, " x ") + " mm\n";
+  text += "  origin         " + Join(grid.origin, ", ") + " mm to the left, back and head\n";
+  text += "  direction      " + Join(grid.axes[0], ", ") + "; " + Join(grid.axes[1], ", ") + "; " +
+          Join(grid.axes[2], ", ") + " of the columns, rows and slices\n";
+  return text;
+}
+
+/** Those of slides. */
+void
+RefuseOptions(const ArgumentValues & values, const std::string & name)
+{
+  for (const char * option : { "slide-mpp", "associated", "output" })
+  {
+    if (values.IsGiven(option))
+    {
+      throw UsageError(std::string("--") + option + " is for slides, and " + name + " is a volume.");
+    }
+  }
+}
+
+} // namespace
+
+bool
+IsVolume(const std::string & name)
+{
+  const auto files = itk::GigapixelSplitModalities(name);
+  return std::all_of(files.begin(), files.end(), itk::GigapixelIsVolumeName);
+}
+
+itk::GigapixelVolume
+OpenVolume(const std::string & name)
+{
+  const auto files = itk::GigapixelSplitModalities(name);
+  std::for_each(files.begin(), files.end(), CheckInputFile);
+  return itk::GigapixelVolumeSource(files);
+}
+
+std::vector<std::string>
+FindVolumes(const std::vector<std::string> & filesAndFolders)
+{
+  std::vector<std::string> volumes;
+  for (const std::string & name : filesAndFolders)
+  {
+    std::error_code error;
+    if (!fs::is_directory(name, error))
+    {
+      volumes.push_back(name);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (fs::directory_iterator entry(name, error), end; !error && entry != end; entry.increment(error))
+    {
+      const std::string file = entry->path().string();
+      const std::string ending = entry->path().extension().string();
+      if (entry->is_regular_file(error) && entry->path().filename().string().front() != '.' && ending != ".img" &&
+          itk::GigapixelIsVolumeName(file)) // of a pair the header is named
+      {
+        found.push_back(file);
+      }
+    }
+    if (error)
+    {
+      throw std::runtime_error("The folder " + name + " cannot be read: " + error.message() + '.');
+    }
+    if (found.empty())
+    {
+      throw std::runtime_error("The folder " + name + " holds no volumes (NIfTI, NRRD or MetaImage).");
+    }
+    std::sort(found.begin(), found.end());
+    volumes.insert(volumes.end(), found.begin(), found.end());
+  }
+  return volumes;
+}
+
+std::string
+FormatSize(const Size & size)
+{
+  return std::to_string(size.width) + " x " + std::to_string(size.height) + " x " + std::to_string(size.depth);
+}
+
+JSON
+DescribeVolume(const std::string & name, const ArgumentValues & values, std::string & text)
+{
+  RefuseOptions(values, name);
+  const itk::GigapixelVolume volume = OpenVolume(name);
+  const VolumeGrid &         grid = volume.grid;
+  if (values.Has("check"))
+  {
+    std::vector<float> voxel(volume.voxels->GetNumberOfChannels());
+    volume.voxels->Read({ 0, 0, 1, 1 }, reinterpret_cast<std::uint8_t *>(voxel.data())); // which reads all files
+  }
+  JSON info{ { "volume", name } };
+  info["width"] = grid.size.width;
+  info["height"] = grid.size.height;
+  info["depth"] = grid.size.depth;
+  info["channels"] = volume.voxels->GetNumberOfChannels();
+  info["sampleType"] = volume.sampleType;
+  info["spacingMm"] = grid.spacing;
+  info["originMm"] = grid.origin;
+  info["direction"] = grid.axes;
+  std::uintmax_t bytes = 0;
+  for (const std::string & file : itk::GigapixelSplitModalities(name))
+  {
+    bytes += fs::file_size(file);
+  }
+  info["fileBytes"] = bytes;
+  info["checked"] = values.Has("check");
+  text += Format(info, grid);
+  text += values.Has("check") ? "  checked        all voxels can be read\n" : "";
+  return info;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,37 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef VolumeFile_h
+#define VolumeFile_h
+
+#include "GigapixelCommandLineExport.h"
+
+#include "gigapixelArgumentValues.h"
+#include "gigapixelSession.h"
+#include "itkGigapixelVolumeSource.h"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace gigapixel::commandline
+{
+
+/** Whether it names a volume, or the modalities of one, by the endings of the files' names. */
+GigapixelCommandLine_EXPORT bool IsVolume(const std::string & name);
+
+/** A volume as it is named on the command line: a file, or one for each modality, joined by commas.
+ * \throw std::runtime_error one sentence that names the file */
+GigapixelCommandLine_EXPORT itk::GigapixelVolume OpenVolume(const std::string & name);
+
+/** Names as given; a folder stands for the volumes in it, sorted by name. \throw std::runtime_error it has none */
+GigapixelCommandLine_EXPORT std::vector<std::string> FindVolumes(const std::vector<std::string> & filesAndFolders);
+
+/** "240 x 240 x 155" */
+GigapixelCommandLine_EXPORT std::string FormatSize(const Size & size);
+
+/** What info tells of a volume. With --check all of it is read.
+ * \param text for people, to which it is appended */
+nlohmann::ordered_json DescribeVolume(const std::string & name, const ArgumentValues & values, std::string & text);
+
+} // namespace gigapixel::commandline
+
+#endif
