@@ -109,7 +109,9 @@ public:
   template <typename TImage, typename TLabelImage>
   void AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
 
-  /** Samples from files, at the resolution of SetLevel() or SetMicronsPerPixel(). \param region in level-0 pixels;
+  /** Samples from files, at the resolution of SetLevel() or SetMicronsPerPixel(). For a network for volumes they are
+   * volumes (NIfTI, NRRD, MetaImage; the files of several modalities joined by commas), and volumes of labels on the
+   * same grid; the resolution stays theirs, and one volume is in memory at a time. \param region in level-0 pixels;
    * width 0: the whole slide. */
   void AddTrainingSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
@@ -314,6 +316,8 @@ private:
 
   /** Null: everything is tissue. */
   std::unique_ptr<gigapixel::PhysicalImage> OpenTissue(const std::string & sample) const;
+
+  void AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network);
 
   void AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network);
 

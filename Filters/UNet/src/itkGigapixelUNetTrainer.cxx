@@ -4,6 +4,8 @@
 #include "gigapixelMaskName.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelTrainingSample.h"
+#include "itkGigapixelTrainingVolume.h"
+#include "itkGigapixelVolumeSource.h"
 #include "itkMultiThreaderBase.h"
 #include "itkSimpleDataObjectDecorator.h"
 
@@ -267,6 +269,29 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
     std::filesystem::is_regular_file(sample, error) ? GigapixelTissueSource(mask, sample) : GigapixelMaskSource(mask));
 }
 
+/** Options of slides have no meaning for volumes, and images of a pipeline are none. */
+void
+GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
+{
+  GigapixelTrainingVolumes volumes;
+  for (const GigapixelTrainingSample & definition : m_Implementation->samples)
+  {
+    if (definition.pixels.pixels || !GigapixelIsVolumeName(definition.pixelsFile))
+    {
+      throw std::runtime_error((definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile) +
+                               " is no file of a volume, and the network " + network.name +
+                               " takes volumes: give it NIfTI, NRRD or MetaImage files, or take a network for slides");
+    }
+    if (definition.region.width > 0)
+    {
+      throw std::runtime_error(definition.pixelsFile +
+                               " is to be trained on by a region, and a volume is trained on as a whole");
+    }
+    const gigapixel::Sample sample = volumes.Add(definition.pixelsFile, definition.maskFile, network);
+    definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
+  }
+}
+
 void
 GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
@@ -352,7 +377,8 @@ GigapixelUNetTrainer::GenerateData()
       state.plan = plan;
       this->InvokeEvent(GigapixelPlanEvent());
     });
-    this->AddSamplesTo(*state.trainer, network);
+    network.graph.GetNumberOfAxes() > 2 ? this->AddVolumesTo(*state.trainer, network)
+                                        : this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
     state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models
   }

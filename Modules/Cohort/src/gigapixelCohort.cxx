@@ -160,6 +160,25 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   return (isBesideName ? besideName : besideFile).string();
 }
 
+/** Of a volume, too: a file for each modality, joined by commas. A file that is there under the whole name goes before. */
+std::string
+ResolveSlide(const std::string & file, int line, const std::string & path)
+{
+  std::error_code error;
+  if (path.find(',') == std::string::npos || fs::exists(fs::path(file).parent_path() / path, error))
+  {
+    return ResolveFile(file, line, "slide", path);
+  }
+  std::string resolved;
+  for (std::size_t begin = 0; begin <= path.size();)
+  {
+    const std::size_t end = std::min(path.find(',', begin), path.size());
+    resolved += (begin > 0 ? "," : "") + ResolveFile(file, line, "slide", path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return resolved;
+}
+
 bool
 Overlap(const Region & a, const Region & b)
 {
@@ -179,7 +198,10 @@ GetFileNumber(const std::string & file, const CohortEntry & entry)
   struct stat status
   {
   };
-  if (stat(entry.slide.c_str(), &status) != 0)
+  std::error_code   error;
+  const std::string first =
+    fs::exists(entry.slide, error) ? entry.slide : entry.slide.substr(0, entry.slide.find(',')); // of several modalities
+  if (stat(first.c_str(), &status) != 0)
   {
     TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
   }
@@ -264,7 +286,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
     const auto   field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
     CohortEntry  entry;
     entry.line = row.line;
-    entry.slide = ResolveFile(fileName, entry.line, "slide", field(columns.slide));
+    entry.slide = ResolveSlide(fileName, entry.line, field(columns.slide));
     entry.mask = columns.mask < 0 ? "" : ResolveFile(fileName, entry.line, "mask", field(columns.mask));
     entry.label = columns.label < 0 ? "" : field(columns.label);
     if (columns.label >= 0 && entry.label.empty())

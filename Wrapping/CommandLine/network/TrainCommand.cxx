@@ -7,6 +7,8 @@
 #include "PyramidOutput.h"
 #include "RankBands.h"
 #include "SlideFile.h"
+#include "VolumeFile.h"
+#include "VolumeSegmentation.h"
 
 #include "gigapixelBegunRun.h"
 #include "gigapixelJoinRanks.h"
@@ -32,7 +34,7 @@ namespace
 std::int64_t
 GetPixels(const Size & size)
 {
-  return size.width * size.height;
+  return size.width * size.height * size.depth;
 }
 
 /** Pixels of one row of the cohort at the level that is trained on. */
@@ -56,6 +58,7 @@ struct Workload
   double                                                 pixelsPerEpoch{ 0 };
   std::size_t                                            trainingSamples{ 0 };
   std::size_t                                            validationSamples{ 0 };
+  std::int64_t                                           heldBytes{ 0 }; // of volumes, of which one is in memory
   std::map<std::string, itk::WholeSlideImageIO::Pointer> slides; // open until the end, as they count damaged tiles
 };
 
@@ -70,7 +73,40 @@ CountDamagedTiles(const Workload & workload)
   return count;
 }
 
-/** Opens every slide once, so that what cannot work is said before anything starts. */
+/** Looks at the headers of a volume and its labels. */
+Size
+MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Workload & workload)
+{
+  const itk::GigapixelVolume volume = OpenVolume(entry.slide);
+  RequireVolumeChannels(volume, network);
+  if (!entry.mask.empty())
+  {
+    RequireSameAxes(entry.mask, network, "the network " + network.name);
+    const itk::GigapixelVolume labels = OpenVolume(entry.mask);
+    const std::int64_t reading = std::max(volume.readingBytes, volume.heldBytes + labels.readingBytes);
+    workload.heldBytes = std::max(workload.heldBytes, reading + labels.heldBytes);
+  }
+  return volume.grid.size;
+}
+
+Size
+MeasureSlide(const CohortEntry &        entry,
+             const NetworkDescription & network,
+             const ArgumentValues &     values,
+             Workload &                 workload)
+{
+  const auto slide = OpenSlide(entry.slide, values);
+  RequireChannels(*slide, static_cast<unsigned>(network.channels));
+  if (!network.LabelsImage() && !entry.mask.empty())
+  {
+    CheckInputFile(entry.mask);
+  }
+  SelectLevel(*slide, values);
+  workload.slides[entry.slide] = slide;
+  return MeasureSample(entry, *slide);
+}
+
+/** Opens every slide, or volume, once, so that what cannot work is said before anything starts. */
 Workload
 MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const ArgumentValues & values)
 {
@@ -81,15 +117,9 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
     {
       continue;
     }
-    const auto slide = OpenSlide(entry.slide, values);
-    RequireChannels(*slide, static_cast<unsigned>(network.channels));
-    if (!network.LabelsImage() && !entry.mask.empty())
-    {
-      CheckInputFile(entry.mask);
-    }
-    SelectLevel(*slide, values);
-    workload.slides[entry.slide] = slide;
-    const Size size = MeasureSample(entry, *slide);
+    RequireSameAxes(entry.slide, network, "the network " + network.name);
+    const Size size = TakesVolumes(network) ? MeasureVolume(entry, network, workload)
+                                            : MeasureSlide(entry, network, values, workload);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -106,7 +136,7 @@ Describe(const Workload & workload, const NetworkDescription & network)
 {
   return "network " + network.name + ", " + std::to_string(workload.trainingSamples) + " training and " +
          std::to_string(workload.validationSamples) + " validation samples, the largest " +
-         std::to_string(workload.largest.width) + " x " + std::to_string(workload.largest.height);
+         FormatSize(workload.largest);
 }
 
 /** What decides on the bits of the run: as it is given, else as the run that goes on began. */
@@ -166,6 +196,19 @@ CheckOptions(const ArgumentValues & values, const TrainingOptions & options)
   {
     throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
                      options.learningRateSchedule + '.');
+  }
+}
+
+void
+RefuseOptionsOfSlides(const ArgumentValues & values, const NetworkDescription & network)
+{
+  for (const char * option : { "level", "mpp", "slide-mpp", "tissue", "shared-memory", "folds", "balance" })
+  {
+    if (values.IsGiven(option))
+    {
+      throw UsageError(std::string("--") + option + " is for slides, and the network " + network.name +
+                       " takes volumes.");
+    }
   }
 }
 
@@ -392,8 +435,8 @@ TrainOn(const Cohort &                 cohort,
   const auto begun = values.Has("resume") ? BegunRun::Find(values.GetText("output"), ranks.get()) : std::nullopt;
   const TrainingOptions options = GetOptions(values, begun);
   CheckOptions(values, options);
-  const Tiling tiling = GetTiling(values, session);
-  const auto   trainer = itk::GigapixelUNetTrainer::New();
+  Tiling     tiling = GetTiling(values, session);
+  const auto trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values, options);
   SayIfNetworkHidesFile(values.GetText("network"), session);
@@ -402,11 +445,16 @@ TrainOn(const Cohort &                 cohort,
     SayIfModelHidesFile(values.GetText("weights"), session);
   }
   trainer->AddCohort(cohort);
-  auto           network = trainer->LoadNetwork();
+  auto network = trainer->LoadNetwork();
+  if (TakesVolumes(network))
+  {
+    RefuseOptionsOfSlides(values, network);
+    tiling.axes = network.graph.GetNumberOfAxes();
+  }
   const Workload workload = MeasureCohort(cohort, network, values);
   CheckIgnoredLabel(values, network);
   TakeLoss(values, network);
-  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling };
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes };
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));

@@ -138,7 +138,11 @@ BuildUNetOfVolumes(const PresetValues & values)
     map = builder.Concatenate("cat." + place, skips[level], padded);
     map = ConvolveTwice(builder, "dec." + place, map, channels, channels, norm);
   }
-  return Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
+  NetworkDescription network =
+    Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
+  network.invert = false;
+  network.normalization.kind = Normalization::Kind::ZScore; // no two scanners have one scale
+  return network;
 }
 
 /** The decoder of segmentation_models_pytorch's Unet, by its names: nearest pixels to the size of the skip, whatever it

@@ -30,7 +30,7 @@ public:
     , m_Stride(network.GetStride())
     , m_Bytes(bytes)
     , m_Precision(precision)
-    , m_Geometry(network.graph, { image.height, image.width })
+    , m_Geometry(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()))
     , m_Sources(m_Geometry.GetInputs().size())
   {
     for (std::size_t i = 0; i < m_Sources.size(); ++i)

@@ -1,0 +1,200 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelTrainingVolume.h"
+
+#include "gigapixelFileIdentity.h"
+#include "gigapixelNormalization.h"
+#include "itkGigapixelVolumeSource.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace itk
+{
+
+/** What is in memory, and of which source. */
+struct GigapixelTrainingVolumes::Held
+{
+  std::mutex                              mutex;
+  const void *                            voxelsOf{ nullptr };
+  const void *                            labelsOf{ nullptr };
+  std::shared_ptr<gigapixel::PixelSource> voxels;
+  std::shared_ptr<gigapixel::PixelSource> labels;
+};
+
+namespace
+{
+
+using Held = GigapixelTrainingVolumes::Held;
+
+/** A volume's voxels, normalized; whoever reads takes the place of what was there. */
+class Voxels : public gigapixel::PixelSource
+{
+public:
+  Voxels(std::shared_ptr<Held> held, const GigapixelVolume & volume, const gigapixel::NetworkDescription & network)
+    : m_Held(std::move(held))
+    , m_Name(volume.name)
+    , m_Size(volume.grid.size)
+    , m_Channels(volume.voxels->GetNumberOfChannels())
+    , m_Normalization(network.normalization)
+  {}
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  gigapixel::SampleType
+  GetSampleType() const override
+  {
+    return gigapixel::SampleType::Float;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    this->Get()->Read(region, samples);
+  }
+
+private:
+  std::shared_ptr<gigapixel::PixelSource>
+  Get()
+  {
+    const std::lock_guard<std::mutex> lock(m_Held->mutex);
+    if (m_Held->voxelsOf != this)
+    {
+      m_Held->voxelsOf = nullptr;
+      m_Held->voxels.reset(); // before there is another one
+      const GigapixelVolume volume = GigapixelVolumeSource(GigapixelSplitModalities(m_Name));
+      if (volume.grid.size.width != m_Size.width || volume.grid.size.height != m_Size.height ||
+          volume.grid.size.depth != m_Size.depth || volume.voxels->GetNumberOfChannels() != m_Channels)
+      {
+        throw std::runtime_error(m_Name + " is another volume than it was when the training began: start it anew");
+      }
+      m_Held->voxels = gigapixel::Normalize(volume.voxels, m_Normalization);
+      m_Held->voxelsOf = this;
+    }
+    return m_Held->voxels;
+  }
+
+  std::shared_ptr<Held>          m_Held;
+  const std::string              m_Name;
+  const gigapixel::Size          m_Size;
+  const unsigned                 m_Channels;
+  const gigapixel::Normalization m_Normalization;
+};
+
+/** The classes of a volume's voxels. */
+class Classes : public gigapixel::LabelSource
+{
+public:
+  Classes(std::shared_ptr<Held> held, const GigapixelVolume & labels, const gigapixel::NetworkDescription & network)
+    : m_Held(std::move(held))
+    , m_Name(labels.name)
+    , m_Size(labels.grid.size)
+    , m_IsObject(network.GetNumberOfClasses() == 2)
+    , m_IgnoredLabel(network.ignoredLabel)
+  {}
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * classes) override
+  {
+    std::vector<float> values(static_cast<std::size_t>(region.width * region.height * region.depth));
+    this->Get()->Read(region, reinterpret_cast<std::uint8_t *>(values.data()));
+    std::transform(values.begin(), values.end(), classes, [this](float value) { return this->ToClass(value); });
+  }
+
+private:
+  std::shared_ptr<gigapixel::PixelSource>
+  Get()
+  {
+    const std::lock_guard<std::mutex> lock(m_Held->mutex);
+    if (m_Held->labelsOf != this)
+    {
+      m_Held->labelsOf = nullptr;
+      m_Held->labels.reset();
+      m_Held->labels = GigapixelVolumeSource({ m_Name }).voxels;
+      m_Held->labelsOf = this;
+    }
+    return m_Held->labels;
+  }
+
+  std::uint8_t
+  ToClass(float value) const
+  {
+    if (value != std::floor(value) || value < 0 || value > gigapixel::LabelSource::Ignored)
+    {
+      throw std::runtime_error(m_Name + " has the value " + std::to_string(value) +
+                               ", which is no label: labels are whole numbers from 0 to 255");
+    }
+    const int label = static_cast<int>(value);
+    return label == m_IgnoredLabel                                      ? gigapixel::LabelSource::Ignored
+           : m_IsObject && label == gigapixel::LabelSource::Ignored ? std::uint8_t{ 1 }
+                                                                        : static_cast<std::uint8_t>(label);
+  }
+
+  std::shared_ptr<Held> m_Held;
+  const std::string     m_Name;
+  const gigapixel::Size m_Size;
+  const bool            m_IsObject; ///< what is 255
+  const int             m_IgnoredLabel;
+};
+
+} // namespace
+
+gigapixel::Sample
+GigapixelTrainingVolumes::Add(const std::string &                   volume,
+                              const std::string &                   labels,
+                              const gigapixel::NetworkDescription & network)
+{
+  if (network.LabelsImage())
+  {
+    throw std::runtime_error(volume + " is a volume, and the network " + network.name +
+                             " gives a whole image one label, which is learned of slides only so far: give a network "
+                             "that labels voxels, such as unet3d");
+  }
+  if (labels.empty())
+  {
+    throw std::runtime_error(volume + " has no labels, and the network " + network.name +
+                             " labels voxels: give a volume of them (of a cohort in the column mask)");
+  }
+  const auto            files = GigapixelSplitModalities(volume);
+  const GigapixelVolume voxels = GigapixelVolumeSource(files), classes = GigapixelVolumeSource({ labels });
+  if (classes.voxels->GetNumberOfChannels() != 1)
+  {
+    throw std::runtime_error(labels + " has " + std::to_string(classes.voxels->GetNumberOfChannels()) +
+                             " channels, and a volume of labels has one");
+  }
+  if (const std::string difference = voxels.grid.DescribeDifference(classes.grid); !difference.empty())
+  {
+    throw std::runtime_error(labels + " is not on the grid of " + volume + ": it " + difference +
+                             "; resample it to that grid");
+  }
+  m_Held = m_Held ? m_Held : std::make_shared<Held>();
+  gigapixel::Sample sample;
+  sample.name = volume;
+  sample.pixels = std::make_shared<Voxels>(m_Held, voxels, network);
+  sample.labels = std::make_shared<Classes>(m_Held, classes, network);
+  sample.square = std::abs(voxels.grid.spacing[0] / voxels.grid.spacing[1] - 1) < 0.01;
+  for (const std::string & file : files)
+  {
+    sample.identity += gigapixel::IdentifyFile(file, gigapixel::HashedBytes::Samples) + ' ';
+  }
+  sample.identity += "labels: " + gigapixel::IdentifyFile(labels, gigapixel::HashedBytes::All);
+  return sample;
+}
+
+} // namespace itk
