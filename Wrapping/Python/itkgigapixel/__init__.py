@@ -8,6 +8,7 @@
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
+>>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
 
@@ -23,6 +24,7 @@ from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.network import segment, train
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
+from itkgigapixel.volumes import segment_volume
 
-__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "label", "presets", "segment", "to_torch", "train"]
+__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "label", "presets", "segment", "segment_volume", "to_torch", "train"]
 __version__ = "0.1.0"

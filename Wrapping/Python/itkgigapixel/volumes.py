@@ -1,0 +1,77 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Labels of the voxels of whole volumes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import Optional, Sequence
+
+import itk
+
+from itkgigapixel.engine import file_of_model
+from itkgigapixel.program import run
+from itkgigapixel.progress import interruptible
+from itkgigapixel.slide import Path, file_name
+
+
+@interruptible()
+def segment_volume(
+    volume,
+    model,
+    output: Optional[Path] = None,
+    *,
+    threshold: Optional[float] = None,
+    memory: int | str = 0,
+    tile_size: int | str = 0,
+    scratch: Path = "",
+    device: str = "cpu",
+):
+    """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
+
+    It is the program ``gigapixel segment`` of the package that does it, in a process of its own. What the model wants the values to
+    be normalized to is done there, by the volume itself.
+
+    :param volume: a file (NIfTI, NRRD, MetaImage), a list of files, one for each modality in the network's order, or an ITK image of
+        three axes, whose pixels may be vectors of modalities
+    :param model: what :func:`train` or :func:`import_network` returned of a network for volumes, a model file, or the folder of a
+        run (its best model)
+    :param output: a file to write (``.nii.gz``, ``.nii``, ``.nrrd``, ``.mha``), in place of what stands there
+    :param threshold: class 1 is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output; where there is
+        one for each class, the greatest decides
+    :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no label but where two are equally
+        probable
+    :param tile_size: side of a tile's core in voxels; "image": the volume in one piece; 0: what the memory plan takes
+    :param scratch: folder on a fast disk for maps of a network whose norms see the whole volume; "": in memory
+    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
+    :returns: the classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given
+    :raises TypeError: a *volume* or *model* that is none
+    :raises RuntimeError: what cannot be read or written, or does not suit the other, by name
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = {
+            "model": file_of_model(model, folder),
+            "output": pathlib.Path(folder) / "labels.nrrd" if output is None else file_name(output),
+            "overwrite": True,
+            "threshold": "" if threshold is None else threshold,
+            "memory": "" if memory == 0 else memory,
+            "tile-size": "" if tile_size == 0 else tile_size,
+            "scratch": file_name(scratch),
+            "device": device,
+        }
+        run("segment", options, [_name_of(volume, folder)])
+        return itk.imread(str(options["output"]), itk.UC) if output is None else output
+
+
+def _name_of(volume: Path | Sequence[Path] | object, folder: str) -> str:
+    """As the program takes it; an image is written into the folder."""
+    if isinstance(volume, (str, bytes, os.PathLike)):
+        return file_name(volume)
+    if isinstance(volume, itk.ImageBase[3]):
+        name = str(pathlib.Path(folder) / "volume.mha")
+        itk.imwrite(volume, name)
+        return name
+    if isinstance(volume, Sequence) and volume and all(isinstance(each, (str, bytes, os.PathLike)) for each in volume):
+        return ",".join(map(file_name, volume))
+    raise TypeError(f"A volume is a file, a list of files or an ITK image of three axes, not {type(volume).__name__}")

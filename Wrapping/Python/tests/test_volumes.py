@@ -1,0 +1,75 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Volumes: learned from files, and segmented from files and ITK images alike."""
+
+import itk
+import numpy as np
+import pytest
+
+import itkgigapixel as gp
+
+SHAPE = (15, 22, 26)  # z, y, x
+DIRECTION = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]], float)
+
+
+def make(seed):
+    """A bright ball in noise, as images of short and of bytes that lie turned in space."""
+    rng = np.random.default_rng(seed)
+    z, y, x = np.indices(SHAPE)
+    center = np.array(SHAPE) / 2 + rng.uniform(-2, 2, 3)
+    labels = ((z - center[0]) ** 2 + (y - center[1]) ** 2 + (x - center[2]) ** 2 < 5**2).astype(np.uint8)
+    images = [itk.image_from_array((rng.normal(0, 20, SHAPE) + 120 * labels).astype(np.int16)), itk.image_from_array(labels)]
+    for image in images:
+        image.SetSpacing([0.8, 0.9, 1.5])
+        image.SetOrigin([-10, 20, 5])
+        image.SetDirection(itk.matrix_from_array(DIRECTION))
+    return images
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model of two volumes, and the folder with their files."""
+    folder = tmp_path_factory.mktemp("volumes")
+    for seed in range(3):
+        for image, name in zip(make(seed), ("values", "labels")):
+            itk.imwrite(image, str(folder / f"{name}{seed}.nii.gz"))
+    samples = [(folder / f"values{seed}.nii.gz", folder / f"labels{seed}.nii.gz") for seed in range(3)]
+    model = gp.train(samples[:2], folder / "run", validation=samples[2:], network="unet3d:base=2,depth=1", epochs=30, learning_rate=0.02, seed=2)
+    return model, folder
+
+
+def test_segments_files_and_images(learned, tmp_path):
+    model, folder = learned
+    image, truth = make(7)
+    found = gp.segment_volume(image, model)
+    labels, expected = itk.array_from_image(found), itk.array_from_image(truth)
+    assert labels.dtype == np.uint8 and labels.shape == SHAPE
+    assert 2 * (labels & expected).sum() / (labels.sum() + expected.sum()) > 0.85
+    assert list(found.GetSpacing()) == pytest.approx([0.8, 0.9, 1.5]) and list(found.GetOrigin()) == pytest.approx([-10, 20, 5])
+    assert itk.array_from_matrix(found.GetDirection()) == pytest.approx(DIRECTION)
+    file, output = tmp_path / "new.nii.gz", tmp_path / "labels.nii.gz"
+    itk.imwrite(image, str(file))
+    assert gp.segment_volume(file, folder / "run", output, memory="2G", tile_size=16) == output
+    assert (itk.array_from_image(itk.imread(str(output))) == labels).all()
+    assert gp.segment_volume([file], model, output) == output  # in place of what stands there
+
+
+def test_refusals(learned, tmp_path):
+    model, folder = learned
+    file = folder / "values0.nii.gz"
+    with pytest.raises(TypeError, match="A volume is a file"):
+        gp.segment_volume(np.zeros(SHAPE), model)
+    with pytest.raises(RuntimeError, match="takes 1"):
+        gp.segment_volume([file, file], model)
+    with pytest.raises(RuntimeError, match="takes slides"):
+        gp.segment_volume(file, "tissue")
+    with pytest.raises(RuntimeError, match="nowhere.nii.gz"):
+        gp.segment_volume(tmp_path / "nowhere.nii.gz", model, tmp_path / "labels.nii.gz")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(RuntimeError, match="is not on the grid"):
+        gp.train([(file, _shorter(folder / "labels0.nii.gz", tmp_path))], network="unet3d:base=2,depth=1", epochs=1)
+
+
+def _shorter(path, folder):
+    image = itk.image_from_array(itk.array_from_image(itk.imread(str(path)))[:-1])
+    itk.imwrite(image, str(folder / "short.nii.gz"))
+    return folder / "short.nii.gz"
