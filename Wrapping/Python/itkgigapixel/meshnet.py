@@ -19,8 +19,7 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     2017) are those of ``layers.json``, where there is one, else of ``model.json``; weights are those of ``model.pth``, be it a
     safetensors file or a pickle, of which tensors alone are read. Behind each convolution but the last one is an ELU, or a GELU
     where the file says so. Biases are those for which there are arrays; batch norms that the file names, and for which there are none,
-    change nothing and are left out. The
-    networks take brains of voxels of 1 mm, from 0 to 1.
+    change nothing and are left out. The networks take brains of voxels of 1 mm, from 0 to 1.
 
     :param folder: with ``model.pth``, and ``layers.json`` or ``model.json``
     :param gelu: "none": by the error function, as PyTorch; "tanh": as tinygrad, which brainchop runs its networks by, approximates it
@@ -52,8 +51,10 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     for words, norm, activation in blocks:
         index = len(module.model)
         nested = any(key.startswith(f"model.{index}.0.") for key in arrays)  # "model.0.0.weight"
-        biased = f"model.{index}{'.0' if nested else ''}.bias" in arrays  # of mindgrab the last one, which layers.json says has none
-        layers = [_make_convolution(words, biased, file)]
+        name = f"model.{index}{'.0' if nested else ''}"
+        _check_convolution(words, arrays.get(name + ".weight"), file)
+        keys = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation")
+        layers = [nn.Conv3d(**{key: words[key] for key in keys}, bias=name + ".bias" in arrays)]  # of mindgrab the last one, which layers.json says has none
         layers += [nn.GroupNorm(words["out_channels"], words["out_channels"], affine=False)] if norm else []
         layers += [make[activation]()] if activation else []
         for layer in [nn.Sequential(*layers)] if nested else layers:
@@ -97,14 +98,14 @@ def _follow_passes(passes):
     return blocks
 
 
-def _make_convolution(words, biased, file):
-    from torch import nn
-
-    keys = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation")
-    numbers = {key: words.get(key) for key in keys}
-    if any(not isinstance(number, int) or not (0 if key == "padding" else 1) <= number <= 4096 for key, number in numbers.items()):
+def _check_convolution(words, weight, file):
+    """So that nothing larger is made than the array that there is."""
+    numbers = {key: words.get(key) for key in ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation")}
+    if any(type(number) is not int or not (0 if key == "padding" else 1) <= number <= 4096 for key, number in numbers.items()):
         raise ValueError(f"{file} says impossible numbers of a convolution: {numbers}")
-    return nn.Conv3d(**numbers, bias=biased)
+    shape = (words["out_channels"], words["in_channels"], *[words["kernel_size"]] * 3)
+    if weight is None or tuple(weight.shape) != shape:
+        raise ValueError(f"model.pth has other arrays than {file} says: {'none' if weight is None else list(weight.shape)} in the place of {list(shape)}")
 
 
 def _read_arrays(path):
@@ -114,7 +115,8 @@ def _read_arrays(path):
         content = stream.read(8)
         if content[:2] == b"PK":
             try:
-                return torch.load(path, map_location="cpu", weights_only=True)
+                arrays = torch.load(path, map_location="cpu", weights_only=True)
+                return {key: value for key, value in arrays.items() if isinstance(value, torch.Tensor)}
             except Exception as error:  # torch.load raises anything
                 raise ValueError(f"{path} is no file of tensors: {str(error).splitlines()[0]}") from None
         content += stream.read()
