@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import operator
 import pathlib
 import struct
 import tempfile
@@ -95,9 +96,10 @@ def import_network(
 
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"A network is an nn.Module, not {type(module).__name__}: make the module, and give it its weights (load_state_dict)")
+    example, given = _read_sides(example), example
     axes = len(example)
-    if axes not in (2, 3) or any(side < 1 for side in example):
-        raise ValueError(f"example is (height, width) in pixels, or of volumes (depth, height, width), not {tuple(example)}")
+    if axes not in (2, 3) or min(example) < 1:
+        raise ValueError(f"example is (height, width) in pixels, or of volumes (depth, height, width), not {given!r}")
     channels = _CHANNELS[axes] if channels is None else channels
     if axes == 2 and channels not in (1, 3):  # ITK's Python has no other images to prove them by
         raise ValueError(f"channels are 1 (gray) or 3 (RGB), not {channels}: networks of others come by an ONNX file, gigapixel import")
@@ -211,6 +213,14 @@ def _parse_model(content: bytes):
         begin, end = entry["data_offsets"]
         arrays[key] = np.frombuffer(content[8 + length + begin : 8 + length + end], np.float32).reshape(entry["shape"])
     return network, arrays
+
+
+def _read_sides(example):
+    """As whole numbers; (): they are none."""
+    try:
+        return tuple(operator.index(side) for side in example)
+    except TypeError:
+        return ()
 
 
 def _choose_size(network, example):

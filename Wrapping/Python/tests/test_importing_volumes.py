@@ -184,11 +184,14 @@ class Functional(nn.Module):
         (lambda: nn.Conv3d(1, 2, 1), (32,), ValueError, "example is .height, width. in pixels"),
         (lambda: nn.Conv3d(1, 2, 1), (32, 32, 32, 32), ValueError, "or of volumes .depth, height, width., not"),
         (lambda: nn.Conv3d(1, 2, 1), (32, 0, 32), ValueError, "or of volumes .depth, height, width., not"),
+        (lambda: nn.Conv3d(1, 2, 1), (32, 1.5, 32), ValueError, "or of volumes .depth, height, width., not"),
+        (lambda: nn.Conv3d(1, 2, 1), 32, ValueError, "or of volumes .depth, height, width., not 32"),
+        (lambda: nn.Conv3d(2, 2, 1), EXAMPLE, NotImplementedError, "torch.export cannot follow the module at 32 x 48 x 40 pixels: .* channels"),
         (lambda: nn.Sequential(nn.Conv3d(1, 8, 1), nn.PixelShuffle(2)), EXAMPLE, NotImplementedError, "pixel_shuffle in a network for images of 3 axes|of each pixel"),
         (lambda: nn.Sequential(nn.Conv3d(1, 4, 3), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(4, 2)), EXAMPLE, NotImplementedError, "labels whole volumes"),
         (lambda: nn.Conv3d(1, 2, 2, 2), EXAMPLE, NotImplementedError, "no logits of each pixel"),
     ],
-    ids=["volume", "picture", "row", "both", "functional", "one_side", "four_sides", "no_side", "shuffle", "label", "smaller"],
+    ids=["volume", "picture", "row", "both", "functional", "one_side", "four_sides", "no_side", "half_a_side", "number", "channels", "shuffle", "label", "smaller"],
 )
 def test_axes_that_do_not_fit_are_refused(make, example, kind, words):
     with pytest.raises(kind, match=words) as refusal:
