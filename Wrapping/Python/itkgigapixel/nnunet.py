@@ -60,12 +60,16 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
             "patch size": plan["patch_size"],
             "normalization": _get_normalization(plan, plans, channels),
         }
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder} is no folder of nnU-Net, version 2.2 or later: its plans, dataset and checkpoint do not say {error}") from None
+    except NotImplementedError:  # which is a RuntimeError
+        raise
+    except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError) as error:
+        said = f"{type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".rstrip()
+        raise ValueError(f"{folder} is no folder of nnU-Net, version 2.2 or later: its plans, dataset and checkpoint do not fit each other ({said})") from None
     weights = {key.removeprefix("module.").removeprefix("_orig_mod."): value for key, value in state["network_weights"].items()}
     try:
-        module.load_state_dict(weights)
-    except RuntimeError as error:
+        module.load_state_dict(weights, assign=True)
+        module.float()
+    except (NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{file} has other arrays than plans.json says: {str(error).splitlines()[-1].strip()}") from None
     model = import_network(module, path, example=plan["patch_size"], channels=len(channels), name=plans.get("dataset_name", folder.name), class_names=names,
                            tile_size=tile_size, provenance={"nnU-Net": settings})
@@ -85,17 +89,18 @@ def _read_checkpoint(file):
     import numpy as np
     import torch
 
-    # What nnU-Net writes beside the tensors: lists of losses as NumPy's numbers.
-    scalar = np.float64(0).__reduce__()[0]
-    allowed = [scalar, np.dtype, type(np.dtype(np.float64)), type(np.dtype(np.float32)), type(np.dtype(np.int64))]
+    # What nnU-Net writes beside the tensors: losses and Dice as NumPy's numbers and arrays, in files of NumPy 1 by other names.
+    scalar, array = np.float64(0).__reduce__()[0], np.zeros(0).__reduce__()[0]
+    former = [(scalar, "numpy.core.multiarray.scalar"), (array, "numpy.core.multiarray._reconstruct")]
+    kinds = {type(np.dtype(kind)) for kind in (np.float64, np.float32, np.int64, np.int32, np.bool_)}
     try:
-        with torch.serialization.safe_globals([*allowed, (scalar, "numpy.core.multiarray.scalar")]):
+        with torch.serialization.safe_globals([scalar, array, *former, np.ndarray, np.dtype, *kinds]):
             state = torch.load(file, map_location="cpu", weights_only=True)
     except OSError:
         raise
     except Exception as error:  # torch.load raises anything
         raise ValueError(f"{file} is no checkpoint of nnU-Net: {str(error).splitlines()[0]}") from None
-    if not isinstance(state, dict) or not {"network_weights", "init_args"} <= set(state):
+    if not isinstance(state, dict) or not {"network_weights", "init_args"} <= set(state) or not isinstance(state["network_weights"], dict):
         raise ValueError(f"{file} is no checkpoint of nnU-Net: it has no network_weights and init_args")
     return state
 
@@ -116,7 +121,10 @@ def _get_plan(plans, configuration):
 def _get_classes(labels):
     if any(isinstance(value, (list, tuple)) for value in labels.values()):
         raise NotImplementedError("The labels of dataset.json are regions, which overlap: losses and masks here are of classes that exclude each other")
-    return [name for name, value in sorted(labels.items(), key=lambda item: int(item[1])) if name != "ignore"]
+    try:
+        return [name for name, value in sorted(labels.items(), key=lambda item: int(item[1])) if name != "ignore"]
+    except ValueError:
+        raise ValueError(f"The labels of dataset.json are numbers of classes by their names, not {labels}") from None
 
 
 def _find_class(name):
@@ -127,10 +135,14 @@ def _find_class(name):
 
 
 def _make_module(architecture, channels, classes):
+    """Without memory for its arrays: they will be the checkpoint's, which is as large as it is, whatever the plans say."""
+    import torch
+
     words = dict(architecture["arch_kwargs"])
     for key in architecture["_kw_requires_import"]:
         words[key] = None if words[key] is None else _find_class(words[key])
-    return _find_class(architecture["network_class_name"])(input_channels=channels, num_classes=classes, **{**words, "deep_supervision": False})
+    with torch.device("meta"):
+        return _find_class(architecture["network_class_name"])(input_channels=channels, num_classes=classes, **{**words, "deep_supervision": False})
 
 
 def _get_normalization(plan, plans, channels):

@@ -244,7 +244,7 @@ def write_training(folder, kind):
     (folder / "fold_0").mkdir(parents=True)
     (folder / "plans.json").write_text(json.dumps(plans))
     (folder / "dataset.json").write_text(json.dumps(dataset))
-    losses = {"train_losses": [np.float64(0.5), np.float32(0.25)], "epoch_end_timestamps": [1.5]}
+    losses = {"train_losses": [np.float64(0.5), np.float32(0.25)], "dice_per_class_or_region": [np.array([0.5, 0.7])], "epoch_end_timestamps": [1.5]}
     torch.save({"network_weights": module.state_dict(), "init_args": {"configuration": "3d_fullres", "fold": 0}, "logging": losses, "_best_ema": np.float64(0.1)}, folder / "fold_0" / "checkpoint_final.pth")
     return module
 
@@ -287,9 +287,12 @@ def change(file, *keys, to):
         (ValueError, "inherits from itself", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "inherits_from", to="3d_fullres")),
         (ValueError, "is not known here", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "normalization_schemes", to=["Own", "Own"])),
         (ValueError, "has other arrays", lambda f: change(f / "dataset.json", "labels", to={"background": 0, "organ": 1})),
+        (ValueError, "numbers of classes by their names", lambda f: change(f / "dataset.json", "labels", to={"background": "a"})),
+        (ValueError, "has other arrays", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "architecture", "arch_kwargs", "features_per_stage", to=[10**6] * 3)),
+        (ValueError, "do not fit each other", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "architecture", "arch_kwargs", "n_stages", to=9)),
         (NotImplementedError, "are regions, which overlap", lambda f: change(f / "dataset.json", "labels", to={"background": 0, "all": [1, 2], "organ": 1})),
     ],
-    ids=["json", "list", "nowhere", "archive", "other", "objects", "class", "circle", "scheme", "classes", "regions"],
+    ids=["json", "list", "nowhere", "archive", "other", "objects", "class", "circle", "scheme", "classes", "names", "features", "stages", "regions"],
 )
 def test_damaged_trainings_of_nnunet(kind, words, damage, tmp_path):
     write_training(tmp_path, "PlainConvUNet")

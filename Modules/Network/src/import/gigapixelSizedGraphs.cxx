@@ -191,10 +191,10 @@ private:
     {
       like = FindLike(false);
     }
-    std::vector<double> factors;
+    std::vector<double> factors(GetNumberOfAxes());
     for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
     {
-      factors.push_back(FindFactor(axis));
+      factors[axis] = FindFactor(axis);
     }
     const bool isScaled = *std::min_element(factors.begin(), factors.end()) > 0;
     if (isScaled && (m_Graphs.size() == 1 || like.empty()))
