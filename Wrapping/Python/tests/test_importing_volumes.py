@@ -265,6 +265,27 @@ def test_trainings_of_nnunet(kind, tmp_path, capsys):
     torch.testing.assert_close(forward(gp.to_torch(tmp_path / "model.safetensors"), volume), forward(module, volume)[0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_nnunet_reads_the_same_training(kind, tmp_path, monkeypatch):
+    """Its own predictor's network, from the same folder, is the network that is taken over."""
+    for name in ("nnUNet_raw", "nnUNet_preprocessed", "nnUNet_results"):
+        monkeypatch.setenv(name, str(tmp_path))
+    predicting = pytest.importorskip("nnunetv2.inference.predict_from_raw_data")
+    write_training(tmp_path, kind)
+    file = tmp_path / "fold_0/checkpoint_final.pth"
+    torch.save({**torch.load(file, weights_only=False), "trainer_name": "nnUNetTrainer", "inference_allowed_mirroring_axes": (0, 1, 2)}, file)
+    change(tmp_path / "dataset.json", "file_ending", to=".nii.gz")
+    predictor = predicting.nnUNetPredictor(device=torch.device("cpu"))
+    predictor.initialize_from_trained_model_folder(str(tmp_path), use_folds=(0,))
+    predictor.network.load_state_dict(predictor.list_of_parameters[0])
+    model = gp.import_nnunet(tmp_path)
+    volume = torch.rand(1, 2, 16, 24, 20)
+    expected = forward(predictor.network, volume)
+    torch.testing.assert_close(forward(gp.to_torch(model), volume), expected, rtol=1e-4, atol=1e-4)
+    given = np.frombuffer(model.PredictVolume(np.ascontiguousarray(volume[0].permute(1, 2, 3, 0)), 16, 24, 20, 8), np.float32).reshape(16, 24, 20, 3)
+    np.testing.assert_allclose(given, expected.softmax(1)[0].permute(1, 2, 3, 0), rtol=0, atol=1e-5)
+
+
 def change(file, *keys, to):
     content = json.loads(file.read_text())
     place = content
