@@ -21,6 +21,7 @@ from PIL import Image, ImageCms
 ROOT = pathlib.Path(sys.argv[1])
 TESTING = pathlib.Path(__file__).resolve().parents[1]
 NETWORKS = numpy.load(TESTING / "Network/import/networks.npz")
+VOLUMES = numpy.load(TESTING / "Network/import/volumes.npz")
 WEIGHTS = numpy.load(TESTING / "Network/import/weights.npz")
 PROGRAM = os.environ["GIGAPIXEL_PROGRAM"]
 
@@ -113,9 +114,10 @@ def write_dicom():
 
 
 def write_networks(folder):
-    for key in NETWORKS.files:
-        if key.endswith("/onnx") and NETWORKS[key].nbytes < 2600:
-            write("ONNX", key[:-5].replace("/", "-"), NETWORKS[key].tobytes())
+    for stored, kind in ((NETWORKS, ""), (VOLUMES, "volume-")):
+        for key in stored.files:
+            if key.endswith("/onnx") and stored[key].nbytes < 2600:
+                write("ONNX", kind + key[:-5].replace("/", "-"), stored[key].tobytes())
     for key in WEIGHTS.files:
         if key.endswith("/file") and WEIGHTS[key].nbytes < 6000:
             write("Weights", key[:-5].replace("/", "-"), WEIGHTS[key].tobytes())

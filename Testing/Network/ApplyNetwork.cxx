@@ -1,9 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES
 // ApplyNetwork MODEL FLOATS WIDTH HEIGHT TILES LABELS DEPTH
+// ApplyNetwork MODEL FLOATS WIDTH HEIGHT TILES PROBABILITIES DEPTH probabilities
 // A model's probabilities of all classes for an image of any number of channels: PIXELS and PROBABILITIES are files of
 // rows of interleaved bytes and floats. TILES are sides of tiles' cores, 0: one tile; for each the image is computed.
-// With a depth it is a volume of floats, and LABELS are bytes.
+// With a depth it is a volume of floats, and LABELS are bytes, unless probabilities are asked for.
 #include "gigapixelPredictor.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ void
 Apply(int count, char ** words)
 {
   Model      model = Model::Load(words[1]);
-  const bool isVolume = count == 8;
+  const bool isVolume = count >= 8;
   const Size size{ std::stoll(words[3]), std::stoll(words[4]), isVolume ? std::stoll(words[7]) : 1 };
   const auto stride = static_cast<std::int64_t>(model.network.GetStride());
   Pixels     pixels(
@@ -98,16 +99,17 @@ Apply(int count, char ** words)
     {
       model.tileSize = (std::max({ size.width, size.height, size.depth }) + stride - 1) / stride * stride;
     }
-    Predictor predictor(model, 2);
-    if (isVolume)
+    Predictor    predictor(model, 2);
+    const Region all{ 0, 0, size.width, size.height, 0, size.depth };
+    if (count == 8)
     {
       std::vector<std::uint8_t> labels(size.width * size.height * size.depth);
-      predictor.PredictLabels(pixels, { 0, 0, size.width, size.height, 0, size.depth }, 0.5, labels.data());
+      predictor.PredictLabels(pixels, all, 0.5, labels.data());
       file.write(reinterpret_cast<const char *>(labels.data()), static_cast<std::streamsize>(labels.size()));
       continue;
     }
-    std::vector<float> probabilities(size.width * size.height * predictor.GetNumberOfOutputChannels());
-    predictor.Predict(pixels, { 0, 0, size.width, size.height }, probabilities.data());
+    std::vector<float> probabilities(size.width * size.height * size.depth * predictor.GetNumberOfOutputChannels());
+    predictor.Predict(pixels, all, probabilities.data());
     file.write(reinterpret_cast<const char *>(probabilities.data()),
                static_cast<std::streamsize>(probabilities.size() * sizeof(float)));
   }
@@ -120,9 +122,9 @@ main(int count, char ** words)
 {
   try
   {
-    if (count != 7 && count != 8)
+    if (count < 7 || count > 9)
     {
-      throw std::runtime_error("ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES [DEPTH]");
+      throw std::runtime_error("ApplyNetwork MODEL PIXELS WIDTH HEIGHT TILES PROBABILITIES [DEPTH [probabilities]]");
     }
     Apply(count, words);
     return EXIT_SUCCESS;

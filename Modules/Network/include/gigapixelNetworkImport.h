@@ -15,7 +15,11 @@ struct ImportOptions
   std::vector<double> mean;      ///< of the pixels that it takes, as shares of 255, for each channel; empty: 0
   std::vector<double> deviation; ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
-  std::int64_t        tileSize{ 1024 }; ///< side of a tile's core in pixels; the next multiple of the stride is taken
+  /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
+  std::int64_t tileSize{ 0 };
+
+  /** Of a network: what tileSize says. */
+  std::int64_t GetTileSize(const NetworkDescription & network) const;
 
   /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
    * deviation is not above 0 */

@@ -2,21 +2,26 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Which published networks are taken over, each with random weights: the table of Documentation/Networks.md.
 
-    pip install itk-gigapixel[torch] torchvision timm segmentation-models-pytorch monai
+    pip install itk-gigapixel[torch] torchvision timm segmentation-models-pytorch monai dynamic_network_architectures unet
     Testing/Benchmark/import/import_networks.py [NAME...] > table.md
 
-NAME: only networks whose name holds one of these. A network is a graph if every operation of it is known by its name and shape, at
-images of any size. One that runs has computed a random image of odd size here, in tiles, and in PyTorch.
+NAME: only networks whose name holds one of these. Those for volumes are in a table of their own; brainchop's have the weights that
+are published ($GIGAPIXEL_TEST_DATA), without which they are left out. A network is a graph if every operation of it is known by its name and shape, at
+images of any size. One that runs has computed a random image of odd size here, in tiles (of a volume three along each axis), and in
+PyTorch.
 """
 
 import argparse
 import contextlib
 import io
+import os
+import pathlib
 import re
 import sys
 import time
 import warnings
 
+import compare_volumes
 import itkgigapixel as gp
 import torch
 from itkgigapixel.torch_graph import SeesWholeImage
@@ -73,19 +78,61 @@ NETWORKS = {
 }
 
 
+def monai_of_volumes(name, *arguments, **options):
+    from monai.networks import nets
+
+    return getattr(nets, name)(3, *arguments, **options)
+
+
+def nnunet(name, **blocks):
+    """As nnU-Net plans for volumes of cubes: six levels, up to 320 channels."""
+    from dynamic_network_architectures.architectures import unet
+
+    nn = torch.nn
+    return getattr(unet, name)(
+        input_channels=1, n_stages=6, features_per_stage=[32, 64, 128, 256, 320, 320], conv_op=nn.Conv3d, kernel_sizes=3, strides=[1, 2, 2, 2, 2, 2], num_classes=3,
+        n_conv_per_stage_decoder=blocks.pop("decoder"), conv_bias=True, norm_op=nn.InstanceNorm3d, norm_op_kwargs={"eps": 1e-5, "affine": True}, nonlin=nn.LeakyReLU,
+        nonlin_kwargs={"inplace": True}, **blocks)
+
+
+def meshnets():
+    folder = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", "")) / "networks/brainchop"
+    names = sorted(each.name for each in folder.glob("*") if (each / "model.pth").exists())
+    return {f"brainchop 3D {name}": lambda name=name: gp.load_meshnet(folder / name) for name in names}
+
+
+VOLUMES = {
+    "monai 3D UNet": lambda: monai_of_volumes("UNet", 1, 3, (16, 32, 64, 128), (2, 2, 2), num_res_units=2),
+    "monai 3D UNet, batch norm": lambda: monai_of_volumes("UNet", 1, 3, (16, 32, 64, 128), (2, 2, 2), num_res_units=2, norm="batch"),
+    "monai 3D BasicUNet": lambda: monai_of_volumes("BasicUNet", 1, 3),
+    "monai 3D DynUNet": lambda: monai_of_volumes("DynUNet", 1, 3, (3, 3, 3, 3), (1, 2, 2, 2), (2, 2, 2)),
+    "monai 3D SegResNet": lambda: monai_of_volumes("SegResNet", 16, 1, 3),
+    "nnU-Net 3D PlainConvUNet": lambda: nnunet("PlainConvUNet", n_conv_per_stage=2, decoder=2),
+    "nnU-Net 3D ResidualEncoderUNet": lambda: nnunet("ResidualEncoderUNet", n_blocks_per_stage=[1, 3, 4, 6, 6, 6], decoder=1),
+    "torchio 3D UNet": compare_volumes.make_torchio,
+    **meshnets(),
+}
+
+
 def summarize(proof):
     """What an import says of its proof, as cells: what the network labels, the image and its tiles, what differs."""
-    size, tile, found = re.fullmatch(r"On (\d+ x \d+) random pixels in tiles of (\d+), (.*)\.", proof).groups()
+    size, unit, tile, found = re.fullmatch(r"On (\d+(?: x \d+)+) random (pixels|voxels) in tiles of (\d+), (.*)\.", proof).groups()
     classes = re.match(r"(\d+ of \d+) pixels have another class", found)
-    number = re.search(r"by at most (\S+)", found)
-    return "images" if "of the image" in found else "pixels", f"{size}, {tile}", f"{classes[1]} classes" if classes else number[1]
+    number = re.search(r"by at most ([-+.e\d]+)", found)
+    differs = f"{classes[1]} classes" if classes else number[1] + (" of double" if "in double" in found else "")
+    return "images" if "of the image" in found else unit, f"{size}, {tile}", differs
 
 
-def describe(make):
+def choose_example(module):
+    name = type(module).__name__
+    return (320, 384) if "ception" in name or "Goog" in name else (224, 224) if "Transformer" in name else (256, 320)
+
+
+def describe(make, example=None):
     """Cells of the table: how many operations the graph has, what running it gave, and what is missing."""
     torch.manual_seed(1)
     module = make()
-    example = (320, 384) if "ception" in type(module).__name__ or "Goog" in type(module).__name__ else (224, 224) if "Transformer" in type(module).__name__ else (256, 320)
+    example = example or choose_example(module)
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
@@ -105,13 +152,14 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     names = parser.parse_args().names
     warnings.filterwarnings("ignore")
-    print("| network | operations | labels | image, tiles | differs by | needs |\n| --- | --- | --- | --- | --- | --- |")
-    for name, make in NETWORKS.items():
-        if names and not any(each in name for each in names):
-            continue
-        begin = time.time()
-        print("|", " | ".join([name, *map(str, describe(make))]), "|", flush=True)
-        print(f"{name}: {time.time() - begin:.0f} s", file=sys.stderr)
+    for networks, image, example in ((NETWORKS, "image", None), (VOLUMES, "volume", (96, 128, 160))):
+        chosen = {name: make for name, make in networks.items() if not names or any(each in name for each in names)}
+        if chosen:
+            print(f"\n| network | operations | labels | {image}, tiles | differs by | needs |\n| --- | --- | --- | --- | --- | --- |")
+        for name, make in chosen.items():
+            begin = time.time()
+            print("|", " | ".join([name, *map(str, describe(make, example))]), "|", flush=True)
+            print(f"{name}: {time.time() - begin:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,16 @@ def compute(model, pixels, *tiles):
     return numpy.fromfile(folder / "probabilities", numpy.float32).reshape(len(tiles), height, width, -1)
 
 
+def compute_volume(model, samples, *tiles):
+    """The same of a volume of floats: depth, height, width, channels."""
+    depth, height, width, _ = samples.shape
+    folder = model.parent
+    samples.astype(numpy.float32).tofile(folder / "samples")
+    sides = ",".join(map(str, tiles))
+    subprocess.run([APPLY, model, folder / "samples", str(width), str(height), sides, folder / "probabilities", str(depth), "probabilities"], check=True)
+    return numpy.fromfile(folder / "probabilities", numpy.float32).reshape(len(tiles), depth, height, width, -1)
+
+
 def write_json(folder, network):
     """A network's file."""
     file = folder / "network.json"

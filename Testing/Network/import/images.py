@@ -13,3 +13,9 @@ def make_image(height, width, channels):
         rough = (x * 31 + y * 17 + (x * y) % 23 * (channel + 1)) % 13
         planes.append(numpy.minimum(slope * 240 // 255 + rough, 255))
     return numpy.stack(planes, 2).astype(numpy.uint8)
+
+
+def make_volume(depth, height, width, channels):
+    """Floats of depth, height, width and channels, around 0: as rough along each axis."""
+    z = numpy.arange(depth)[:, None, None, None] * 7
+    return (make_image(height, width, channels)[None].astype(numpy.int64) + z * z % 151 - 128).astype(numpy.float32) / 64

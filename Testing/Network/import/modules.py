@@ -91,3 +91,31 @@ class Gated(nn.Module):
         x = self.instance(self.groups(self.first(x)))
         gate = torch.sigmoid(self.more(functional.relu(self.less(x.mean((2, 3))))))
         return self.last(x * gate[:, :, None, None])
+
+
+class VolumeNet(nn.Module):
+    """A U-Net for volumes, flat along the first axis at first, that pads what it enlarges to the skips' sizes."""
+
+    def __init__(self, norm, base=4):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv3d(2, base, (1, 3, 3), padding=(0, 1, 1)), self.make_norm(norm, base), nn.PReLU(base))
+        self.inner = nn.Sequential(nn.Conv3d(base, 2 * base, 3, padding=1), self.make_norm(norm, 2 * base), nn.LeakyReLU(0.1))
+        self.deep = nn.Sequential(nn.MaxPool3d(2), nn.Conv3d(2 * base, 2 * base, 3, padding=2, dilation=2), self.make_norm(norm, 2 * base), nn.ELU())
+        self.flat, self.enlarge, self.last = nn.MaxPool3d((1, 2, 2)), nn.ConvTranspose3d(2 * base, 2 * base, 2, 2), nn.Conv3d(5 * base, 2, 1)
+
+    @staticmethod
+    def make_norm(norm, channels):
+        if norm != "batch":
+            return nn.InstanceNorm3d(channels, affine=True) if norm == "instance" else nn.GroupNorm(2, channels)
+        made = nn.BatchNorm3d(channels)
+        nn.init.normal_(made.running_mean, 0, 0.1)
+        nn.init.uniform_(made.running_var, 0.5, 1.5)
+        return made
+
+    def forward(self, x):
+        high = self.first(x)
+        middle = self.inner(self.flat(high))
+        low = self.enlarge(self.deep(middle))
+        low = functional.pad(low, [0, middle.shape[4] - low.shape[4], 0, middle.shape[3] - low.shape[3], 0, middle.shape[2] - low.shape[2]])
+        low = functional.interpolate(torch.cat([middle, low], 1), size=high.shape[2:], mode="trilinear", align_corners=False)
+        return self.last(torch.cat([high, low], 1))

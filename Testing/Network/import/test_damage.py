@@ -12,7 +12,7 @@ from conftest import HERE, refuse, run
 from test_weights import write_network
 
 MUTATE = os.environ["GIGAPIXEL_MUTATE_FILE"]
-NETWORKS, WEIGHTS = numpy.load(HERE / "networks.npz"), numpy.load(HERE / "weights.npz")
+NETWORKS, VOLUMES, WEIGHTS = (numpy.load(HERE / f"{name}.npz") for name in ("networks", "volumes", "weights"))
 MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
 
 
@@ -36,6 +36,14 @@ def test_onnx(name, tmp_path):
     file.write_bytes(content)
     read, refused = mutate("onnx", file, 400 if name.startswith("unet") else 1000)
     assert (read > 0) == (not name.startswith("refused/")) and refused > 0
+
+
+@pytest.mark.parametrize("name", ["unet_batch", "unet_group_exported", "transposed", "pad_edge", "cropped", "linear_to_another_map", "channels_last", "refused/slices_as_channels"])
+def test_onnx_of_volumes(name, tmp_path):
+    file = tmp_path / "network.onnx"
+    file.write_bytes(VOLUMES[f"{name}/onnx"].tobytes())
+    read, refused = mutate("onnx", file, 400 if name.startswith("unet") else 1000)
+    assert (read > 0 or name.startswith("refused/")) and refused > 0
 
 
 def field(number, content):

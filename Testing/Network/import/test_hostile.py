@@ -141,6 +141,48 @@ def test_numbers_of_networks_that_label_images(name, tmp_path):
     assert words in refuse_network(content, tmp_path)
 
 
+def of_volume(*nodes, arrays=(), side=0, weight=(8, 3, 1, 1, 1), axes=3, **attributes):
+    """A network for volumes: a convolution, and what is behind it."""
+    first = node("Conv", ["image", "weight"], "map", **attributes)
+    return network([first, *nodes], [floats("weight", *weight), *arrays], (side,) * axes, output="logits" if nodes else "map")
+
+
+VOLUMES = {
+    "weight_of_two_axes": (of_volume(weight=(8, 3, 1, 1)), "Conv of 2 dimensions in a network of 3"),
+    "weight_of_four_axes": (of_volume(weight=(8, 3, 1, 1, 1, 1)), "Conv of 4 dimensions in a network of 3"),
+    "weight_of_no_axes": (of_volume(weight=(8,)), "Conv of 0 dimensions in a network of 3"),
+    "volume_weight_of_a_picture": (of_volume(axes=2), "Conv of 3 dimensions in a network of 2"),
+    "pads_of_two_axes": (of_volume(pads=[0] * 4), "Conv of 2 dimensions in a network of 3"),
+    "strides_of_one_axis": (of_volume(strides=[1]), "Conv of 1 dimensions in a network of 3"),
+    "dilations_of_many_axes": (of_volume(dilations=[1] * 100), "Conv of 100 dimensions in a network of 3"),
+    "kernel_of_two_axes": (of_volume(kernel_shape=[1, 1]), "Conv of 2 dimensions in a network of 3"),
+    "other_kernel": (of_volume(kernel_shape=[1, 1, 3]), "do not fit its weight"),
+    "strides": (of_volume(strides=[2**62] * 3), "impossible strides"),
+    "pads": (of_volume(pads=[2**62] * 6), "beyond what there may be"),
+    "one_axis": (of_volume(axes=1), "has 3 axes; an image's are"),
+    "no_axes": (of_volume(axes=0), "has 2 axes; an image's are"),
+    "four_axes": (of_volume(axes=4), "has 6 axes; an image's are"),
+    "many_axes": (of_volume(axes=1000), "has 1002 axes; an image's are"),
+    "image": (of_volume(side=2**40), "impossible size"),
+    "everything_padded": (of_volume(node("Pad", ["map", "pads"], "logits"), arrays=[whole("pads", *[0] * 9, GREATEST)]), "impossible number of pixels"),
+    "pads_of_a_picture": (of_volume(node("Pad", ["map", "pads"], "logits"), arrays=[whole("pads", *[0] * 8)]), "by numbers of other axes"),
+    "sizes": (of_volume(node("Resize", ["map", "", "", "sizes"], "logits"), arrays=[whole("sizes", 1, 8, 2**62, 2**62, 2**62)]), "impossible size"),
+    "scales_of_a_picture": (of_volume(node("Resize", ["map", "", "scales"], "logits"), arrays=[floats("scales", 4, value=1)]), "by numbers of other axes"),
+    "more_voxels_than_a_number": (of_volume(node("Flatten", ["map"], "logits"), side=65536, weight=(65536, 3, 1, 1, 1)), "Flatten of all pixels"),
+    "more_values_than_a_number": (of_volume(node("Reshape", ["map", "shape"], "logits"), arrays=[whole("shape", 1, 8, -1)], side=65536, weight=(65536, 3, 1, 1, 1)), "Reshape that changes more than the axes"),
+    "groups_of_more_than_a_number": (of_volume(node("Reshape", ["map", "shape"], "logits"), arrays=[whole("shape", 1, 1, GREATEST)], side=65536, weight=(65536, 3, 1, 1, 1)), "Reshape that changes more than the axes"),
+    "slices_of_a_volume": (of_volume(node("Squeeze", ["map", "axes"], "logits"), arrays=[whole("axes", 2)], side=8), "Squeeze"),
+    "turned": (of_volume(node("Transpose", ["map"], "logits", perm=[0, 2, 1, 3, 4])), "no logits of each pixel"),
+    "turned_as_a_picture": (of_volume(node("Transpose", ["map"], "logits", perm=[0, 2, 3, 1])), "turns other axes than there are"),
+}
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_numbers_of_networks_for_volumes(name, tmp_path):
+    content, words = VOLUMES[name]
+    assert words in refuse_network(content, tmp_path)
+
+
 NAN, INFINITY = float("nan"), float("inf")
 
 

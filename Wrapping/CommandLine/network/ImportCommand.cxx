@@ -23,7 +23,7 @@ GetOptions(const ArgumentValues & values)
   options.mean = GetNumbers(values, "mean");
   options.deviation = GetNumbers(values, "deviation");
   options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
-  options.tileSize = values.GetInteger("tile-size");
+  options.tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
   if (values.Has("mean") != values.Has("deviation"))
   {
     throw UsageError("--mean and --deviation go together, with a number for each channel.");

@@ -554,7 +554,12 @@ Import()
       deviation,
       Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
       Integer(
-        "tile-size", "1024", 32, 65536, "Side of a tile's core in pixels; the next multiple of the stride is taken."),
+        "tile-size",
+        "",
+        32,
+        65536,
+        "Side of a tile's core in pixels; the next multiple of the stride is taken. Without it: 1024, of networks "
+        "for volumes 64."),
       Replace() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",

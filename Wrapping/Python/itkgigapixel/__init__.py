@@ -21,10 +21,13 @@ from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
+from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
+from itkgigapixel.nnunet import import_nnunet
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
-__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "label", "presets", "segment", "segment_volume", "to_torch", "train"]
+__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "label", "load_meshnet", "presets", "segment",
+           "segment_volume", "to_torch", "train"]
 __version__ = "0.1.0"

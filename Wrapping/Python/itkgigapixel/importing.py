@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
+import operator
 import pathlib
 import struct
 import tempfile
@@ -22,25 +25,30 @@ from itkgigapixel.slide import Path
 _TOLERANCE = 1e-4
 #: Of probabilities of classes of an image that are less than this, differences count as shares of it.
 _LEAST_SHARE = 1e-3
-#: Of the proof, so that an image has several.
-_SMALLEST_TILE = 64
+#: Of the proof, so that an image of two or three axes has several.
+_SMALLEST_TILE = {2: 64, 3: 24}
+#: Side of the tiles' cores of a model, by the number of axes.
+_TILE = {2: 1024, 3: 64}
+#: Channels of an image, by the number of axes.
+_CHANNELS = {2: 3, 3: 1}
 
 
 def import_network(
     module,
     path: Optional[Path] = None,
     *,
-    example: tuple[int, int] = (256, 320),
-    channels: int = 3,
+    example: Sequence[int] = (256, 320),
+    channels: Optional[int] = None,
     output: int = 0,
     mean: Sequence[float] = (),
     deviation: Sequence[float] = (),
     name: str = "",
     class_names: Sequence[str] = (),
     mpp: float = 0.0,
-    tile_size: int = 1024,
+    tile_size: Optional[int] = None,
+    provenance: Optional[dict] = None,
 ):
-    """Takes over a network of PyTorch, with its weights, to train and run it on whole slides.
+    """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
 
     The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
     the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8, 16 or 32 alone the second size
@@ -55,20 +63,25 @@ def import_network(
     A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
 
-    :param module: an ``nn.Module`` of one input (1, channels, height, width) that gives a map of logits of the same size, or
+    A module of ``Conv3d`` and its like is one for volumes: *example* has three sides, and the proof a random volume of floats.
+
+    :param module: an ``nn.Module`` of one input (1, channels, height, width), or (1, channels, depth, height, width), that gives a map of logits of the same size, or
         logits (1, classes) of the image: one for object and background, else one for each class
     :param path: the model file to write (``*.safetensors``); None: none is
-    :param example: (height, width) of the first export, in pixels; what the module needs them to be multiples of
-    :param channels: of the image: 1 gray, 3 RGB
+    :param example: (height, width), or of volumes (depth, height, width), of the first export, in pixels; what the module needs them
+        to be multiples of
+    :param channels: of the image: 1 gray, 3 RGB; of volumes any number of modalities; None: 3, of volumes 1
     :param output: which of several outputs
-    :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; (): 0
+    :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of floats in
+        their units; (): 0
     :param deviation: likewise; (): 1
     :param name: of the network; "": that of the module's class
     :param class_names: of the classes in the order of the logits, none twice; of one logit two: without and with the object; ():
         they have numbers
     :param mpp: micrometers per pixel that the module was trained at; 0: unknown
     :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are; the next multiple
-        of the network's stride is taken
+        of the network's stride is taken; None: 1024, of volumes 64
+    :param provenance: what else the model is to keep of where it comes from, as JSON has it
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
     :raises TypeError: a *module* that is none, such as a ``state_dict``
     :raises ValueError: an argument that cannot be
@@ -83,8 +96,15 @@ def import_network(
 
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"A network is an nn.Module, not {type(module).__name__}: make the module, and give it its weights (load_state_dict)")
-    if channels not in (1, 3):  # ITK's Python has no other images to prove them by
+    example, given = _read_sides(example), example
+    axes = len(example)
+    if axes not in (2, 3) or min(example) < 1:
+        raise ValueError(f"example is (height, width) in pixels, or of volumes (depth, height, width), not {given!r}")
+    channels = _CHANNELS[axes] if channels is None else channels
+    if axes == 2 and channels not in (1, 3):  # ITK's Python has no other images to prove them by
         raise ValueError(f"channels are 1 (gray) or 3 (RGB), not {channels}: networks of others come by an ONNX file, gigapixel import")
+    if channels < 1:
+        raise ValueError(f"channels are 1 or more, not {channels}")
     training = module.training
     module.eval()
     try:
@@ -92,6 +112,8 @@ def import_network(
             graph, multiple = make_graph(module, channels, example, output)
             activated = graph.strip()
             graph.end_behind_pool()
+            if graph.of_image and axes == 3:
+                raise Unsupported("The module labels whole volumes: only networks that label each voxel are taken over.")
             if multiple > 1 and graph.of_image:
                 raise Unsupported(
                     f"The module labels images whose sides are multiples of {multiple} alone: of others the pixels that they would be padded with would count in the mean."
@@ -100,16 +122,21 @@ def import_network(
                 graph.pad_to(multiple)
             network = _describe(graph, name or type(module).__name__, channels, mean, deviation, class_names)
             network["provenance"] = {
+                **(provenance or {}),
                 "made by": f"torch.export of {type(module).__module__}.{type(module).__qualname__} with PyTorch {torch.__version__}",
                 **({"shapes": graph.shapes} if graph.shapes else {}),
                 **({"left out": sorted(graph.dropped)} if graph.dropped else {}),
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
-            size = (example[0] // 2 + 29, example[1] // 2 + 51)
-            expected, pixels = _compute(module, network, graph.classes, size, output, activated, multiple)
-            network["provenance"]["proof"] = (_prove_classes if graph.of_image else _prove)(network, arrays, expected, pixels)
+            compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, activated=activated, multiple=multiple)
+            expected, pixels = compute(module)
+            if axes == 3:
+                proof = _prove_volume(network, arrays, expected, pixels, lambda: compute(copy.deepcopy(module).double(), kind=np.float64)[0])
+            else:
+                proof = (_prove_classes if graph.of_image else _prove)(network, arrays, expected, pixels)
+            network["provenance"]["proof"] = proof
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
-            return _make_model(network, arrays, mpp, _round_up(tile_size, network), path)
+            return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
         module.train(training)
 
@@ -120,7 +147,7 @@ def to_torch(model):
     ``module.load_state_dict(to_torch(model).state_dict(), strict=False)`` gives an imported module what was learned here.
 
     :param model: what :func:`import_network` or :func:`train` returned, a model file, or the folder of a run
-    :returns: an ``nn.Module`` that takes (1, channels, height, width) as the imported module did and returns logits, of networks
+    :returns: an ``nn.Module`` that takes (1, channels, height, width), or (1, channels, depth, height, width), as the imported module did and returns logits, of networks
         that label images as (1, classes), in evaluation mode
     :raises ValueError: a network of layers, as the preset "remedios2023": it is not a graph of operations
     :raises RuntimeError: what cannot be read
@@ -188,23 +215,48 @@ def _parse_model(content: bytes):
     return network, arrays
 
 
-def _compute(module, network, classes, size, output, activated, multiple):
+def _read_sides(example):
+    """As whole numbers; (): they are none."""
+    try:
+        return tuple(operator.index(side) for side in example)
+    except TypeError:
+        return ()
+
+
+def _choose_size(network, example):
+    """Of the image of the proof: of a volume three tiles along each axis, the last of which is cut by its end."""
+    if len(example) == 2:
+        return example[0] // 2 + 29, example[1] // 2 + 51
+    tile = _round_up(_SMALLEST_TILE[3], network)
+    return 2 * tile + 7, 2 * tile + 11, 2 * tile + 5
+
+
+def _compute(module, network, classes, size, output, activated, multiple, kind=np.float32):
     """What the module makes of a random image.
 
     :param activated: whether the module gives probabilities
+    :param kind: of the numbers that it computes with
     :param multiple: that the module wants sizes to be of
     :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
-        channels) of bytes
+        channels) of bytes, or of a volume (depth, height, width, channels) of floats
     """
     import torch
 
     channels = network["input"]["channels"]
-    pixels = np.random.default_rng(1).integers(0, 256, (*size, channels), np.uint8)
     mean, deviation = (np.array(network["input"].get(key, default), np.float64) for key, default in (("mean", 0.0), ("deviation", 1.0)))
-    maps = torch.from_numpy(((pixels / 255.0 - mean) / deviation).astype(np.float32)).permute(2, 0, 1)[None]
-    logits = module(torch.nn.functional.pad(maps, (0, -size[1] % multiple, 0, -size[0] % multiple), "replicate"))
+    random = np.random.default_rng(1)
+    if len(size) == 2:
+        pixels = random.integers(0, 256, (*size, channels), np.uint8)
+        normalized = (pixels / 255.0 - mean) / deviation
+    else:
+        pixels = (mean + deviation * random.standard_normal((*size, channels))).astype(np.float32)
+        normalized = (pixels - mean) / deviation
+    maps = torch.from_numpy(np.moveaxis(normalized.astype(kind), -1, 0))[None]
+    sides = [side for length in reversed(size) for side in (0, -length % multiple)]  # PyTorch begins with the last axis
+    logits = module(torch.nn.functional.pad(maps, sides, "replicate"))
     logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
-    logits = logits[:, :, : size[0], : size[1]] if logits.shape[2:] and logits.shape[2:] != (1, 1) else logits.reshape(1, classes)
+    of_image = logits.dim() == 2 or all(side == 1 for side in logits.shape[2:])
+    logits = logits.reshape(1, classes) if of_image else logits[(slice(None), slice(None), *map(slice, size))]
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
     return expected[0].double().numpy(), pixels
 
@@ -232,6 +284,27 @@ def _prove(network, arrays, expected, pixels) -> str:
     return sentence
 
 
+def _prove_volume(network, arrays, expected, samples, compute_exactly) -> str:
+    """The same of a volume, with the probabilities of all classes.
+
+    :param compute_exactly: gives what is expected in double: where logits are large, PyTorch's own floats are as far from that
+    """
+    size = samples.shape[:3]
+    given, tile = _in_smallest_tiles(network, arrays, lambda file, tile: itk.GigapixelModel.Load(file).PredictVolume(samples, *size, tile))
+    given = np.moveaxis(np.frombuffer(given, np.float32).reshape(*size, -1), -1, 0)
+    difference, most = float(np.abs(given - expected).max()), _TOLERANCE
+    begin = f"On {' x '.join(map(str, size))} random voxels in tiles of {tile}, probabilities differ from PyTorch's"
+    sentence = f"{begin} by at most {difference:.1e}."
+    if not difference <= most:
+        exact = compute_exactly()
+        difference, own = (float(np.abs(each - exact).max()) for each in (given, expected))
+        sentence = f"{begin} in double by at most {difference:.1e}, as its floats do by {own:.1e}."
+        most = max(most, 2 * own)
+    if not difference <= most:
+        raise RuntimeError("The network is not the same here. " + sentence)
+    return sentence
+
+
 def _prove_classes(network, arrays, expected, pixels) -> str:
     """The same of probabilities of the image: of many classes each is small, so that differences are shares of them."""
     given, tile = _in_smallest_tiles(network, arrays, lambda file, tile: itk.GigapixelModel.Load(file).Classify(_make_image(pixels), tile))
@@ -253,11 +326,15 @@ def _make_image(pixels):
 
 def _in_smallest_tiles(network, arrays, compute):
     """What *compute* makes of a model file and the side of the tiles, which are small; and that side."""
-    tile = _round_up(_SMALLEST_TILE, network)
+    tile = _round_up(_SMALLEST_TILE[_count_axes(network)], network)
     with tempfile.TemporaryDirectory() as folder, in_a_sentence():
         file = pathlib.Path(folder) / "model.safetensors"
         file.write_bytes(_write_model(network, arrays, 0.0, tile))
         return compute(str(file), tile), tile
+
+
+def _count_axes(network) -> int:
+    return network["operations"][0].get("axes", 2)
 
 
 def _round_up(side, network):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 
 import itk
 
@@ -37,13 +38,13 @@ class SeesWholeImage(Unsupported):
 
 def _is_pool(operation) -> bool:
     """The mean or maximum of all pixels."""
-    return operation["type"] in ("adaptive_avg_pool2d", "adaptive_max_pool2d") and operation["output_size"] == [1, 1]
+    return re.fullmatch("adaptive_(avg|max)_pool[23]d", operation["type"]) is not None and math.prod(operation["output_size"]) == 1
 
 
 def _is_reduced(operation) -> bool:
     """Whether what it makes of all pixels of a map is computed: means of cells, and the greatest of all."""
     cells = math.prod(operation.get("output_size", ()))
-    return (operation["type"] == "adaptive_avg_pool2d" and cells <= _MOST_CELLS) or (operation["type"] == "adaptive_max_pool2d" and cells == 1)
+    return (operation["type"].startswith("adaptive_avg_pool") and cells <= _MOST_CELLS) or (operation["type"].startswith("adaptive_max_pool") and cells == 1)
 
 
 def _is_computed(operation) -> bool:
@@ -57,7 +58,7 @@ class Graph:
         self.operations = []
         self.arrays = {}  # name in the module: tensor in the shape that the operation wants
         self.shapes = {}  # name in the module: shape there, where it is another one
-        self.sizes = {}  # name of an operation: (height, width) of its map
+        self.sizes = {}  # name of an operation: (height, width) of its map, or (depth, height, width)
         self.output = ""
         self.classes = 0  # channels of the output
         self.of_image = False  # whether they are classes of the image, not of its pixels
@@ -87,7 +88,7 @@ class Graph:
         """Of a module that returns the mean of its maps itself, as SqueezeNet: in a graph something is computed of it."""
         (last,) = (each for each in self.operations if each["name"] == self.output)
         if _is_pool(last):
-            self.output = self.add("logits", "mul", [self.output], (1, 1), other=1.0)
+            self.output = self.add("logits", "mul", [self.output], self.sizes[self.output], other=1.0)
 
     def remove_unread(self):
         """What other outputs of the module are computed by."""
@@ -109,7 +110,11 @@ class Graph:
             if name not in seen and not _is_reduced(by_name[name]):
                 places += by_name[name].get("inputs", ())
             seen.add(name)
-        return "image" not in seen and self.sizes[self.output] == (1, 1)
+        return "image" not in seen and self.is_one_pixel(self.output)
+
+    def is_one_pixel(self, name) -> bool:
+        """Whether the map of an operation is of one pixel."""
+        return math.prod(self.sizes[name]) == 1
 
     def list_whole_image(self, computed=True) -> str:
         """What there is of operations that see the whole image, with their places.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ class GraphModule(nn.Module):
     """A network's graph, computed by PyTorch on the whole image; parameters and statistics under the names that the model
     gives them, so that the ``state_dict`` of an imported module is that of the module.
 
-    Takes maps of (1, channels, height, width) as the graph does, without what the network's ``input`` block does to pixels,
+    Takes maps of (1, channels, height, width), or of volumes (1, channels, depth, height, width), as the graph does, without what the network's ``input`` block does to pixels,
     and returns logits, of networks that label images as (1, classes). In training mode dropout draws PyTorch's own masks.
     """
 
@@ -53,16 +54,22 @@ class GraphModule(nn.Module):
         return maps[self.output].flatten(1) if self.of_image else maps[self.output]
 
     def _compute(self, operation, inputs, roles):
-        drop = {"dropout": functional.dropout, "dropout2d": functional.dropout2d}.get(operation["type"])
+        kind = get_kind(operation)
+        drop = {"dropout": functional.dropout, "dropout_nd": functional.dropout2d if inputs[0].dim() == 4 else functional.dropout3d}.get(kind)
         if drop:
             return drop(inputs[0], operation.get("p", 0.5), self.training)
-        return COMPUTE[operation["type"]](operation, inputs, roles)
+        return COMPUTE[kind](operation, inputs, roles)
 
 
-#: Roles of the arrays of each type of operation.
+def get_kind(operation: dict) -> str:
+    """An operation's type; of those that have another name in volumes "conv_nd" for "conv2d" and "conv3d"."""
+    return re.sub("[23]d$", "_nd", operation["type"])
+
+
+#: Roles of the arrays of each kind of operation.
 _ROLES = {
-    "conv2d": ("weight", "bias"),
-    "conv_transpose2d": ("weight", "bias"),
+    "conv_nd": ("weight", "bias"),
+    "conv_transpose_nd": ("weight", "bias"),
     "batch_norm": ("weight", "bias", "running_mean", "running_var"),
     "layer_norm": ("weight", "bias"),
     "instance_norm": ("weight", "bias"),
@@ -74,7 +81,7 @@ _ROLES = {
 
 def get_arrays(operation: dict) -> dict:
     """Names of an operation's arrays by their roles, as the network's JSON says them, or leaves them to the rule."""
-    roles = list(_ROLES.get(operation["type"], ()))
+    roles = list(_ROLES.get(get_kind(operation), ()))
     if not operation.get("bias", True):
         roles.remove("bias")
     if not operation.get("affine", operation["type"] != "instance_norm"):
@@ -82,82 +89,102 @@ def get_arrays(operation: dict) -> dict:
     return {role: operation.get("parameters", {}).get(role, f"{operation['name']}.{role}") for role in roles}
 
 
-def _pair(value):
-    return (value, value) if isinstance(value, (int, float)) else tuple(value)
+def _along(operation, key, axes, default=None):
+    """A number along each of so many axes."""
+    value = operation.get(key, default)
+    return (value,) * axes if isinstance(value, (int, float)) else tuple(value)
 
 
-def _weight(o, roles):
+def _get_axes(x) -> int:
+    """Of a map: 2, or 3 of volumes."""
+    return x.dim() - 2
+
+
+def _function(name, x):
+    """PyTorch's function for maps of this many axes."""
+    return getattr(functional, f"{name}{_get_axes(x)}d")
+
+
+def _weight(o, roles, axes):
     """In the shape that a convolution wants: a linear layer's has the taps of a channel in one row."""
     weight = roles["weight"]
-    return weight if weight.dim() == 4 else weight.reshape(len(weight), -1, *_along(o, "kernel_size"))
+    return weight if weight.dim() == 2 + axes else weight.reshape(len(weight), -1, *_along(o, "kernel_size", axes))
 
 
-def _fill(sides, mode, value=0.0):
-    return lambda x: functional.pad(x, sides, mode) if mode != "constant" else functional.pad(x, sides, value=value)
+def _fill(x, before, after, mode, value=0.0):
+    sides = [side for pair in zip(reversed(before), reversed(after)) for side in pair]  # PyTorch begins with the last axis
+    return functional.pad(x, sides, mode) if mode != "constant" else functional.pad(x, sides, value=value)
 
 
 def _convolve(o, inputs, roles):
     x, mode, padding = inputs[0], o.get("padding_mode", "zeros"), o.get("padding", 0)
+    axes = _get_axes(x)
     if mode != "zeros":
-        reach = [(k - 1) * d for k, d in zip(_along(o, "kernel_size"), _along(o, "dilation", 1))]
-        before = [r // 2 for r in reach] if padding == "same" else _pair(padding)
-        after = [r - r // 2 for r in reach] if padding == "same" else _pair(padding)
-        x, padding = _fill([before[1], after[1], before[0], after[0]], mode)(x), 0
-    return functional.conv2d(x, _weight(o, roles), roles.get("bias"), _along(o, "stride", 1), padding, _along(o, "dilation", 1), o.get("groups", 1))
-
-
-def _along(operation, key, default=None):
-    """A number along (y, x)."""
-    return _pair(operation.get(key, default))
+        reach = [(k - 1) * d for k, d in zip(_along(o, "kernel_size", axes), _along(o, "dilation", axes, 1))]
+        before = [r // 2 for r in reach] if padding == "same" else _along(o, "padding", axes)
+        after = [r - r // 2 for r in reach] if padding == "same" else before
+        x, padding = _fill(x, before, after, mode), 0
+    return _function("conv", x)(x, _weight(o, roles, axes), roles.get("bias"), o.get("stride", 1), padding, o.get("dilation", 1), o.get("groups", 1))
 
 
 def _transpose(o, inputs, roles):
-    return functional.conv_transpose2d(inputs[0], roles["weight"], roles.get("bias"), _along(o, "stride", 1), _along(o, "padding", 0),
-                                       _along(o, "output_padding", 0), o.get("groups", 1), _along(o, "dilation", 1))
+    x = inputs[0]
+    return _function("conv_transpose", x)(x, roles["weight"], roles.get("bias"), o.get("stride", 1), o.get("padding", 0), o.get("output_padding", 0),
+                                          o.get("groups", 1), o.get("dilation", 1))
+
+
+def _pool_max(o, inputs, roles):
+    return _function("max_pool", inputs[0])(inputs[0], o["kernel_size"], o.get("stride", o["kernel_size"]), o.get("padding", 0), o.get("dilation", 1), o.get("ceil_mode", False))
+
+
+def _pool_mean(o, inputs, roles):
+    return _function("avg_pool", inputs[0])(inputs[0], o["kernel_size"], o.get("stride", o["kernel_size"]), o.get("padding", 0), o.get("ceil_mode", False),
+                                            o.get("count_include_pad", True))
 
 
 def _interpolate(o, inputs, roles):
-    size = inputs[1].shape[2:] if len(inputs) == 2 else o.get("size")
-    scale = o.get("scale_factor")
+    x = inputs[0]
+    size = inputs[1].shape[2:] if len(inputs) == 2 else _along(o, "size", _get_axes(x)) if o.get("size") else None
+    scale = _along(o, "scale_factor", _get_axes(x)) if o.get("scale_factor") and size is None else None
     mode = o.get("mode", "nearest")
-    align = {"align_corners": o.get("align_corners", False)} if mode == "bilinear" else {}
-    return functional.interpolate(inputs[0], size=None if size is None else _pair(tuple(size)), scale_factor=None if scale is None else _pair(scale), mode=mode, **align)
+    align = {} if mode == "nearest" else {"align_corners": o.get("align_corners", False)}
+    return functional.interpolate(x, size=size, scale_factor=scale, mode=mode, **align)
 
 
 def _pad(o, inputs, roles):
     x = inputs[0]
-    before, after, multiple = _along(o, "before", 0), _along(o, "after", 0), o.get("multiple", 1)
-    sides = []
-    for axis in (1, 0):
-        size = x.shape[2 + axis]
-        whole = inputs[1].shape[2 + axis] if len(inputs) == 2 else math.ceil((size + before[axis] + after[axis]) / multiple) * multiple
-        sides += [before[axis], whole - size - before[axis]]
-    return _fill(sides, o.get("mode", "constant"), o.get("value", 0.0))(x)
+    axes, multiple = _get_axes(x), o.get("multiple", 1)
+    before, given = _along(o, "before", axes, 0), _along(o, "after", axes, 0)
+    after = []
+    for axis, size in enumerate(x.shape[2:]):
+        whole = inputs[1].shape[2 + axis] if len(inputs) == 2 else math.ceil((size + before[axis] + given[axis]) / multiple) * multiple
+        after.append(whole - size - before[axis])
+    return _fill(x, before, after, o.get("mode", "constant"), o.get("value", 0.0))
 
 
 def _crop(o, inputs, roles):
-    x, before, after = inputs[0], _along(o, "before", 0), _along(o, "after", 0)
-    for axis in range(2):
-        size = x.shape[2 + axis]
+    x = inputs[0]
+    before, after = (_along(o, key, _get_axes(x), 0) for key in ("before", "after"))
+    for axis, size in enumerate(inputs[0].shape[2:]):
         wanted = inputs[1].shape[2 + axis] if len(inputs) == 2 else size - before[axis] - after[axis]
         x = x.narrow(2 + axis, (size - wanted) // 2 if o.get("center") else before[axis], wanted)
     return x
 
 
 def _slice(o, inputs, roles):
-    (top, left), (down, right) = _along(o, "start", 0), _along(o, "step", 1)
-    return inputs[0][:, :, top::down, left::right]
+    axes = _get_axes(inputs[0])
+    return inputs[0][(slice(None), slice(None), *(slice(start, None, step) for start, step in zip(_along(o, "start", axes, 0), _along(o, "step", axes, 1))))]
 
 
 def _pool_log_sum(o, inputs, roles):
-    factor = o.get("r", 10.0)
-    sums = torch.logsumexp(factor * inputs[0], (2, 3), keepdim=True)
-    return (sums - math.log(inputs[0].shape[2] * inputs[0].shape[3])) / factor
+    factor, places = o.get("r", 10.0), tuple(range(2, inputs[0].dim()))
+    sums = torch.logsumexp(factor * inputs[0], places, keepdim=True)
+    return (sums - math.log(math.prod(inputs[0].shape[2:]))) / factor
 
 
 def _pool_by_attention(o, inputs, roles):
     maps, scores = inputs
-    return (maps * torch.softmax(scores.flatten(2), 2).view_as(scores)).sum((2, 3), keepdim=True)
+    return (maps * torch.softmax(scores.flatten(2), 2).view_as(scores)).sum(tuple(range(2, maps.dim())), keepdim=True)
 
 
 def _second(o, inputs):
@@ -165,25 +192,25 @@ def _second(o, inputs):
 
 
 def _layer_norm(o, inputs, roles):
-    rows = inputs[0].permute(0, 2, 3, 1)
-    return functional.layer_norm(rows, rows.shape[3:], roles.get("weight"), roles.get("bias"), o.get("eps", 1e-5)).permute(0, 3, 1, 2)
+    rows = inputs[0].movedim(1, -1)
+    return functional.layer_norm(rows, rows.shape[-1:], roles.get("weight"), roles.get("bias"), o.get("eps", 1e-5)).movedim(-1, 1)
 
 
 def _affine(o, inputs, roles):
-    factor, summand = (None if each is None else each.reshape(1, -1, 1, 1) for each in (roles["weight"], roles.get("bias")))
+    factor, summand = (None if each is None else each.reshape(1, -1, *[1] * _get_axes(inputs[0])) for each in (roles["weight"], roles.get("bias")))
     return inputs[0] * factor if summand is None else inputs[0] * factor + summand
 
 
-#: What computes each type of operation but dropout, of (operation, maps of its inputs, arrays by their roles).
+#: What computes each kind of operation but dropout, of (operation, maps of its inputs, arrays by their roles).
 COMPUTE = {
-    "conv2d": _convolve,
-    "conv_transpose2d": _transpose,
-    "max_pool2d": lambda o, x, _: functional.max_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), _along(o, "dilation", 1), o.get("ceil_mode", False)),
-    "avg_pool2d": lambda o, x, _: functional.avg_pool2d(x[0], _along(o, "kernel_size"), _along(o, "stride", o["kernel_size"]), _along(o, "padding", 0), o.get("ceil_mode", False), o.get("count_include_pad", True)),
-    "adaptive_avg_pool2d": lambda o, x, _: functional.adaptive_avg_pool2d(x[0], _along(o, "output_size")),
-    "adaptive_max_pool2d": lambda o, x, _: functional.adaptive_max_pool2d(x[0], _along(o, "output_size")),
-    "logsumexp_pool2d": _pool_log_sum,
-    "attention_pool2d": _pool_by_attention,
+    "conv_nd": _convolve,
+    "conv_transpose_nd": _transpose,
+    "max_pool_nd": _pool_max,
+    "avg_pool_nd": _pool_mean,
+    "adaptive_avg_pool_nd": lambda o, x, _: _function("adaptive_avg_pool", x[0])(x[0], o["output_size"]),
+    "adaptive_max_pool_nd": lambda o, x, _: _function("adaptive_max_pool", x[0])(x[0], o["output_size"]),
+    "logsumexp_pool_nd": _pool_log_sum,
+    "attention_pool_nd": _pool_by_attention,
     "interpolate": _interpolate,
     "cat": lambda o, x, _: torch.cat(x, 1),
     "add": lambda o, x, _: x[0] + _second(o, x),
@@ -193,7 +220,7 @@ COMPUTE = {
     "crop": _crop,
     "slice": _slice,
     "pixel_shuffle": lambda o, x, _: functional.pixel_shuffle(x[0], o["upscale_factor"]),
-    "pad_channels": lambda o, x, _: functional.pad(x[0], (0, 0, 0, 0, o.get("before", 0), o.get("after", 0))),
+    "pad_channels": lambda o, x, _: functional.pad(x[0], (*[0, 0] * _get_axes(x[0]), o.get("before", 0), o.get("after", 0))),
     "slice_channels": lambda o, x, _: x[0].narrow(1, o.get("start", 0), o["channels"]),
     "relu": lambda o, x, _: functional.relu(x[0]),
     "leaky_relu": lambda o, x, _: functional.leaky_relu(x[0], o.get("negative_slope", 0.01)),

@@ -33,6 +33,21 @@ def _in_silence():
         logging.disable(before)
 
 
+def name_size(size) -> str:
+    """(256, 320) as "256 x 320"."""
+    return " x ".join(map(str, size))
+
+
+def _check_axes(module, axes):
+    """PyTorch itself says of a convolution of other axes what few understand, or takes the channels for an axis."""
+    convolutions = [(name, each) for name, each in module.named_modules() if isinstance(each, torch.nn.modules.conv._ConvNd)]
+    if convolutions and all(len(each.kernel_size) != axes for _, each in convolutions):
+        name, first = convolutions[0]
+        wanted = {1: "one axis", 2: "(height, width)", 3: "(depth, height, width)"}[len(first.kernel_size)]
+        place = f' "{name}"' if name else ""
+        raise Unsupported(f"The example has {axes} axes, and the module's {type(first).__name__}{place} is for {wanted}: give an example of these.")
+
+
 def _export(module, channels, size, output):
     example = torch.zeros(1, channels, *size)
     try:
@@ -40,7 +55,7 @@ def _export(module, channels, size, output):
             program = torch.export.export(module, (example,), strict=False)
     except Exception as error:  # torch.export raises anything
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise Unsupported(f"torch.export cannot follow the module at {size[0]} x {size[1]} pixels: {first}") from error
+        raise Unsupported(f"torch.export cannot follow the module at {name_size(size)} pixels: {first}") from error
     walk = Walk(program, channels, output)
     if walk.missing:
         listed, whole = ", ".join(sorted(walk.missing)), walk.graph.list_whole_image()
@@ -51,11 +66,12 @@ def _export(module, channels, size, output):
 def make_graph(module, channels, example, output):
     """The graph of a module that is in evaluation mode.
 
-    :param example: (height, width) that it is exported at, and near it at another size, at which it has to be the same network
+    :param example: (height, width), of a volume (depth, height, width), that it is exported at, and near it at another size, at which it has to be the same network
     :returns: the graph, and the least multiple, of 1, 2, 4 ... 32, that the module wants sizes to be of
     :raises Unsupported: with the complete list of what is missing
     :raises SeesWholeImage: with the complete list of what is known, but is not computed
     """
+    _check_axes(module, len(example))
     for multiple in _MULTIPLES:
         try:
             graph = _make_for_all_sizes(module, channels, example, multiple, output)
@@ -70,7 +86,7 @@ def make_graph(module, channels, example, output):
 
 
 def _make_for_all_sizes(module, channels, example, multiple, output):
-    second = (example[0] - 7, example[1] + 11) if multiple == 1 else (example[0] - multiple, example[1] + multiple)
+    second = _move(example, (-7, 11, -3) if multiple == 1 else (-multiple, multiple, -multiple))
     one = _export(module, channels, example, output)
     try:
         two = _export(module, channels, second, output)
@@ -79,14 +95,19 @@ def _make_for_all_sizes(module, channels, example, multiple, output):
         raise
     if _outline(one) != _outline(two):
         # torch.export leaves out what does nothing at a size that all divides, as cutting off what was padded.
-        third = (second[0] - 3 * multiple, second[1] + 2 * multiple)  # of other remainders
+        third = _move(second, (-3 * multiple, 2 * multiple, 4 * multiple))  # of other remainders
         one, two = two, _export(module, channels, third, output)
         if _outline(one) != _outline(two):
             raise Unsupported(
-                f"The module is another network for {second[0]} x {second[1]} pixels than for {third[0]} x {third[1]}: "
+                f"The module is another network for {name_size(second)} pixels than for {name_size(third)}: "
                 "what it computes depends on the size by more than sizes of maps."
             )
     return _merge(one, two)
+
+
+def _move(size, by):
+    """Another size, by so many pixels along each axis."""
+    return tuple(side + more for side, more in zip(size, by))
 
 
 def _outline(graph):
@@ -114,8 +135,8 @@ def _follow_size(one, two, index):
     like, joined = _find_like(one, two, index)
     own = [graph.sizes[a["inputs"][0]] for graph in (one, two)]
     if a["type"] == "interpolate":
-        factors = [sizes[0][i] / own[0][i] for i in range(2)]
-        same = all(math.floor(own[k][i] * factors[i]) == sizes[k][i] for k in range(2) for i in range(2))
+        factors = [side / given for side, given in zip(sizes[0], own[0])]
+        same = all(math.floor(given * factor) == side for k in range(2) for given, factor, side in zip(own[k], factors, sizes[k]))
         for operation in (a, b):
             if like is not None:
                 operation.pop("size", None)
@@ -126,12 +147,12 @@ def _follow_size(one, two, index):
                 operation["scale_factor"] = factors
     elif a["type"] == "pad" and not joined and _find_multiple(own, sizes, (a, b)):
         for operation in (a, b):
-            operation.update(after=[0, 0], multiple=_find_multiple(own, sizes, (a, b)))
+            operation.update(after=[0] * len(sizes[0]), multiple=_find_multiple(own, sizes, (a, b)))
     elif a["type"] in ("pad", "crop") and like is not None:
         centered = a["type"] == "crop" and all(
-            o["before"] == [(graph.sizes[o["inputs"][0]][i] - graph.sizes[o["name"]][i]) // 2 for i in range(2)] for graph, o in ((one, a), (two, b))
+            o["before"] == [(given - side) // 2 for given, side in zip(graph.sizes[o["inputs"][0]], graph.sizes[o["name"]])] for graph, o in ((one, a), (two, b))
         )
-        if not centered and any(o["before"] != [0, 0] for o in (a, b)):
+        if not centered and any(any(o["before"]) for o in (a, b)):
             return
         for operation in (a, b):
             del operation["before"], operation["after"]
@@ -142,9 +163,9 @@ def _follow_size(one, two, index):
 
 def _find_multiple(own, sizes, pads):
     """The multiple that maps are padded to, right and bottom; 0: there is none."""
-    if any(each["before"] != [0, 0] for each in pads):
+    if any(any(each["before"]) for each in pads):
         return 0
-    rounded = (m for m in (2, 4, 8, 16, 32, 64, 128) if all(-(-own[k][i] // m) * m == sizes[k][i] for k in range(2) for i in range(2)))
+    rounded = (m for m in (2, 4, 8, 16, 32, 64, 128) if all(-(-given // m) * m == side for k in range(2) for given, side in zip(own[k], sizes[k])))
     return next(rounded, 0)
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 
 import torch
 
 from itkgigapixel.torch_graph import Graph, Unsupported
 
-#: Axes of a batch of maps, where they lie once channels were moved behind them, and all but the batch behind each other.
-MAPS, CHANNELS_LAST, FLAT = (0, 1, 2, 3), (0, 2, 3, 1), (0, "all")
+#: Axes of a batch of maps with all but the batch behind each other.
+FLAT = (0, "all")
+
+#: Of operations whose names in PyTorch end in how many axes their maps have.
+_OF_AXES = re.compile(r"(.+?)_?([123])d")
 
 #: What an operation gives that is refused: those behind it are not asked.
 UNKNOWN = ("", ())
@@ -22,6 +26,8 @@ class Walk:
 
     def __init__(self, program, channels, output):
         self.graph = Graph()
+        self.axes = 0  # of images and maps: 2, or 3 of volumes
+        self.maps = self.channels_last = ()  # axes of a batch of maps, and where they lie once channels were moved behind them
         self.values = {}  # node: (operation, order of axes)
         self.missing = {}  # operation of PyTorch: where it stands first
         signature = program.graph_signature
@@ -34,12 +40,19 @@ class Walk:
             elif node.op == "placeholder":
                 if self.values:
                     raise Unsupported("The module takes several inputs; one image is what a slide gives it.")
-                size = node.meta["val"].shape[2:]
-                self.values[node] = (self.graph.add("image", "input", (), size, channels=channels), MAPS)
+                self._put_image(node, channels)
             elif node.op == "output":
                 self._find_output(node.args[0], output)
             elif node.op == "call_function":
                 self._call(node)
+
+    def _put_image(self, node, channels):
+        size = node.meta["val"].shape[2:]
+        self.axes = len(size)
+        self.maps = tuple(range(2 + self.axes))
+        self.channels_last = (0, *self.maps[2:], 1)
+        more = {"axes": self.axes} if self.axes != 2 else {}
+        self.values[node] = (self.graph.add("image", "input", (), size, channels=channels, **more), self.maps)
 
     def _find_output(self, outputs, wanted):
         if wanted >= len(outputs):
@@ -51,12 +64,12 @@ class Walk:
         self.graph.output = name
         if name:
             self.graph.remove_unread()
-        classes = name and self.graph.sizes[name] == (1, 1) and self.graph.list_whole_image()  # of the image
+        classes = name and self.graph.is_one_pixel(name) and self.graph.list_whole_image()  # of the image
         if name and (classes or self.graph.list_whole_image(computed=False)):
             self.graph.classes = math.prod(shape)
             self.graph.end_behind_pool()
             return
-        if axes != MAPS or tuple(shape[2:]) != self.graph.sizes["image"]:
+        if axes != self.maps or tuple(shape[2:]) != self.graph.sizes["image"]:
             raise Unsupported(f"The module returns {list(shape)} for an image of {list(self.graph.sizes['image'])} pixels: no logits of each pixel.")
         self.graph.classes = shape[1]
 
@@ -67,10 +80,10 @@ class Walk:
         self.missing.setdefault(f"{name} {why}".strip(), node.name)
         self.values[node] = UNKNOWN
 
-    def _map(self, argument, order=MAPS):
-        """The operation that computes a node; raises LookupError where it is no map in this order of axes."""
+    def _map(self, argument):
+        """The operation that computes a node; raises LookupError where it is no map with its axes in their order."""
         name, axes = self.values[argument]
-        if axes != order:
+        if axes != self.maps:
             raise LookupError("of axes in another order")
         return name
 
@@ -92,9 +105,22 @@ class Walk:
     def _size(node):
         return node.meta["val"].shape[2:]
 
-    def _put(self, node, kind, inputs, parameters=None, extent=None, axes=MAPS, **attributes):
+    def _put(self, node, kind, inputs, parameters=None, extent=None, axes=None, **attributes):
         extent = self._size(node) if extent is None else extent
-        self.values[node] = (self.graph.add(node.name, kind, inputs, extent, parameters, **attributes), axes)
+        self.values[node] = (self.graph.add(node.name, kind, inputs, extent, parameters, **attributes), self.maps if axes is None else axes)
+
+    def _name(self, kind):
+        """"conv" as "conv2d", or "conv3d" of volumes."""
+        return f"{kind}{self.axes}d"
+
+    def _along(self, values):
+        """Numbers along (y, x), or (z, y, x)."""
+        values = list(values) if isinstance(values, (list, tuple)) else [values]
+        return values * self.axes if len(values) == 1 else values
+
+    def _place(self, axis, value, other):
+        """A number along one axis of a batch of maps, and another one along the others."""
+        return [value if axis == 2 + i else other for i in range(self.axes)]
 
     def _call(self, node):
         if node.target is operator.getitem:
@@ -102,10 +128,13 @@ class Walk:
             return
         base = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
         base = base.removesuffix("_") if not base.startswith("_") else base
-        handler = getattr(self, "_on_" + base, None)
+        of_axes = _OF_AXES.fullmatch(base)
+        handler = getattr(self, "_on_" + (of_axes[1] if of_axes else base), None)
         schema = getattr(node.target, "_schema", None)
         if handler is None or schema is None:
             return self._refuse(node)
+        if of_axes and int(of_axes[2]) != self.axes:
+            return self._refuse(node, f"in a network for images of {self.axes} axes")
         if any(self.values.get(each) == UNKNOWN for each in node.all_input_nodes):
             self.values[node] = UNKNOWN
             return
@@ -121,30 +150,28 @@ class Walk:
 
     def _convolve(self, node, a, kind, **more):
         weight = self.parameters[a["weight"]][1]
-        if weight.dim() != 4:
-            raise LookupError(f"of {weight.dim() - 2} dimensions")
-        out = weight.shape[1] * a["groups"] if kind == "conv_transpose2d" else weight.shape[0]
-        self._put(node, kind, [self._map(a["input"])], self._arrays(weight=a["weight"], bias=a["bias"]), out_channels=out,
-                  kernel_size=list(weight.shape[2:]), stride=_pair(a["stride"]), dilation=_pair(a["dilation"]), groups=a["groups"],
-                  bias=a["bias"] is not None, padding=a["padding"] if isinstance(a["padding"], str) else _pair(a["padding"]), **more)
+        out = weight.shape[1] * a["groups"] if kind == "conv_transpose" else weight.shape[0]
+        self._put(node, self._name(kind), [self._map(a["input"])], self._arrays(weight=a["weight"], bias=a["bias"]), out_channels=out,
+                  kernel_size=list(weight.shape[2:]), stride=self._along(a["stride"]), dilation=self._along(a["dilation"]), groups=a["groups"],
+                  bias=a["bias"] is not None, padding=a["padding"] if isinstance(a["padding"], str) else self._along(a["padding"]), **more)
         if a["padding"] == "valid":
             self.graph.operations[-1]["padding"] = 0
 
-    def _on_conv2d(self, node, a):
-        self._convolve(node, a, "conv2d")
+    def _on_conv(self, node, a):
+        self._convolve(node, a, "conv")
 
-    def _on_conv_transpose2d(self, node, a):
-        self._convolve(node, a, "conv_transpose2d", output_padding=_pair(a["output_padding"]))
+    def _on_conv_transpose(self, node, a):
+        self._convolve(node, a, "conv_transpose", output_padding=self._along(a["output_padding"]))
 
-    def _on_max_pool2d(self, node, a):
-        self._put(node, "max_pool2d", [self._map(a["self"])], kernel_size=_pair(a["kernel_size"]), stride=_pair(a["stride"] or a["kernel_size"]),
-                  padding=_pair(a["padding"]), dilation=_pair(a["dilation"]), ceil_mode=a["ceil_mode"])
+    def _on_max_pool(self, node, a):
+        self._put(node, self._name("max_pool"), [self._map(a["self"])], kernel_size=self._along(a["kernel_size"]), stride=self._along(a["stride"] or a["kernel_size"]),
+                  padding=self._along(a["padding"]), dilation=self._along(a["dilation"]), ceil_mode=a["ceil_mode"])
 
-    def _on_avg_pool2d(self, node, a):
+    def _on_avg_pool(self, node, a):
         if a["divisor_override"] is not None:
             raise LookupError("with divisor_override")
-        self._put(node, "avg_pool2d", [self._map(a["self"])], kernel_size=_pair(a["kernel_size"]), stride=_pair(a["stride"] or a["kernel_size"]),
-                  padding=_pair(a["padding"]), ceil_mode=a["ceil_mode"], count_include_pad=a["count_include_pad"])
+        self._put(node, self._name("avg_pool"), [self._map(a["self"])], kernel_size=self._along(a["kernel_size"]), stride=self._along(a["stride"] or a["kernel_size"]),
+                  padding=self._along(a["padding"]), ceil_mode=a["ceil_mode"], count_include_pad=a["count_include_pad"])
 
     # Norms.
 
@@ -165,34 +192,34 @@ class Walk:
         weight = self.parameters[a["weight"]][1]
         if self.values[a["input"]][1] == FLAT:  # a window that sees all of the map
             name = self.values[a["input"]][0]
-            kernel, extent, axes = list(self.graph.sizes[name]), (1, 1), (0, 1)
+            kernel, extent, axes = list(self.graph.sizes[name]), (1,) * self.axes, (0, 1)
         else:
             name, axes = self._last(a["input"])
-            kernel, extent = [1, 1], self.graph.sizes[name]
-        shape = (weight.shape[0], weight.shape[1] // (kernel[0] * kernel[1]), *kernel)
+            kernel, extent = [1] * self.axes, self.graph.sizes[name]
+        shape = (weight.shape[0], weight.shape[1] // math.prod(kernel), *kernel)
         parameters = {"weight": self._array(a["weight"], shape), **self._arrays(bias=a["bias"])}
-        self._put(node, "conv2d", [name], parameters, extent=extent, axes=axes, out_channels=weight.shape[0], kernel_size=kernel,
+        self._put(node, self._name("conv"), [name], parameters, extent=extent, axes=axes, out_channels=weight.shape[0], kernel_size=kernel,
                   bias=a["bias"] is not None)
 
     # What sees the whole image.
 
-    def _on_adaptive_avg_pool2d(self, node, a):
-        self._put(node, "adaptive_avg_pool2d", [self._map(a["self"])], output_size=_pair(a["output_size"]))
+    def _on_adaptive_avg_pool(self, node, a):
+        self._put(node, self._name("adaptive_avg_pool"), [self._map(a["self"])], output_size=self._along(a["output_size"]))
 
-    def _on_adaptive_max_pool2d(self, node, a):
-        size = _pair(a["output_size"])
-        self._put(node, "adaptive_max_pool2d", [self._map(a["self"])], extent=size, output_size=size)
+    def _on_adaptive_max_pool(self, node, a):
+        size = self._along(a["output_size"])
+        self._put(node, self._name("adaptive_max_pool"), [self._map(a["self"])], extent=size, output_size=size)
 
-    def _on_mean(self, node, a, kind="adaptive_avg_pool2d"):
+    def _on_mean(self, node, a, kind="adaptive_avg_pool"):
         name, axes = self.values[a["self"]]
         reduced = {axes[each % len(axes)] for each in a.get("dim") or range(len(axes))}
-        if reduced != {2, 3}:
-            raise LookupError("over other axes than height and width")
+        if reduced != set(self.maps[2:]):
+            raise LookupError(f"over other axes than {'depth, ' if self.axes == 3 else ''}height and width")
         left = axes if a.get("keepdim") else tuple(each for each in axes if each not in reduced)
-        self._put(node, kind, [name], extent=(1, 1), axes=left, output_size=[1, 1])
+        self._put(node, self._name(kind), [name], extent=(1,) * self.axes, axes=left, output_size=[1] * self.axes)
 
     def _on_amax(self, node, a):
-        self._on_mean(node, a, "adaptive_max_pool2d")
+        self._on_mean(node, a, "adaptive_max_pool")
 
     def _on_instance_norm(self, node, a):
         if not a["use_input_stats"]:
@@ -298,7 +325,7 @@ class Walk:
         """Two maps, one of which is of one pixel, or of one channel, that counts for all of the other."""
         (x, channels), (y, other) = first, second
         large, small = self.graph.sizes[x], self.graph.sizes[y]
-        if channels == other and small == (1, 1):
+        if channels == other and self.graph.is_one_pixel(y):
             return x, self.graph.add(f"{node.name}_spread", "interpolate", [y, x], large)
         if kind == "mul" and large == small and other == 1:
             return x, y
@@ -309,9 +336,9 @@ class Walk:
         (name, axes), tensor = self.values[image], self.parameters[array][1]
         shape = node.meta["val"].shape
         channels = shape[axes.index(1)]
-        places = [1] * 4
+        places = [1] * len(self.maps)
         places[axes.index(1)] = channels
-        if tensor.numel() != channels or list(tensor.shape) != places[4 - tensor.dim() :]:
+        if tensor.numel() != channels or list(tensor.shape) != places[len(places) - tensor.dim() :]:
             raise LookupError("with an array that is no factor for each channel")
         parameters = {"weight": self._array(array, (channels,))}
         self._put(node, "affine", [name], parameters, extent=self.graph.sizes[name], axes=axes, bias=False)
@@ -351,33 +378,39 @@ class Walk:
         for i, name in enumerate(names[1:]):
             last = i == len(names) - 2
             total = self.graph.add(node.name if last else f"{node.name}_{i}", "add", [total, name], self._size(node))
-        self.values[node] = (total, MAPS)
+        self.values[node] = (total, self.maps)
 
     # Pixels that move.
 
     def _upsample(self, node, a, mode, **attributes):
-        scales = a.get("scale_factors") or [a.get("scales_h"), a.get("scales_w")]
+        scales = a.get("scale_factors") or [a.get(f"scales_{axis}") for axis in "dhw"[-self.axes :]]
         if None not in scales:
             attributes["scale_factor"] = [float(scale) for scale in scales]
         else:
             attributes["size"] = [int(side) for side in self._size(node)]
         self._put(node, "interpolate", [self._map(a.get("input", a.get("self")))], mode=mode, **attributes)
 
-    def _on_upsample_nearest2d(self, node, a):
+    def _on_upsample_nearest(self, node, a):
         self._upsample(node, a, "nearest")
 
-    def _on_upsample_bilinear2d(self, node, a):
+    def _on_upsample_bilinear(self, node, a):
         self._upsample(node, a, "bilinear", align_corners=a["align_corners"])
 
+    def _on_upsample_trilinear(self, node, a):
+        self._upsample(node, a, "trilinear", align_corners=a["align_corners"])
+
     def _on_pad(self, node, a):
-        sides = list(a["pad"]) + [0] * (4 - len(a["pad"]))
-        if len(sides) != 4 or min(sides) < 0 or a["mode"] not in ("constant", "reflect", "replicate"):
+        sides = list(a["pad"]) + [0] * (2 * self.axes - len(a["pad"]))
+        takes_off = max(sides) <= 0 and min(sides) < 0 and a["mode"] == "constant"
+        if len(sides) != 2 * self.axes or (min(sides) < 0 and not takes_off) or a["mode"] not in ("constant", "reflect", "replicate"):
             raise LookupError(f"by {sides} ({a['mode']})")
-        self._put(node, "pad", [self._map(a["self"])], before=[sides[2], sides[0]], after=[sides[3], sides[1]], mode=a["mode"],
-                  **({"value": float(a["value"])} if a["value"] else {}))
+        before, after = sides[-2::-2], sides[::-2]  # PyTorch begins with the last axis
+        if takes_off:
+            return self._crop(node, a["self"], [-side for side in before], [-side for side in after])
+        self._put(node, "pad", [self._map(a["self"])], before=before, after=after, mode=a["mode"], **({"value": float(a["value"])} if a["value"] else {}))
 
     def _crop(self, node, source, before, after):
-        """Along both axes at once, though PyTorch does it one by one: so the size may be that of another map."""
+        """Along all axes at once, though PyTorch does it one by one: so the size may be that of another map."""
         last = self.graph.operations[-1]
         if last["type"] == "crop" and self.values[source][0] == last["name"] and len(source.users) == 1:
             before, after = ([a + b for a, b in zip(last[key], more)] for key, more in (("before", before), ("after", after)))
@@ -398,13 +431,15 @@ class Walk:
         if axis < 2:
             raise LookupError("of channels")
         if a["step"] == 1:
-            self._crop(node, a["self"], _along(axis, start, 0), _along(axis, size - end, 0))
+            self._crop(node, a["self"], self._place(axis, start, 0), self._place(axis, size - end, 0))
         elif end == size:
-            self._put(node, "slice", [name], start=_along(axis, start, 0), step=_along(axis, a["step"], 1))
+            self._put(node, "slice", [name], start=self._place(axis, start, 0), step=self._place(axis, a["step"], 1))
         else:
             raise LookupError("that steps and ends before the map does")
 
     def _on_pixel_shuffle(self, node, a):
+        if self.axes != 2:  # PyTorch's own is of the last two axes
+            raise LookupError(f"in a network for images of {self.axes} axes")
         self._put(node, "pixel_shuffle", [self._map(a["self"])], upscale_factor=a["upscale_factor"])
 
     def _on_reshape(self, node, a):
@@ -414,14 +449,14 @@ class Walk:
             self.parameters[node] = (name, tensor.reshape(shape))
             return
         name, axes = self.values[a["self"]]
-        if axes == MAPS and list(shape) == [1, math.prod(a["self"].meta["val"].shape)] and self.graph.sizes[name] != (1, 1):
+        if axes == self.maps and list(shape) == [1, math.prod(a["self"].meta["val"].shape)] and not self.graph.is_one_pixel(name):
             self.values[node] = (name, FLAT)
             return
-        if self.graph.sizes[name] != (1, 1) or len(shape) > 4 or axes == FLAT:
+        if not self.graph.is_one_pixel(name) or len(shape) > len(self.maps) or axes == FLAT:
             raise LookupError("of pixels")
         # Of one pixel: the channels, and axes of length 1.
         channels = next((i for i, length in enumerate(shape) if length > 1), min(1, len(shape) - 1))
-        others = iter((0, 2, 3))
+        others = iter((0, *self.maps[2:]))
         self.values[node] = (name, tuple(1 if i == channels else next(others) for i in range(len(shape))))
 
     _on_view = _on_unsqueeze = _on_squeeze = _on_flatten = _on_reshape
@@ -429,7 +464,7 @@ class Walk:
     def _on_expand(self, node, a):
         shape, given = node.meta["val"].shape, a["self"].meta["val"].shape
         name = self._map(a["self"])
-        if self.graph.sizes[name] != (1, 1) or shape[:2] != given[:2]:
+        if not self.graph.is_one_pixel(name) or shape[:2] != given[:2]:
             raise LookupError("of what is no single pixel")
         self._put(node, "interpolate", [name], mode="nearest", size=[int(side) for side in shape[2:]])
 
@@ -438,7 +473,7 @@ class Walk:
     def _on_permute(self, node, a):
         name, axes = self.values[a["self"]]
         order = tuple(axes[d % len(axes)] for d in a["dims"])
-        if order not in (MAPS, CHANNELS_LAST):
+        if order not in (self.maps, self.channels_last):
             raise LookupError(f"to {list(order)}")
         self.values[node] = (name, order)
 
@@ -453,7 +488,7 @@ class Walk:
         self._drop(node, a, "dropout")
 
     def _on_feature_dropout(self, node, a):
-        self._drop(node, a, "dropout2d")
+        self._drop(node, a, self._name("dropout"))
 
     def _drop(self, node, a, kind):
         """Identity but in training; of everything, or of nothing, it is none."""
@@ -468,13 +503,3 @@ class Walk:
 
     def _on__assert_tensor_metadata(self, node, a):
         pass
-
-
-def _pair(values):
-    """Numbers along (y, x)."""
-    values = list(values) if isinstance(values, (list, tuple)) else [values]
-    return values * 2 if len(values) == 1 else values
-
-
-def _along(axis, value, other):
-    return [value if axis == 2 + i else other for i in range(2)]

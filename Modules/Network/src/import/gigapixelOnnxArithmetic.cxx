@@ -98,7 +98,7 @@ CombineOneWithAll(OnnxWalk &            walk,
   {
     return false;
   }
-  if (channels == channelsOfOne && size != sizeOfOne && sizeOfOne == Extent{ 1, 1 })
+  if (channels == channelsOfOne && size != sizeOfOne && sizeOfOne == Extent(walk.GetNumberOfAxes(), 1))
   {
     const std::string spread = walk.Append(node, "interpolate", { one.map, all.map });
     walk.Put(node, type, all, { all.map, spread });
@@ -169,8 +169,8 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   const std::int64_t channels = walk.GetChannels(map.map);
   numbers = change ? Change(numbers, change) : numbers;
   const std::string       array = walk.TakeArray(numbers, { channels });
-  const Operation * const unbiased =
-    node.type == "Add" ? walk.FindLast(node, turned ? 1 : 0, "conv2d") : nullptr; // a linear layer in two nodes
+  const Operation * const unbiased = node.type == "Add" ? walk.FindLast(node, turned ? 1 : 0, walk.GetType("conv"))
+                                                        : nullptr; // a linear layer in two nodes
   if (unbiased && !unbiased->GetFlag("bias"))
   {
     Operation biased = *unbiased;

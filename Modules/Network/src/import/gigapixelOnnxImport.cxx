@@ -32,16 +32,22 @@ constexpr std::int64_t LargestMultiple = 256;
 /** Before, arrays were broadcast in another way. */
 constexpr std::int64_t FirstOpset = 7;
 
-/** Sizes of a multiple that are different from each other, and in their two sides. */
+/** Sizes of a multiple that are different from each other, and in their sides. */
 std::vector<Extent>
-MakeSizes(std::int64_t multiple)
+MakeSizes(std::int64_t multiple, int axes)
 {
-  if (multiple == 1)
+  const std::vector<Extent> odd{ { 291, 373, 518 }, { 340, 412, 301 }, { 437, 350, 449 } };
+  const std::vector<Extent> rough{ { 1160, 384, 520 }, { 1032, 648, 392 }, { 1288, 904, 776 } };
+  std::vector<Extent>       sizes(odd.size(), Extent(axes));
+  for (std::size_t i = 0; i < sizes.size(); ++i)
   {
-    return { { 373, 518 }, { 412, 301 }, { 350, 449 } };
+    for (int axis = 0; axis < axes; ++axis)
+    {
+      const std::int64_t side = (multiple == 1 ? odd : rough)[i][axis + 3 - axes];
+      sizes[i][axis] = multiple == 1 ? side : multiple * (side / multiple | 1);
+    }
   }
-  const auto make = [multiple](std::int64_t side) { return multiple * (side / multiple | 1); };
-  return { { make(384), make(520) }, { make(648), make(392) }, { make(904), make(776) } };
+  return sizes;
 }
 
 /** Of protobuf, in whose form ONNX files are. */
@@ -127,17 +133,19 @@ public:
   Make()
   {
     const Extent               fixed = m_Images.front().size;
-    const bool                 isFixed = fixed[0] > 0 && fixed[1] > 0;
+    const bool                 isFixed = m_Images.front().IsOfFixedSize();
     std::optional<std::string> missing, problem;
     for (std::int64_t multiple = 1; multiple <= LargestMultiple; multiple *= 2)
     {
-      if (isFixed && (fixed[0] % multiple != 0 || fixed[1] % multiple != 0))
+      const auto isMultiple = [=](std::int64_t side) { return side % multiple == 0; };
+      if (isFixed && !std::all_of(fixed.begin(), fixed.end(), isMultiple))
       {
         break;
       }
       try
       {
-        return MakeModel(Walk(isFixed ? std::vector<Extent>{ fixed } : MakeSizes(multiple)), multiple);
+        return MakeModel(Walk(isFixed ? std::vector<Extent>{ fixed } : MakeSizes(multiple, fixed.GetNumberOfAxes())),
+                         multiple);
       }
       catch (const MissingOperations & error)
       {
@@ -297,8 +305,7 @@ private:
     Model model;
     model.network = Describe(sized);
     model.micronsPerPixel = m_Options.micronsPerPixel;
-    const std::int64_t stride = model.network.GetStride();
-    model.tileSize = (m_Options.tileSize + stride - 1) / stride * stride;
+    model.tileSize = m_Options.GetTileSize(model.network);
     for (const ParameterDescription & parameter : model.network.GetParameters())
     {
       const OnnxConstant & array = *sized.arrays.at(parameter.name);

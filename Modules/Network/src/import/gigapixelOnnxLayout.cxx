@@ -2,6 +2,7 @@
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -9,6 +10,17 @@ namespace
 {
 
 using Integers = std::vector<std::int64_t>;
+
+/** More than any map has, and so few that products of them and a few lengths do not overflow. */
+constexpr std::int64_t MostValues = std::int64_t{ 1 } << 60;
+
+template <typename TIterator>
+std::int64_t
+Multiply(TIterator begin, TIterator end)
+{
+  return std::accumulate(
+    begin, end, std::int64_t{ 1 }, [](std::int64_t a, std::int64_t b) { return MultiplyUpTo(a, b, MostValues); });
+}
 
 /** The same map under another name. */
 void
@@ -70,9 +82,9 @@ ImportTranspose(OnnxWalk & walk, const OnnxNode & node)
 }
 
 /** A map's axes in a shape that holds its values in the same order: those that are longer than 1 stay in theirs.
- * \throw MissingOperation it is another shape */
+ * \param maps the axes of maps \throw MissingOperation it is another shape */
 std::string
-RenameAxes(const OnnxWalkValue & value, const Integers & shape)
+RenameAxes(const OnnxWalkValue & value, const Integers & shape, const std::string & maps)
 {
   std::string longer;
   for (std::size_t i = 0; i < value.axes.size(); ++i)
@@ -99,8 +111,8 @@ RenameAxes(const OnnxWalkValue & value, const Integers & shape)
   {
     throw MissingOperation("that changes more than the axes");
   }
-  // Of length 1 the batch comes first, and one channel is where there is room; so are height and width of one pixel.
-  for (const char axis : std::string(shape.size() == 4 ? "bcyx" : "bc"))
+  // Of length 1 the batch comes first, and one channel is where there is room; so are the sides of one pixel.
+  for (const char axis : shape.size() == maps.size() ? maps : std::string("bc"))
   {
     const auto place = names.find('1');
     if (names.find(axis) == std::string::npos && place != std::string::npos)
@@ -115,7 +127,7 @@ void
 Rename(OnnxWalk & walk, const OnnxNode & node, const Integers & shape)
 {
   const OnnxWalkValue value = walk.GetInput(node, 0);
-  walk.Set(node, { value.map, RenameAxes(value, shape), shape, nullptr, {} });
+  walk.Set(node, { value.map, RenameAxes(value, shape, walk.GetMapAxes()), shape, nullptr, {} });
 }
 
 /** Channels in groups, for a norm of each of them, or the channels of such groups: {batch, groups, all else}.
@@ -125,15 +137,15 @@ ImportGroups(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & value
 {
   const std::int64_t channels = walk.GetChannels(value.map);
   const Extent       size = walk.GetSize(value.map);
-  if (value.axes == "bcyx" && shape.size() == 3 && shape[0] == 1 && channels % shape[1] == 0 && shape[2] > 1 &&
-      shape[2] == channels / shape[1] * size[0] * size[1])
+  if (value.axes == walk.GetMapAxes() && shape.size() == 3 && shape[0] == 1 && channels % shape[1] == 0 &&
+      shape[2] > 1 && shape[2] == MultiplyUpTo(Multiply(size.begin(), size.end()), channels / shape[1], MostValues))
   {
     walk.Set(node, { value.map, "bgp", shape, nullptr, {} });
     return true;
   }
-  if (value.axes == "bgp" && shape == walk.GetShape(value.map, "bcyx"))
+  if (value.axes == "bgp" && shape == walk.GetShape(value.map, walk.GetMapAxes()))
   {
-    walk.Set(node, { value.map, "bcyx", shape, nullptr, {} });
+    walk.Set(node, { value.map, walk.GetMapAxes(), shape, nullptr, {} });
     return true;
   }
   return false;
@@ -148,11 +160,8 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
   }
   Integers            shape = walk.GetIntegers(node, 1, "shape");
   const OnnxWalkValue value = walk.GetInput(node, 0);
-  std::int64_t        count = 1, known = 1;
-  for (const std::int64_t length : value.shape)
-  {
-    count *= length;
-  }
+  const std::int64_t  count = Multiply(value.shape.begin(), value.shape.end());
+  std::int64_t        known = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
   {
     shape[i] =
@@ -197,15 +206,15 @@ ImportFlatten(OnnxWalk & walk, const OnnxNode & node)
     throw MissingOperation(others);
   }
   const OnnxWalkValue value = walk.GetInput(node, 0);
-  if (value.axes != "bcyx")
+  if (value.axes != walk.GetMapAxes())
   {
     throw MissingOperation(others);
   }
-  const std::int64_t pixels = value.shape[2] * value.shape[3];
+  const std::int64_t pixels = Multiply(value.shape.begin() + 2, value.shape.end());
   if (pixels != 1)
   {
     walk.Miss(node, "of all pixels (a layer that sees the whole image)");
-    return walk.SetStandIn(node, "bc", { 1, value.shape[1] * pixels });
+    return walk.SetStandIn(node, "bc", { 1, MultiplyUpTo(pixels, value.shape[1], MostValues) });
   }
   Rename(walk, node, { 1, value.shape[1] });
 }

@@ -20,7 +20,7 @@ GetChannelsLast(OnnxWalk & walk, const OnnxNode & node)
   return map;
 }
 
-/** A matrix of inputs x outputs as the weight of a convolution of single pixels: outputs x inputs x 1 x 1. */
+/** A matrix of inputs x outputs as the weight of a convolution of single pixels: outputs x inputs (x 1 x 1). */
 OnnxWalkValue
 Turn(const OnnxWalkValue & matrix)
 {
@@ -67,17 +67,19 @@ PutLinear(OnnxWalk & walk, const OnnxNode & node, bool turned)
   }
   const std::int64_t outputs = shape[turned ? 0 : 1];
   matrix = turned ? matrix : Turn(matrix);
-  std::map<std::string, std::string> parameters{ { "weight", walk.TakeArray(matrix, { outputs, channels, 1, 1 }) } };
+  Integers weight = walk.Repeat(1);
+  weight.insert(weight.begin(), { outputs, channels });
+  std::map<std::string, std::string> parameters{ { "weight", walk.TakeArray(matrix, weight) } };
   const bool                         bias = OnnxWalk::HasInput(node, 2);
   if (bias)
   {
     parameters["bias"] = walk.TakeArray(walk.GetInput(node, 2), { outputs });
   }
   walk.Put(node,
-           "conv2d",
+           walk.GetType("conv"),
            map,
            { map.map },
-           { { "out_channels", outputs }, { "kernel_size", Integers{ 1, 1 } }, { "bias", bias } },
+           { { "out_channels", outputs }, { "kernel_size", walk.Repeat(1) }, { "bias", bias } },
            parameters);
 }
 

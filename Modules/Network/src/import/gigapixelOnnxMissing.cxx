@@ -55,7 +55,9 @@ OnnxWalk::SetStandIn(const OnnxNode & node, const std::string & axes, const std:
     return place == std::string::npos ? std::int64_t{ 1 } : shape[place];
   };
   m_Channels[name] = static_cast<int>(std::min<std::int64_t>(getLength('c'), std::numeric_limits<int>::max()));
-  m_Result.sizes[name] = { getLength('y'), getLength('x') };
+  const std::string places = GetMapAxes().substr(2);
+  m_Result.sizes[name] = Extent(GetNumberOfAxes());
+  std::transform(places.begin(), places.end(), m_Result.sizes[name].begin(), getLength);
   this->Set(node, { name, axes, shape, nullptr, {} });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace gigapixel
@@ -11,15 +12,6 @@ namespace
 {
 
 using Integers = std::vector<std::int64_t>;
-
-constexpr int Axes = 2; // of the images that ONNX's networks are read for
-
-/** Place of an axis in (y, x); -1: it is none of them. */
-int
-FindPlace(char axis)
-{
-  return axis == 'y' ? 0 : axis == 'x' ? 1 : -1;
-}
 
 // Concatenation and its inverse.
 
@@ -87,12 +79,12 @@ ImportSplit(OnnxWalk & walk, const OnnxNode & node)
 
 // Other sizes.
 
-/** Which pixels are read, along the axes (y, x). */
+/** Which pixels are read, along the axes of the image. */
 struct Scaling
 {
-  std::array<double, Axes>       factors{ 1, 1 };
-  std::array<std::int64_t, Axes> sizes{ 0, 0 };
-  bool                           byFactors{ true };
+  std::vector<double> factors;
+  Integers            sizes;
+  bool                byFactors{ true };
 };
 
 /** The attribute or input that is given for each of these axes of the map. */
@@ -100,7 +92,7 @@ Scaling
 GetScaling(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
 {
   const bool former = walk.GetOpset() < 11; // X and scales, without a region and sizes
-  Scaling    scaling;
+  Scaling    scaling{ std::vector<double>(walk.GetNumberOfAxes(), 1), walk.Repeat(0) };
   Integers   axes = node.GetIntegers("axes");
   if (axes.empty())
   {
@@ -132,7 +124,7 @@ GetScaling(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
   for (std::size_t i = 0; i < axes.size(); ++i)
   {
     const std::size_t axis = GetOnnxAxis(axes[i], map.axes.size());
-    const int         place = FindPlace(map.axes[axis]);
+    const int         place = walk.FindPlace(map.axes[axis]);
     const double      number = numbers->Get(i);
     if (place < 0 && number != (scaling.byFactors ? 1 : static_cast<double>(map.shape[axis])))
     {
@@ -149,7 +141,7 @@ GetScaling(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
     }
   }
   const Extent size = walk.GetSize(map.map);
-  for (int axis = 0; axis < Axes; ++axis)
+  for (int axis = 0; axis < walk.GetNumberOfAxes(); ++axis)
   {
     if (scaling.byFactors)
     {
@@ -222,7 +214,7 @@ ImportResize(OnnxWalk & walk, const OnnxNode & node)
   }
   const OnnxWalkValue map = walk.GetInput(node, 0);
   const Scaling       scaling = GetScaling(walk, node, map);
-  const bool          same = scaling.factors[0] == 1 && scaling.factors[1] == 1;
+  const bool          same = scaling.factors == std::vector<double>(walk.GetNumberOfAxes(), 1);
   const bool          aligned = coordinates == "align_corners";
   const bool          half = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel" ||
                     (coordinates == "half_pixel_symmetric" && IsWhole(scaling));
@@ -234,15 +226,16 @@ ImportResize(OnnxWalk & walk, const OnnxNode & node)
   {
     walk.Miss(node, ways);
   }
-  std::map<std::string, AttributeValue> attributes{ { "mode", std::string(mode == "linear" ? "bilinear" : "nearest") },
+  const std::string                     linear = walk.GetNumberOfAxes() == 3 ? "trilinear" : "bilinear";
+  std::map<std::string, AttributeValue> attributes{ { "mode", mode == "linear" ? linear : "nearest" },
                                                     { "align_corners", aligned && mode == "linear" } };
   if (scaling.byFactors)
   {
-    attributes["scale_factor"] = std::vector<double>(scaling.factors.begin(), scaling.factors.end());
+    attributes["scale_factor"] = scaling.factors;
   }
   else
   {
-    attributes["size"] = Integers(scaling.sizes.begin(), scaling.sizes.end());
+    attributes["size"] = scaling.sizes;
   }
   walk.Put(node, "interpolate", map, { map.map }, attributes);
 }
@@ -278,13 +271,13 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   {
     throw std::invalid_argument("it pads by an impossible number of pixels");
   }
-  Integers     before{ 0, 0 }, after{ 0, 0 };
+  Integers     before = walk.Repeat(0), after = before;
   std::int64_t channelsBefore = 0, channelsAfter = 0;
   for (std::size_t i = 0; i < axes.size(); ++i)
   {
     const char         axis = map.axes[GetOnnxAxis(axes[i], map.axes.size())];
     const std::int64_t first = pads[i], last = pads[i + axes.size()];
-    const int          place = FindPlace(axis);
+    const int          place = walk.FindPlace(axis);
     if (place >= 0)
     {
       before[place] = first;
@@ -310,15 +303,19 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
     padded =
       walk.Append(node, "pad_channels", { padded }, { { "before", channelsBefore }, { "after", channelsAfter } });
   }
-  const std::int64_t least = std::min({ before[0], before[1], after[0], after[1] });
-  const std::int64_t most = std::max({ before[0], before[1], after[0], after[1] });
+  const auto [leastBefore, mostBefore] = std::minmax_element(before.begin(), before.end());
+  const auto [leastAfter, mostAfter] = std::minmax_element(after.begin(), after.end());
+  const std::int64_t least = std::min(*leastBefore, *leastAfter), most = std::max(*mostBefore, *mostAfter);
   if (least < 0 && most > 0)
   {
     throw MissingOperation("that adds at one side and takes off at another");
   }
   if (least < 0)
   {
-    const auto negate = [](Integers numbers) { return Integers{ -numbers[0], -numbers[1] }; };
+    const auto negate = [](Integers numbers) {
+      std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
+      return numbers;
+    };
     return walk.Put(node, "crop", map, { padded }, { { "before", negate(before) }, { "after", negate(after) } });
   }
   const std::string word = mode == "edge" ? "replicate" : known ? mode : "constant";
@@ -352,7 +349,7 @@ Crop(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map, Integers
   std::string     input = map.map;
   if (last.name == map.map && last.type == "crop" && last.inputs.size() == 1 && walk.IsReadOnce(node.inputs.front()))
   {
-    for (int axis = 0; axis < Axes; ++axis)
+    for (int axis = 0; axis < walk.GetNumberOfAxes(); ++axis)
     {
       before[axis] += last.GetAlong("before", axis);
       after[axis] += last.GetAlong("after", axis);
@@ -401,14 +398,14 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
     throw MissingOperation("by numbers of other axes");
   }
   OnnxWalkValue part = map;
-  Integers      before{ 0, 0 }, after{ 0, 0 }, first{ 0, 0 }, step{ 1, 1 };
+  Integers      before = walk.Repeat(0), after = before, first = before, step = walk.Repeat(1);
   bool          cropped = false, stepped = false;
   for (std::size_t i = 0; i < starts.size(); ++i)
   {
     const std::size_t  axis = GetOnnxAxis(axes[i], map.axes.size());
     const std::int64_t length = map.shape[axis];
     const Part         taken = GetPart(starts[i], ends[i], steps[i], length);
-    const int          place = FindPlace(map.axes[axis]);
+    const int          place = walk.FindPlace(map.axes[axis]);
     if (taken.end <= taken.start || (taken.step > 1 && taken.end != length))
     {
       throw MissingOperation(backwards);
@@ -455,7 +452,7 @@ OrderChannels(OnnxWalk & walk, const OnnxNode & node, const std::vector<std::siz
   constexpr std::size_t MostParts = 64; // that are concatenated at once
   const OnnxWalkValue   map = walk.GetMap(node);
   // Those of a convolution are in the order of its filters.
-  const Operation * const convolution = walk.FindLast(node, 0, "conv2d");
+  const Operation * const convolution = walk.FindLast(node, 0, walk.GetType("conv"));
   if (convolution && convolution->GetInteger("groups") == 1)
   {
     Operation ordered = *convolution;
@@ -504,10 +501,21 @@ GetBlockSize(const OnnxNode & node)
   return side;
 }
 
+/** Blocks are squares. */
+void
+CheckTwoAxes(const OnnxWalk & walk)
+{
+  if (walk.GetNumberOfAxes() != 2)
+  {
+    throw MissingOperation("of a volume");
+  }
+}
+
 /** Ours takes channels as PyTorch does: those of one output channel are beside each other. */
 void
 ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
 {
+  CheckTwoAxes(walk);
   const OnnxWalkValue map = walk.GetMap(node);
   const std::int64_t  side = GetBlockSize(node);
   const auto          places = static_cast<std::size_t>(side * side);
@@ -529,6 +537,7 @@ ImportDepthToSpace(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportSpaceToDepth(OnnxWalk & walk, const OnnxNode & node)
 {
+  CheckTwoAxes(walk);
   const std::int64_t side = GetBlockSize(node);
   if (side > 8)
   {

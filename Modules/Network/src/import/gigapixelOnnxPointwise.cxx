@@ -91,9 +91,10 @@ ImportPReLU(OnnxWalk & walk, const OnnxNode & node)
 {
   const auto          count = static_cast<std::int64_t>(walk.GetConstant(node, 1)->GetCount());
   const OnnxWalkValue slopes = walk.GetInput(node, 1);
-  // Broadcast from the last axis: one for each channel stands before height and width.
-  const auto & shape = slopes.shape;
-  const bool   ofChannels = shape.size() >= 3 && shape[shape.size() - 3] == count;
+  // Broadcast from the last axis: one for each channel stands before the axes of the image.
+  const auto &      shape = slopes.shape;
+  const std::size_t behind = walk.GetNumberOfAxes() + 1;
+  const bool        ofChannels = shape.size() >= behind && shape[shape.size() - behind] == count;
   if (count != 1 && !ofChannels)
   {
     throw MissingOperation("with slopes that are not those of channels");

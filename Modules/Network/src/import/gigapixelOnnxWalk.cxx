@@ -14,10 +14,6 @@ namespace gigapixel
 namespace
 {
 
-constexpr std::int64_t MostChannels = 4096; ///< of an image
-constexpr std::int64_t LargestImage = 65536;
-constexpr const char * Maps = "bcyx";
-
 /** "its node "conv1" (Conv)", as problems begin. */
 std::string
 NameNode(const OnnxNode & node)
@@ -35,33 +31,6 @@ MakeName(const std::string & text)
     name.begin(), name.end(), [](char c) { return c == '/' || c == '"' || c == ' ' || c == '\\'; }, '.');
   name.erase(0, name.find_first_not_of('.'));
   return name.empty() || name.rfind("training", 0) == 0 ? "operation" + name : name;
-}
-
-OnnxImage
-MakeImage(const OnnxValue & input)
-{
-  const std::string where = "its input \"" + GetPrintable(input.name) + "\" ";
-  if (input.shape.size() != 4)
-  {
-    throw std::invalid_argument(where + "has " + std::to_string(input.shape.size()) +
-                                " axes; an image's are batch, channels, height and width");
-  }
-  // Of two numbers that may be channels the smaller one is: there are few of them.
-  const std::int64_t second = input.shape[1], last = input.shape[3];
-  const bool         isLast = last > 0 && (second < 0 || last < second);
-  const std::int64_t channels = isLast ? last : second;
-  if (channels < 1 || channels > MostChannels)
-  {
-    throw std::invalid_argument(where + "does not say how many channels it has; export it with a fixed number");
-  }
-  const std::size_t y = isLast ? 1 : 2;
-  const auto        side = [&](std::size_t axis) { return std::max<std::int64_t>(0, input.shape[axis]); };
-  const Extent      size{ side(y), side(y + 1) };
-  if (std::max(size[0], size[1]) > LargestImage)
-  {
-    throw std::invalid_argument(where + "has an impossible size");
-  }
-  return { input.name, channels, isLast, size };
 }
 
 bool
@@ -85,35 +54,7 @@ CheckRanges(const Operation & operation, const OperationSchema & schema)
   });
 }
 
-bool
-IsFixed(const OnnxImage & image)
-{
-  return image.size[0] > 0 && image.size[1] > 0;
-}
-
 } // namespace
-
-std::vector<OnnxImage>
-GetOnnxImages(const OnnxFile & file)
-{
-  std::vector<OnnxImage> images;
-  std::int64_t           channels = 0;
-  for (const OnnxValue & input : file.inputs)
-  {
-    images.push_back(MakeImage(input));
-    channels += images.back().channels;
-    if (images.back().size != images.front().size)
-    {
-      throw std::invalid_argument("its inputs are of different sizes; those of one image are not");
-    }
-  }
-  if (images.empty() || channels > MostChannels)
-  {
-    throw std::invalid_argument("its inputs have " + std::to_string(channels) + " channels in all, not from 1 to " +
-                                std::to_string(MostChannels));
-  }
-  return images;
-}
 
 OnnxWalk::OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed)
   : m_File(file)
@@ -131,7 +72,7 @@ OnnxWalk::AppendImages(const std::vector<OnnxImage> & images)
     all += image.channels;
   }
   const OnnxNode node{ images.size() == 1 ? images.front().name : "image", "Input", {}, {}, {} };
-  m_ImageOperation = Append(node, "input", {}, { { "channels", all } });
+  m_ImageOperation = Append(node, "input", {}, { { "channels", all }, { "axes", std::int64_t{ GetNumberOfAxes() } } });
   std::int64_t start = 0;
   for (const OnnxImage & image : images)
   {
@@ -140,7 +81,7 @@ OnnxWalk::AppendImages(const std::vector<OnnxImage> & images)
                                                         "slice_channels",
                                                         { m_ImageOperation },
                                                         { { "start", start }, { "channels", image.channels } });
-    const std::string axes = image.channelsLast ? "byxc" : Maps;
+    const std::string axes = image.channelsLast ? GetMapAxesLast() : GetMapAxes();
     m_Values[image.name] = { map, axes, GetShape(map, axes), nullptr, {} };
     start += image.channels;
   }
@@ -215,7 +156,7 @@ OnnxWalk::GetMap(const OnnxNode & node, std::size_t index)
   {
     throw MissingOperation("of numbers");
   }
-  if (value.axes != Maps)
+  if (value.axes != GetMapAxes())
   {
     throw MissingOperation("of axes in another order");
   }
@@ -316,7 +257,7 @@ OnnxWalk::Append(const OnnxNode &                              node,
                                 " operations");
   }
   const OperationSchema & schema = *OperationSchema::Find(type);
-  Operation               operation{ {}, type, inputs, attributes, parameters };
+  Operation               operation{ {}, type, inputs, attributes, parameters, GetNumberOfAxes() };
   for (const AttributeSchema & attribute : schema.attributes)
   {
     operation.attributes.emplace(attribute.name, attribute.GetDefault(operation.axes));
@@ -399,7 +340,8 @@ OnnxWalk::GetShape(const std::string & operation, const std::string & axes) cons
   std::vector<std::int64_t> shape;
   for (const char axis : axes)
   {
-    shape.push_back(axis == 'c' ? GetChannels(operation) : axis == 'y' ? size[0] : axis == 'x' ? size[1] : 1);
+    const int place = FindPlace(axis);
+    shape.push_back(axis == 'c' ? GetChannels(operation) : place >= 0 ? size[place] : 1);
   }
   return shape;
 }
@@ -503,7 +445,7 @@ OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
   {
     throw MissingOperations("it needs operations that there are not here: ArgMax not over the channels");
   }
-  const bool isMap = value.IsMap() && (value.axes == Maps || value.axes == "byxc");
+  const bool isMap = value.IsMap() && (value.axes == GetMapAxes() || value.axes == GetMapAxesLast());
   // Classes of the image: of a network that is refused for what it needs.
   const bool isOfImage = value.IsMap() && !ListWholeImage(m_Result.graph).empty();
   if (!isOfImage && (!isMap || GetSize(value.map) != m_Image))
@@ -514,8 +456,7 @@ OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
       shape += (shape.empty() ? "" : " x ") + std::to_string(length);
     }
     throw std::invalid_argument("its output \"" + GetPrintable(name) + "\" is " + (shape.empty() ? "nothing" : shape) +
-                                " for an image of " + std::to_string(m_Image[0]) + " x " + std::to_string(m_Image[1]) +
-                                " pixels: no logits of each pixel");
+                                " for an image of " + ToText(m_Image) + " pixels: no logits of each pixel");
   }
   m_Result.graph.output = value.map;
 }
@@ -567,7 +508,7 @@ OnnxWalk::Make(const OnnxFile &               file,
     }
   }
   std::reverse(nodes.begin(), nodes.end());
-  OnnxWalk walk(file, arrays, size, IsFixed(images.front()));
+  OnnxWalk walk(file, arrays, size, images.front().IsOfFixedSize());
   walk.m_Readers[wanted] = 1;
   for (const OnnxNode * node : nodes)
   {

@@ -37,8 +37,8 @@ struct UnknownInput : std::runtime_error
 struct OnnxWalkValue
 {
   std::string map;  ///< the operation that computes it; empty: no map
-  std::string axes; ///< of a map, in their order: 'b'atch, 'c'hannels, 'y', 'x', '1' for those of length 1, and of
-                    ///< channels in 'g'roups, with 'p', all values of a group
+  std::string axes; ///< of a map, in their order: 'b'atch, 'c'hannels, of volumes 'z', 'y', 'x', '1' for those of
+                    ///< length 1, and of channels in 'g'roups, with 'p', all values of a group
   std::vector<std::int64_t> shape;
   OnnxConstantPointer       constant; ///< null: no numbers
   std::string               array;    ///< name of the numbers in the file, if they have one
@@ -57,6 +57,9 @@ struct OnnxImage
   std::int64_t channels;
   bool         channelsLast;
   Extent       size; ///< that the file says; 0: any
+
+  /** Whether the file is for images of one size. */
+  bool IsOfFixedSize() const;
 };
 
 /** The images that a file's network takes. \throw std::invalid_argument says why they are none */
@@ -114,7 +117,50 @@ public:
   /** The node that gives a value; null: it is none's. */
   const OnnxNode * FindProducer(const std::string & value) const;
 
-  /** An input that is a map of batch, channels, y and x. \throw MissingOperation \throw UnknownInput */
+  /** Of the image and of all maps: 2, or 3 of volumes. */
+  int
+  GetNumberOfAxes() const
+  {
+    return m_Image.GetNumberOfAxes();
+  }
+
+  /** Of maps as PyTorch has them: batch, channels, of volumes z, y and x. */
+  std::string
+  GetMapAxes() const
+  {
+    return GetNumberOfAxes() == 3 ? "bczyx" : "bcyx";
+  }
+
+  /** The same where channels come last. */
+  std::string
+  GetMapAxesLast() const
+  {
+    return GetNumberOfAxes() == 3 ? "bzyxc" : "byxc";
+  }
+
+  /** Place of an axis in (y, x), or in (z, y, x); -1: it is none of them. */
+  int
+  FindPlace(char axis) const
+  {
+    const std::size_t place = GetMapAxes().find(axis, 2);
+    return place == std::string::npos ? -1 : static_cast<int>(place) - 2;
+  }
+
+  /** The type of operations that have another name in volumes: "conv" is conv2d or conv3d. */
+  std::string
+  GetType(const char * kind) const
+  {
+    return kind + std::to_string(GetNumberOfAxes()) + "d";
+  }
+
+  /** The same number along each axis. */
+  std::vector<std::int64_t>
+  Repeat(std::int64_t number) const
+  {
+    return std::vector<std::int64_t>(GetNumberOfAxes(), number);
+  }
+
+  /** An input that is a map of axes as GetMapAxes(). \throw MissingOperation \throw UnknownInput */
   const OnnxWalkValue & GetMap(const OnnxNode & node, std::size_t index = 0);
 
   /** An input that is numbers. \throw MissingOperation \throw UnknownInput */
@@ -162,7 +208,7 @@ public:
     return m_Channels.at(operation);
   }
 
-  /** (y, x). */
+  /** (y, x), or (z, y, x). */
   Extent
   GetSize(const std::string & operation) const
   {

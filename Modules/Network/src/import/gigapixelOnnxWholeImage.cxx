@@ -12,9 +12,9 @@ using Integers = std::vector<std::int64_t>;
 
 /** To a map of one pixel. \param axes of what the node gives */
 void
-Pool(OnnxWalk & walk, const OnnxNode & node, const char * type, const OnnxWalkValue & map, const std::string & axes)
+Pool(OnnxWalk & walk, const OnnxNode & node, const char * kind, const OnnxWalkValue & map, const std::string & axes)
 {
-  const std::string pooled = walk.Append(node, type, { map.map }, { { "output_size", Integers{ 1, 1 } } });
+  const std::string pooled = walk.Append(node, walk.GetType(kind), { map.map }, { { "output_size", walk.Repeat(1) } });
   walk.Set(node, { pooled, axes, walk.GetShape(pooled, axes), nullptr, {} });
 }
 
@@ -22,14 +22,14 @@ void
 ImportGlobalMean(OnnxWalk & walk, const OnnxNode & node)
 {
   const OnnxWalkValue map = walk.GetMap(node);
-  Pool(walk, node, "adaptive_avg_pool2d", map, map.axes);
+  Pool(walk, node, "adaptive_avg_pool", map, map.axes);
 }
 
 void
 ImportGlobalMaximum(OnnxWalk & walk, const OnnxNode & node)
 {
   const OnnxWalkValue map = walk.GetMap(node);
-  Pool(walk, node, "adaptive_max_pool2d", map, map.axes);
+  Pool(walk, node, "adaptive_max_pool", map, map.axes);
 }
 
 /** The mean over the channels of each pixel: a convolution of single pixels with equal weights. */
@@ -38,13 +38,15 @@ PutChannelMean(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map
 {
   const std::int64_t channels = walk.GetChannels(map.map);
   const auto         share = static_cast<float>(1.0 / static_cast<double>(channels));
-  const std::string  weight =
-    walk.AddArray(node.outputs.front() + ".weight", std::vector<float>(channels, share), { 1, channels, 1, 1 });
+  Integers           shape = walk.Repeat(1);
+  shape.insert(shape.begin(), { 1, channels });
+  const std::string weight =
+    walk.AddArray(node.outputs.front() + ".weight", std::vector<float>(channels, share), shape);
   walk.Put(node,
-           "conv2d",
+           walk.GetType("conv"),
            map,
            { map.map },
-           { { "out_channels", std::int64_t(1) }, { "kernel_size", Integers{ 1, 1 } }, { "bias", false } },
+           { { "out_channels", std::int64_t(1) }, { "kernel_size", walk.Repeat(1) }, { "bias", false } },
            { { "weight", weight } });
 }
 
@@ -59,8 +61,9 @@ ImportReduction(OnnxWalk & walk, const OnnxNode & node)
   }
   const OnnxWalkValue map = walk.GetInput(node, 0);
   const bool          keeps = node.GetInteger("keepdims", 1) != 0, all = axes.empty();
-  std::string         reduced, left;
-  Integers            shape; // where it is kept
+  std::string         reduced, left, pixels = walk.GetMapAxes().substr(2);
+  std::sort(pixels.begin(), pixels.end());
+  Integers shape; // where it is kept
   std::transform(axes.begin(), axes.end(), axes.begin(), [&](std::int64_t axis) {
     return static_cast<std::int64_t>(GetOnnxAxis(axis, map.axes.size()));
   });
@@ -74,9 +77,9 @@ ImportReduction(OnnxWalk & walk, const OnnxNode & node)
     }
   }
   std::sort(reduced.begin(), reduced.end());
-  if (node.type == "ReduceMean" && reduced == "xy")
+  if (node.type == "ReduceMean" && reduced == pixels)
   {
-    return Pool(walk, node, "adaptive_avg_pool2d", map, keeps ? map.axes : left);
+    return Pool(walk, node, "adaptive_avg_pool", map, keeps ? map.axes : left);
   }
   if (node.type == "ReduceMean" && reduced == "c" && keeps)
   {

@@ -12,16 +12,25 @@ namespace
 using Integers = std::vector<std::int64_t>;
 using Attributes = std::map<std::string, AttributeValue>;
 
-constexpr int Axes = 2; // of the images that ONNX's networks are read for
+/** Numbers are one for each axis of the image. */
+void
+CheckAxes(const OnnxWalk & walk, std::size_t given)
+{
+  const auto axes = static_cast<std::size_t>(walk.GetNumberOfAxes());
+  if (given != axes)
+  {
+    throw MissingOperation("of " + std::to_string(given) + " dimensions in a network of " + std::to_string(axes));
+  }
+}
 
-/** A number along each axis, or the same along both. */
+/** A number along each axis. */
 Integers
-GetAlong(const OnnxNode & node, const char * attribute, const Integers & otherwise)
+GetAlong(const OnnxWalk & walk, const OnnxNode & node, const char * attribute, const Integers & otherwise)
 {
   const Integers given = node.GetIntegers(attribute);
-  if (!given.empty() && given.size() != Axes)
+  if (!given.empty())
   {
-    throw MissingOperation("of " + std::to_string(given.size()) + " dimensions");
+    CheckAxes(walk, given.size());
   }
   for (const std::int64_t each : given)
   {
@@ -36,8 +45,8 @@ GetAlong(const OnnxNode & node, const char * attribute, const Integers & otherwi
 /** What a window is padded with at the map's borders. */
 struct Borders
 {
-  Integers before{ 0, 0 };
-  Integers after{ 0, 0 };
+  Integers before;
+  Integers after;
 
   bool
   IsSymmetric() const
@@ -46,24 +55,28 @@ struct Borders
   }
 };
 
-/** "pads": before along y and x, then after. */
 Borders
-GetPads(const OnnxNode & node)
+MakeNone(const OnnxWalk & walk)
+{
+  return { walk.Repeat(0), walk.Repeat(0) };
+}
+
+/** "pads": before along all axes, then after. */
+Borders
+GetPads(const OnnxWalk & walk, const OnnxNode & node)
 {
   const Integers pads = node.GetIntegers("pads");
   if (pads.empty())
   {
-    return {};
+    return MakeNone(walk);
   }
-  if (pads.size() != 2 * Axes)
-  {
-    throw MissingOperation("of " + std::to_string(pads.size() / 2) + " dimensions");
-  }
+  CheckAxes(walk, pads.size() / 2);
   if (*std::min_element(pads.begin(), pads.end()) < 0)
   {
     throw MissingOperation("with negative pads");
   }
-  return { { pads[0], pads[1] }, { pads[2], pads[3] } };
+  const auto middle = pads.begin() + walk.GetNumberOfAxes();
+  return { { pads.begin(), middle }, { middle, middle + walk.GetNumberOfAxes() } };
 }
 
 struct OnnxWindow
@@ -73,15 +86,18 @@ struct OnnxWindow
   Integers dilation;
   Borders  pads;
 
-  OnnxWindow(const OnnxNode & node, const Integers & size)
-    : kernel(GetAlong(node, "kernel_shape", size))
-    , stride(GetAlong(node, "strides", { 1, 1 }))
-    , dilation(GetAlong(node, "dilations", { 1, 1 }))
-    , pads(GetPads(node))
+  OnnxWindow(const OnnxWalk & walk, const OnnxNode & node, const Integers & size)
+    : kernel(GetAlong(walk, node, "kernel_shape", size))
+    , stride(GetAlong(walk, node, "strides", walk.Repeat(1)))
+    , dilation(GetAlong(walk, node, "dilations", walk.Repeat(1)))
+    , pads(GetPads(walk, node))
   {
-    if (std::min({ stride[0], stride[1], kernel[0], kernel[1], dilation[0], dilation[1] }) < 1)
+    for (const Integers * numbers : { &kernel, &stride, &dilation })
     {
-      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
+      if (*std::min_element(numbers->begin(), numbers->end()) < 1)
+      {
+        throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
+      }
     }
   }
 
@@ -89,6 +105,21 @@ struct OnnxWindow
   GetReach(int axis) const
   {
     return (kernel[axis] - 1) * dilation[axis] + 1;
+  }
+
+  /** Whether it is moved beyond the map along an axis, by more than a share of its kernel, which operations refuse. */
+  bool
+  IsBeyond(const Borders & borders, bool half) const
+  {
+    for (std::size_t axis = 0; axis < kernel.size(); ++axis)
+    {
+      const auto place = static_cast<int>(axis);
+      if (half ? 2 * borders.before[axis] > kernel[axis] : borders.before[axis] >= GetReach(place))
+      {
+        return true;
+      }
+    }
+    return false;
   }
 };
 
@@ -112,15 +143,15 @@ IsSame(const std::string & automatic)
 }
 
 Borders
-GetBorders(const OnnxNode & node, const OnnxWindow & window, const Extent & size)
+GetBorders(const OnnxWalk & walk, const OnnxNode & node, const OnnxWindow & window, const Extent & size)
 {
   const std::string automatic = node.GetText("auto_pad", "NOTSET");
   if (!IsSame(automatic))
   {
-    return automatic == "VALID" ? Borders() : window.pads;
+    return automatic == "VALID" ? MakeNone(walk) : window.pads;
   }
-  Borders borders;
-  for (int axis = 0; axis < Axes; ++axis)
+  Borders borders = MakeNone(walk);
+  for (int axis = 0; axis < walk.GetNumberOfAxes(); ++axis)
   {
     const std::int64_t outputs = (size[axis] - 1) / window.stride[axis] + 1;
     const std::int64_t all = (outputs - 1) * window.stride[axis] + window.GetReach(axis) - size[axis];
@@ -138,7 +169,7 @@ PadBefore(OnnxWalk & walk, const OnnxNode & node, const std::string & map, Borde
   named.name = (node.name.empty() ? node.outputs.front() : node.name) + ".padded";
   std::string padded = walk.Append(
     named, "pad", { map }, { { "before", borders.before }, { "after", borders.after }, { "value", value } });
-  borders = {};
+  borders = MakeNone(walk);
   return padded;
 }
 
@@ -160,10 +191,7 @@ Integers
 GetWeightShape(OnnxWalk & walk, const OnnxNode & node)
 {
   Integers shape = walk.GetConstant(node, 1)->shape;
-  if (shape.size() != 2 + Axes)
-  {
-    throw MissingOperation("of " + std::to_string(static_cast<int>(shape.size()) - 2) + " dimensions");
-  }
+  CheckAxes(walk, std::max<std::size_t>(shape.size(), 2) - 2);
   if (*std::min_element(shape.begin(), shape.end()) < 1)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an empty weight");
@@ -187,23 +215,23 @@ ImportConvolution(OnnxWalk & walk, const OnnxNode & node)
 {
   const Integers      shape = GetWeightShape(walk, node);
   const std::int64_t  groups = node.GetInteger("group", 1);
-  const OnnxWindow    window(node, { shape[2], shape[3] });
+  const Integers      kernel(shape.begin() + 2, shape.end());
+  const OnnxWindow    window(walk, node, kernel);
   const OnnxWalkValue map = walk.GetMap(node);
-  if (groups < 1 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
+  if (groups < 1 || window.kernel != kernel || shape[1] > 65536)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
   }
   CheckWeight(node, shape[1], walk.GetChannels(map.map) / groups);
-  Borders     borders = GetBorders(node, window, walk.GetSize(map.map));
+  Borders     borders = GetBorders(walk, node, window, walk.GetSize(map.map));
   std::string input = map.map;
   // Padding as wide as the kernel: some outputs see no pixel, which a pad of its own says.
-  const bool wide = borders.before[0] >= window.GetReach(0) || borders.before[1] >= window.GetReach(1);
-  if (!borders.IsSymmetric() || wide)
+  if (!borders.IsSymmetric() || window.IsBeyond(borders, false))
   {
     input = PadBefore(walk, node, input, borders, 0);
   }
   walk.Put(node,
-           "conv2d",
+           walk.GetType("conv"),
            map,
            { input },
            { { "out_channels", shape[0] },
@@ -218,16 +246,20 @@ ImportConvolution(OnnxWalk & walk, const OnnxNode & node)
 
 /** What is taken off the output of a transposed convolution, and put behind it: numbers that may be negative. */
 Borders
-GetTransposedBorders(const OnnxNode & node, const OnnxWindow & window, const Extent & size, Integers & more)
+GetTransposedBorders(const OnnxWalk &   walk,
+                     const OnnxNode &   node,
+                     const OnnxWindow & window,
+                     const Extent &     size,
+                     Integers &         more)
 {
   const std::string automatic = node.GetText("auto_pad", "NOTSET");
-  const Integers    wanted = GetAlong(node, "output_shape", {});
+  const Integers    wanted = GetAlong(walk, node, "output_shape", {});
   if (wanted.empty() && !IsSame(automatic))
   {
-    return automatic == "VALID" ? Borders() : window.pads;
+    return automatic == "VALID" ? MakeNone(walk) : window.pads;
   }
-  Borders borders;
-  for (int axis = 0; axis < Axes; ++axis)
+  Borders borders = MakeNone(walk);
+  for (int axis = 0; axis < walk.GetNumberOfAxes(); ++axis)
   {
     const std::int64_t whole = window.stride[axis] * (size[axis] - 1) + window.GetReach(axis) + more[axis];
     const std::int64_t all = whole - (wanted.empty() ? size[axis] * window.stride[axis] : wanted[axis]);
@@ -242,25 +274,26 @@ ImportTransposedConvolution(OnnxWalk & walk, const OnnxNode & node)
 {
   const Integers      shape = GetWeightShape(walk, node);
   const std::int64_t  groups = node.GetInteger("group", 1);
-  const OnnxWindow    window(node, { shape[2], shape[3] });
+  const Integers      kernel(shape.begin() + 2, shape.end());
+  const OnnxWindow    window(walk, node, kernel);
   const OnnxWalkValue map = walk.GetMap(node);
-  if (groups < 1 || groups > 65536 || window.kernel != Integers{ shape[2], shape[3] } || shape[1] > 65536)
+  if (groups < 1 || groups > 65536 || window.kernel != kernel || shape[1] > 65536)
   {
     throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
   }
   CheckWeight(node, shape[0], walk.GetChannels(map.map));
-  Integers   more = GetAlong(node, "output_padding", { 0, 0 });
-  Borders    borders = GetTransposedBorders(node, window, walk.GetSize(map.map), more);
+  Integers   more = GetAlong(walk, node, "output_padding", walk.Repeat(0));
+  Borders    borders = GetTransposedBorders(walk, node, window, walk.GetSize(map.map), more);
   const bool symmetric = borders.IsSymmetric();
   const auto outputs = shape[1] * groups;
   walk.Put(node,
-           "conv_transpose2d",
+           walk.GetType("conv_transpose"),
            map,
            { map.map },
            { { "out_channels", outputs },
              { "kernel_size", window.kernel },
              { "stride", window.stride },
-             { "padding", symmetric ? borders.before : Integers{ 0, 0 } },
+             { "padding", symmetric ? borders.before : walk.Repeat(0) },
              { "output_padding", more },
              { "dilation", window.dilation },
              { "groups", groups },
@@ -280,17 +313,16 @@ ImportMaximum(OnnxWalk & walk, const OnnxNode & node)
   {
     walk.Miss(node, "with indices");
   }
-  const OnnxWindow    window(node, { 1, 1 });
+  const OnnxWindow    window(walk, node, walk.Repeat(1));
   const OnnxWalkValue map = walk.GetMap(node);
-  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
+  Borders             borders = GetBorders(walk, node, window, walk.GetSize(map.map));
   std::string         input = map.map;
-  const bool          wide = 2 * borders.before[0] > window.kernel[0] || 2 * borders.before[1] > window.kernel[1];
-  if (!borders.IsSymmetric() || wide)
+  if (!borders.IsSymmetric() || window.IsBeyond(borders, true))
   {
     input = PadBefore(walk, node, input, borders, std::numeric_limits<float>::lowest());
   }
   walk.Put(node,
-           "max_pool2d",
+           walk.GetType("max_pool"),
            map,
            { input },
            { { "kernel_size", window.kernel },
@@ -304,9 +336,9 @@ void
 ImportMean(OnnxWalk & walk, const OnnxNode & node)
 {
   constexpr const char * uneven = "with padding at one side that does not count";
-  const OnnxWindow       window(node, { 1, 1 });
+  const OnnxWindow       window(walk, node, walk.Repeat(1));
   const bool             counted = node.GetInteger("count_include_pad", 0) != 0;
-  if (window.dilation != Integers{ 1, 1 })
+  if (window.dilation != walk.Repeat(1))
   {
     throw MissingOperation("with dilation");
   }
@@ -315,7 +347,7 @@ ImportMean(OnnxWalk & walk, const OnnxNode & node)
     walk.Miss(node, uneven);
   }
   const OnnxWalkValue map = walk.GetMap(node);
-  Borders             borders = GetBorders(node, window, walk.GetSize(map.map));
+  Borders             borders = GetBorders(walk, node, window, walk.GetSize(map.map));
   std::string         input = map.map;
   if (!borders.IsSymmetric())
   {
@@ -326,7 +358,7 @@ ImportMean(OnnxWalk & walk, const OnnxNode & node)
     input = PadBefore(walk, node, input, borders, 0);
   }
   walk.Put(node,
-           "avg_pool2d",
+           walk.GetType("avg_pool"),
            map,
            { input },
            { { "kernel_size", window.kernel },

@@ -12,8 +12,6 @@ namespace
 
 using Integers = std::vector<std::int64_t>;
 
-constexpr int Axes = 2; // of the images that ONNX's networks are read for
-
 /** One operation of a network at several sizes. */
 class OperationAtSizes
 {
@@ -67,6 +65,12 @@ private:
   GetFirst()
   {
     return Get(0);
+  }
+
+  int
+  GetNumberOfAxes() const
+  {
+    return GetSize(0, m_Name).GetNumberOfAxes();
   }
 
   const Extent &
@@ -157,7 +161,7 @@ private:
       Get(k).inputs.push_back(like);
       for (const char * attribute : emptied)
       {
-        Get(k).attributes[attribute] = std::string(attribute) == "size" ? Integers() : Integers(Axes, 0);
+        Get(k).attributes[attribute] = std::string(attribute) == "size" ? Integers() : Integers(GetNumberOfAxes(), 0);
       }
     }
   }
@@ -187,8 +191,12 @@ private:
     {
       like = FindLike(false);
     }
-    const std::vector<double> factors{ FindFactor(0), FindFactor(1) };
-    const bool                isScaled = factors[0] > 0 && factors[1] > 0;
+    std::vector<double> factors(GetNumberOfAxes());
+    for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
+    {
+      factors[axis] = FindFactor(axis);
+    }
+    const bool isScaled = *std::min_element(factors.begin(), factors.end()) > 0;
     if (isScaled && (m_Graphs.size() == 1 || like.empty()))
     {
       for (std::size_t k = 0; k < m_Graphs.size(); ++k)
@@ -203,10 +211,9 @@ private:
     }
     else
     {
-      throw std::invalid_argument(
-        "its \"" + m_Name + "\" (Resize) gives a map of " + std::to_string(GetSize(0, m_Name)[0]) + " x " +
-        std::to_string(GetSize(0, m_Name)[1]) + " pixels of one of " + std::to_string(GetInputSize(0)[0]) + " x " +
-        std::to_string(GetInputSize(0)[1]) + ", which says nothing of images of other sizes");
+      throw std::invalid_argument("its \"" + m_Name + "\" (Resize) gives a map of " + ToText(GetSize(0, m_Name)) +
+                                  " pixels of one of " + ToText(GetInputSize(0)) +
+                                  ", which says nothing of images of other sizes");
     }
   }
 
@@ -215,7 +222,7 @@ private:
   {
     for (std::size_t k = 0; k < m_Graphs.size(); ++k)
     {
-      if (std::get<Integers>(Get(k).attributes.at("before")) != Integers(Axes, 0))
+      if (std::get<Integers>(Get(k).attributes.at("before")) != Integers(GetNumberOfAxes(), 0))
       {
         return false;
       }
@@ -232,7 +239,7 @@ private:
       bool all = true;
       for (std::size_t k = 0; k < m_Graphs.size() && all; ++k)
       {
-        for (int axis = 0; axis < Axes; ++axis)
+        for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
         {
           const std::int64_t padded = (GetInputSize(k)[axis] + multiple - 1) / multiple * multiple;
           all = all && padded == GetSize(k, m_Name)[axis];
@@ -251,7 +258,7 @@ private:
   {
     for (std::size_t k = 0; k < m_Graphs.size(); ++k)
     {
-      for (int axis = 0; axis < Axes; ++axis)
+      for (int axis = 0; axis < GetNumberOfAxes(); ++axis)
       {
         const std::int64_t before = std::get<Integers>(Get(k).attributes.at("before"))[axis];
         if (before != (GetInputSize(k)[axis] - GetSize(k, m_Name)[axis]) / 2)
@@ -281,7 +288,7 @@ private:
     {
       for (std::size_t k = 0; k < m_Graphs.size(); ++k)
       {
-        Get(k).attributes["after"] = Integers(Axes, 0);
+        Get(k).attributes["after"] = Integers(GetNumberOfAxes(), 0);
         Get(k).attributes["multiple"] = multiple;
       }
     }

@@ -48,6 +48,14 @@ ImportOptions::Check(int channels) const
   }
 }
 
+std::int64_t
+ImportOptions::GetTileSize(const NetworkDescription & network) const
+{
+  const std::int64_t stride = network.GetStride();
+  const std::int64_t wanted = tileSize > 0 ? tileSize : network.graph.GetNumberOfAxes() == 3 ? 64 : 1024;
+  return (wanted + stride - 1) / stride * stride;
+}
+
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
 {
@@ -88,9 +96,8 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
     model.parameters[parameter.name] = { parameter.shape, std::vector<float>(next, end) };
     next = end;
   }
-  const std::int64_t stride = network.GetStride();
   model.micronsPerPixel = options.micronsPerPixel;
-  model.tileSize = (options.tileSize + stride - 1) / stride * stride;
+  model.tileSize = options.GetTileSize(network);
   try
   {
     model.network.Validate();
