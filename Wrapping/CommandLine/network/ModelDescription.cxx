@@ -116,8 +116,11 @@ DescribeInput(const NetworkDescription & network)
     json["deviation"] = network.deviation;
   }
   json["multiple"] = GetMultiple(network);
-  json["axes"] = network.graph.IsEmpty() ? 2 : network.graph.GetNumberOfAxes();
-  json["normalization"] = network.normalization.Describe();
+  if (!network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2)
+  {
+    json["axes"] = network.graph.GetNumberOfAxes();
+    json["normalization"] = network.normalization.Describe();
+  }
   return json;
 }
 
@@ -127,7 +130,7 @@ FormatInput(const JSON & input)
   std::string text = input["channels"].dump() + (input["channels"] == 1 ? " channel, " : " channels, ");
   text += !input.contains("mean") ? (input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255")
                                   : "(pixel / 255 - " + input["mean"].dump() + ") / " + input["deviation"].dump();
-  text += input["axes"] == 2 ? "" : ", " + input["normalization"].get<std::string>() + " before; volumes";
+  text += !input.contains("axes") ? "" : ", " + input["normalization"].get<std::string>() + " before; volumes";
   return text + (input["multiple"] == 1 ? ", images of any size"
                                         : ", images are padded to multiples of " + input["multiple"].dump());
 }

@@ -1,0 +1,51 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""evaluate of volumes of labels, against closed forms."""
+
+import numpy
+import pytest
+
+from conftest import fails, run
+from volumes import OBLIQUE, write_nifti, write_nrrd_volume
+
+
+def test_boxes_that_are_shifted(tmp_path):
+    """Label 1: plates, one voxel thick, 4 slices of 2 mm apart. Label 3: boxes of 10 x 10 x 3 voxels that share 6 x 10 x 3."""
+    truth, prediction = numpy.zeros((2, 14, 20, 30), numpy.uint8)
+    truth[2, :, :] = 1
+    prediction[6, :, :] = 1
+    truth[9:12, 5:15, 5:15] = 3
+    prediction[9:12, 5:15, 9:19] = 3
+    prediction[0, 0, 0] = 7
+    a = write_nifti(tmp_path / "a.nii.gz", prediction.astype("<f4"))
+    b = write_nrrd_volume(tmp_path / "b.nrrd", truth)
+    result = run("evaluate", a, b, "--json").json
+    labels = {label["label"]: label for label in result["labels"]}
+    assert list(labels) == [1, 3, 7] and result["voxels"] == truth.size
+    assert labels[1]["dice"] == 0
+    assert labels[1]["hausdorff95Mm"] == pytest.approx(8, rel=1e-5) and labels[1]["meanSurfaceDistanceMm"] == pytest.approx(8, rel=1e-5)
+    assert labels[3]["dice"] == pytest.approx(0.6)
+    assert labels[3]["hausdorff95Mm"] == pytest.approx(4 * 0.5, rel=1e-5)
+    assert labels[3]["truthMl"] == pytest.approx(300 * 0.75 / 1000)
+    assert labels[7]["dice"] == 0 and labels[7]["hausdorff95Mm"] is None and labels[7]["truthVoxels"] == 0
+    assert result["meanDice"] == pytest.approx(0.2)
+    text = run("evaluate", a, b).out
+    assert "0.600000" in text and " - " in text
+    same = run("evaluate", b, b, "--json").json
+    assert same["meanDice"] == 1 and all(label["hausdorff95Mm"] == 0 for label in same["labels"])
+
+
+def test_what_cannot_be_compared(tmp_path):
+    labels = numpy.zeros((5, 6, 7), numpy.uint8)
+    labels[2] = 1
+    a = write_nifti(tmp_path / "a.nii.gz", labels)
+    moved = OBLIQUE.copy()
+    moved[2, 3] += 1
+    assert "lies elsewhere" in fails("evaluate", write_nifti(tmp_path / "m.nii.gz", labels, moved), a)
+    assert "has 7 x 6 x 4 voxels, not 7 x 6 x 5" in fails("evaluate", write_nifti(tmp_path / "s.nii.gz", labels[1:]), a)
+    assert "is no label" in fails("evaluate", write_nifti(tmp_path / "f.nii.gz", labels.astype("<f4") / 2), a)
+    assert "2 channels" in fails("evaluate", write_nifti(tmp_path / "c.nii.gz", numpy.stack([labels, labels])), a)
+    assert "There is no file" in fails("evaluate", tmp_path / "no.nii.gz", a)
+    slice_of_one = write_nrrd_volume(tmp_path / "one.nrrd", labels[:1])
+    assert "is a volume, and" in fails("evaluate", slice_of_one, a)
+    empty = write_nifti(tmp_path / "e.nii.gz", numpy.zeros_like(labels))
+    assert run("evaluate", empty, empty, "--json").json["meanDice"] is None
