@@ -143,7 +143,7 @@ def test_refusals(study, tmp_path):
     assert "is a volume, and the network unet" in refuse("0.nii.gz", "0.labels.nii.gz", network="unet:base=2,depth=1,channels=1")
     assert "takes 2" in refuse("0.nii.gz", "0.labels.nii.gz", network=f"{NETWORK},channels=2")
     rows = [("0.nii.gz", "0.labels.nii.gz", "train")]
-    for option in (["--mpp", 1], ["--tissue", folder], ["--shared-memory"], ["--folds", 2]):
+    for option in (["--mpp", 1], ["--tissue", folder], ["--shared-memory"], ["--balance"]):
         arguments = ["--cohort", write_cohort(folder / "one.csv", rows), "-o", tmp_path / "run", "--network", NETWORK]
         assert "takes volumes" in run("train", *arguments, *option, code=2).err, option
     (folder / "region.csv").write_text("slide,mask,split,region\n0.nii.gz,0.labels.nii.gz,train,\"0,0,8,8\"\n")

@@ -169,9 +169,10 @@ TEST(VolumeTraining, RefusesVolumesThatTheNetworkIsNotFor)
     }
     return std::string();
   };
-  EXPECT_EQ(find("unet:base=2,depth=1,channels=1", volume),
-            "sample \"v\" is a volume, and the network \"unet:base=2,depth=1,channels=1\" is for images of two axes: give "
-            "one for volumes, as unet3d is");
+  EXPECT_EQ(
+    find("unet:base=2,depth=1,channels=1", volume),
+    "sample \"v\" is a volume, and the network \"unet:base=2,depth=1,channels=1\" is for images of two axes: give "
+    "one for volumes, as unet3d is");
   EXPECT_EQ(find(NetworkName, MakeVolume({ 21, 18, 12 }, 1)),
             "sample \"v\": the labels are of another size (21 x 18 x 12) than the pixels (21 x 18 x 13)");
 }

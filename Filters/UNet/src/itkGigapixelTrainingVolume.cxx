@@ -141,9 +141,9 @@ private:
                                ", which is no label: labels are whole numbers from 0 to 255");
     }
     const int label = static_cast<int>(value);
-    return label == m_IgnoredLabel                                      ? gigapixel::LabelSource::Ignored
+    return label == m_IgnoredLabel                                  ? gigapixel::LabelSource::Ignored
            : m_IsObject && label == gigapixel::LabelSource::Ignored ? std::uint8_t{ 1 }
-                                                                        : static_cast<std::uint8_t>(label);
+                                                                    : static_cast<std::uint8_t>(label);
   }
 
   std::shared_ptr<Held> m_Held;

@@ -13,18 +13,18 @@ namespace itk
 {
 
 /** \class GigapixelTrainingVolumes
- * \brief Volumes of files and their labels, of which one at a time is in memory: a step takes the same memory however many
- * there are.
+ * \brief Volumes of files and their labels, of which one at a time is in memory: a step takes the same memory however
+ * many there are.
  *
- * A file is opened again whenever its turn comes. Threads read the same volume at the same time, as they do in a step. */
+ * A file is opened again whenever its turn comes. Threads read the same volume at the same time, as they do in a step.
+ */
 class GigapixelTrainingVolumes
 {
 public:
   /** Looks at the files' headers.
    * \param volume a file, or one for each modality, joined by commas
-   * \param labels a volume on the same grid, of one channel: whole numbers, which are classes; of two classes 255 is the
-   * object as 1 is
-   * \throw std::runtime_error one sentence that names the file */
+   * \param labels a volume on the same grid, of one channel: whole numbers, which are classes; of two classes 255 is
+   * the object as 1 is \throw std::runtime_error one sentence that names the file */
   gigapixel::Sample Add(const std::string &                   volume,
                         const std::string &                   labels,
                         const gigapixel::NetworkDescription & network);

@@ -37,9 +37,10 @@ struct CohortEntry
  * and optionally region and patient. Others are left unread, with a warning. Split is train, validation or test. Region
  * is x,y,width,height in level-0 pixels: quoted, or with spaces or semicolons between the numbers; empty: the whole
  * slide. Paths are relative to the CSV's folder, and follow links as the file system does ("link/../a.svs" is beside
- * the folder that the link leads to); the files of a volume's modalities are joined by commas. Where the CSV itself is a link, they are relative to the link's folder, or to
- * that of the file it leads to; files in both are refused. Empty lines are skipped. A slide may come several times with
- * regions, but what is in one split is in no other; nor is a patient, by whatever name the table calls them.
+ * the folder that the link leads to); the files of a volume's modalities are joined by commas. Where the CSV itself is
+ * a link, they are relative to the link's folder, or to that of the file it leads to; files in both are refused. Empty
+ * lines are skipped. A slide may come several times with regions, but what is in one split is in no other; nor is a
+ * patient, by whatever name the table calls them.
  *
  * \par Example
  * \code

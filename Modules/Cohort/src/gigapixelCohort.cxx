@@ -160,7 +160,8 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   return (isBesideName ? besideName : besideFile).string();
 }
 
-/** Of a volume, too: a file for each modality, joined by commas. A file that is there under the whole name goes before. */
+/** Of a volume, too: a file for each modality, joined by commas. A file that is there under the whole name goes before.
+ */
 std::string
 ResolveSlide(const std::string & file, int line, const std::string & path)
 {
@@ -199,8 +200,9 @@ GetFileNumber(const std::string & file, const CohortEntry & entry)
   {
   };
   std::error_code   error;
-  const std::string first =
-    fs::exists(entry.slide, error) ? entry.slide : entry.slide.substr(0, entry.slide.find(',')); // of several modalities
+  const std::string first = fs::exists(entry.slide, error)
+                              ? entry.slide
+                              : entry.slide.substr(0, entry.slide.find(',')); // of several modalities
   if (stat(first.c_str(), &status) != 0)
   {
     TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");

@@ -135,8 +135,8 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a volume in each of 16 slices) or
-   * validation masks that lack a class, a budget that makes tiles smaller. */
+  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a
+   * volume in each of 16 slices) or validation masks that lack a class, a budget that makes tiles smaller. */
   void SetWarning(const std::function<void(const std::string & sentence)> & warning);
 
   /** Gets the plan of the run before its first step, on every rank its own. A run that goes on keeps the tile size and

@@ -123,10 +123,7 @@ LaySquare(const std::uint8_t * in, std::ptrdiff_t right, std::ptrdiff_t down, st
 } // namespace
 
 void
-Orientation::Lay(const Region &       region,
-                 std::int64_t         pixelBytes,
-                 const std::uint8_t * source,
-                 std::uint8_t *       laid) const
+Orientation::Lay(const Region & region, std::int64_t pixelBytes, const std::uint8_t * source, std::uint8_t * laid) const
 {
   const Region         from = GetSourceRegion(region);
   const std::ptrdiff_t right = (m_MirrorX ? -1 : 1) * pixelBytes;

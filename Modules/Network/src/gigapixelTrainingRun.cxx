@@ -155,9 +155,8 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
     }
     sharedOf = &sample;
   }
-  Random              random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
-  const int           orientation =
-    options.augment ? Orientation::Draw(random, sample.pixels->GetSize(), sample.square) : 0;
+  Random    random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
+  const int orientation = options.augment ? Orientation::Draw(random, sample.pixels->GetSize(), sample.square) : 0;
   OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
   OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
   JitteredPixelSource jittered(

@@ -279,8 +279,9 @@ void
 Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const
 {
   const auto &      names = network.classNames;
-  const std::string masks = ofValidation ? "the validation masks" : "the training masks (at 256 places of each, of volumes in 16 slices)";
-  std::string       missing;
+  const std::string masks =
+    ofValidation ? "the validation masks" : "the training masks (at 256 places of each, of volumes in 16 slices)";
+  std::string missing;
   for (std::size_t c = 0; c < counts.size(); ++c)
   {
     const std::string name = network.LabelsImage() && c < names.size() ? names[c] : std::to_string(c);

@@ -83,7 +83,7 @@ MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Wor
   {
     RequireSameAxes(entry.mask, network, "the network " + network.name);
     const itk::GigapixelVolume labels = OpenVolume(entry.mask);
-    const std::int64_t reading = std::max(volume.readingBytes, volume.heldBytes + labels.readingBytes);
+    const std::int64_t         reading = std::max(volume.readingBytes, volume.heldBytes + labels.readingBytes);
     workload.heldBytes = std::max(workload.heldBytes, reading + labels.heldBytes);
   }
   return volume.grid.size;
@@ -118,8 +118,8 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
       continue;
     }
     RequireSameAxes(entry.slide, network, "the network " + network.name);
-    const Size size = TakesVolumes(network) ? MeasureVolume(entry, network, workload)
-                                            : MeasureSlide(entry, network, values, workload);
+    const Size size =
+      TakesVolumes(network) ? MeasureVolume(entry, network, workload) : MeasureSlide(entry, network, values, workload);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -202,7 +202,7 @@ CheckOptions(const ArgumentValues & values, const TrainingOptions & options)
 void
 RefuseOptionsOfSlides(const ArgumentValues & values, const NetworkDescription & network)
 {
-  for (const char * option : { "level", "mpp", "slide-mpp", "tissue", "shared-memory", "folds", "balance" })
+  for (const char * option : { "level", "mpp", "slide-mpp", "tissue", "shared-memory", "balance" })
   {
     if (values.IsGiven(option))
     {

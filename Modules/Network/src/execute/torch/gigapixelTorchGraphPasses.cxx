@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelLogitMap.h"
 #include "gigapixelOperationCall.h"
+#include "gigapixelInstructionLimit.h"
 #include "gigapixelPrimitiveLimit.h"
 #include "gigapixelReducedPixels.h"
 #include "gigapixelTileArena.h"
@@ -561,6 +562,14 @@ MakePasses(const NetworkDescription & network)
 GraphPasses *
 MakeGraphPasses(const NetworkDescription & network, const Device & device)
 {
+  const bool hasRightBFloat16 = AvoidTileInstructions(); // before anything is computed
+  if (device.precision == Precision::BFloat16 && !hasRightBFloat16)
+  {
+    throw std::runtime_error(
+      "this LibTorch computes wrong numbers in bf16 on processors with AMX, which this program had "
+      "it use already: start it with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment, or "
+      "choose the precision fp32");
+  }
   if (device.precision == Precision::BFloat16 && !at::globalContext().hasMKLDNN())
   {
     throw std::runtime_error("this LibTorch has no convolutions in bf16, since it was built without oneDNN: choose the "
