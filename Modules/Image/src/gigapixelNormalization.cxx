@@ -299,13 +299,12 @@ FindPercentiles(PixelSource & pixels, const Normalization & normalization, const
   {
     return {};
   }
-  std::vector<Scale> scales;
-  for (const Ranks & ofChannel : ranks)
-  {
-    scales.push_back(ofChannel.IsEmpty() ? Scale()
-                                         : MakeScaleOf(ofChannel.GetPercentile(normalization.low),
-                                                       ofChannel.GetPercentile(normalization.high)));
-  }
+  std::vector<Scale> scales(ranks.size());
+  std::transform(ranks.begin(), ranks.end(), scales.begin(), [&](const Ranks & ofChannel) {
+    return ofChannel.IsEmpty()
+             ? Scale()
+             : MakeScaleOf(ofChannel.GetPercentile(normalization.low), ofChannel.GetPercentile(normalization.high));
+  });
   return scales;
 }
 

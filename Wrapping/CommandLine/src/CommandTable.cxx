@@ -461,9 +461,7 @@ Plan()
   Argument slide = Slide("Slide file; for a network for volumes a volume's, as segment takes it.");
   slide.required = false;
   slide.alternative = "image";
-  Argument size{
-    "size", Type::Box, "WxH|WxHxD", "Width and height of an image, instead of a slide; of a volume, depth, too."
-  };
+  Argument size{ "size", Type::Box, "WxH|WxHxD", "Size of an image, or of a volume, instead of a slide." };
   size.unit = "px";
   size.alternative = "image";
   return {
@@ -553,13 +551,11 @@ Import()
       mean,
       deviation,
       Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
-      Integer(
-        "tile-size",
-        "",
-        32,
-        65536,
-        "Side of a tile's core in pixels; the next multiple of the stride is taken. Without it: 1024, of networks "
-        "for volumes 64."),
+      Integer("tile-size",
+              "",
+              32,
+              65536,
+              "Side of a tile's core, up to a multiple of the stride. Without it: 1024, of networks for volumes 64."),
       Replace() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
