@@ -265,7 +265,8 @@ def test_plan_of_volumes(volume, tmp_path):
     plan = run(*words, "--size", "240x240x155", "--memory", "2G").json
     assert (plan["width"], plan["height"], plan["depth"]) == (240, 240, 155)
     rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
-    assert set(rows) == {(p, o) for p in ("inference",) for o in ("", "--tile-size image")}
+    assert set(rows) == {(p, o) for p in ("training", "inference") for o in ("", "--tile-size image")}
+    assert rows["training", ""]["fits"] and rows["training", ""]["networkSeconds"] > rows["inference", ""]["networkSeconds"]
     row = rows["inference", ""]
     side = row["tileSize"]
     assert row["fits"] and row["tiles"] == (-(-240 // side)) ** 2 * -(-155 // side) and row["passes"] == 1

@@ -7,7 +7,8 @@
 
 Classifiers of torchvision with drawn weights, and real H&E pictures ($GIGAPIXEL_TEST_DATA) side by side. pytorch-grad-cam
 averages the gradient over the map's pixels, where ours is summed, and scales each map to 0..1: both are scaled to a maximum of 1
-here, before anything is enlarged. `factor` is what ours is divided by to be theirs; it should be the number of the map's pixels.
+here, before anything is enlarged. Layers are those whose maps are pooled (DenseNet has no such module: a function follows its last
+one). `factor` is what ours is divided by to be theirs; it should be the number of the map's pixels.
 """
 
 import argparse
@@ -30,8 +31,8 @@ import itkgigapixel as gp
 NETWORKS = {
     "resnet18": lambda network: network.layer4[-1],
     "resnet50": lambda network: network.layer4[-1],
-    "densenet121": lambda network: network.features[-1],
     "efficientnet_b0": lambda network: network.features[-1],
+    "mobilenet_v2": lambda network: network.features[-1],
 }
 CLASSES = ["normal", "benign", "tumor"]
 

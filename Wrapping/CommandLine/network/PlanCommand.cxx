@@ -121,10 +121,6 @@ DescribeRuns(const ArgumentValues &         values,
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    if (purpose == Purpose::Training && axes > 2) // which train does not do
-    {
-      continue;
-    }
     for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches, axes))
     {
       Tiling tiling = asked;
