@@ -42,7 +42,7 @@ def test_plan():
     rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
     assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
     assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
-    assert '32 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "8", code=2).err
+    assert '8 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "4", code=2).err
     small = run("plan", "--size", "9x9", "--memory", "1").out
     assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
     assert "less than 0.1 s" in run("plan", "--size", "9x9").out

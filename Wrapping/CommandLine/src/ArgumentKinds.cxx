@@ -221,7 +221,7 @@ TileSize(const std::string & otherwise)
   Argument argument =
     Integer("tile-size",
             "",
-            32,
+            8, // of a volume, 512 voxels
             65536,
             "Side of a tile's core, a multiple of the network's stride; image: each image (or region) "
             "in one piece, if there is memory for it. Changes last bits only. Without it: " +

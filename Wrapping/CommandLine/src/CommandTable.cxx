@@ -553,7 +553,7 @@ Import()
       Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
       Integer("tile-size",
               "",
-              32,
+              8,
               65536,
               "Side of a tile's core, up to a multiple of the stride. Without it: 1024, of networks for volumes 64."),
       Replace() },
