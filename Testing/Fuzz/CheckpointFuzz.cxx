@@ -2,7 +2,7 @@
 // What a run keeps: its settings, its segments, and the state that it goes on with.
 #include "FuzzTarget.h"
 #include "gigapixelBegunRun.h"
-#include "gigapixelTrainingState.h"
+#include "training/gigapixelTrainingState.h"
 
 using namespace gigapixel;
 

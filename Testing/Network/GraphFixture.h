@@ -3,10 +3,10 @@
 #define GraphFixture_h
 
 #include "GraphReference.h"
-#include "gigapixelLoss.h"
+#include "objective/gigapixelLoss.h"
 #include "gigapixelTurns.h"
 #include "execute/gigapixelGraphPasses.h"
-#include "execute/gigapixelKeptMaps.h"
+#include "maps/gigapixelKeptMaps.h"
 #include "schedule/gigapixelSegment.h"
 #include "schedule/gigapixelTileGrid.h"
 

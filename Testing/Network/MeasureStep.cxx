@@ -6,8 +6,8 @@
 // peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...", at the
 // end the peak until half of the epochs.
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelParameterLayout.h"
+#include "model/gigapixelInitialWeights.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelPredictor.h"
 

@@ -2,11 +2,11 @@
 // The source that a GPU runs, on the CPU, one thread after the other, against the CPU's own kernels.
 #include "SyntheticSources.h"
 #include "device/gigapixelDevicePasses.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelLoss.h"
+#include "model/gigapixelInitialWeights.h"
+#include "objective/gigapixelLoss.h"
 #include "gigapixelMemoryPlan.h"
-#include "gigapixelOrientedSource.h"
-#include "gigapixelSharedImage.h"
+#include "training/gigapixelOrientedSource.h"
+#include "execute/gigapixelSharedImage.h"
 
 #include <gtest/gtest.h>
 

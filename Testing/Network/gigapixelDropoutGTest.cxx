@@ -4,7 +4,7 @@
 #include "HalfEmpty.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 #include "gigapixelTrainer.h"
 
 #include "execute/gigapixelDropoutMask.h"

@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelEqualTiles.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelLoss.h"
-#include "gigapixelStreamedNetwork.h"
+#include "maps/gigapixelEqualTiles.h"
+#include "model/gigapixelInitialWeights.h"
+#include "objective/gigapixelLoss.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "gigapixelFrozenParameters.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelStreamedNetwork.h"
+#include "model/gigapixelInitialWeights.h"
+#include "execute/gigapixelStreamedNetwork.h"
 #include "gigapixelTrainer.h"
 #include "graph/gigapixelGraphGeometry.h"
 

@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "GraphReference.h"
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelParameterLayout.h"
-#include "gigapixelRandom.h"
-#include "gigapixelStreamedNetwork.h"
+#include "model/gigapixelInitialWeights.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelRandom.h"
+#include "execute/gigapixelStreamedNetwork.h"
 #include "graph/gigapixelLayerChain.h"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TemporaryFolder.h"
-#include "gigapixelInitialWeights.h"
+#include "model/gigapixelInitialWeights.h"
 #include "gigapixelModel.h"
-#include "gigapixelParameterLayout.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPrintable.h"
-#include "gigapixelWeightsFile.h"
+#include "import/gigapixelWeightsFile.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
-#include "gigapixelInitialWeights.h"
+#include "model/gigapixelInitialWeights.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelPredictor.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "gigapixelNetworkPresets.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <gtest/gtest.h>

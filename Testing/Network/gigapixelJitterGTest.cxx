@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
-#include "gigapixelJitter.h"
-#include "gigapixelStreamedNetwork.h"
-#include "gigapixelInitialWeights.h"
+#include "training/gigapixelJitter.h"
+#include "execute/gigapixelStreamedNetwork.h"
+#include "model/gigapixelInitialWeights.h"
 
 #include <gtest/gtest.h>
 

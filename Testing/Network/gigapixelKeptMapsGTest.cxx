@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SegmentFixture.h"
 #include "TemporaryFolder.h"
-#include "execute/gigapixelKeptMaps.h"
+#include "maps/gigapixelKeptMaps.h"
 
 #include <gtest/gtest.h>
 

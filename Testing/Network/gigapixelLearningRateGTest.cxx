@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // The rates of PyTorch's schedulers (2.15), with SGD and a rate of 0.01, as Python prints them. Where PyTorch
 // multiplies rate by rate and ours has a closed form they differ by roundings.
-#include "gigapixelLearningRate.h"
+#include "training/gigapixelLearningRate.h"
 
 #include <gtest/gtest.h>
 

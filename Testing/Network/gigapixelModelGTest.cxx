@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
-#include "gigapixelInitialWeights.h"
+#include "model/gigapixelInitialWeights.h"
 #include "gigapixelModel.h"
-#include "gigapixelParameterLayout.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPredictor.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 

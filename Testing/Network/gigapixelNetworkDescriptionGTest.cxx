@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TemporaryFolder.h"
 #include "gigapixelNetworkDescription.h"
-#include "gigapixelNetworkGeometry.h"
+#include "graph/gigapixelNetworkGeometry.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "gigapixelNetworkPresets.h"
-#include "gigapixelNormCalibration.h"
+#include "training/gigapixelNormCalibration.h"
 
 #include <gtest/gtest.h>
 

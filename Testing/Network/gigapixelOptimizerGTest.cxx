@@ -3,8 +3,8 @@
 // come to less than 20 * 2^-25 = 6e-7.
 #include "GraphReference.h"
 #include "SyntheticSources.h"
-#include "gigapixelOptimizer.h"
-#include "gigapixelParameterLayout.h"
+#include "training/gigapixelOptimizer.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelWorkers.h"
 
 #include <ATen/ATen.h>

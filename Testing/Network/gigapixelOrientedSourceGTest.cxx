@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelOrientedSource.h"
+#include "training/gigapixelOrientedSource.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelParameterLayout.h"
+#include "model/gigapixelInitialWeights.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchDifference.h"
 #include "gigapixelPredictor.h"
 

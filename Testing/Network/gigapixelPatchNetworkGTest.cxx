@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
+#include "model/gigapixelInitialWeights.h"
 #include "gigapixelMemoryPlan.h"
-#include "gigapixelParameterLayout.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPredictor.h"
 #include "schedule/gigapixelPatchGrid.h"
 #include "schedule/gigapixelTileGrid.h"

@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BFloat16.h"
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelLoss.h"
-#include "gigapixelParameterLayout.h"
-#include "gigapixelStoredNumbers.h"
-#include "gigapixelTileNetwork.h"
+#include "model/gigapixelInitialWeights.h"
+#include "objective/gigapixelLoss.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "kernels/gigapixelStoredNumbers.h"
+#include "execute/gigapixelTileNetwork.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // GIGAPIXEL_RANDOM_GRAPHS=N so many.
 #include "MemorySources.h"
 #include "RandomGraph.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelOrientedSource.h"
-#include "gigapixelSharedImage.h"
-#include "gigapixelTileData.h"
+#include "training/gigapixelOrientedSource.h"
+#include "execute/gigapixelSharedImage.h"
+#include "maps/gigapixelTileData.h"
 
 #include <gtest/gtest.h>
 

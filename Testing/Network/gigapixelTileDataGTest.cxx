@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelOrientedSource.h"
-#include "gigapixelStreamedNetwork.h"
+#include "model/gigapixelInitialWeights.h"
+#include "training/gigapixelOrientedSource.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 

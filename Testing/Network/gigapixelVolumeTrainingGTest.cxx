@@ -4,7 +4,7 @@
 #include "MemorySources.h"
 #include "RelativeDifference.h"
 #include "TemporaryFolder.h"
-#include "gigapixelParameterLayout.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelTrainer.h"
 
 #include <gtest/gtest.h>

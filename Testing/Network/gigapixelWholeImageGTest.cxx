@@ -5,7 +5,7 @@
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "TemporaryFolder.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 #include "schedule/gigapixelSegment.h"
 #include "schedule/gigapixelTileGrid.h"
 #include "schedule/gigapixelTileProgram.h"

@@ -4,8 +4,8 @@
 // Our part of compare_engines.py: everyone computes the gradient of the same pixels with the same weights.
 #include "StepFiles.h"
 #include "SyntheticSources.h"
-#include "gigapixelInitialWeights.h"
-#include "gigapixelStreamedNetwork.h"
+#include "model/gigapixelInitialWeights.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <algorithm>
 #include <chrono>

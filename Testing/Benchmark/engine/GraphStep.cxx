@@ -5,9 +5,9 @@
 // probabilities.raw (doubles); all in FOLDER. Of a network that labels images labels.raw is one byte.
 #include "StepFiles.h"
 #include "execute/gigapixelGraphPasses.h"
-#include "gigapixelLoss.h"
+#include "objective/gigapixelLoss.h"
 #include "gigapixelOneLabelSource.h"
-#include "gigapixelStreamedNetwork.h"
+#include "execute/gigapixelStreamedNetwork.h"
 
 #include <algorithm>
 #include <iostream>

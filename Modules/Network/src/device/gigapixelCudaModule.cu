@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // The module GigapixelCuda: tiles on NVIDIA's GPUs. Loaded when a GPU is asked for, so that nothing else needs CUDA.
-#include "gigapixelDeviceModule.h"
+#include "execute/gigapixelDeviceModule.h"
 #include "gigapixelDevicePasses.h"
 #include "gigapixelManagedMemory.h"
 

@@ -3,7 +3,7 @@
 #ifndef gigapixelDeviceLoss_h
 #define gigapixelDeviceLoss_h
 
-#include "gigapixelDeviceKernels.h"
+#include "kernels/gigapixelDeviceKernels.h"
 
 namespace gigapixel
 {

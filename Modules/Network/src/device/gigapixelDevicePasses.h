@@ -3,12 +3,12 @@
 #define gigapixelDevicePasses_h
 
 #include "gigapixelDeviceBuffer.h"
-#include "gigapixelDeviceKernels.h"
+#include "kernels/gigapixelDeviceKernels.h"
 #include "gigapixelDeviceLoss.h"
 
-#include "gigapixelNetworkGeometry.h"
-#include "gigapixelParameterLayout.h"
-#include "gigapixelTilePasses.h"
+#include "graph/gigapixelNetworkGeometry.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelTilePasses.h"
 
 #include <algorithm>
 #include <functional>

@@ -4,8 +4,8 @@
 
 #include "gigapixelDevice.h"
 #include "gigapixelFixedPointSum.h"
-#include "gigapixelScore.h"
-#include "gigapixelTileData.h"
+#include "objective/gigapixelScore.h"
+#include "maps/gigapixelTileData.h"
 #include "gigapixelWorkers.h"
 #include "schedule/gigapixelTileProgram.h"
 

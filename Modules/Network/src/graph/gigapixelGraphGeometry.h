@@ -3,6 +3,7 @@
 #define gigapixelGraphGeometry_h
 
 #include "gigapixelOperationSchema.h"
+#include "gigapixelSource.h"
 
 #include <optional>
 
@@ -13,6 +14,12 @@ using Extent = PerAxis<std::int64_t>;
 
 /** "400 x 300", with z behind x and y. */
 GigapixelNetwork_EXPORT std::string ToText(const Extent & extent);
+
+// Sizes and boxes of networks' maps and those of images: a map of two axes is one pixel deep.
+GigapixelNetwork_EXPORT Extent ToExtent(Size image, int axes);
+GigapixelNetwork_EXPORT Size   ToSize(const Extent & extent);
+GigapixelNetwork_EXPORT std::string ToText(Size size);
+GigapixelNetwork_EXPORT Region      ToRegion(const Box & box);
 
 inline Extent
 GetExtent(const Box & box)

@@ -2,7 +2,7 @@
 // Arrays in files beside the network: https://onnx.ai/onnx/repo-docs/ExternalData.html
 #include "gigapixelOnnxFile.h"
 #include "gigapixelPrintable.h"
-#include "gigapixelSafeTensors.h"
+#include "model/gigapixelSafeTensors.h"
 
 #include <charconv>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #include "gigapixelOnnxFile.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProtobuf.h"
-#include "gigapixelStoredNumbers.h"
+#include "kernels/gigapixelStoredNumbers.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelFileKind.h"
+#include "graph/gigapixelFileKind.h"
 #include "gigapixelHash.h"
-#include "gigapixelModelFile.h"
+#include "model/gigapixelModelFile.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
-#include "gigapixelSafeTensors.h"
+#include "model/gigapixelSafeTensors.h"
 #include "graph/gigapixelOperationSchema.h"
 
 #include <nlohmann/json.hpp>

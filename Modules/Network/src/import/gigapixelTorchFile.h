@@ -2,7 +2,7 @@
 #ifndef gigapixelTorchFile_h
 #define gigapixelTorchFile_h
 
-#include "gigapixelSafeTensors.h"
+#include "model/gigapixelSafeTensors.h"
 
 namespace gigapixel
 {

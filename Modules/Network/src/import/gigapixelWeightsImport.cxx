@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelModelFile.h"
+#include "model/gigapixelModelFile.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelWeightsFile.h"

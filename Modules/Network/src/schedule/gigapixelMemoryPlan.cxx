@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelGraphPlan.h"
-#include "gigapixelNetworkGeometry.h"
-#include "gigapixelParameterLayout.h"
+#include "graph/gigapixelNetworkGeometry.h"
+#include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchGrid.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
@@ -11,7 +11,7 @@
 #include "gigapixelTileProgram.h"
 #include "gigapixelWorkers.h"
 
-#include "device/gigapixelDeviceKernels.h"
+#include "kernels/gigapixelDeviceKernels.h"
 #include "graph/gigapixelGraphGeometry.h"
 
 #include <algorithm>

@@ -41,35 +41,6 @@ GetWhole(Size image)
   return { 0, 0, image.width, image.height, 0, image.depth };
 }
 
-Extent
-ToExtent(Size image, int axes)
-{
-  return axes == 2 && image.depth == 1 ? Extent{ image.height, image.width }
-                                       : Extent{ image.depth, image.height, image.width };
-}
-
-Size
-ToSize(const Extent & extent)
-{
-  const int last = extent.GetNumberOfAxes() - 1;
-  return { extent[last], extent[last - 1], last > 1 ? extent[0] : 1 };
-}
-
-std::string
-ToText(Size size)
-{
-  return ToText(ToExtent(size, size.depth == 1 ? 2 : 3));
-}
-
-Region
-ToRegion(const Box & box)
-{
-  const int      last = box.GetNumberOfAxes() - 1;
-  const Interval z = last > 1 ? box[0] : Interval{ 0, 1 };
-  return { box[last].begin, box[last - 1].begin, box[last].GetLength(), box[last - 1].GetLength(),
-           z.begin,         z.GetLength() };
-}
-
 namespace
 {
 

@@ -129,12 +129,6 @@ GigapixelNetwork_EXPORT Region GrowToTiles(const Region & region, std::int64_t s
 /** All of an image. */
 GigapixelNetwork_EXPORT Region GetWhole(Size image);
 
-// Sizes and boxes of networks' maps and those of images: a map of two axes is one pixel deep.
-GigapixelNetwork_EXPORT Extent ToExtent(Size image, int axes);
-GigapixelNetwork_EXPORT Size   ToSize(const Extent & extent);
-GigapixelNetwork_EXPORT std::string ToText(Size size);
-GigapixelNetwork_EXPORT Region      ToRegion(const Box & box);
-
 /** Pixels that both have; of zero size where there are none. */
 GigapixelNetwork_EXPORT Region Intersect(const Region & a, const Region & b);
 

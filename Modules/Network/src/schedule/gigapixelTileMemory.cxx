@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelBlockPlacement.h"
-#include "gigapixelInstructions.h"
+#include "kernels/gigapixelInstructions.h"
 #include "gigapixelTileProgram.h"
 #include "graph/gigapixelPaddedWindow.h"
 

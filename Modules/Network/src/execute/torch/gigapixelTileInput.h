@@ -3,7 +3,7 @@
 #define gigapixelTileInput_h
 
 #include "gigapixelOperationCall.h"
-#include "gigapixelTileData.h"
+#include "maps/gigapixelTileData.h"
 
 namespace gigapixel::torchmodule
 {

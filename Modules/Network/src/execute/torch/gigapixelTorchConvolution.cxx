@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchConvolution.h"
-#include "gigapixelInstructions.h"
+#include "kernels/gigapixelInstructions.h"
 #include "kernels/gigapixelKernelTable.h"
 #include "graph/gigapixelPaddedWindow.h"
 

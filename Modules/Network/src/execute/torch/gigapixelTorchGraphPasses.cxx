@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "gigapixelLogitMap.h"
+#include "objective/gigapixelLogitMap.h"
 #include "gigapixelOperationCall.h"
 #include "gigapixelInstructionLimit.h"
 #include "gigapixelPrimitiveLimit.h"
@@ -9,7 +9,7 @@
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 #include "gigapixelTurns.h"
-#include "execute/gigapixelKeptMaps.h"
+#include "maps/gigapixelKeptMaps.h"
 #include "graph/gigapixelFoldedParameters.h"
 
 #include <ATen/Context.h>

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchPasses.h"
-#include "gigapixelTorchModule.h"
+#include "execute/gigapixelTorchModule.h"
 
 // torch/version.h, whose folder no include path of the engine has.
 #include <torch/csrc/api/include/torch/version.h>

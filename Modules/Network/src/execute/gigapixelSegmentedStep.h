@@ -1,0 +1,591 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelSegmentedStep_h
+#define gigapixelSegmentedStep_h
+
+#include "gigapixelActivationPass.h"
+#include "objective/gigapixelCountedPixels.h"
+#include "objective/gigapixelLoss.h"
+#include "maps/gigapixelPooledTile.h"
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelTurns.h"
+#include "gigapixelGraphPasses.h"
+#include "maps/gigapixelKeptMaps.h"
+#include "schedule/gigapixelSegmentPasses.h"
+#include "schedule/gigapixelTileProgram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+/** \class StreamedNetwork::SegmentedStep
+ * \brief One image in segments: forward through all but the last, which takes the output; for the gradient it takes the
+ * loss and goes backward, then backward through the others in reverse order. Tiles of a pass begin as soon as what they
+ * read is there. */
+class StreamedNetwork::SegmentedStep
+{
+public:
+  /** \param purpose of training, gradients are kept as well */
+  SegmentedStep(StreamedNetwork & streamed,
+                Purpose           purpose,
+                PixelSource &     pixels,
+                LabelSource *     labels,
+                const Progress &  progress,
+                const RankTeam &  team)
+    : m_Streamed(streamed)
+    , m_Purpose(purpose)
+    , m_Passes(*streamed.m_Tiles.GetGraphPasses())
+    , m_Pixels(pixels)
+    , m_Labels(labels)
+    , m_Progress(progress)
+    , m_Team(team)
+    , m_Geometry(
+        std::make_shared<GraphGeometry>(streamed.m_Network.graph,
+                                        ToExtent(pixels.GetSize(), streamed.m_Network.graph.GetNumberOfAxes())))
+    , m_Segments(MakeSegments(
+        *m_Geometry,
+        streamed.m_Segments.empty()
+          ? MakeReducingSegments(*m_Geometry,
+                                 GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
+          : streamed.m_Segments))
+    , m_LastReaders(FindLastReaders(*m_Geometry, m_Segments))
+    , m_Maps(std::make_shared<KeptMaps>(
+        *m_Geometry,
+        m_Segments.back().kept,
+        std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
+        streamed.m_Scratch,
+        purpose == Purpose::Training))
+    , m_Gradient(purpose == Purpose::Training ? &streamed.BeginSums() : nullptr)
+  {
+    for (const Segment & segment : m_Segments)
+    {
+      m_Works.push_back(MakeWholeProgram(segment).GetOperations(m_Geometry->GetGraph()));
+    }
+  }
+
+  /** \param compute (data, result) is for a tile of the output, of which the results are added up
+   * \return false if it was stopped */
+  template <typename TResult, typename TCompute>
+  bool
+  TakeOutput(TResult & sum, const TCompute & compute)
+  {
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
+    m_AllWork = GetWork(passes);
+    return GoOver(passes, sum, compute);
+  }
+
+  bool
+  ComputeGradient(LossGradient & sum)
+  {
+    const NetworkDescription & network = m_Streamed.m_Network;
+    LossTerms                  terms = MakeLossTerms(network);
+    const bool                 dice = terms.IsDice();
+    std::vector<SegmentPass>   forward = MakeForwardPasses(), backward = MakeBackwardPasses();
+    LossSum &                  loss = sum;
+    Score                      score;
+    const auto                 differentiate = [&](TileData & data, LossSum & result) {
+      m_Passes.AddGradient(data, terms, 1, result, *m_Gradient);
+    };
+    if (dice) // the loss is made of sums over the whole image
+    {
+      score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
+      forward.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
+      const auto addScore = [&](TileData & data, Score & result) { m_Passes.AddScore(data, terms, result); };
+      m_AllWork = GetWork(forward) + GetWork(backward);
+      if (!GoOver(forward, score, addScore))
+      {
+        return false;
+      }
+      TakeDiceLoss(network, score);
+      terms = MakeDiceTerms(network, score);
+    }
+    else
+    {
+      backward.insert(backward.begin(), forward.begin(), forward.end());
+      m_AllWork = GetWork(backward);
+    }
+    if (!GoOver(backward, loss, differentiate))
+    {
+      return false;
+    }
+    sum.loss = dice ? score.loss : sum.loss;
+    sum.gradient = m_Passes.GetGradient(*m_Gradient, m_Streamed.m_Workers);
+    return true;
+  }
+
+  /** Maps that the last segment reads. \return null if it was stopped */
+  std::shared_ptr<const KeptImage>
+  MakeKeptImage()
+  {
+    return MakeMaps() ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
+  }
+
+  /** What part of all work it is to make what the last segment reads. */
+  double
+  GetPartBeforeOutput() const
+  {
+    return 1 - m_Works.back() / std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
+  }
+
+  /** Of a network that labels images, what it says of this one and what that comes from.
+   * \param label the class; negative: the most probable one */
+  bool
+  Explain(int label, float * probabilities, ActivationMap & map)
+  {
+    const std::size_t        last = m_Segments.size() - 1; // behind the last pooling
+    ActivationPass           pass(m_Geometry, m_Segments[last - 1]);
+    const int                channels = m_Streamed.m_Network.GetNumberOfOutputChannels();
+    std::vector<SegmentPass> passes = MakeForwardPasses();
+    passes.push_back({ SegmentPass::Kind::Loss, last });
+    m_AllWork = GetWork(passes) + m_Works[last - 1];
+    LossSum    none;
+    const auto differentiate = [&](TileData & data, LossSum &) {
+      m_Passes.Predict(data, PixelValue::Probability, probabilities, channels);
+      const auto greatest = std::max_element(probabilities, probabilities + channels) - probabilities;
+      const auto probable = channels == 1 ? static_cast<int>(probabilities[0] >= 0.5F) : static_cast<int>(greatest);
+      label = label < 0 ? probable : label;
+      std::vector<double> ofLogits(channels);
+      ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
+      m_Passes.DifferentiateLogits(data, ofLogits, *m_Gradient);
+    };
+    const auto report = [&](double part) {
+      return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
+    };
+    const bool finished = GoOver(passes, none, differentiate) &&
+                          pass.Run(m_Passes, *m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
+    map.label = label;
+    return finished;
+  }
+
+  /** Of a network that labels images, what is pooled last. */
+  bool
+  ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled)
+  {
+    const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
+    if (m_Geometry->GetNumberOfAxes() > 2)
+    {
+      throw std::runtime_error("vectors of an image's tiles are those of images of two axes, not of volumes");
+    }
+    if (GetNumberOfPixels(m_Geometry->GetWhole(pooling)) > 1)
+    {
+      throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
+                               "take a network that pools it to one, such as resnet18");
+    }
+    m_Take = &take;
+    if (!MakeMaps())
+    {
+      return false;
+    }
+    const std::vector<double> values = m_Maps->ReadReduced(pooling);
+    pooled.assign(values.begin(), values.end());
+    return true;
+  }
+
+  /** Of a network that labels images, what the last reduction has added up. */
+  bool
+  ComputeSums(std::vector<double> & sums)
+  {
+    if (!MakeMaps())
+    {
+      return false;
+    }
+    sums = m_Maps->GetSums(m_Segments[m_Segments.size() - 2].operation);
+    return true;
+  }
+
+private:
+  /** Of operations that reduce the image: sums of their tiles, or tiles whose gradients are left for the end. */
+  using EqualSums = EqualTiles<std::vector<double>>;
+
+  static constexpr double BackwardWork = 3; ///< times the forward pass, which is computed again
+
+  /** Tiles have the maps of the step while it lasts, however it ends. */
+  class PointToMaps
+  {
+  public:
+    PointToMaps(std::vector<TileData> & tiles, KeptMaps & maps, Turns & turns)
+      : m_Tiles(tiles)
+    {
+      Set(&maps, &turns);
+    }
+
+    ~PointToMaps() { Set(nullptr, nullptr); }
+
+    PointToMaps(const PointToMaps &) = delete;
+    PointToMaps & operator=(const PointToMaps &) = delete;
+
+  private:
+    void
+    Set(KeptMaps * maps, Turns * turns)
+    {
+      for (TileData & data : m_Tiles)
+      {
+        data.kept = maps;
+        data.turns = turns;
+      }
+    }
+
+    std::vector<TileData> & m_Tiles;
+  };
+
+  TileProgram
+  MakeWholeProgram(const Segment & segment) const
+  {
+    return TileProgram::Make(
+      *m_Geometry, segment.operation, segment.kept, m_Geometry->GetTiled(segment.operation), true);
+  }
+
+  /** All that the last segment reads. \return false if it was stopped */
+  bool
+  MakeMaps()
+  {
+    const std::vector<SegmentPass> passes = MakeForwardPasses();
+    LossSum                        none;
+    m_AllWork = GetWork(passes);
+    return GoOver(passes, none, [](TileData &, LossSum &) {});
+  }
+
+  /** Of the maps that are kept. */
+  std::vector<SegmentPass>
+  MakeForwardPasses() const
+  {
+    std::vector<SegmentPass> passes;
+    for (std::size_t i = 0; i + 1 < m_Segments.size(); ++i)
+    {
+      passes.push_back({ SegmentPass::Kind::Map, i });
+    }
+    return passes;
+  }
+
+  std::vector<SegmentPass> MakeBackwardPasses() const;
+
+  double
+  GetWork(const SegmentPass & pass) const
+  {
+    return (pass.IsBackward() ? BackwardWork : 1) * m_Works[pass.segment];
+  }
+
+  double
+  GetWork(const std::vector<SegmentPass> & passes) const
+  {
+    return std::accumulate(
+      passes.begin(), passes.end(), 0.0, [this](double sum, const SegmentPass & pass) { return sum + GetWork(pass); });
+  }
+
+  /** \param sum of the pass over the last segment
+   * \param compute (data, result) is for a tile of that pass
+   * \return false if it was stopped */
+  template <typename TResult, typename TCompute>
+  bool
+  GoOver(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
+  {
+    const SegmentPasses          passes(m_Geometry, m_Segments, list);
+    Workers &                    workers = m_Streamed.m_Workers;
+    std::vector<TResult>         results(workers.GetNumberOfPlaces());
+    std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
+    EqualSums                    equalSums, equalGradients;
+    EqualTiles<PooledTile>       equalPooled;
+    Turns                        turns;
+    const PointToMaps            pointTo(m_Streamed.m_Data, *m_Maps, turns);
+    const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
+      switch (pass.kind)
+      {
+        case SegmentPass::Kind::Map:
+          return !Reduces(pass)   ? WriteMap(data, equalMaps[pass.segment])
+                                   : AreTaken(pass) ? ReduceAndTake(data, equalPooled)
+                                                    : Reduce(data, equalSums);
+        case SegmentPass::Kind::Gradient:
+          return AddGradient(data, pass, equalGradients);
+        default:
+          return compute(data, result);
+      }
+    };
+    const bool finished = workers.Run(
+      passes.GetNumberOfItems(),
+      [&](int worker, std::int64_t item) {
+        try
+        {
+          const SegmentPass & pass = passes.GetPass(item);
+          TileData &          data = m_Streamed.m_Data[worker];
+          TResult &           result = results[item % results.size()];
+          result = TResult{};
+          data.turn = item;
+          const Tile tile = passes.GetTile(item);
+          const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
+          const bool takesPart =
+            Counts(tile, data) && HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
+          if (takesPart)
+          {
+            wait();
+            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
+          }
+          else if (pass.kind == SegmentPass::Kind::Map)
+          {
+            AddPart(data, {});
+          }
+          if (takesPart ? !TakesTurn(pass) : pass.kind != SegmentPass::Kind::Map) // and is finished with it
+          {
+            turns.Finish(item);
+          }
+        }
+        catch (...)
+        {
+          turns.Break(std::current_exception());
+          throw;
+        }
+      },
+      [&](std::int64_t item) {
+        m_Team.ReportProgress();
+        const SegmentPass & pass = passes.GetPass(item);
+        const double        done = passes.GetDone(item);
+        if (IsLast(pass))
+        {
+          sum.Add(results[item % results.size()]);
+        }
+        if (done == 1)
+        {
+          DropAfter(pass);
+        }
+        return Report(pass, done);
+      });
+    return finished && AddPostponed(equalGradients);
+  }
+
+  /** \param part of the pass that is done */
+  bool
+  Report(const SegmentPass & pass, double part)
+  {
+    const double work = GetWork(pass), done = m_Done + part * work;
+    m_Done += part < 1 ? 0 : work;
+    return !m_Progress || m_Progress(std::min(1.0, done / m_AllWork));
+  }
+
+  /** Gives back maps that no later pass needs; those that images are reduced to are small, and may be read in the end.
+   */
+  void
+  DropAfter(const SegmentPass & pass)
+  {
+    for (const int operation : m_Segments.back().kept)
+    {
+      const bool read = m_Purpose == Purpose::Training
+                          ? pass.kind != SegmentPass::Kind::Gradient || operation != m_Segments[pass.segment].operation
+                          : m_LastReaders.at(operation) > pass.segment;
+      if (!read && !m_Geometry->GetReduction(operation))
+      {
+        m_Maps->Drop(operation);
+      }
+    }
+  }
+
+  bool
+  Reduces(const SegmentPass & pass) const
+  {
+    return m_Geometry->GetReduction(m_Segments[pass.segment].operation) != nullptr;
+  }
+
+  bool
+  TakesTurn(const SegmentPass & pass) const
+  {
+    return pass.IsBackward() || Reduces(pass);
+  }
+
+  bool
+  IsLast(const SegmentPass & pass) const
+  {
+    return pass.segment + 1 == m_Segments.size();
+  }
+
+  /** False of a tile that is none of a backward pass' matter, and need not be read. \param wait until that is known */
+  template <typename TWait>
+  bool
+  HasGradient(const SegmentPass & pass, const TileProgram & program, const TWait & wait)
+  {
+    const int                     target = m_Segments[pass.segment].operation;
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(target);
+    if (pass.kind != SegmentPass::Kind::Gradient || !reduction || !reduction->hasGradient)
+    {
+      return true;
+    }
+    wait();
+    return reduction->hasGradient(m_Maps->GetSums(target), m_Maps->ReadReducedGradient(target), program.core);
+  }
+
+  /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */
+  void
+  WriteMap(TileData & data, EqualTiles<Box> & equal)
+  {
+    const Box  core = data.tile.program->core;
+    Box        from = core;
+    const auto write = [this](TileData & tile, Box &) { m_Passes.WriteMap(tile); };
+    m_Streamed.m_HasMasks ? write(data, from) : equal.Compute(data, m_Streamed.m_Network.channels, from, write);
+    if (from != core)
+    {
+      m_Maps->GetMap(data.tile.program->steps.back().operation).Copy(from, core);
+    }
+  }
+
+  /** Sets the tile, and what of it counts where it is reduced: of a network that labels pixels all, glass as well.
+   * \return false: nothing does, and it need not be read */
+  bool
+  Counts(const Tile & tile, TileData & data) const
+  {
+    const int target = tile.program->steps.back().operation;
+    data.tile = tile;
+    data.counted.clear();
+    return !m_Streamed.m_LabelsImage || !m_Geometry->GetReduction(target) ||
+           FindCounted(
+             *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
+  }
+
+  void
+  Reduce(TileData & data, EqualSums & equal)
+  {
+    const auto reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile, nullptr); };
+    std::vector<double> part;
+    const bool dependsOnPlace = m_Geometry->GetReduction(data.tile.program->steps.back().operation)->dependsOnPlace;
+    m_Streamed.m_HasMasks || dependsOnPlace ? reduce(data, part)
+                                            : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
+    AddPart(data, part);
+  }
+
+  /** Whether the vectors of what the pass reduces are asked for. */
+  bool
+  AreTaken(const SegmentPass & pass) const
+  {
+    return m_Take && pass.segment + 2 == m_Segments.size();
+  }
+
+  /** As Reduce(). Of equal tiles those are computed once that are all of one vector: others would take memory. */
+  void
+  ReduceAndTake(TileData & data, EqualTiles<PooledTile> & equal)
+  {
+    const auto key = FindTileKey(data, m_Streamed.m_Network.channels);
+    PooledTile tile;
+    if (!key || !equal.Repeat(*key, tile))
+    {
+      tile.sums = m_Passes.Reduce(data, &tile.vectors);
+      if (key && tile.KeepOne(GetNumberOfPixels(data.tile.program->core)))
+      {
+        equal.Remember(*key, data.tile, tile);
+      }
+    }
+    const int pooling = data.tile.program->steps.back().operation;
+    AddPart(data, tile.sums, tile.GetFeatures(*m_Geometry, pooling, data));
+  }
+
+  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
+   * \param part nothing where nothing of the tile counts
+   * \param features of the tile that are handed on */
+  void
+  AddPart(const TileData & data, const std::vector<double> & part, const Features & features = {})
+  {
+    const TileProgram::Step & target = data.tile.program->steps.back();
+    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
+    const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
+    data.turns->Take(data.turn, [&] {
+      const Box             whole = m_Geometry->GetTiled(target.operation);
+      std::vector<double> & sums = m_Maps->GetSums(target.operation);
+      if (!part.empty())
+      {
+        reduction.add(operation, sums, part, target.output);
+      }
+      if (!features.places.empty())
+      {
+        (*m_Take)(features);
+      }
+      const auto endsAlike = [](const Interval & a, const Interval & b) { return a.end == b.end; };
+      if (std::equal(whole.begin(), whole.end(), target.output.begin(), endsAlike))
+      {
+        if (sums.empty())
+        {
+          throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
+                                   "tissue mask, or none");
+        }
+        m_Maps->WriteReduced(target.operation, reduction.finish(operation, sums));
+      }
+    });
+  }
+
+  void
+  AddGradient(TileData & data, const SegmentPass & pass, EqualSums & equal)
+  {
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(m_Segments[pass.segment].operation);
+    const auto &                  steps = data.tile.program->steps;
+    const bool                    givesToMaps = std::any_of(
+      steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
+    const bool alike =
+      reduction && !reduction->hasGradient && !reduction->dependsOnPlace && !givesToMaps && !m_Streamed.m_HasMasks;
+    if (alike && equal.Postpone(data, m_Streamed.m_Network.channels))
+    {
+      return data.turns->Finish(data.turn); // there is nothing to be done in its turn
+    }
+    m_Passes.AddGradientBehindMap(data, 1, *m_Gradient);
+  }
+
+  /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
+  bool
+  AddPostponed(const EqualSums & equal)
+  {
+    const auto postponed = equal.GetRepeated();
+    const auto add = [&](int worker, std::int64_t index) {
+      TileData & data = m_Streamed.m_Data[worker];
+      Counts(postponed[index].tile, data);
+      Read(postponed[index].tile, false, data);
+      data.turns = nullptr; // it gives nothing to maps that are kept
+      m_Streamed.Measure(m_Streamed.m_NetworkTime,
+                         [&] { m_Passes.AddGradientBehindMap(data, postponed[index].repetitions, *m_Gradient); });
+    };
+    const auto goOn = [&](std::int64_t) {
+      m_Team.ReportProgress();
+      return !m_Progress || m_Progress(std::nextafter(1.0, 0.0));
+    };
+    return m_Streamed.m_Workers.Run(static_cast<std::int64_t>(postponed.size()), add, goOn);
+  }
+
+  /** \return false: no pixel of it takes part in the loss */
+  bool
+  Read(const Tile & tile, bool labeled, TileData & data)
+  {
+    data.tile = tile;
+    data.rows = {};
+    data.classes.clear();
+    if (labeled && m_Labels)
+    {
+      m_Streamed.Measure(m_Streamed.m_LabelTime, [&] { ReadClasses(*m_Labels, tile, m_Streamed.m_Network, data); });
+      if (TakesNoPart(data.classes))
+      {
+        return false;
+      }
+    }
+    if (tile.window.width > 0)
+    {
+      m_Streamed.Measure(m_Streamed.m_PixelTime, [&] { FindPixels(m_Pixels, tile, data); });
+    }
+    return true;
+  }
+
+  StreamedNetwork &                          m_Streamed;
+  const Purpose                              m_Purpose;
+  const GraphPasses &                        m_Passes;
+  PixelSource &                              m_Pixels;
+  LabelSource * const                        m_Labels; ///< null: there are none
+  const Progress &                           m_Progress;
+  const RankTeam &                           m_Team;
+  const std::shared_ptr<const GraphGeometry> m_Geometry;
+  const std::vector<Segment>                 m_Segments;
+  const std::map<int, std::size_t>           m_LastReaders; ///< see FindLastReaders()
+  const std::shared_ptr<KeptMaps>            m_Maps;
+  FixedPointSum * const                      m_Gradient; ///< null: nothing is differentiated
+  std::vector<double>                        m_Works;    ///< of each segment: operations of a forward pass
+  double                                     m_AllWork{ 0 };
+  double                                     m_Done{ 0 };
+  const FeatureTaker *                       m_Take{ nullptr }; ///< of what is pooled last; null: nobody asks
+};
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,461 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelStreamedNetwork.h"
+#include "gigapixelDeviceModule.h"
+#include "objective/gigapixelLoss.h"
+#include "gigapixelGraphPasses.h"
+#include "graph/gigapixelLayerChain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** The first rows of a tile's values, if all others repeat them.
+ * \param width values in a row */
+template <typename T>
+std::vector<T>
+GetRepeatedRows(const T * values, std::ptrdiff_t pitch, std::int64_t width, std::int64_t height, std::int64_t rows)
+{
+  for (std::int64_t y = rows; y < height; ++y)
+  {
+    if (!std::equal(values + y * pitch, values + y * pitch + width, values + (y - rows) * pitch))
+    {
+      return {};
+    }
+  }
+  std::vector<T> repeated;
+  for (std::int64_t y = 0; y < std::min(rows, height); ++y)
+  {
+    repeated.insert(repeated.end(), values + y * pitch, values + y * pitch + width);
+  }
+  return repeated;
+}
+
+NetworkDescription
+ToGraph(NetworkDescription network)
+{
+  if (network.graph.IsEmpty())
+  {
+    network.graph = MakeChainGraph(network);
+    network.layers.clear();
+  }
+  return network;
+}
+
+} // namespace
+
+StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
+                                 std::int64_t               tileSize,
+                                 int                        tilesInFlight,
+                                 Device                     device)
+  : m_Network(device.precision == Precision::Double ? ToGraph(network) : network)
+  , m_TileSize(tileSize)
+  , m_Device(device)
+  , m_Tiles(m_Network, device)
+  , m_Workers(tilesInFlight)
+  , m_Data(m_Workers.GetNumberOfThreads())
+  , m_LabelsImage(m_Network.LabelsImage())
+  , m_SeesWholeImage(m_Network.graph.SeesWholeImage())
+{
+  if (m_LabelsImage && tileSize != WholeImage)
+  {
+    m_Network.CheckTileSize(tileSize);
+  }
+  if (device.shared && m_Network.graph.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("networks for volumes do not compute in shared memory: leave that out");
+  }
+}
+
+std::unique_ptr<SharedImage>
+StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn)
+{
+  m_Network.CheckChannels(pixels);
+  return SharedImage::Read(m_Device, m_Network, pixels, labels, m_Workers, goesOn);
+}
+
+void
+StreamedNetwork::SetParameters(const std::vector<double> & parameters)
+{
+  m_Tiles.SetParameters(parameters);
+  m_UniformProbabilities.Clear();
+  m_UniformLabels.Clear();
+  Clear();
+}
+
+void
+StreamedNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
+{
+  const auto & operations = m_Network.graph.operations;
+  m_HasMasks = seed && std::any_of(operations.begin(), operations.end(), [](const Operation & operation) {
+                 return operation.type.rfind("dropout", 0) == 0;
+               });
+  m_Tiles.SetMaskSeed(seed);
+}
+
+void
+StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
+{
+  m_Network.CheckChannels(pixels);
+  const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize(), labeled = labels.GetSize();
+  if (labeled.width != size.width || labeled.height != size.height || labeled.depth != size.depth)
+  {
+    throw std::invalid_argument("the labels are of another size (" + ToText(labeled) + ") than the pixels (" +
+                                ToText(size) + ")");
+  }
+}
+
+template <typename TResult, typename TCompute>
+bool
+StreamedNetwork::SumOverTiles(PixelSource &    pixels,
+                              LabelSource &    labels,
+                              TResult &        sum,
+                              const Progress & progress,
+                              const RankTeam & team,
+                              const TCompute & compute,
+                              bool             training)
+{
+  CheckSizes(pixels, labels);
+  const TileGrid       grid(m_Network, pixels.GetSize(), m_TileSize, training);
+  const std::int64_t   tiles = grid.GetNumberOfTiles();
+  const std::int64_t   own = team.GetNumberOfOwn(tiles);
+  std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
+
+  EqualTiles<TResult> equal;
+  return m_Workers.Run(
+    own,
+    [&](int worker, std::int64_t index) {
+      TileData & data = m_Data[worker];
+      TResult &  result = results[index % results.size()];
+      const Tile tile = grid.GetTile(team.GetOwn(index));
+      result = TResult{};
+      if (m_Device.cuda >= 0 && m_Device.shared && PointTo(pixels, labels, tile, data))
+      {
+        const BytesInMemory coming = GetComingRows(pixels, tile, grid.GetTileSize());
+        if (coming.size > 0)
+        {
+          DeviceModule::Get().prefetch(m_Device.cuda, coming.first, coming.size);
+        }
+        return Measure(m_NetworkTime, [&] { compute(data, result); });
+      }
+      Measure(m_LabelTime, [&] { ReadClasses(labels, tile, m_Network, data); });
+      if (TakesNoPart(data.classes))
+      {
+        return;
+      }
+      Measure(m_PixelTime,
+              [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
+      Measure(m_NetworkTime, [&] {
+        // Equal tiles of a graph are told by compute() itself.
+        m_HasMasks || (m_Tiles.GetGraphPasses() && training) ? compute(data, result)
+                                                             : equal.Compute(data, m_Network.channels, result, compute);
+      });
+    },
+    [&](std::int64_t index) {
+      const std::int64_t tile = team.GetOwn(index);
+      team.TakeOver(tile, sum, m_Network);
+      sum.Add(results[index % results.size()]);
+      team.HandOver(tile, tiles, sum, m_Network);
+      return !progress || progress(static_cast<double>(index + 1) / own);
+    });
+}
+
+bool
+StreamedNetwork::ComputeGradient(PixelSource &    pixels,
+                                 LabelSource &    labels,
+                                 LossGradient &   sum,
+                                 const Progress & progress,
+                                 const RankTeam & team)
+{
+  sum = LossGradient{};
+  if (!m_Segments.empty() || m_SeesWholeImage)
+  {
+    return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
+  }
+  LossTerms  terms = MakeLossTerms(m_Network);
+  const bool dice = terms.IsDice();
+  Score      score;
+  if (dice)
+  {
+    if (!ComputeScore(
+          pixels, labels, score, [&](double done) { return !progress || progress(done / 2); }, team))
+    {
+      return false;
+    }
+    team.ShareSum(GetLastRank(pixels, team), score, m_Network);
+    terms = MakeDiceTerms(m_Network, score);
+  }
+  const auto report = [&](double done) { return !progress || progress(dice ? 0.5 + done / 2 : done); };
+  const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
+  const bool finished = m_Tiles.GetGraphPasses() ? ComputeGraphGradient(pixels, labels, terms, sum, report, team)
+                                                 : SumOverTiles(pixels, labels, sum, report, team, compute, true);
+  sum.loss = dice ? score.loss : sum.loss;
+  return finished;
+}
+
+FixedPointSum &
+StreamedNetwork::BeginSums()
+{
+  if (m_Sums)
+  {
+    m_Sums->Clear();
+  }
+  else
+  {
+    m_Sums = std::make_unique<FixedPointSum>(m_Tiles.GetGraphPasses()->GetNumberOfSums());
+  }
+  return *m_Sums;
+}
+
+/** Gradients are added in any order, exactly, so that neither threads nor ranks have to wait for each other and none
+ * keeps a gradient of its own. */
+bool
+StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
+                                      LabelSource &     labels,
+                                      const LossTerms & terms,
+                                      LossGradient &    sum,
+                                      const Progress &  progress,
+                                      const RankTeam &  team)
+{
+  const GraphPasses & passes = *m_Tiles.GetGraphPasses();
+  FixedPointSum &     gradient = BeginSums();
+  EqualTiles<LossSum> equal;
+  LossSum &           loss = sum;
+  const auto add = [&](TileData & data, LossSum & result) { passes.AddGradient(data, terms, 1, result, gradient); };
+  const auto compute = [&](TileData & data, LossSum & result) {
+    m_HasMasks ? add(data, result) : equal.Compute(data, m_Network.channels, result, add);
+  };
+  if (!SumOverTiles(pixels, labels, loss, progress, team, compute, true))
+  {
+    return false;
+  }
+  const auto repeated = equal.GetRepeated();
+  const auto computeAgain = [&](int worker, std::int64_t index) {
+    const auto & entry = repeated[index];
+    TileData &   data = m_Data[worker];
+    LossSum      known;
+    ReadPixels(pixels, entry.tile, data);
+    ReadClasses(labels, entry.tile, m_Network, data);
+    passes.AddGradient(data, terms, entry.repetitions, known, gradient);
+  };
+  const auto goOn = [&](std::int64_t) { return !progress || progress(std::nextafter(1.0, 0.0)); };
+  if (!m_Workers.Run(static_cast<std::int64_t>(repeated.size()), computeAgain, goOn))
+  {
+    return false;
+  }
+  const int last = GetLastRank(pixels, team);
+  team.AddAll(last, gradient);
+  if (team.IsThis(last))
+  {
+    sum.gradient = passes.GetGradient(gradient, m_Workers);
+  }
+  return true;
+}
+
+bool
+StreamedNetwork::ComputeScore(PixelSource &    pixels,
+                              LabelSource &    labels,
+                              Score &          sum,
+                              const Progress & progress,
+                              const RankTeam & team)
+{
+  sum = Score{};
+  sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
+  const LossTerms terms = MakeLossTerms(m_Network);
+  const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
+  const bool      finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)
+                                              : SumOverTiles(pixels, labels, sum, progress, team, compute);
+  if (finished && terms.IsDice())
+  {
+    TakeDiceLoss(m_Network, sum);
+  }
+  return finished;
+}
+
+StageSeconds
+StreamedNetwork::GetSeconds() const
+{
+  return { 1e-9 * m_PixelTime, 1e-9 * m_LabelTime, 1e-9 * m_NetworkTime };
+}
+
+int
+StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) const
+{
+  const std::int64_t tiles = m_LabelsImage ? 1 : TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles();
+  return team.GetRankOf(tiles - 1);
+}
+
+/** Writes what compute(data, target, pitch) yields for the pixels of the region.
+ * \param values of each pixel */
+template <typename T, typename TCompute>
+bool
+StreamedNetwork::PredictTiles(PixelSource &    pixels,
+                              const Region &   region,
+                              int              values,
+                              T *              output,
+                              const Progress & progress,
+                              UniformRows<T> & uniform,
+                              const TCompute & compute)
+{
+  m_Network.CheckChannels(pixels);
+  const Size   size = pixels.GetSize();
+  const Region inside = Intersect(region, GetWhole(size));
+  if (region.width < 1 || region.height < 1 || region.depth < 1 || inside.width != region.width ||
+      inside.height != region.height || inside.depth != region.depth)
+  {
+    throw std::invalid_argument("the region is not a part of the image");
+  }
+  if (m_LabelsImage)
+  {
+    throw std::invalid_argument("the network \"" + m_Network.name + "\" labels images, and no pixels");
+  }
+  if (size.width != m_UniformSize.width || size.height != m_UniformSize.height || size.depth != m_UniformSize.depth)
+  {
+    m_UniformProbabilities.Clear();
+    m_UniformLabels.Clear();
+    m_UniformSize = size;
+  }
+  const std::int64_t stride = m_Network.GetStride();
+  const auto         computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
+    const auto         key = data.inMemory.pixels.first ? std::nullopt : FindTileKey(data, m_Network.channels);
+    const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height * data.tile.core.depth;
+    std::vector<T>     rows;
+    const bool         isKnown = key && uniform.Repeat(*key, rows);
+    for (std::int64_t y = 0; !rows.empty() && y < height; ++y)
+    {
+      std::copy_n(rows.begin() + y % stride * width, width, target + y * pitch);
+    }
+    if (rows.empty())
+    {
+      compute(data, target, pitch);
+    }
+    if (key && !isKnown)
+    {
+      uniform.Remember(*key, data.tile, GetRepeatedRows(target, pitch, width, height, stride));
+    }
+  };
+  double before = 0;
+  if (!KeepMaps(pixels, progress, before))
+  {
+    return false;
+  }
+  const std::ptrdiff_t            pitch = region.width * values;
+  const TileGrid                  grid = MakeOutputGrid(size);
+  const std::vector<std::int64_t> tiles = grid.GetTilesOf(region);
+  std::unique_ptr<PixelSource>    shared;
+  if (m_Device.shared)
+  {
+    shared = SharePixels(m_Device, pixels, grid.GetInputRegion(region), m_Workers);
+  }
+  PixelSource & source = shared ? *shared : pixels;
+  return m_Workers.Run(
+    static_cast<std::int64_t>(tiles.size()),
+    [&](int worker, std::int64_t index) {
+      TileData & data = m_Data[worker];
+      const Tile tile = grid.GetTile(tiles[index]);
+      data.kept = m_KeptImage ? m_KeptImage->maps.get() : nullptr;
+      if (tile.window.width == 0) // all that is read are maps
+      {
+        data.tile = tile;
+        data.rows = {};
+        data.inMemory = {};
+      }
+      else if (m_Device.cuda < 0)
+      {
+        FindPixels(source, tile, data);
+      }
+      else if (!PointTo(source, tile, data))
+      {
+        ReadPixels(source, tile, data);
+      }
+      const Region & core = data.tile.core;
+      const Region   part = Intersect(core, region);
+      T * const      origin = output + (part.x - region.x) * values; // in the region's first row
+      const auto     getRow = [&](std::int64_t z, std::int64_t y) {
+        return origin + ((part.z - region.z + z) * region.height + part.y - region.y + y) * pitch;
+      };
+      if (part.width == core.width && part.height == core.height && core.depth == 1)
+      {
+        return computeOnce(data, getRow(0, 0), pitch);
+      }
+      // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
+      std::vector<T> all(core.width * core.height * core.depth * values);
+      computeOnce(data, all.data(), core.width * values);
+      for (std::int64_t z = 0; z < part.depth; ++z)
+      {
+        for (std::int64_t y = 0; y < part.height; ++y)
+        {
+          const std::int64_t row = (part.z - core.z + z) * core.height + part.y - core.y + y;
+          const auto         from = all.begin() + (row * core.width + part.x - core.x) * values;
+          std::copy(from, from + part.width * values, getRow(z, y));
+        }
+      }
+    },
+    [&](std::int64_t index) {
+      return !progress || progress(before + (1 - before) * static_cast<double>(index + 1) / tiles.size());
+    });
+}
+
+bool
+StreamedNetwork::KeptImage::IsOf(Size size) const
+{
+  return geometry->GetSize(0) == ToExtent(size, geometry->GetNumberOfAxes());
+}
+
+/** Of a network that sees the whole image, that of the last segment. */
+TileGrid
+StreamedNetwork::MakeOutputGrid(Size size) const
+{
+  return m_KeptImage ? TileGrid(m_KeptImage->geometry, m_KeptImage->last, false)
+                     : TileGrid(m_Network, size, m_TileSize);
+}
+
+Region
+StreamedNetwork::GetInputRegion(const Region & region, Size image) const
+{
+  return m_SeesWholeImage && !(m_KeptImage && m_KeptImage->IsOf(image)) ? GetWhole(image)
+                                                                        : MakeOutputGrid(image).GetInputRegion(region);
+}
+
+bool
+StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * probabilities, const Progress & progress)
+{
+  return PredictTiles(pixels,
+                      region,
+                      m_Network.GetNumberOfOutputChannels(),
+                      probabilities,
+                      progress,
+                      m_UniformProbabilities,
+                      [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
+                        m_Tiles.Predict(tile, PixelValue::Probability, target, pitch);
+                      });
+}
+
+bool
+StreamedNetwork::PredictLabels(PixelSource &    pixels,
+                               const Region &   region,
+                               double           threshold,
+                               std::uint8_t *   labels,
+                               const Progress & progress)
+{
+  if (threshold != m_Threshold)
+  {
+    m_UniformLabels.Clear();
+    m_Threshold = threshold;
+  }
+  return PredictTiles(pixels,
+                      region,
+                      1,
+                      labels,
+                      progress,
+                      m_UniformLabels,
+                      [this, threshold](TileData & tile, std::uint8_t * target, std::ptrdiff_t pitch) {
+                        m_Tiles.PredictLabels(tile, threshold, target, pitch);
+                      });
+}
+
+} // namespace gigapixel

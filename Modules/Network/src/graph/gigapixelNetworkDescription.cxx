@@ -1,0 +1,189 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelFileKind.h"
+#include "gigapixelJoinNames.h"
+#include "gigapixelModel.h"
+#include "gigapixelNetworkGeometry.h"
+#include "gigapixelNetworkPresets.h"
+#include "gigapixelGraphGeometry.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+std::vector<std::int64_t>
+Layer::GetWeightShape() const
+{
+  return kind == Kind::Convolution ? std::vector<std::int64_t>{ outputChannels, inputChannels, kernel, kernel }
+                                   : std::vector<std::int64_t>{ inputChannels, outputChannels, kernel, kernel };
+}
+
+void
+NetworkDescription::SetLoss(const std::string & lossName)
+{
+  if (lossName != "cross-entropy" && lossName != "dice" && lossName != "dice+cross-entropy")
+  {
+    throw std::invalid_argument("unknown loss \"" + lossName +
+                                "\"; use \"cross-entropy\", \"dice\" or \"dice+cross-entropy\"");
+  }
+  loss = lossName == "dice"                 ? Loss::Dice
+         : lossName == "dice+cross-entropy" ? Loss::DiceAndCrossEntropy
+         : GetNumberOfOutputChannels() == 1 ? Loss::BinaryCrossEntropy
+                                            : Loss::SoftmaxCrossEntropy;
+}
+
+namespace
+{
+
+NetworkDescription
+LoadFromModel(const std::string & path)
+{
+  try
+  {
+    return Model::Load(path).network;
+  }
+  catch (const std::runtime_error & error)
+  {
+    throw std::invalid_argument(error.what());
+  }
+}
+
+} // namespace
+
+bool
+NetworkDescription::IsModel(const std::string & nameOrFile)
+{
+  std::error_code ignored;
+  return NetworkPreset::Find(nameOrFile) == nullptr &&
+         (Model::IsReady(nameOrFile) || std::filesystem::is_directory(nameOrFile, ignored) ||
+          FindFileKind(nameOrFile) == FileKind::SafeTensors ||
+          std::filesystem::path(nameOrFile).extension() == ".safetensors");
+}
+
+NetworkDescription
+NetworkDescription::Load(const std::string & nameOrFile)
+{
+  constexpr std::uintmax_t MaximumBytes = 16 << 20; // another file than a description is not read to its end
+  if (const NetworkPreset * preset = NetworkPreset::Find(nameOrFile))
+  {
+    return preset->Make(nameOrFile);
+  }
+  std::stringstream content;
+  std::error_code   ignored;
+  const FileKind    kind = FindFileKind(nameOrFile);
+  if (IsModel(nameOrFile))
+  {
+    return LoadFromModel(nameOrFile);
+  }
+  if (kind != FileKind::JSON && kind != FileKind::Unknown)
+  {
+    throw std::invalid_argument("network file \"" + nameOrFile + "\" " + DescribeFileKind(kind));
+  }
+  if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
+  {
+    if (std::filesystem::file_size(nameOrFile, ignored) > MaximumBytes)
+    {
+      throw std::invalid_argument("network file \"" + nameOrFile +
+                                  "\" has more bytes than a network's description can have");
+    }
+    content << std::ifstream(nameOrFile).rdbuf();
+  }
+  if (kind == FileKind::Unknown)
+  {
+    throw std::invalid_argument("network \"" + nameOrFile + "\" is neither a preset (" + JoinNames(GetPresets()) +
+                                "), nor a ready model (" + JoinNames(Model::GetNames()) +
+                                "), nor a file that can be read and holds a network in JSON, or a model");
+  }
+  try
+  {
+    return FromJSON(content.str());
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::invalid_argument("network file \"" + nameOrFile + "\": " + error.what());
+  }
+}
+
+std::vector<std::string>
+NetworkDescription::GetPresets()
+{
+  std::vector<std::string> names;
+  for (const NetworkPreset & preset : NetworkPreset::GetAll())
+  {
+    names.push_back(preset.name);
+  }
+  return names;
+}
+
+std::vector<ParameterDescription>
+NetworkDescription::GetParameters() const
+{
+  std::vector<ParameterDescription> all = graph.GetParameters();
+  for (const Layer & layer : layers)
+  {
+    all.push_back({ layer.name + ".weight", layer.GetWeightShape() });
+    all.push_back({ layer.name + ".bias", { layer.outputChannels } });
+  }
+  return all;
+}
+
+std::int64_t
+NetworkDescription::GetNumberOfParameters() const
+{
+  std::int64_t number = 0;
+  for (const ParameterDescription & parameter : GetParameters())
+  {
+    number += parameter.GetNumberOfValues();
+  }
+  return number;
+}
+
+std::int64_t
+NetworkDescription::GetNumberOfTrainedParameters() const
+{
+  std::int64_t number = 0;
+  for (const ParameterDescription & parameter : GetParameters())
+  {
+    number += parameter.trained ? parameter.GetNumberOfValues() : 0;
+  }
+  return number;
+}
+
+int
+NetworkDescription::GetNumberOfOutputChannels() const
+{
+  if (!graph.IsEmpty())
+  {
+    return graph.GetOutputChannels();
+  }
+  return layers.empty() ? 0 : layers.back().outputChannels;
+}
+
+int
+NetworkDescription::GetNumberOfClasses() const
+{
+  return GetNumberOfOutputChannels() == 1 ? 2 : GetNumberOfOutputChannels();
+}
+
+int
+NetworkDescription::GetStride() const
+{
+  return static_cast<int>(graph.IsEmpty() ? GetCanvasStride(layers) : gigapixel::GetStride(graph));
+}
+
+int
+NetworkDescription::GetHalo() const
+{
+  if (!graph.IsEmpty())
+  {
+    return static_cast<int>(gigapixel::GetHalo(graph));
+  }
+  const std::int64_t stride = GetCanvasStride(layers);
+  return static_cast<int>((GetExactHalo(layers) + stride - 1) / stride * stride);
+}
+
+} // namespace gigapixel

@@ -1,0 +1,506 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelNetworkDescription.h"
+#include "gigapixelLayerChain.h"
+#include "gigapixelJoinNames.h"
+#include "gigapixelPrintable.h"
+#include "gigapixelUniqueKeys.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void
+Refuse(const std::string & reason)
+{
+  throw std::invalid_argument(reason);
+}
+
+/** Only known keys: a misspelt one would otherwise silently mean its default. */
+void
+CheckKeys(const Json & object, const std::string & where, std::initializer_list<const char *> known)
+{
+  if (!object.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  for (const auto & item : object.items())
+  {
+    if (std::none_of(known.begin(), known.end(), [&](const char * key) { return item.key() == key; }))
+    {
+      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + JoinNames(known) + ")");
+    }
+  }
+}
+
+constexpr std::size_t MostBytesOfText = 1024;
+constexpr std::size_t MostBytesShown = 80; ///< of a value that is refused
+
+std::string
+Show(const Json & value)
+{
+  const std::string text = value.dump();
+  return text.size() <= MostBytesShown ? text : text.substr(0, MostBytesShown) + " ...";
+}
+
+void
+CheckText(const std::string & text)
+{
+  if (text.size() > MostBytesOfText)
+  {
+    Refuse("it holds a text of " + std::to_string(text.size()) + " bytes, where none has more than " +
+           std::to_string(MostBytesOfText) + ": \"" + text.substr(0, MostBytesShown) + " ...\"");
+  }
+}
+
+/** Names are shown in sentences, and are written with the model. */
+void
+CheckTexts(const Json & value)
+{
+  if (value.is_string())
+  {
+    CheckText(value.get_ref<const std::string &>());
+  }
+  for (const auto & item : value.items())
+  {
+    if (value.is_object())
+    {
+      CheckText(item.key());
+    }
+    if (value.is_structured() && item.key() != "provenance")
+    {
+      CheckTexts(item.value());
+    }
+  }
+}
+
+template <typename T>
+bool
+HasType(const Json & value)
+{
+  if constexpr (std::is_same_v<T, std::string>)
+  {
+    return value.is_string();
+  }
+  else if constexpr (std::is_same_v<T, bool>)
+  {
+    return value.is_boolean();
+  }
+  else
+  {
+    return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= 65536;
+  }
+}
+
+template <typename T>
+T
+Get(const Json & object, const std::string & where, const char * key)
+{
+  if (!object.contains(key))
+  {
+    Refuse(where + " lacks the key \"" + key + "\"");
+  }
+  if (!HasType<T>(object.at(key)))
+  {
+    const char * wanted = std::is_same_v<T, std::string> ? "a string"
+                          : std::is_same_v<T, bool>      ? "true or false"
+                                                         : "a whole number from 0 to 65536";
+    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + Show(object.at(key)));
+  }
+  return object.at(key).get<T>();
+}
+
+template <typename T>
+T
+Get(const Json & object, const std::string & where, const char * key, const T & defaultValue)
+{
+  return object.contains(key) ? Get<T>(object, where, key) : defaultValue;
+}
+
+/** The reason why a layer type is not among those that stream. */
+[[noreturn]] void
+RefuseType(const std::string & where, const std::string & type)
+{
+  std::string lower = type;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char * global :
+       { "norm", "global", "adaptive", "attention", "squeeze", "linear", "dense", "fully", "transformer" })
+  {
+    if (lower.find(global) != std::string::npos)
+    {
+      Refuse(where + ": a layer of type \"" + type +
+             "\" sees the whole image, so that a tile could not be computed exactly from its surroundings; use only "
+             "\"convolution\" and \"transposed convolution\"");
+    }
+  }
+  Refuse(where + ": unknown type \"" + type +
+         "\"; use \"convolution\" (with a stride in place of pooling) or \"transposed convolution\"");
+}
+
+Layer
+ReadLayer(const Json & json, std::size_t index)
+{
+  std::string where = "layer " + std::to_string(index + 1);
+  if (!json.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  Layer layer;
+  layer.name = Get<std::string>(json, where, "name");
+  where = "layer \"" + layer.name + "\"";
+  const std::string type = Get<std::string>(json, where, "type");
+  if (type != "convolution" && type != "transposed convolution")
+  {
+    RefuseType(where, type); // before the keys: such a layer brings its own
+  }
+  CheckKeys(json, where, { "name", "type", "in", "out", "kernel", "stride", "padding", "activation", "add" });
+  layer.kind = type == "convolution" ? Layer::Kind::Convolution : Layer::Kind::TransposedConvolution;
+  layer.inputChannels = Get<int>(json, where, "in");
+  layer.outputChannels = Get<int>(json, where, "out");
+  layer.kernel = Get<int>(json, where, "kernel");
+  layer.stride = Get<int>(json, where, "stride", 1);
+  layer.padding = Get<int>(json, where, "padding", 0);
+  const std::string activation = Get<std::string>(json, where, "activation");
+  if (activation != "relu" && activation != "none")
+  {
+    Refuse(where + ": unknown activation \"" + activation + "\"; use \"relu\" or \"none\"");
+  }
+  layer.activation = activation == "relu" ? Layer::Activation::ReLU : Layer::Activation::None;
+  layer.add = Get<std::string>(json, where, "add", "");
+  return layer;
+}
+
+/** The losses' names in JSON. */
+const std::pair<const char *, NetworkDescription::Loss> LossNames[] = {
+  { "binary cross-entropy", NetworkDescription::Loss::BinaryCrossEntropy },
+  { "softmax cross-entropy", NetworkDescription::Loss::SoftmaxCrossEntropy },
+  { "dice", NetworkDescription::Loss::Dice },
+  { "dice+cross-entropy", NetworkDescription::Loss::DiceAndCrossEntropy }
+};
+
+void
+ReadLoss(const Json & json, NetworkDescription & network)
+{
+  const std::string where = "\"loss\"";
+  CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
+  const std::string type = Get<std::string>(json, where, "type", LossNames[0].first);
+  const auto *      found =
+    std::find_if(std::begin(LossNames), std::end(LossNames), [&](const auto & l) { return type == l.first; });
+  if (found == std::end(LossNames))
+  {
+    Refuse("unknown loss \"" + type +
+           "\"; use \"binary cross-entropy\", \"softmax cross-entropy\", \"dice\" or "
+           "\"dice+cross-entropy\"");
+  }
+  network.loss = found->second;
+  const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
+  if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
+  {
+    Refuse(where + ": \"class weights\" must be a list of numbers, not " + Show(weights));
+  }
+  network.classWeights = weights.get<std::vector<double>>();
+  network.ignoredLabel = Get<int>(json, where, "ignored label", LabelSource::Ignored);
+  network.ignoreUnscanned = Get<bool>(json, where, "ignore unscanned", true);
+}
+
+void
+ReadLayers(const Json & json, NetworkDescription & network)
+{
+  if (!json.is_array() || json.empty() || json.size() > NetworkDescription::MostOperations)
+  {
+    Refuse("\"layers\" must be a list of 1 to " + std::to_string(NetworkDescription::MostOperations) + " JSON objects");
+  }
+  for (const Json & layer : json)
+  {
+    network.layers.push_back(ReadLayer(layer, network.layers.size()));
+  }
+}
+
+void
+ReadOperations(const Json & json, NetworkDescription & network)
+{
+  const Json & operations = json.at("operations");
+  if (!operations.is_array() || operations.empty() || operations.size() > NetworkDescription::MostOperations)
+  {
+    Refuse("\"operations\" must be a list of 1 to " + std::to_string(NetworkDescription::MostOperations) +
+           " JSON objects");
+  }
+  network.graph = NetworkGraph::FromJSON(operations.dump(), Get<std::string>(json, "the network", "output"));
+}
+
+std::vector<double>
+ReadNumbers(const Json & json, const char * key)
+{
+  const Json & numbers = json.at(key);
+  const auto   isNumber = [](const Json & number) { return number.is_number(); };
+  if (!numbers.is_array() || numbers.size() > 65536 || !std::all_of(numbers.begin(), numbers.end(), isNumber))
+  {
+    Refuse("\"input\": \"" + std::string(key) + "\" must be a list of numbers, one for each channel");
+  }
+  return numbers.get<std::vector<double>>();
+}
+
+double
+ReadNumber(const Json & json, const std::string & where, const char * key)
+{
+  if (!json.contains(key) || !json.at(key).is_number())
+  {
+    Refuse(where + " lacks the number \"" + key + "\"");
+  }
+  return json.at(key).get<double>();
+}
+
+Normalization
+ReadNormalization(const Json & json)
+{
+  using Kind = Normalization::Kind;
+  const std::string where = "\"normalization\"";
+  Normalization     normalization;
+  if (!json.is_object())
+  {
+    Refuse(where + " must be a JSON object");
+  }
+  const auto type = Get<std::string>(json, where, "type");
+  for (const Kind kind : { Kind::ZScore, Kind::Percentiles, Kind::Window, Kind::None })
+  {
+    normalization.kind = kind;
+    if (type == normalization.GetName())
+    {
+      break;
+    }
+  }
+  if (type != normalization.GetName())
+  {
+    Refuse("unknown normalization \"" + type + "\"; use \"none\", \"z-score\", \"percentiles\" or \"window\"");
+  }
+  switch (normalization.kind)
+  {
+    case Kind::None:
+      CheckKeys(json, where, { "type" });
+      return normalization;
+    case Kind::ZScore:
+      CheckKeys(json, where, { "type", "voxels" });
+      break;
+    case Kind::Percentiles:
+      CheckKeys(json, where, { "type", "voxels", "low", "high" });
+      break;
+    case Kind::Window:
+      CheckKeys(json, where, { "type", "low", "high" });
+      break;
+  }
+  const auto voxels = Get<std::string>(json, where, "voxels", "all");
+  if (voxels != "all" && voxels != "non-zero")
+  {
+    Refuse(where + ": \"voxels\" must be \"all\" or \"non-zero\", not \"" + voxels + "\"");
+  }
+  normalization.nonZero = voxels == "non-zero";
+  if (normalization.kind != Kind::ZScore)
+  {
+    normalization.low = ReadNumber(json, where, "low");
+    normalization.high = ReadNumber(json, where, "high");
+  }
+  return normalization;
+}
+
+void
+ReadInput(const Json & json, NetworkDescription & network)
+{
+  const std::string where = "\"input\"";
+  if (network.graph.IsEmpty())
+  {
+    CheckKeys(json, where, { "channels", "invert" });
+  }
+  else
+  {
+    CheckKeys(json, where, { "channels", "invert", "mean", "deviation", "normalization" });
+  }
+  const int channels = network.graph.IsEmpty() ? 1 : network.graph.GetInputChannels();
+  network.channels = Get<int>(json, where, "channels", channels);
+  const bool standardized = json.contains("mean") || json.contains("deviation");
+  if (standardized && (!json.contains("mean") || !json.contains("deviation") || json.contains("invert")))
+  {
+    Refuse(where + ": \"mean\" and \"deviation\" go together, and not with \"invert\"");
+  }
+  const bool normalized = json.contains("normalization");
+  if (normalized)
+  {
+    network.normalization = ReadNormalization(json.at("normalization"));
+  }
+  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized);
+  if (standardized)
+  {
+    network.mean = ReadNumbers(json, "mean");
+    network.deviation = ReadNumbers(json, "deviation");
+  }
+}
+
+Json
+WriteLayer(const Layer & layer)
+{
+  Json item;
+  item["name"] = layer.name;
+  item["type"] = layer.kind == Layer::Kind::Convolution ? "convolution" : "transposed convolution";
+  item["in"] = layer.inputChannels;
+  item["out"] = layer.outputChannels;
+  item["kernel"] = layer.kernel;
+  item["stride"] = layer.stride;
+  item["padding"] = layer.padding;
+  item["activation"] = layer.activation == Layer::Activation::ReLU ? "relu" : "none";
+  if (!layer.add.empty())
+  {
+    item["add"] = layer.add;
+  }
+  return item;
+}
+
+Json
+WriteInput(const NetworkDescription & network)
+{
+  Json json{ { "channels", network.channels } };
+  if (const Normalization & normalization = network.normalization; normalization.kind != Normalization::Kind::None)
+  {
+    json["normalization"] = { { "type", normalization.GetName() } };
+    if (normalization.nonZero)
+    {
+      json["normalization"]["voxels"] = "non-zero";
+    }
+    if (normalization.kind != Normalization::Kind::ZScore)
+    {
+      json["normalization"]["low"] = normalization.low;
+      json["normalization"]["high"] = normalization.high;
+    }
+  }
+  if (network.mean.empty())
+  {
+    json["invert"] = network.invert;
+    return json;
+  }
+  json["mean"] = network.mean;
+  json["deviation"] = network.deviation;
+  return json;
+}
+
+} // namespace
+
+NetworkDescription
+NetworkDescription::FromJSON(const std::string & text)
+{
+  NetworkDescription network;
+  Json               json;
+  try
+  {
+    // Values that are refused are shown: to print deeply nested ones takes a stack frame for each level.
+    json = ParseUniqueKeys<Json>(text, 16);
+  }
+  catch (const Json::exception & error)
+  {
+    Refuse("no JSON: " + GetPrintableReason(error.what()));
+  }
+  CheckTexts(json);
+  CheckKeys(
+    json,
+    "the network",
+    { "name", "input", "layers", "operations", "output", "loss", "learning rate", "class names", "provenance" });
+  network.name = Get<std::string>(json, "the network", "name");
+  if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
+  {
+    Refuse(
+      "the network needs either the list \"layers\", or the list \"operations\" and the name of the one that is the "
+      "\"output\"");
+  }
+  if (json.contains("layers"))
+  {
+    ReadLayers(json.at("layers"), network);
+  }
+  else
+  {
+    ReadOperations(json, network);
+  }
+  ReadInput(json.contains("input") ? json.at("input") : Json::object(), network);
+  ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
+  if (json.contains("learning rate"))
+  {
+    const Json & rate = json.at("learning rate");
+    const double value = rate.is_number() ? rate.get<double>() : 0;
+    if (!(value >= NetworkDescription::LeastLearningRate && value <= NetworkDescription::GreatestLearningRate))
+    {
+      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(rate));
+    }
+    network.learningRate = value;
+  }
+  const Json names = json.contains("class names") ? json.at("class names") : Json::array();
+  if (!names.is_array() || !std::all_of(names.begin(), names.end(), [](const Json & name) { return name.is_string(); }))
+  {
+    Refuse("\"class names\" must be a list of names, not " + Show(names));
+  }
+  network.classNames = names.get<std::vector<std::string>>();
+  if (json.contains("provenance"))
+  {
+    if (!json.at("provenance").is_object())
+    {
+      Refuse("\"provenance\" must be a JSON object");
+    }
+    network.provenance = json.at("provenance").dump();
+  }
+  network.Validate();
+  if (!network.graph.IsEmpty())
+  {
+    network.layers = FindChain(network);
+    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
+  }
+  return network;
+}
+
+std::string
+NetworkDescription::ToJSON() const
+{
+  Json json;
+  json["name"] = name;
+  json["input"] = WriteInput(*this);
+  if (graph.IsEmpty())
+  {
+    json["layers"] = Json::array();
+    for (const Layer & layer : layers)
+    {
+      json["layers"].push_back(WriteLayer(layer));
+    }
+  }
+  else
+  {
+    json["operations"] = Json::parse(graph.ToJSON());
+    json["output"] = graph.output;
+  }
+  json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
+  if (!classWeights.empty())
+  {
+    json["loss"]["class weights"] = classWeights;
+  }
+  if (ignoredLabel != LabelSource::Ignored)
+  {
+    json["loss"]["ignored label"] = ignoredLabel;
+  }
+  json["loss"]["ignore unscanned"] = ignoreUnscanned;
+  if (learningRate > 0)
+  {
+    json["learning rate"] = learningRate;
+  }
+  if (!classNames.empty())
+  {
+    json["class names"] = classNames;
+  }
+  if (!provenance.empty())
+  {
+    json["provenance"] = Json::parse(provenance);
+  }
+  return json.dump(2);
+}
+
+} // namespace gigapixel

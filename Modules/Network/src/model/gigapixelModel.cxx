@@ -1,0 +1,311 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelModelFile.h"
+#include "graph/gigapixelFileKind.h"
+#include "gigapixelHash.h"
+#include "gigapixelJoinNames.h"
+#include "graph/gigapixelPresets.h"
+#include "gigapixelPrintable.h"
+#include "gigapixelValueRange.h"
+#include "graph/gigapixelOperationSchema.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Version of the metadata's meaning. Networks of layers are still written as the first one, so that older programs
+ * read them; of a graph these say that a newer program wrote it. */
+const char * const FormatKey = "gigapixel";
+const char * const FormatOfLayers = "1";
+const char * const FormatOfGraphs = "2";
+
+std::string
+GetText(const SafeTensors & file, const std::string & path, const char * key)
+{
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end())
+  {
+    throw std::runtime_error("model file \"" + path + "\" holds no model of this program, since its metadata lacks \"" +
+                             key + "\": weights alone are given beside their network (NETWORK --weights FILE)");
+  }
+  return found->second;
+}
+
+template <typename T>
+T
+GetNumber(const SafeTensors & file, const std::string & path, const char * key)
+{
+  const std::string text = GetText(file, path, key);
+  T                 value{};
+  const auto        end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc{} || end.ptr != text.data() + text.size())
+  {
+    throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text.substr(0, 80) +
+                             "\"");
+  }
+  return value;
+}
+
+Parameter
+ToParameter(const SafeTensors::Tensor & tensor)
+{
+  Parameter parameter{ tensor.shape, std::vector<float>(tensor.bytes.size() / sizeof(float)) };
+  std::memcpy(parameter.values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return parameter;
+}
+
+void
+CheckParameter(const Model & model, const ParameterDescription & parameter)
+{
+  const std::string & name = parameter.name;
+  const auto          found = model.parameters.find(name);
+  if (found == model.parameters.end())
+  {
+    throw std::invalid_argument("the network \"" + model.network.name + "\" needs the weights \"" + name +
+                                "\", which are missing");
+  }
+  const Parameter & given = found->second;
+  if (given.shape != parameter.shape || static_cast<std::int64_t>(given.values.size()) != parameter.GetNumberOfValues())
+  {
+    throw std::invalid_argument("the weights \"" + name + "\" are not of the shape that the network \"" +
+                                model.network.name + "\" needs");
+  }
+  for (const float value : given.values)
+  {
+    if (!std::isfinite(value))
+    {
+      throw std::invalid_argument("the weights \"" + name + "\" hold a value that is no finite number");
+    }
+  }
+}
+
+/** A norm takes their root. */
+void
+CheckVariances(const Model & model)
+{
+  for (const Operation & operation : model.network.graph.operations)
+  {
+    const auto found = operation.parameters.find("running_var");
+    if (found == operation.parameters.end())
+    {
+      continue;
+    }
+    const std::vector<float> & variances = model.parameters.at(found->second).values;
+    if (std::any_of(variances.begin(), variances.end(), [](float variance) { return variance < 0; }))
+    {
+      throw std::invalid_argument("the variances \"" + found->second + "\" hold a negative number");
+    }
+  }
+}
+
+} // namespace
+
+void
+CheckParameters(const Model & model)
+{
+  const std::vector<ParameterDescription> parameters = model.network.GetParameters();
+  for (const ParameterDescription & parameter : parameters)
+  {
+    CheckParameter(model, parameter);
+  }
+  if (model.parameters.size() != parameters.size())
+  {
+    throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
+  }
+  CheckValueRange(model);
+  CheckVariances(model);
+  if (model.tileSize > MaximumTileSize)
+  {
+    throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) + " is above " +
+                                std::to_string(MaximumTileSize));
+  }
+  model.network.CheckTileSize(model.tileSize);
+  const double resolution = model.micronsPerPixel;
+  if (resolution != 0 &&
+      !(resolution >= 1e-6 && resolution <= 1e9)) // products with sizes stay far from a double's ends
+  {
+    throw std::invalid_argument("the microns per pixel must be from 1e-6 to 1e9, or 0 for unknown");
+  }
+}
+
+Model
+ToModel(const SafeTensors & file, const std::string & path)
+{
+  const std::string format = GetText(file, path, FormatKey);
+  if (format != FormatOfLayers && format != FormatOfGraphs)
+  {
+    throw std::runtime_error("model file \"" + path + "\" was written by a newer version of this program");
+  }
+  Model model;
+  try
+  {
+    model.network = NetworkDescription::FromJSON(GetText(file, path, "network"));
+    model.micronsPerPixel = GetNumber<double>(file, path, "microns_per_pixel");
+    model.tileSize = GetNumber<std::int64_t>(file, path, "tile_size");
+    for (const auto & [name, tensor] : file.tensors)
+    {
+      if (name.rfind(TrainingPrefix, 0) == 0)
+      {
+        continue;
+      }
+      if (tensor.type != "F32")
+      {
+        throw std::invalid_argument("the weights \"" + name + "\" are not 32-bit floats");
+      }
+      model.parameters[name] = ToParameter(tensor);
+    }
+    CheckParameters(model);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::runtime_error("model file \"" + path + "\": " + error.what());
+  }
+  return model;
+}
+
+Model
+ToModelOf(const NetworkDescription & network, const SafeTensors & file, const std::string & path)
+{
+  Model      model = ToModel(file, path);
+  const auto theirs = model.network.GetParameters(), ours = network.GetParameters();
+  const auto isSame = [](const ParameterDescription & a, const ParameterDescription & b) {
+    return a.name == b.name && a.shape == b.shape;
+  };
+  if (!std::equal(theirs.begin(), theirs.end(), ours.begin(), ours.end(), isSame))
+  {
+    throw std::runtime_error("model file \"" + path + "\" is of another network than \"" + network.name + '"');
+  }
+  return model;
+}
+
+SafeTensors
+FromModel(const Model & model)
+{
+  CheckParameters(model);
+  SafeTensors file;
+  file.metadata = { { FormatKey, model.network.graph.IsEmpty() ? FormatOfLayers : FormatOfGraphs },
+                    { "network", model.network.ToJSON() },
+                    { "microns_per_pixel", FormatShortest(model.micronsPerPixel) },
+                    { "tile_size", std::to_string(model.tileSize) } };
+  for (const auto & [name, parameter] : model.parameters)
+  {
+    file.Add(name, parameter.shape, parameter.values);
+  }
+  return file;
+}
+
+std::string
+FindModelFile(const std::string & path)
+{
+  if (!std::filesystem::is_directory(path))
+  {
+    return path;
+  }
+  std::string best = (std::filesystem::path(path) / "best.safetensors").string();
+  if (!std::filesystem::exists(best))
+  {
+    throw std::runtime_error("folder \"" + path +
+                             "\" holds no finished epoch of a training run (best.safetensors is missing)");
+  }
+  return best;
+}
+
+const std::string &
+GetReadyContent(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::find_if(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; })
+    ->content;
+}
+
+Model
+Model::Load(const std::string & path)
+{
+  if (IsReady(path))
+  {
+    return ToModel(SafeTensors::Parse(GetReadyContent(path), path), path);
+  }
+  if (!std::filesystem::exists(path))
+  {
+    throw std::runtime_error("model \"" + path + "\" is neither a file, nor a run's folder, nor a ready model (" +
+                             JoinNames(GetNames()) + ")");
+  }
+  const std::string file = FindModelFile(path);
+  if (const FileKind kind = FindFileKind(file); kind != FileKind::SafeTensors && kind != FileKind::Unknown)
+  {
+    throw std::runtime_error("model file \"" + file + "\" " + DescribeFileKind(kind));
+  }
+  return ToModel(SafeTensors::Load(file), file);
+}
+
+std::vector<std::string>
+Model::GetNames()
+{
+  std::vector<std::string> names;
+  for (const ReadyModel & model : GetReadyModels())
+  {
+    names.push_back(model.name);
+  }
+  return names;
+}
+
+bool
+Model::IsReady(const std::string & name)
+{
+  const auto & ready = GetReadyModels();
+  return std::any_of(ready.begin(), ready.end(), [&](const ReadyModel & model) { return model.name == name; });
+}
+
+std::string
+Model::GetIdentity() const
+{
+  Hash              hash;
+  const std::string json = network.ToJSON();
+  hash.Add(json.data(), json.size());
+  for (const auto & [name, parameter] : parameters)
+  {
+    hash.Add(name.data(), name.size());
+    hash.Add(parameter.values.data(), parameter.values.size() * sizeof(float));
+  }
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.Get()));
+  return text.data();
+}
+
+std::string
+Model::GetWarning() const
+{
+  std::string name;
+  if (network.graph.IsEmpty())
+  {
+    name = network.layers.back().name + ".weight";
+  }
+  else if (const int last = FindLastWeighted(network.graph); last >= 0)
+  {
+    name = network.graph.operations[last].GetParameter("weight");
+  }
+  const auto found = parameters.find(name);
+  if (found == parameters.end() ||
+      std::any_of(found->second.values.begin(), found->second.values.end(), [](float value) { return value != 0; }))
+  {
+    return {};
+  }
+  return "the weights \"" + name + "\" of the model are all 0: it finds the same at every pixel, whatever is there";
+}
+
+void
+Model::Save(const std::string & path, bool mayReplace) const
+{
+  FromModel(*this).Save(path, mayReplace);
+}
+
+} // namespace gigapixel

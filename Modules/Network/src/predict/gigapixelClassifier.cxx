@@ -1,0 +1,107 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelClassifier.h"
+#include "model/gigapixelModelFile.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelStreamedNetwork.h"
+
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+struct Classifier::Implementation
+{
+  StreamedNetwork network;
+};
+
+Classifier::Classifier(const Model & model, int threads, Device device, std::int64_t tileSize)
+{
+  model.network.Validate();
+  if (!model.network.LabelsImage())
+  {
+    throw std::invalid_argument("the network \"" + model.network.name +
+                                "\" labels pixels, and no images: segment them with it");
+  }
+  CheckParameters(model);
+  m_Implementation.reset(new Implementation{
+    StreamedNetwork(model.network, tileSize == 0 ? model.tileSize : tileSize, GetNumberOfThreads(threads), device) });
+  m_Implementation->network.SetParameters(ToArray(model));
+}
+
+Classifier::~Classifier() = default;
+
+std::vector<std::string>
+Classifier::GetClassNames(const NetworkDescription & network)
+{
+  std::vector<std::string> names = network.classNames;
+  while (static_cast<int>(names.size()) < network.GetNumberOfClasses())
+  {
+    names.push_back(std::to_string(names.size()));
+  }
+  return names;
+}
+
+namespace
+{
+
+/** Of one output channel, which is the second class' probability, both. */
+std::vector<double>
+GetProbabilities(const std::vector<float> & values)
+{
+  std::vector<double> probabilities(values.begin(), values.end());
+  if (values.size() == 1)
+  {
+    probabilities.insert(probabilities.begin(), 1 - probabilities.front());
+  }
+  return probabilities;
+}
+
+} // namespace
+
+bool
+Classifier::Classify(PixelSource &                       image,
+                     std::vector<double> &               probabilities,
+                     const std::function<bool(double)> & progress)
+{
+  StreamedNetwork &  network = m_Implementation->network;
+  std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
+  if (!network.PredictImage(image, PixelValue::Probability, values.data(), progress))
+  {
+    return false;
+  }
+  probabilities = GetProbabilities(values);
+  return true;
+}
+
+bool
+Classifier::Explain(PixelSource &                       image,
+                    int                                 label,
+                    std::vector<double> &               probabilities,
+                    ActivationMap &                     map,
+                    const std::function<bool(double)> & progress)
+{
+  StreamedNetwork & network = m_Implementation->network;
+  if (label < MostProbable || label >= network.GetNetwork().GetNumberOfClasses())
+  {
+    throw std::invalid_argument("the network \"" + network.GetNetwork().name + "\" has no class number " +
+                                std::to_string(label));
+  }
+  std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
+  if (!network.ExplainImage(image, label, values.data(), map, progress))
+  {
+    return false;
+  }
+  probabilities = GetProbabilities(values);
+  return true;
+}
+
+bool
+Classifier::ComputeFeatures(PixelSource &                       image,
+                            const FeatureTaker &                take,
+                            std::vector<float> &                pooled,
+                            const std::function<bool(double)> & progress)
+{
+  return m_Implementation->network.ComputeFeatures(image, take, pooled, progress);
+}
+
+} // namespace gigapixel

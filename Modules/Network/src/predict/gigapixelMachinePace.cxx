@@ -1,0 +1,186 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelMachinePace.h"
+#include "model/gigapixelInitialWeights.h"
+#include "gigapixelProcessMemory.h"
+#include "execute/gigapixelRandom.h"
+#include "execute/gigapixelStreamedNetwork.h"
+
+#include <algorithm>
+#include <ctime>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+constexpr std::int64_t LeastSide = 256, GreatestSide = 2048;
+constexpr std::int64_t LeastSideOfVolume = 32, GreatestSideOfVolume = 128;
+/** Backward passes take longer than their operations say, beside forward ones: 1.4 for a U-Net, 1.2 for ResNets. */
+constexpr double TimesOfTraining = 1.25;
+constexpr double EnoughSeconds = 0.3; ///< that the plan says of a picture, so that the clock's steps are small
+
+bool
+TakesVolumes(const NetworkDescription & network)
+{
+  return !network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2;
+}
+
+/** A square, or a cube. */
+Size
+MakeSize(const NetworkDescription & network, std::int64_t side)
+{
+  return { side, side, TakesVolumes(network) ? side : 1 };
+}
+
+/** Noise: no two tiles or rows are alike. */
+class NoisePixels : public PixelSource
+{
+public:
+  NoisePixels(const Size & size, unsigned channels)
+    : m_Size(size)
+    , m_Channels(channels)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    Random random(0, Random::Purpose::Order, 0);
+    std::generate_n(samples, region.width * region.height * region.depth * m_Channels, [&] {
+      return static_cast<std::uint8_t>(random.Below(256));
+    });
+  }
+
+private:
+  const Size     m_Size;
+  const unsigned m_Channels;
+};
+
+class NoLabels : public LabelSource
+{
+public:
+  explicit NoLabels(const Size & size)
+    : m_Size(size)
+  {}
+
+  Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * classes) override
+  {
+    std::fill_n(classes, region.width * region.height * region.depth, 0);
+  }
+
+private:
+  const Size m_Size;
+};
+
+/** \class Picture
+ * \brief A square or cube of noise in one tile, and what a plan says of it. */
+struct Picture
+{
+  Picture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
+    : run(network, MakeSize(network, side), purpose, { -1, precision })
+  {
+    run.budget = std::int64_t{ 1 } << 60;
+    run.threads = 1;
+    run.tileSize = side;
+    plan = MemoryPlan::Make(run);
+  }
+
+  PlannedRun run;
+  MemoryPlan plan;
+};
+
+/** One that takes long enough, if it fits the budget. */
+Picture
+ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
+{
+  const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
+  const bool         isVolume = TakesVolumes(network);
+  const std::int64_t greatest = isVolume ? GreatestSideOfVolume : GreatestSide;
+  const std::int64_t least = RoundUp(isVolume ? LeastSideOfVolume : LeastSide, network.GetStride());
+  Picture            picture(network, purpose, precision, least);
+  if (picture.plan.peakBytes > most)
+  {
+    throw std::runtime_error("even a small picture would take more than the memory limit");
+  }
+  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= greatest)
+  {
+    Picture larger(network, purpose, precision, 2 * picture.run.tileSize);
+    if (larger.plan.peakBytes > most)
+    {
+      break;
+    }
+    picture = std::move(larger);
+  }
+  return picture;
+}
+
+/** Seconds for each one that is planned. */
+double
+MeasurePace(const Picture & picture)
+{
+  const NetworkDescription & network = picture.run.network;
+  const Size                 size = picture.run.image;
+  const int                  classes = network.GetNumberOfClasses();
+  StreamedNetwork            streamed(network, picture.run.tileSize, 1, picture.run.device);
+  streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
+  NoisePixels               pixels(size, network.channels);
+  NoLabels                  labels(size);
+  std::vector<std::uint8_t> found(size.width * size.height * size.depth);
+  const auto                predict = [&] {
+    std::vector<float> values(network.GetNumberOfOutputChannels());
+    streamed.Clear(); // each time all of it
+    network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
+                                         : streamed.PredictLabels(pixels, GetWhole(size), 0.5, found.data());
+  };
+  const auto compute = [&] {
+    const std::clock_t begin = std::clock();
+    LossGradient       sum;
+    if (picture.run.purpose == Purpose::Training)
+    {
+      streamed.ComputeGradient(pixels, labels, sum);
+    }
+    else
+    {
+      predict();
+    }
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  compute(); // compiles what it needs, and gets its memory
+  return compute() / picture.plan.coreSeconds;
+}
+
+} // namespace
+
+MachinePace
+MachinePace::Measure(const NetworkDescription & network, Precision precision, std::int64_t budget)
+{
+  const bool      isChain = network.graph.IsEmpty();
+  const Precision used = isChain ? Precision::Float : precision; // of a chain the others are a GPU's
+  MachinePace     pace;
+  pace.inference = MeasurePace(ChoosePicture(network, Purpose::Inference, used, budget));
+  // Of a graph's picture, gradients of the weights would take a greater part than of larger tiles.
+  pace.training =
+    isChain ? MeasurePace(ChoosePicture(network, Purpose::Training, used, budget)) : TimesOfTraining * pace.inference;
+  return pace;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,36 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelJoinRanks.h"
+#include "execute/gigapixelModuleFile.h"
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace gigapixel
+{
+
+std::shared_ptr<Ranks>
+JoinRanks(const Launch & launch)
+{
+  if (launch.ranks == 1)
+  {
+    return std::make_shared<Ranks>();
+  }
+  using JoinFunction = Ranks * (*)(const Launch *);
+  // What goes wrong is said by our own sentences. When loaded, PyPI's LibTorch reads the first, Debian's the second.
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
+  setenv("GLOG_minloglevel", "3", 0);
+  void * join = nullptr;
+  try
+  {
+    join = FindInModule("GigapixelRanks", "GigapixelJoinRanks");
+  }
+  catch (const std::runtime_error & error)
+  {
+    throw std::runtime_error("a launcher started " + std::to_string(launch.ranks) +
+                             " ranks, but the module that connects them does not load (" + error.what() +
+                             "): build with Gloo's headers (Debian: libgloo-dev), or start one process");
+  }
+  return std::shared_ptr<Ranks>(reinterpret_cast<JoinFunction>(join)(&launch));
+}
+
+} // namespace gigapixel

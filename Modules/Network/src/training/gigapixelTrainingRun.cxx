@@ -1,0 +1,504 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTrainingRun.h"
+#include "gigapixelAtomicFile.h"
+#include "gigapixelJitter.h"
+#include "model/gigapixelModelFile.h"
+#include "gigapixelOrientedSource.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelRandom.h"
+#include "model/gigapixelValueRange.h"
+#include "execute/gigapixelGraphPasses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Up to so many parameters a checkpoint is written after every step: it takes milliseconds. Larger ones are written
+ * when some time has passed, when an epoch ends, and when the run is stopped. */
+constexpr std::int64_t         SmallNetwork = 1000000;
+constexpr std::chrono::seconds CheckpointInterval{ 60 };
+
+constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+
+bool
+IsFinite(const std::vector<double> & values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+} // namespace
+
+bool
+Trainer::Implementation::IsFinished() const
+{
+  return state.epoch >= options.epochs ||
+         (options.earlyStopping > 0 && state.epochsWithoutBetter >= options.earlyStopping);
+}
+
+/** Of an epoch. */
+int
+Trainer::Implementation::GetNumberOfSteps() const
+{
+  const int images = static_cast<int>(training.size());
+  return (images + options.imagesPerStep - 1) / options.imagesPerStep;
+}
+
+/** \param step of the current epoch */
+double
+Trainer::Implementation::GetLearningRate(std::int64_t step) const
+{
+  return schedule->Get(state.learningRate, std::int64_t{ state.epoch } * GetNumberOfSteps() + step);
+}
+
+/** A new order for each epoch, by the shuffle of Fisher and Yates. */
+std::vector<std::size_t>
+Trainer::Implementation::GetOrder() const
+{
+  std::vector<std::size_t> order(training.size());
+  std::iota(order.begin(), order.end(), 0);
+  Random random(options.seed, Random::Purpose::Order, state.epoch);
+  for (std::size_t i = order.size(); i > 1; --i)
+  {
+    std::swap(order[i - 1], order[random.Below(i)]);
+  }
+  return order;
+}
+
+bool
+Trainer::Implementation::Report(double fraction)
+{
+  progress.fractionOfStep = fraction;
+  progress.seconds = streamed->GetSeconds();
+  return !observer || observer(progress);
+}
+
+/** Calls work(), and says to which sample wrong labels belong, and with which one the training diverged. */
+template <typename TWork>
+bool
+Trainer::Implementation::ExplainErrors(const Sample & sample, const TWork & work)
+{
+  try
+  {
+    return work();
+  }
+  catch (const LabelError & error)
+  {
+    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
+  }
+  catch (const NotFiniteError & error)
+  {
+    this->ThrowDiverged("for sample \"" + sample.name + "\" " + error.what());
+  }
+}
+
+/** Sums over several images that are worked on at the same time: each rank computes its part, and rank 0 gets the
+ * sums.
+ * \param compute (number of the image, its team, sum) does this rank's part of an image
+ * \return false if it was stopped */
+template <typename TSum, typename TCompute>
+bool
+Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
+                                  std::vector<TSum> &                 sums,
+                                  const TCompute &                    compute)
+{
+  const int number = static_cast<int>(images.size());
+  sums.assign(number, TSum{});
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    if (team.ContainsThis() && !ExplainErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
+    {
+      return false;
+    }
+  }
+  for (int i = 0; i < number; ++i)
+  {
+    const RankTeam team(*ranks, i, number, run);
+    const int      last = streamed->GetLastRank(*images[i]->pixels, team);
+    if (last != 0 && ranks->GetRank() == last)
+    {
+      RankTeam::Send(*ranks, 0, sums[i], network);
+    }
+    else if (last != 0 && ranks->GetRank() == 0)
+    {
+      RankTeam::Receive(*ranks, last, sums[i], network);
+    }
+  }
+  return true;
+}
+
+/** \param number of the step's image among all that the run takes */
+bool
+Trainer::Implementation::ComputeGradient(const Sample &   sample,
+                                         std::int64_t     number,
+                                         const RankTeam & team,
+                                         LossGradient &   sum)
+{
+  progress.sample = sample.name;
+  if (options.sharedMemory && sharedOf != &sample)
+  {
+    shared.reset(); // before there is another one
+    shared = streamed->Share(*sample.pixels, *sample.labels, [this] {
+      ranks->ReportProgress();
+      return Report(0);
+    });
+    if (!shared)
+    {
+      return false;
+    }
+    sharedOf = &sample;
+  }
+  Random    random(options.seed, Random::Purpose::Augmentation, static_cast<std::uint64_t>(number));
+  const int orientation = options.augment ? Orientation::Draw(random, sample.pixels->GetSize(), sample.square) : 0;
+  OrientedPixelSource pixels(shared ? shared->GetPixels() : *sample.pixels, orientation);
+  OrientedLabelSource labels(shared ? shared->GetLabels() : *sample.labels, orientation);
+  JitteredPixelSource jittered(
+    pixels,
+    Jitter::Draw(
+      options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
+  PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
+  streamed->SetMaskSeed(Random(options.seed, Random::Purpose::Dropout, static_cast<std::uint64_t>(number)).Bits());
+  // The step is done only after the update: its last tile is not reported on its own.
+  return streamed->ComputeGradient(
+    source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
+}
+
+/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same, or, with balanced classes, by
+ * the rarity of its class. */
+LossGradient
+Trainer::Implementation::Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
+{
+  LossGradient mean;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+  {
+    if (sums[i].weight == 0)
+    {
+      throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
+    }
+    const double factor = trainingWeights[static_cast<std::size_t>(images[i] - training.data())];
+    const double weight = sums[i].weight * static_cast<double>(sums.size()) / factor;
+    const double loss = sums[i].loss / weight;
+    if (!std::isfinite(loss) || !IsFinite(sums[i].gradient))
+    {
+      this->ThrowDiverged("the loss of sample \"" + images[i]->name +
+                          "\", or its gradient, is no finite number any more");
+    }
+    mean.loss += loss;
+    if (i == 0)
+    {
+      mean.gradient = std::move(sums[i].gradient);
+      std::for_each(mean.gradient.begin(), mean.gradient.end(), [weight](double & value) { value /= weight; });
+      continue;
+    }
+    for (std::size_t j = 0; j < mean.gradient.size(); ++j)
+    {
+      mean.gradient[j] += sums[i].gradient[j] / weight;
+    }
+  }
+  return mean;
+}
+
+/** Of the step that failed nothing is taken over: what is kept is the step before.
+ * \param byStep whether it is the weights of a step that were found to be of no use, before it was taken */
+void
+Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
+{
+  // The weights that a run begins with, whatever the learning rate is.
+  if (state.optimizer.steps == 0 && !byStep)
+  {
+    throw std::runtime_error("the training cannot begin: " + what +
+                             " although no weight was changed yet; see whether the network's factors, norms and "
+                             "input, and the class weights, are what they should be");
+  }
+  std::string kept;
+  try
+  {
+    SaveLastSteps();
+    kept = folder && folder->HoldsCheckpoint() ? " (the last good step is kept in " + folder->GetLastFile() + ")" : "";
+  }
+  catch (const std::exception & error)
+  {
+    kept = std::string(" (the last good step could not be saved: ") + error.what() + ")";
+  }
+  throw std::runtime_error("the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what +
+                           "; begin again with a smaller learning rate" + kept);
+}
+
+/** Too great a step can leave the range of floats.
+ * \param next the weights after the step that is to be taken */
+void
+Trainer::Implementation::CheckWeights(const std::vector<float> & next)
+{
+  auto value = next.begin();
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const auto end = value + parameter.GetNumberOfValues();
+    if (!std::all_of(value, end, [](float weight) { return std::isfinite(weight); }))
+    {
+      this->ThrowDiverged("the weights \"" + parameter.name + "\" come to a value that is no finite number", true);
+    }
+    value = end;
+  }
+  try
+  {
+    if (network.graph.IsEmpty())
+    {
+      CheckValueRange(network, next);
+    }
+  }
+  catch (const std::invalid_argument & error)
+  {
+    this->ThrowDiverged(error.what(), true);
+  }
+}
+
+bool
+Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
+{
+  const std::size_t           first = static_cast<std::size_t>(state.step) * options.imagesPerStep;
+  const std::size_t           end = std::min(order.size(), first + options.imagesPerStep);
+  std::vector<const Sample *> images;
+  for (std::size_t i = first; i < end; ++i)
+  {
+    images.push_back(&training[order[i]]);
+  }
+  progress.step = state.step + 1;
+  progress.loss = NaN;
+  progress.learningRate = GetLearningRate(state.step);
+  streamed->SetParameters(state.parameters);
+  std::vector<LossGradient> sums;
+  const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
+  if (!ShareOut(images, sums, [&](int i, const RankTeam & team, LossGradient & sum) {
+        return ComputeGradient(*images[i], number + i, team, sum);
+      }))
+  {
+    return false;
+  }
+  TakeStep(std::move(sums), images);
+  if (static_cast<std::int64_t>(state.parameters.size()) <= SmallNetwork ||
+      std::chrono::steady_clock::now() - savedAt >= CheckpointInterval)
+  {
+    Save();
+  }
+  return Report(1);
+}
+
+/** Rank 0 has the sums. */
+void
+Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
+{
+  LossGradient       mean;
+  std::vector<float> next;
+  Workers &          workers = streamed->GetWorkers();
+  const auto         findNext = [&] {
+    next = state.optimizer.GetNext(progress.learningRate, mean.gradient, state.parameters, workers);
+  };
+  if (ranks->GetRank() == 0)
+  {
+    mean = Average(std::move(sums), images);
+    if (options.clipGradient > 0 && !std::isfinite(state.optimizer.Clip(options.clipGradient, mean.gradient)))
+    {
+      this->ThrowDiverged("the norm of the gradient is no finite number any more");
+    }
+    findNext();
+    CheckWeights(next); // before any rank takes the step
+  }
+  mean.gradient.resize(state.parameters.size()); // of a rank that receives it
+  ranks->Broadcast(0, &mean.loss, sizeof(mean.loss));
+  ranks->Broadcast(0, mean.gradient.data(), mean.gradient.size() * sizeof(double));
+  if (ranks->GetRank() != 0)
+  {
+    findNext();
+  }
+  state.optimizer.Step(mean.gradient, next, state.parameters, workers);
+  state.lossSum += mean.loss * static_cast<double>(images.size());
+  ++state.step;
+  saved = false;
+  progress.loss = mean.loss;
+}
+
+/** \return false if it was stopped */
+bool
+Trainer::Implementation::Validate(EpochRecord & record)
+{
+  streamed->SetParameters(state.parameters);
+  streamed->SetMaskSeed({});
+  std::vector<const Sample *> images;
+  for (const Sample & sample : validation)
+  {
+    images.push_back(&sample);
+  }
+  std::vector<Score> scores;
+  progress.validating = true;
+  const bool done = ShareOut(images, scores, [&](int i, const RankTeam & team, Score & score) {
+    progress.sample = images[i]->name;
+    return streamed->ComputeScore(
+      *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
+  });
+  progress.validating = false;
+  record.validationLoss = 0;
+  Score total;
+  for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
+  {
+    if (scores[i].weight == 0)
+    {
+      throw std::runtime_error("validation sample \"" + images[i]->name +
+                               "\" has no pixel that takes part in the loss");
+    }
+    if (!std::isfinite(scores[i].GetMeanLoss()))
+    {
+      this->ThrowDiverged("the loss of validation sample \"" + images[i]->name + "\" is no finite number any more");
+    }
+    // Every image, or with balanced classes every class, weighs the same, as it does in training.
+    record.validationLoss += validationWeights[i] * scores[i].GetMeanLoss() / static_cast<double>(validation.size());
+    total.Add(scores[i]);
+  }
+  if (done && ranks->GetRank() == 0)
+  {
+    record.validationScore = network.LabelsImage() ? GetAreaUnderROC(scores) : total.GetDice();
+  }
+  if (done && state.epoch == 0)
+  {
+    WarnOfMissingClasses(total.actual, true);
+  }
+  return done;
+}
+
+/** Gives the score its name. */
+void
+Trainer::Implementation::TellScore(const EpochRecord & record)
+{
+  progress.validationLoss = record.validationLoss;
+  progress.validationDice = network.LabelsImage() ? NaN : record.validationScore;
+  progress.validationAUC = network.LabelsImage() ? record.validationScore : NaN;
+}
+
+bool
+Trainer::Implementation::FinishEpoch()
+{
+  EpochRecord record{
+    state.epoch + 1, state.lossSum / static_cast<double>(training.size()), NaN, NaN, GetLearningRate(state.step - 1)
+  };
+  progress.learningRate = record.learningRate;
+  if (!validation.empty())
+  {
+    if (!Validate(record))
+    {
+      return false;
+    }
+    ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
+    ranks->Broadcast(0, &record.validationScore, sizeof(record.validationScore));
+  }
+  const bool               better = validation.empty() || record.validationLoss < state.bestLoss;
+  std::vector<EpochRecord> history = state.history;
+  history.push_back(record);
+  if (better)
+  {
+    best = MakeModel();
+  }
+  if (folder)
+  {
+    // The checkpoint last: a run that is killed before it does this end of the epoch again.
+    if (better)
+    {
+      best.Save(folder->GetBestFile());
+    }
+    AtomicFile file(folder->GetHistoryFile());
+    file.Append(ToCSV(history, network.LabelsImage() ? "validation_auc" : "validation_dice"));
+    file.Commit();
+  }
+  // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved
+  // then.
+  if (better && !validation.empty())
+  {
+    state.bestLoss = record.validationLoss;
+  }
+  state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
+  state.learningRate = schedule->Lower(state.learningRate, state.epochsWithoutBetter);
+  state.history = std::move(history);
+  ++state.epoch;
+  state.step = 0;
+  state.lossSum = 0;
+  Save();
+  progress.epochDone = true;
+  progress.loss = record.trainingLoss;
+  TellScore(record);
+  return Report(1);
+}
+
+const Model &
+Trainer::Implementation::GetLast()
+{
+  if (last.parameters.empty())
+  {
+    last = MakeModel();
+  }
+  return last;
+}
+
+Model
+Trainer::Implementation::MakeModel() const
+{
+  return { network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize };
+}
+
+void
+Trainer::Implementation::Save()
+{
+  if (folder)
+  {
+    state.ToFile(MakeModel(), settings).Save(folder->GetLastFile());
+  }
+  last = Model();
+  saved = true;
+  savedAt = std::chrono::steady_clock::now();
+}
+
+void
+Trainer::Implementation::SaveLastSteps()
+{
+  if (!saved)
+  {
+    Save();
+  }
+}
+
+bool
+Trainer::Implementation::Run()
+{
+  Prepare();
+  progress = TrainingProgress{};
+  progress.stepsPerEpoch = GetNumberOfSteps();
+  TellScore(state.history.empty() ? EpochRecord{ 0, NaN, NaN, NaN, NaN } : state.history.back());
+  if (!Calibrate())
+  {
+    return false;
+  }
+  while (!IsFinished())
+  {
+    progress.epoch = state.epoch + 1;
+    progress.epochDone = false;
+    const std::vector<std::size_t> order = GetOrder();
+    while (state.step < GetNumberOfSteps())
+    {
+      if (!RunStep(order))
+      {
+        return false;
+      }
+    }
+    if (!FinishEpoch())
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,258 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTrainingSettings.h"
+#include "gigapixelFrozenParameters.h"
+#include "gigapixelNormCalibration.h"
+#include "gigapixelOptimizer.h"
+#include "gigapixelTrainingState.h"
+#include "import/gigapixelWeightsFile.h"
+#include "schedule/gigapixelTileGrid.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** A file's name need not be UTF-8, which JSON must be. Such a one is kept as its bytes, so that different names stay
+ * different. */
+nlohmann::ordered_json
+ToJson(const std::string & name)
+{
+  using Json = nlohmann::ordered_json;
+  const Json json = name;
+  const auto dump = [&](Json::error_handler_t handler) { return json.dump(-1, ' ', false, handler); };
+  const bool isText = dump(Json::error_handler_t::ignore) == dump(Json::error_handler_t::replace);
+  return isText ? json : Json(std::vector<unsigned char>(name.begin(), name.end()));
+}
+
+nlohmann::ordered_json
+ToJson(const std::vector<Sample> & samples)
+{
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Sample & sample : samples)
+  {
+    const Size size = sample.pixels->GetSize();
+    list.push_back({ ToJson(sample.name), size.width, size.height, ToJson(sample.identity) });
+    if (size.depth > 1)
+    {
+      list.back().push_back(size.depth);
+    }
+  }
+  return list;
+}
+
+void
+CheckOptions(const TrainingOptions &     options,
+             const std::vector<Sample> & training,
+             const std::vector<Sample> & validation)
+{
+  const auto refuse = [](const std::string & what) { throw std::invalid_argument(what); };
+  if (training.empty())
+  {
+    refuse("there is no training sample");
+  }
+  if (options.epochs < 1)
+  {
+    refuse("the number of epochs must be at least 1");
+  }
+  if (!(options.learningRate >= 0) || !std::isfinite(options.learningRate))
+  {
+    refuse("the learning rate must be positive, or 0 for the network's");
+  }
+  if (!(options.momentum >= 0 && options.momentum < 1))
+  {
+    refuse("the momentum must be at least 0 and below 1");
+  }
+  if (!std::isfinite(Optimizer::GetWeightDecay(options)))
+  {
+    refuse("the weight decay must be a finite number");
+  }
+  if (options.learningRateSchedule == "plateau" && validation.empty())
+  {
+    refuse("the learning-rate schedule plateau needs validation samples");
+  }
+  if (!(options.clipGradient >= 0) || !std::isfinite(options.clipGradient))
+  {
+    refuse("the greatest norm of the gradient must be above 0, or 0 for any");
+  }
+  if (!(options.jitter >= 0 && options.jitter < 1))
+  {
+    refuse("the jitter of colors must be at least 0 and below 1");
+  }
+  if (options.calibrate < 0)
+  {
+    refuse("the number of images by which norms are calibrated must be at least 0");
+  }
+  if (options.imagesPerStep < 1)
+  {
+    refuse("the number of images per step must be at least 1");
+  }
+  if (options.earlyStopping > 0 && validation.empty())
+  {
+    refuse("early stopping needs validation samples");
+  }
+}
+
+void
+CheckSample(const Sample & sample, const NetworkDescription & network)
+{
+  const Size pixels = sample.pixels->GetSize(), labels = sample.labels->GetSize();
+  if (pixels.width < 1 || pixels.height < 1 || pixels.depth < 1)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
+  }
+  if (pixels.depth > 1 && network.graph.GetNumberOfAxes() == 2)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
+                                "\" is for images of two axes: give one for volumes, as unet3d is");
+  }
+  const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
+  if (wanted.width != labels.width || wanted.height != labels.height || wanted.depth != labels.depth)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + ToText(labels) +
+                                ") than the pixels (" + ToText(pixels) + ")");
+  }
+  if (static_cast<int>(sample.pixels->GetNumberOfChannels()) != network.channels)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" has " +
+                                std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
+                                network.name + "\" takes " + std::to_string(network.channels));
+  }
+  try
+  {
+    network.CheckImage(pixels);
+  }
+  catch (const std::invalid_argument & unsuitable)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\": " + unsuitable.what());
+  }
+}
+
+/** What decides over the bits: not the momentum of an optimizer that has none. */
+nlohmann::ordered_json
+DescribeOptimizer(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.optimizer }, { "weight decay", Optimizer::GetWeightDecay(options) } };
+  if (Optimizer::ToKind(options.optimizer) == Optimizer::Kind::SGD)
+  {
+    json["momentum"] = options.momentum;
+  }
+  return json;
+}
+
+nlohmann::ordered_json
+DescribeSchedule(const TrainingOptions & options)
+{
+  nlohmann::ordered_json json{ { "type", options.learningRateSchedule }, { "warmup", options.warmup } };
+  if (options.learningRateSchedule == "plateau")
+  {
+    json["patience"] = options.plateauPatience;
+  }
+  else if (options.learningRateSchedule == "cosine")
+  {
+    json["epochs"] = options.epochs;
+  }
+  return json;
+}
+
+} // namespace
+
+void
+CheckTraining(const NetworkDescription &  network,
+              const TrainingOptions &     options,
+              const std::vector<Sample> & training,
+              const std::vector<Sample> & validation)
+{
+  CheckOptions(options, training, validation);
+  if (options.balance && !network.LabelsImage())
+  {
+    throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
+                                network.name + "\" labels pixels: give class weights instead");
+  }
+  if (options.calibrate > 0)
+  {
+    const NormCalibration hasNorms(network);
+  }
+  if (network.GetNumberOfClasses() > NetworkDescription::MostLabels)
+  {
+    throw std::invalid_argument(
+      "the network \"" + network.name + "\" tells " + std::to_string(network.GetNumberOfClasses()) +
+      " classes apart, and training takes at most " + std::to_string(NetworkDescription::MostLabels) +
+      ": give its last layer as many outputs as there are labels");
+  }
+  for (const auto * samples : { &training, &validation })
+  {
+    for (const Sample & sample : *samples)
+    {
+      CheckSample(sample, network);
+    }
+  }
+}
+
+void
+CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, const NetworkDescription & network)
+{
+  const int classes = network.GetNumberOfClasses();
+  for (int label = static_cast<int>(counts.size()) - 1; label >= classes; --label)
+  {
+    if (counts[label] > 0 && label != LabelSource::Ignored && label != network.ignoredLabel)
+    {
+      throw std::runtime_error("sample \"" + sample.name + "\": the labels hold the class " + std::to_string(label) +
+                               ", but the network tells only the classes 0 to " + std::to_string(classes - 1) +
+                               " apart");
+    }
+  }
+}
+
+std::string
+DescribeNetwork(const NetworkDescription & network)
+{
+  return nlohmann::ordered_json{ { NetworkSetting, nlohmann::ordered_json::parse(network.ToJSON()) } }.dump();
+}
+
+std::string
+DescribeTraining(const NetworkDescription &  network,
+                 const TrainingOptions &     options,
+                 const MemoryPlan &          plan,
+                 double                      micronsPerPixel,
+                 const std::vector<Sample> & training,
+                 const std::vector<Sample> & validation)
+{
+  using Json = nlohmann::ordered_json;
+  const Json tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
+  const auto description = nlohmann::ordered_json::parse(network.ToJSON());
+  Json       json{ { "loss", description.at("loss") },
+             { NetworkSetting, description },
+             { "frozen", FindFrozen(network, options.freeze) },
+             { "clip gradient", options.clipGradient },
+             { "images per step", options.imagesPerStep },
+             { "optimizer", DescribeOptimizer(options) },
+             { "learning rate", options.learningRate },
+             { "learning-rate schedule", DescribeSchedule(options) },
+             { "learning-rate decay", options.learningRateDecay },
+             { "augmentation", options.augment },
+             { "jitter", options.jitter },
+             { "balance", options.balance },
+             { "calibration slides", options.calibrate },
+             { "seed", options.seed },
+             { "precision", GetName(options.device.precision) },
+             { "tile size", tileSize },
+             { "microns per pixel", micronsPerPixel },
+             { "training samples", ToJson(training) },
+             { "validation samples", ToJson(validation) } };
+  if (!plan.segments.empty())
+  {
+    json[SegmentsSetting] = Json::parse(ToText(plan.segments));
+  }
+  if (!options.weights.empty())
+  {
+    json[FirstWeightsSetting] = IdentifyWeights(options.weights);
+  }
+  return json.dump();
+}
+
+} // namespace gigapixel

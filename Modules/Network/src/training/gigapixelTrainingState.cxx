@@ -1,0 +1,592 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelTrainingState.h"
+#include "gigapixelHash.h"
+#include "gigapixelMemoryPlan.h"
+#include "graph/gigapixelParameterLayout.h"
+#include "gigapixelPrintable.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+const std::string      Prefix = TrainingPrefix;
+const std::string      StateKey = Prefix + "state";
+const std::string      SettingsKey = Prefix + "settings";
+const std::string      HashKey = Prefix + "hash";
+constexpr const char * StepsKey = "optimizer_steps";
+constexpr const char * EarlierStepsKey = "adam_steps"; ///< of versions that had no other optimizer
+
+[[noreturn]] void
+RefuseState(const std::string & path, const std::string & reason)
+{
+  throw std::runtime_error("checkpoint \"" + path + "\" " + reason);
+}
+
+/** For what no run writes. */
+[[noreturn]] void
+RefuseDamage(const std::string & path, const std::string & damage)
+{
+  RefuseState(path, "has a damaged state (" + damage + ")");
+}
+
+/** Taken strictly: get() would cut 1.5 down to 1, and wrap what is too large. */
+template <typename TCount>
+TCount
+ToCount(const Json & value, const std::string & name, const std::string & path)
+{
+  if (!value.is_number_unsigned() ||
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<TCount>::max()))
+  {
+    RefuseDamage(path, name + " is " + value.dump().substr(0, 50));
+  }
+  return value.get<TCount>();
+}
+
+double
+ToNumber(const Json & value, const std::string & name, double least, const std::string & path)
+{
+  if (!value.is_number() || value.get<double>() < least)
+  {
+    RefuseDamage(path, name + " is " + value.dump().substr(0, 50));
+  }
+  return value.get<double>();
+}
+
+constexpr double LeastLoss = -1e-6; ///< next to nothing may be rounded to below 0
+
+/** JSON knows neither NaN nor infinity: both stand as null. */
+double
+ToLoss(const Json & value, const std::string & name, const std::string & path, double ifNull)
+{
+  return value.is_null() ? ifNull : ToNumber(value, name, LeastLoss, path);
+}
+
+Json
+ToJson(double value)
+{
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+/** Of Adam and AdamW; SGD has a momentum in the place of the first. */
+std::string
+GetFirstMomentKey(const Optimizer & optimizer)
+{
+  return Prefix + (optimizer.GetKind() == Optimizer::Kind::SGD ? "sgd.momentum" : "adam.first_moment");
+}
+
+const std::string SecondMomentKey = Prefix + "adam.second_moment";
+
+/** \param least a value that is below it, or no finite number, would make all weights NaN at the next step */
+std::vector<double>
+GetMoment(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size, double least)
+{
+  const auto found = file.tensors.find(name);
+  if (found == file.tensors.end() || found->second.type != "F64" || found->second.bytes.size() != size * sizeof(double))
+  {
+    RefuseState(path, "lacks the optimizer's moments \"" + name + "\", or they do not fit the network");
+  }
+  std::vector<double> moment(size);
+  std::memcpy(moment.data(), found->second.bytes.data(), size * sizeof(double));
+  if (!std::all_of(moment.begin(), moment.end(), [&](double m) { return std::isfinite(m) && m >= least; }))
+  {
+    RefuseDamage(path, "\"" + name + "\" holds a value that no moment has");
+  }
+  return moment;
+}
+
+const std::string &
+GetText(const SafeTensors::Metadata & metadata, const std::string & path, const std::string & key)
+{
+  const auto found = metadata.find(key);
+  if (found == metadata.end())
+  {
+    RefuseState(path, "is a model without the state of a training run: it cannot be resumed");
+  }
+  return found->second;
+}
+
+/** Of all texts: a learning rate that one wrong byte has changed would be as good as the right one. */
+std::string
+HashTexts(const SafeTensors::Metadata & metadata)
+{
+  Hash hash;
+  for (const auto & [key, text] : metadata)
+  {
+    for (const std::string * part : { &key, &text })
+    {
+      hash.Add(part->data(), key == HashKey ? 0 : part->size());
+    }
+  }
+  std::ostringstream digits;
+  digits.imbue(std::locale::classic());
+  digits << std::hex << hash.Get();
+  return digits.str();
+}
+
+/** Samples are [name, width, height, identity]. Where both identities are known, they alone count: a file may be named
+ * in many ways. */
+bool
+HaveIdentities(const Json & before, const Json & now)
+{
+  return before.is_array() && before.size() > 3 && before[3] != "" && now[3] != "";
+}
+
+bool
+IsSameSample(const Json & before, const Json & now)
+{
+  const std::size_t told = HaveIdentities(before, now) ? 3 : 0;
+  return before.is_array() && before.size() > 2 && before[1] == now[1] && before[2] == now[2] &&
+         before[told] == now[told];
+}
+
+bool
+AreSamples(const std::string & setting)
+{
+  return setting == "training samples" || setting == "validation samples";
+}
+
+/** Null: there is none. Loss and learning rate are settings of their own, and no parts of the network. */
+Json
+GetSetting(const Json & settings, const std::string & name)
+{
+  Json setting = settings.value(name, Json());
+  if (name == NetworkSetting && setting.is_object())
+  {
+    setting.erase("loss");
+    setting.erase("learning rate");
+  }
+  return setting;
+}
+
+/** Whether a run has the same bits with the one and the other. */
+bool
+IsSame(const std::string & setting, const Json & before, const Json & now)
+{
+  if (AreSamples(setting))
+  {
+    return before.is_array() && std::equal(before.begin(), before.end(), now.begin(), now.end(), IsSameSample);
+  }
+  return before == now || setting == FirstWeightsSetting; // see KeepFirstWeights()
+}
+
+/** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
+ * kept the tile size that the model is used with; their other words decided on no bit. What they had no choice of is
+ * left out. */
+Json
+ParseSettings(const std::string & kept)
+{
+  Json settings = Json::parse(kept);
+  if (settings.value("strategy", Json()) == "whole")
+  {
+    settings["tile size"] = WholeImageSetting;
+  }
+  if (!settings.contains("optimizer"))
+  {
+    settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
+    settings["frozen"] = Json::array();
+    settings["clip gradient"] = 0.0;
+    settings["jitter"] = 0.0;
+    settings["learning-rate schedule"] = settings.value("learning-rate decay", 1.0) < 1
+                                           ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
+                                           : Json{ { "type", "constant" }, { "warmup", 0 } };
+  }
+  if (!settings.contains("balance"))
+  {
+    settings["balance"] = false;
+  }
+  if (!settings.contains("calibration slides"))
+  {
+    settings["calibration slides"] = 0;
+  }
+  return settings;
+}
+
+bool
+AreObjects(const Json & value)
+{
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_object(); });
+}
+
+bool
+AreNames(const Json & value)
+{
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_string(); });
+}
+
+/** Names of one list that another one lacks. */
+Json
+Without(const Json & names, const Json & others)
+{
+  Json left = Json::array();
+  std::copy_if(names.begin(), names.end(), std::back_inserter(left), [&](const Json & name) {
+    return std::find(others.begin(), others.end(), name) == others.end();
+  });
+  return left;
+}
+
+std::string
+Show(const Json & value)
+{
+  constexpr std::size_t Most = 200;
+  if (value.is_null() || value == Json::array())
+  {
+    return "none";
+  }
+  const std::string text = AreObjects(value) ? std::to_string(value.size()) : value.dump();
+  return text.size() <= Most ? text : text.substr(0, text.find_last_of(", ", Most)) + " ...";
+}
+
+/** "another seed", "other training samples". */
+std::string
+NameOther(const std::string & setting)
+{
+  static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
+                                                          { "validation samples", "other validation samples" },
+                                                          { SegmentsSetting, "other segments" },
+                                                          { "frozen", "other frozen arrays" },
+                                                          { "augmentation", "another choice of augmentation" },
+                                                          { "balance", "another balance of classes" },
+                                                          { "calibration slides", "other calibration slides" },
+                                                          { "images per step", "another number of images per step" },
+                                                          { "microns per pixel", "another resolution" } };
+  const auto                                      found = others.find(setting);
+  return found == others.end() ? "another " + setting : found->second;
+}
+
+/** The first place that differs: "name \"unet\" then, \"remedios2023\" now". */
+std::string
+DescribeFirstChange(const Json & before, const Json & now)
+{
+  if (before.is_object() && now.is_object())
+  {
+    Json both = now;
+    both.update(before);
+    for (const auto & item : both.items())
+    {
+      const Json was = before.value(item.key(), Json()), is = now.value(item.key(), Json());
+      if (was != is)
+      {
+        return item.key() + ' ' + DescribeFirstChange(was, is);
+      }
+    }
+  }
+  if (AreObjects(before) && AreObjects(now) && before.size() == now.size())
+  {
+    const auto first = std::mismatch(before.begin(), before.end(), now.begin());
+    return "number " + std::to_string(first.first - before.begin() + 1) + ", " +
+           DescribeFirstChange(*first.first, *first.second);
+  }
+  if (AreNames(before) && AreNames(now))
+  {
+    return Show(Without(before, now)) + " only then, " + Show(Without(now, before)) + " only now";
+  }
+  return Show(before) + " then, " + Show(now) + " now";
+}
+
+/** "... then, ... now"; of samples the first that differ. */
+std::string
+DescribeChange(const std::string & setting, const Json & before, const Json & now)
+{
+  if (!AreSamples(setting) || !before.is_array())
+  {
+    return DescribeFirstChange(before, now);
+  }
+  if (before.size() != now.size())
+  {
+    return std::to_string(before.size()) + " then, " + std::to_string(now.size()) + " now";
+  }
+  std::size_t i = 0;
+  while (IsSameSample(before[i], now[i]))
+  {
+    ++i;
+  }
+  const bool differsInside = HaveIdentities(before[i], now[i]) || before[i].at(0) == now[i].at(0);
+  return "number " + std::to_string(i + 1) + ", " + before[i].at(0).dump() + " then, " + now[i].at(0).dump() + " now" +
+         (differsInside ? ", with another size, region or content of slide or mask" : "");
+}
+
+} // namespace
+
+SafeTensors
+TrainingState::ToFile(const Model & model, const std::string & settings) const
+{
+  SafeTensors        file = FromModel(model);
+  const std::int64_t number = static_cast<std::int64_t>(parameters.size());
+  file.Add(GetFirstMomentKey(optimizer), { number }, optimizer.firstMoment);
+  if (!optimizer.secondMoment.empty())
+  {
+    file.Add(SecondMomentKey, { number }, optimizer.secondMoment);
+  }
+  Json json{ { "epoch", epoch },
+             { "step", step },
+             { StepsKey, optimizer.steps },
+             { "loss_sum", lossSum },
+             { "learning_rate", learningRate },
+             { "best_loss", ToJson(bestLoss) },
+             { "epochs_without_better", epochsWithoutBetter },
+             { "history", Json::array() } };
+  for (const EpochRecord & record : history)
+  {
+    json["history"].push_back({ record.epoch,
+                                ToJson(record.trainingLoss),
+                                ToJson(record.validationLoss),
+                                ToJson(record.validationScore),
+                                record.learningRate });
+  }
+  file.metadata[StateKey] = json.dump();
+  file.metadata[SettingsKey] = settings;
+  file.metadata[HashKey] = HashTexts(file.metadata);
+  return file;
+}
+
+TrainingState
+TrainingState::FromFile(const SafeTensors &        file,
+                        const NetworkDescription & network,
+                        const Optimizer &          optimizer,
+                        const std::string &        path)
+{
+  TrainingState state;
+  try
+  {
+    const Json   json = Json::parse(GetText(file.metadata, path, StateKey));
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    state.parameters = ToArray(ToModelOf(network, file, path));
+    state.optimizer = optimizer;
+    state.optimizer.firstMoment = GetMoment(
+      file, path, GetFirstMomentKey(optimizer), state.parameters.size(), std::numeric_limits<double>::lowest());
+    if (!optimizer.secondMoment.empty())
+    {
+      state.optimizer.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size(), 0);
+    }
+    const auto count = [&](const char * name) { return ToCount<int>(json.at(name), name, path); };
+    state.epoch = count("epoch");
+    state.step = count("step");
+    const char * steps = json.contains(EarlierStepsKey) ? EarlierStepsKey : StepsKey;
+    state.optimizer.steps = ToCount<std::int64_t>(json.at(steps), steps, path);
+    state.lossSum = ToNumber(json.at("loss_sum"), "loss_sum", LeastLoss, path);
+    state.learningRate = ToNumber(json.at("learning_rate"), "learning_rate", 0, path);
+    state.bestLoss = ToLoss(json.at("best_loss"), "best_loss", path, std::numeric_limits<double>::infinity());
+    state.epochsWithoutBetter = count("epochs_without_better");
+    for (const Json & record : json.at("history"))
+    {
+      state.history.push_back({ ToCount<int>(record.at(0), "an epoch of the history", path),
+                                ToLoss(record.at(1), "a loss of the history", path, nan),
+                                ToLoss(record.at(2), "a validation loss of the history", path, nan),
+                                ToLoss(record.at(3), "a score of the history", path, nan),
+                                ToNumber(record.at(4), "a learning rate of the history", 0, path) });
+    }
+  }
+  catch (const Json::exception & error)
+  {
+    RefuseDamage(path, GetPrintableReason(error.what()));
+  }
+  return state;
+}
+
+void
+TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::string & path) const
+{
+  const std::int64_t steps = std::int64_t{ epoch } * stepsPerEpoch + step;
+  if (step > stepsPerEpoch)
+  {
+    RefuseDamage(path, "step " + std::to_string(step) + " of an epoch of " + std::to_string(stepsPerEpoch));
+  }
+  if (optimizer.steps != steps)
+  {
+    RefuseDamage(path,
+                 std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + std::to_string(steps) +
+                   " steps");
+  }
+  if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
+  {
+    RefuseDamage(path,
+                 "epoch " + std::to_string(epoch) + " with a history of " + std::to_string(history.size()) +
+                   " epochs and " + std::to_string(epochsWithoutBetter) + " without a better one");
+  }
+  for (int i = 0; i < epoch; ++i)
+  {
+    if (history[i].epoch != i + 1)
+    {
+      RefuseDamage(path,
+                   "its history has epoch " + std::to_string(history[i].epoch) + " in the place of " +
+                     std::to_string(i + 1));
+    }
+  }
+  if (learningRate > firstLearningRate)
+  {
+    RefuseDamage(path, "a learning rate above the one that the run began with");
+  }
+}
+
+std::string
+ToCSV(const std::vector<EpochRecord> & history, const std::string & score)
+{
+  std::ostringstream csv;
+  csv.imbue(std::locale::classic());
+  csv.precision(9);
+  csv << "epoch,training_loss,validation_loss," << score << ",learning_rate\n";
+  for (const EpochRecord & record : history)
+  {
+    csv << record.epoch;
+    for (const double value :
+         { record.trainingLoss, record.validationLoss, record.validationScore, record.learningRate })
+    {
+      csv << ',';
+      if (!std::isnan(value))
+      {
+        csv << value;
+      }
+    }
+    csv << '\n';
+  }
+  return csv.str();
+}
+
+std::string
+GetSettings(const SafeTensors::Metadata & metadata, const std::string & path)
+{
+  const std::string & settings = GetText(metadata, path, SettingsKey);
+  const auto          hash = metadata.find(HashKey); // earlier versions wrote none
+  if (!Json::parse(settings, nullptr, false).is_object() ||
+      (hash != metadata.end() && hash->second != HashTexts(metadata)))
+  {
+    RefuseDamage(path, "its settings, or what else it tells in words, are not as the run has written them");
+  }
+  return settings;
+}
+
+std::int64_t
+GetTileSize(const std::string & settings)
+{
+  const Json side = ParseSettings(settings).value("tile size", Json());
+  const bool isSide =
+    side.is_number_unsigned() && side.get<std::uint64_t>() <= static_cast<std::uint64_t>(MaximumTileSize);
+  return side == WholeImageSetting ? WholeImage : isSide ? side.get<std::int64_t>() : 0;
+}
+
+double
+GetLearningRate(const std::string & settings)
+{
+  const Json rate = ParseSettings(settings).value("learning rate", Json());
+  return rate.is_number() ? rate.get<double>() : 0;
+}
+
+TrainingOptions
+GetOptions(const std::string & settings)
+{
+  const Json      json = ParseSettings(settings);
+  const Json &    optimizer = json.at("optimizer");
+  const Json &    schedule = json.at("learning-rate schedule");
+  TrainingOptions options;
+  options.optimizer = optimizer.at("type").get<std::string>();
+  options.weightDecay = optimizer.at("weight decay").get<double>();
+  options.momentum = optimizer.value("momentum", options.momentum);
+  options.learningRateSchedule = schedule.at("type").get<std::string>();
+  options.warmup = schedule.at("warmup").get<std::int64_t>();
+  options.plateauPatience = schedule.value("patience", options.plateauPatience);
+  options.epochs = schedule.value("epochs", options.epochs);
+  options.learningRateDecay = json.value("learning-rate decay", options.learningRateDecay);
+  options.freeze = json.at("frozen").get<std::vector<std::string>>();
+  options.clipGradient = json.at("clip gradient").get<double>();
+  options.imagesPerStep = json.value("images per step", options.imagesPerStep);
+  options.augment = json.value("augmentation", options.augment);
+  options.jitter = json.at("jitter").get<double>();
+  options.balance = json.at("balance").get<bool>();
+  options.calibrate = json.at("calibration slides").get<int>();
+  options.seed = json.value("seed", options.seed);
+  return options;
+}
+
+std::string
+ToText(const std::vector<SegmentPlan> & segments)
+{
+  Json json = Json::array();
+  for (const SegmentPlan & segment : segments)
+  {
+    json.push_back({ { "operation", segment.operation }, { "tile size", segment.tileSize } });
+  }
+  return json.dump();
+}
+
+std::vector<SegmentPlan>
+ToSegments(const std::string & text)
+{
+  std::vector<SegmentPlan> segments;
+  for (const Json & segment : Json::parse(text))
+  {
+    segments.push_back({ segment.at("operation").get<std::string>(), segment.at("tile size").get<std::int64_t>() });
+  }
+  return segments;
+}
+
+std::vector<SegmentPlan>
+GetSegments(const std::string & settings, const std::string & path)
+{
+  const Json segments = ParseSettings(settings).value(SegmentsSetting, Json::array());
+  try
+  {
+    return ToSegments(segments.dump());
+  }
+  catch (const Json::exception &)
+  {
+    RefuseDamage(path, "its segments cannot be read");
+  }
+}
+
+std::string
+KeepFirstWeights(const std::string & kept,
+                 const std::string & now,
+                 const std::string & weights,
+                 const std::string & folder)
+{
+  const Json before = ParseSettings(kept);
+  Json       settings = Json::parse(now);
+  const auto found = before.find(FirstWeightsSetting);
+  const bool known = found != before.end();
+  if (!weights.empty() && (!known || *found != settings.at(FirstWeightsSetting)))
+  {
+    throw std::runtime_error("the run in \"" + folder +
+                             "\" cannot be resumed with other first weights: it began with " +
+                             (known ? "those of another file than \"" + weights + "\", or that has changed since"
+                                    : "weights by chance, and not with those of \"" + weights + '"') +
+                             "; resume it without them (--weights), or start a new run in another folder");
+  }
+  if (known)
+  {
+    settings[FirstWeightsSetting] = *found;
+  }
+  return settings.dump();
+}
+
+void
+CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
+{
+  const Json before = ParseSettings(kept), after = Json::parse(now);
+  for (const auto & item : after.items())
+  {
+    const Json was = GetSetting(before, item.key()), is = GetSetting(after, item.key());
+    if (!IsSame(item.key(), was, is))
+    {
+      throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + NameOther(item.key()) + " (" +
+                               DescribeChange(item.key(), was, is) +
+                               "): resume it as it began, with the same slides, masks and regions at the same "
+                               "resolution and with the same options, or start a new run in another folder");
+    }
+  }
+}
+
+} // namespace gigapixel
