@@ -68,7 +68,7 @@ TEST(GraphTraining, HasTheSameBitsForAnyNumberOfThreads)
   {
     const NetworkDescription network = LoadUNet(loss);
     const LossGradient       one = ComputeGradient(network, 32, 1);
-    for (const int threads : { 2, 3 })
+    for (const int threads : { 2, 3, 4 })
     {
       const LossGradient several = ComputeGradient(network, 32, threads);
       EXPECT_EQ(several.loss, one.loss);
@@ -445,6 +445,37 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
         ofOneThread = threads == 1 ? weights : ofOneThread;
         EXPECT_TRUE(weights == ofOneThread) << name << ' ' << size.width;
       }
+    }
+  }
+}
+
+TEST(GraphTraining, ABudgetNeverChangesTheResult)
+{
+  constexpr Size Image{ 330, 270 };
+  for (const char * name : { "unet:base=4,depth=2,channels=1", "unet:base=16,depth=3,channels=1" })
+  {
+    const auto train = [&](std::int64_t memory) {
+      TrainingOptions options;
+      options.epochs = 1;
+      options.threads = 4;
+      options.tileSize = 96;
+      options.memory = memory;
+      Trainer trainer(NetworkDescription::Load(name), options, "");
+      int     inFlight = 0;
+      trainer.SetPlanObserver([&](const MemoryPlan & plan) { inFlight = plan.tilesInFlight; });
+      trainer.AddTrainingSample(MakeSample("a", Image, 1));
+      EXPECT_TRUE(trainer.Run());
+      return std::make_pair(inFlight, trainer.GetLastModel().parameters);
+    };
+    PlannedRun one(NetworkDescription::Load(name), Image, Purpose::Training, {});
+    one.threads = 1;
+    one.tileSize = 96;
+    const auto rich = train(0), poor = train(MemoryPlan::Make(one).peakBytes + (8 << 20));
+    EXPECT_EQ(rich.first, 4);
+    EXPECT_LT(poor.first, 4);
+    for (const auto & [array, parameter] : rich.second)
+    {
+      EXPECT_EQ(parameter.values, poor.second.at(array).values) << name << ' ' << array;
     }
   }
 }

@@ -110,8 +110,9 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** Side of a tile's core, never WholeImage. Where there are segments, that of validation and inference, which take
    * the network at once. */
   std::int64_t tileSize{ 0 };
-  int          tilesInFlight{ 1 }; ///< computed at the same time; never changes a result
-  std::int64_t numberOfTiles{ 0 }; ///< of all segments, each once
+  int          tilesInFlight{ 1 };           ///< computed at the same time; never changes a result
+  int          validationTilesInFlight{ 0 }; ///< of training in segments: of validation's tiles; 0: as many
+  std::int64_t numberOfTiles{ 0 };           ///< of all segments, each once
   /** Of training, in the network's order, the output's last; none: the network at once. */
   std::vector<SegmentPlan> segments{};
   /** Of inference: how often it goes over the image: once, or for a network that sees all of it once for each part

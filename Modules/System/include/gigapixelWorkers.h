@@ -26,10 +26,12 @@ public:
 
   /** \param compute (worker, item) is called once for every item, by several threads
    * \param take (item) is called by the calling thread, for item 0, 1, ... after its computation; false stops
+   * \param together how many threads compute at the same time; 0: all
    * \return false if it was stopped. The first exception of either function is passed on, after all threads rest. */
   bool Run(std::int64_t                                   items,
            const std::function<void(int, std::int64_t)> & compute,
-           const std::function<bool(std::int64_t)> &      take);
+           const std::function<bool(std::int64_t)> &      take,
+           int                                            together = 0);
 
   /** Calls compute (begin, end) for parts of 0 to size, by several threads; a small size is one part, by the calling
    * one. Returns when all is done. For what needs no order: each value by itself. */

@@ -28,7 +28,8 @@ struct Workers::Implementation
   std::int64_t                           next{ 0 };  ///< to be begun
   std::int64_t                           taken{ 0 }; ///< by the calling thread
   int                                    busy{ 0 };
-  std::vector<char>                      computed; ///< per place
+  int                                    most{ 0 }; ///< of busy
+  std::vector<char>                      computed;  ///< per place
   std::exception_ptr                     error;
 
   int
@@ -45,13 +46,19 @@ struct Workers::Implementation
     done.notify_all();
     for (;;)
     {
-      wake.wait(lock, [this] { return quit || (!error && next < items && next < taken + GetNumberOfPlaces()); });
+      wake.wait(lock, [this] { return quit || MayBegin(); });
       if (quit)
       {
         return;
       }
       ComputeNext(worker, lock);
     }
+  }
+
+  bool
+  MayBegin() const
+  {
+    return !error && busy < most && next < items && next < taken + GetNumberOfPlaces();
   }
 
   void
@@ -142,13 +149,15 @@ Workers::GetNumberOfPlaces() const
 bool
 Workers::Run(std::int64_t                                   items,
              const std::function<void(int, std::int64_t)> & compute,
-             const std::function<bool(std::int64_t)> &      take)
+             const std::function<bool(std::int64_t)> &      take,
+             int                                            together)
 {
   Implementation &             run = *m_Implementation;
   std::unique_lock<std::mutex> lock(run.mutex);
   run.compute = compute;
   run.next = run.taken = 0;
   run.items = items;
+  run.most = together > 0 ? together : GetNumberOfThreads();
   run.error = nullptr;
   std::fill(run.computed.begin(), run.computed.end(), 0);
   run.wake.notify_all();

@@ -194,11 +194,9 @@ Memory()
     Type::Memory,
     "BYTES",
     "Peak resident memory that the whole process may take, for instance 2G or 512M, which are powers of 1024 as the "
-    "GiB "
-    "and MiB that are told. It decides how much is in "
-    "flight, which changes no result. Only where not even one tile fits a training makes tiles smaller, which changes "
-    "last "
-    "bits, and says so; --tile-size is the same with any memory. Without it: what is free."
+    "GiB and MiB that are told. It decides how much is in flight, which changes no result. Only where not even one "
+    "tile fits a training makes tiles smaller or divides the network in another way, which changes last bits, and "
+    "says so; --tile-size is the same with any memory. Without it: what is free."
   };
 }
 

@@ -161,7 +161,8 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       sum.Add(results[index % results.size()]);
       team.HandOver(tile, tiles, sum, m_Network);
       return !progress || progress(static_cast<double>(index + 1) / own);
-    });
+    },
+    training ? 0 : m_ScoredTilesInFlight);
 }
 
 bool

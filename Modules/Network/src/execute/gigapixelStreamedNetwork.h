@@ -52,6 +52,13 @@ public:
     m_Scratch = scratch;
   }
 
+  /** Tiles that ComputeScore() computes at the same time; 0: as many as there are threads. */
+  void
+  SetScoredTilesInFlight(int number)
+  {
+    m_ScoredTilesInFlight = number;
+  }
+
   const NetworkDescription &
   GetNetwork() const
   {
@@ -221,6 +228,8 @@ private:
   const bool m_LabelsImage;
   const bool m_SeesWholeImage;
   bool       m_HasMasks{ false }; ///< equal tiles are not computed alike
+
+  int m_ScoredTilesInFlight{ 0 };
 
   std::vector<SegmentPlan> m_Segments;
   std::string              m_Scratch;

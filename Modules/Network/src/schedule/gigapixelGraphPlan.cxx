@@ -323,6 +323,7 @@ struct Choice
   std::int64_t             tileSize{ 0 };
   std::vector<SegmentPlan> segments{};
   GraphTileCost            cost{};
+  GraphTileCost            validation{}; ///< of a training in segments that validates at once, in tiles of that size
 };
 
 /** \class Choices
@@ -344,8 +345,13 @@ public:
   std::int64_t
   GetNeed(const Choice & choice, bool inFiles) const
   {
-    return m_Base + choice.cost.GetPrimitiveBytes(m_Run.sizes) + (inFiles ? 0 : choice.cost.keptBytes) +
-           choice.cost.bytes;
+    return this->GetNeedWithoutTiles(choice, inFiles) + std::max(choice.cost.bytes, choice.validation.bytes);
+  }
+
+  std::int64_t
+  GetNeedWithoutTiles(const Choice & choice, bool inFiles) const
+  {
+    return m_Base + choice.cost.GetPrimitiveBytes(m_Run.sizes) + (inFiles ? 0 : choice.cost.keptBytes);
   }
 
   bool
@@ -359,6 +365,13 @@ public:
   GetWanted()
   {
     return Get(GreatestClass, false);
+  }
+
+  std::int64_t
+  GetWantedTileSize()
+  {
+    const Choice & wanted = this->GetWanted();
+    return wanted.validation.tiles > 0 ? this->WithValidation(wanted, GreatestClass).tileSize : wanted.tileSize;
   }
 
   /** That of the greatest class with which it fits; where it fits with none, the one that needs least. */
@@ -393,6 +406,29 @@ public:
                 : (GetNeed(atOnce, inFiles) < GetNeed(best, inFiles) ? atOnce : best);
   }
 
+  /** Of a training in segments. \param bytes for a tile; what sees the whole image validates in the same segments */
+  Choice
+  WithValidation(Choice choice, std::int64_t bytes) const
+  {
+    constexpr auto inference = Purpose::Inference;
+    choice.tileSize = m_Given.tileSize != 0 ? m_Given.tileSize : ChooseTileSize(m_Run, inference, bytes);
+    if (!m_Run.network.graph.SeesWholeImage())
+    {
+      choice.validation =
+        GraphTileCost::Make(m_Run.network, m_Run.image, inference, choice.tileSize, m_Run.device.precision);
+    }
+    return choice;
+  }
+
+  /** What validates, and segments images later, takes the network at once, which is fast only in tiles that are wide
+   * beside its halo: they may take what training leaves. */
+  Choice
+  WidenValidation(const Choice & choice, bool inFiles) const
+  {
+    const std::int64_t bytes = std::min(GreatestClass, m_Limit - this->GetNeedWithoutTiles(choice, inFiles));
+    return choice.validation.tiles > 0 && bytes > choice.cost.bytes ? this->WithValidation(choice, bytes) : choice;
+  }
+
 private:
   const Choice &
   Get(std::int64_t memoryClass, bool atOnce)
@@ -416,32 +452,19 @@ private:
     {
       choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, !atOnce);
     }
-    const bool isAtOnce = choice.segments.empty();
-    if (!isAtOnce)
+    if (!choice.segments.empty())
     {
       choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, Purpose::Training, precision);
+      return this->WithValidation(choice, choice.cost.bytes);
     }
-    // What validates and segments images later takes the network at once, and no more memory than training does.
-    const Purpose purpose = isAtOnce ? m_Run.purpose : Purpose::Inference;
     if (choice.tileSize == 0)
     {
-      choice.tileSize = ChooseTileSize(m_Run, purpose, isAtOnce ? bytes : choice.cost.bytes);
-    }
-    if (seesAll && !isAtOnce) // which validates in the same segments
-    {
-      return choice;
+      choice.tileSize = ChooseTileSize(m_Run, m_Run.purpose, bytes);
     }
     // Slides are written row by row; a volume's labels are in memory as a whole.
-    const bool    byRow = m_Run.purpose == Purpose::Inference && m_Run.network.graph.GetNumberOfAxes() == 2;
-    const auto    together = byRow ? GraphTileCost::Together::Row : GraphTileCost::Together::All;
-    GraphTileCost cost = GraphTileCost::Make(m_Run.network, m_Run.image, purpose, choice.tileSize, precision, together);
-    if (isAtOnce)
-    {
-      choice.cost = std::move(cost);
-      return choice;
-    }
-    choice.cost.bytes = std::max(choice.cost.bytes, cost.bytes);
-    std::move(cost.groups.begin(), cost.groups.end(), std::back_inserter(choice.cost.groups));
+    const bool byRow = m_Run.purpose == Purpose::Inference && m_Run.network.graph.GetNumberOfAxes() == 2;
+    const auto together = byRow ? GraphTileCost::Together::Row : GraphTileCost::Together::All;
+    choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, m_Run.purpose, choice.tileSize, precision, together);
     return choice;
   }
 
@@ -460,7 +483,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   const Choice &           wanted = choices.GetWanted();
   const Choice &           inFiles = choices.FindBest(true);
   std::vector<std::string> sentences{ choice.segments == wanted.segments
-                                        ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize)
+                                        ? DescribeSmallerTiles(choices.GetWantedTileSize(), choice.tileSize)
                                         : DescribeOtherSegments(),
                                       GetPrecisionProblem(run.device.precision) };
   if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
@@ -476,6 +499,19 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   return remark;
 }
 
+/** As many as fit so many bytes, at least one. */
+int
+GetTilesInFlight(const GraphTileCost & cost, int threads, std::int64_t bytes)
+{
+  const auto most = static_cast<int>(std::min<std::int64_t>(threads, cost.GetMostTogether()));
+  int        together = 1;
+  while (together < most && cost.GetBytes(together + 1) <= bytes)
+  {
+    ++together;
+  }
+  return together;
+}
+
 } // namespace
 
 MemoryPlan
@@ -487,7 +523,7 @@ MakeGraphPlan(const PlannedRun & run)
     GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) + GetHeldImageBytes(run);
   const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
   Choices               choices(run, base, limit);
-  const Choice &        choice = choices.FindBest(inFiles);
+  const Choice          choice = choices.WidenValidation(choices.FindBest(inFiles), inFiles);
   const GraphTileCost & cost = choice.cost;
   const std::int64_t    least = std::max(choices.GetNeed(choice, inFiles), loading);
   if (least > limit)
@@ -496,19 +532,22 @@ MakeGraphPlan(const PlannedRun & run)
     const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
     throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.scratchBytes : 0);
   }
-  const std::int64_t without = choices.GetNeed(choice, inFiles) - cost.bytes; // any tiles
+  const std::int64_t without = choices.GetNeedWithoutTiles(choice, inFiles);
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
   plan.keptBytes = inFiles ? cost.scratchBytes : cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
   plan.passes = cost.passes;
-  const auto most = std::min(std::int64_t{ GetNumberOfThreads(run.threads) }, cost.GetMostTogether());
-  while (plan.tilesInFlight < most && without + cost.GetBytes(plan.tilesInFlight + 1) <= limit)
+  const int threads = GetNumberOfThreads(run.threads);
+  plan.tilesInFlight = GetTilesInFlight(cost, threads, limit - without);
+  std::int64_t tiles = cost.GetBytes(plan.tilesInFlight);
+  if (choice.validation.tiles > 0)
   {
-    ++plan.tilesInFlight;
+    plan.validationTilesInFlight = GetTilesInFlight(choice.validation, plan.tilesInFlight, limit - without);
+    tiles = std::max(tiles, choice.validation.GetBytes(plan.validationTilesInFlight));
   }
-  plan.peakBytes = std::max(without + cost.GetBytes(plan.tilesInFlight), loading);
+  plan.peakBytes = std::max(without + tiles, loading);
   plan.tileBytes = cost.bytes;
   plan.coreSeconds = cost.seconds;
   plan.remark = DescribeChoice(run, choices, choice);

@@ -126,6 +126,7 @@ Trainer::Implementation::Prepare()
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
   streamed->SetSegments(plan.segments, options.scratch);
+  streamed->SetScoredTilesInFlight(plan.validationTilesInFlight);
   // Only rank 0 needs to see the folder.
   std::string checkpoint = ShareText(resume ? ReadFile(folder->GetLastFile()) : std::string());
   checkpoint.empty() ? Begin() : Resume(std::move(checkpoint));
