@@ -205,6 +205,23 @@ TEST(Volume, IsReadFromSeveralThreads)
   }
 }
 
+TEST(Volume, ThatChangesAfterItsHeaderWasReadIsRefused)
+{
+  const TemporaryFolder folder("volumes");
+  for (const char * ending : { ".nii", ".nii.gz", ".nrrd", ".mha" })
+  {
+    const auto file = Write(MakeVolume<short>(), folder.File(std::string("v") + ending));
+    const auto type = itk::GigapixelVolumeSource({ file }), size = itk::GigapixelVolumeSource({ file });
+    Write(MakeVolume<double>(), file);
+    EXPECT_THROW(Read(*type.voxels, Box), std::runtime_error);
+    const auto large = itk::Image<short, 3>::New();
+    large->SetRegions(itk::Size<3>{ { Width, Height, Depth + 20 } });
+    large->Allocate(true);
+    Write(large, file);
+    EXPECT_THROW(Read(*size.voxels, Box), std::runtime_error);
+  }
+}
+
 TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
 {
   const TemporaryFolder     folder("volumes");
