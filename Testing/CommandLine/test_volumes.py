@@ -353,6 +353,24 @@ def test_pairs_of_header_and_pixels(integers, tmp_path):
 
 
 @pytest.mark.usefixtures("network")
+def test_labels_lie_where_a_tilted_volume_lies(integers, tmp_path):
+    """NIfTI's writer makes axes perpendicular, which moves the labels of a CT with a tilted gantry."""
+    tilted = OBLIQUE.copy()
+    tilted[1, 2] = 0.4
+    volume = write_nrrd_volume(tmp_path / "ct.nrrd", integers.astype("<i2"), tilted)
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
+    for ending in (".nii.gz", ".nii"):
+        sentence = fails("segment", volume, "--model", model, "-o", tmp_path / f"l{ending}")
+        assert "their axes are not perpendicular: end the name in .nrrd or .mha" in sentence
+    for ending in (".nrrd", ".mha"):
+        run("segment", volume, "--model", model, "-o", tmp_path / f"l{ending}")
+        info, labels = (run("info", name, "--json").json for name in (volume, tmp_path / f"l{ending}"))
+        for key in ("spacingMm", "originMm"):
+            assert labels[key] == pytest.approx(info[key], rel=1e-5)
+        assert numpy.array(labels["direction"]) == pytest.approx(numpy.array(info["direction"]), abs=1e-5)
+
+
+@pytest.mark.usefixtures("network")
 def test_plan_of_volumes(volume, tmp_path):
     words = ["plan", "--network", "unet3d:base=8", "--json"]
     plan = run(*words, "--size", "240x240x155", "--memory", "2G").json

@@ -222,6 +222,28 @@ TEST(Volume, ThatChangesAfterItsHeaderWasReadIsRefused)
   }
 }
 
+TEST(Volume, OfLabelsIsNotWrittenWhereNIfTIWouldMoveIt)
+{
+  gigapixel::VolumeGrid grid;
+  grid.size = { 100, 100, 50 };
+  EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nii.gz", grid));
+  gigapixel::VolumeGrid tilted = grid, far = grid, large = grid;
+  tilted.axes[2] = { 0, std::sin(0.01), std::cos(0.01) };
+  far.origin[1] = 987654321.125;
+  large.size.width = 32768;
+  for (const auto & other : { tilted, far, large })
+  {
+    for (const char * file : { "l.nii.gz", "a/l.nii", "l.hdr", "l.img" })
+    {
+      EXPECT_THROW(itk::GigapixelRequireLabelPlace(file, other), std::runtime_error);
+    }
+    EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nrrd", other));
+  }
+  EXPECT_NEAR(tilted.GetShear(), std::sin(0.01), 1e-12);
+  tilted.spacing = { 2, 3, 4 };
+  EXPECT_NEAR(tilted.GetVoxelVolume(), 24 * std::cos(0.01), 1e-12);
+}
+
 TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
 {
   const TemporaryFolder     folder("volumes");

@@ -4,11 +4,14 @@
 #include "gigapixelAtomicFile.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
+#include "itkGigapixelVolumeShape.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkImageIOFactory.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -137,13 +140,18 @@ WriteLabels(const std::string &               file,
   io->Write(labels.data());
 }
 
-/** \throw what tells that it does not hold these labels */
+/** \throw what tells that it does not hold these labels, or holds them elsewhere */
 void
-RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels)
+RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels, const gigapixel::VolumeGrid & grid)
 {
   const ImageIOBase::Pointer io = OpenVolume(file);
-  std::vector<std::uint8_t>  found(labels.size());
-  const bool                 isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
+  const std::string          difference = grid.DescribeDifference(GigapixelVolumeShape::Get(file, *io).grid);
+  if (!difference.empty())
+  {
+    throw std::runtime_error("what was written " + difference);
+  }
+  std::vector<std::uint8_t> found(labels.size());
+  const bool                isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
                          io->GetImageSizeInComponents() == static_cast<ImageIOBase::SizeType>(labels.size());
   if (isAsLarge)
   {
@@ -153,6 +161,20 @@ RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels
   {
     throw std::runtime_error("what was written reads otherwise");
   }
+}
+
+/** A full disk is not the only reason, so that the reason is told beside the room. */
+[[noreturn]] void
+RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason)
+{
+  for (std::size_t at; (at = reason.find(hidden.GetName())) != std::string::npos;)
+  {
+    reason.replace(at, hidden.GetName().size(), "it");
+  }
+  std::error_code error;
+  throw std::runtime_error(
+    fileName + " could not be written to the end, and nothing was left behind: " + reason + "; the disk has " +
+    std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) + " bytes free");
 }
 
 void
@@ -207,17 +229,47 @@ ReadWholeVolume(ImageIOBase & io, void * samples)
 }
 
 void
+GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::VolumeGrid & grid)
+{
+  const std::string name = fs::path(fileName).filename().string();
+  if (name.find(".nii") == std::string::npos && name.find(".hdr") == std::string::npos &&
+      name.find(".img") == std::string::npos)
+  {
+    return;
+  }
+  constexpr double Rounding = 0.01; // of a voxel, as grids are compared
+  const auto &     spacing = grid.spacing;
+  const double     least = Rounding * *std::min_element(spacing.begin(), spacing.end());
+  const double     sides = spacing[0] * static_cast<double>(grid.size.width) +
+                       spacing[1] * static_cast<double>(grid.size.height) +
+                       spacing[2] * static_cast<double>(grid.size.depth);
+  const bool isRounded = std::any_of(grid.origin.begin(), grid.origin.end(), [least](double place) {
+    return std::abs(static_cast<double>(static_cast<float>(place)) - place) > least;
+  });
+  const bool isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
+  if (isRounded || isLong || grid.GetShear() * sides > least)
+  {
+    throw std::runtime_error(fileName + ": NIfTI cannot say where these labels lie, as " +
+                             (isLong      ? "an axis has more than 32767 voxels"
+                              : isRounded ? "their origin has more digits than it keeps"
+                                          : "their axes are not perpendicular") +
+                             ": end the name in .nrrd or .mha");
+  }
+}
+
+void
 GigapixelWriteLabelVolume(const std::string &               fileName,
                           const std::vector<std::uint8_t> & labels,
                           const gigapixel::VolumeGrid &     grid,
                           bool                              mayReplace)
 {
+  GigapixelRequireLabelPlace(fileName, grid);
   gigapixel::AtomicFile output(fileName, mayReplace);
   const HiddenFile      hidden(fileName);
   try
   {
     WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid); });
-    RequireLabels(hidden.GetName(), labels);
+    RequireLabels(hidden.GetName(), labels, grid);
   }
   catch (const std::runtime_error & failure)
   {
@@ -226,9 +278,7 @@ GigapixelWriteLabelVolume(const std::string &               fileName,
     {
       throw;
     }
-    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
-                             std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) +
-                             " bytes free");
+    RefuseUnwritten(fileName, hidden, failure.what());
   }
   CopyInto(output, hidden.GetName());
   output.Commit();

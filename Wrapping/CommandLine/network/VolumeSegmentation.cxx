@@ -195,6 +195,7 @@ SegmentVolume(const SlideTask &      task,
   RequireVolumeChannels(volume, network);
   network.CheckImage(size);
   RefuseExisting(task.output, values.Has("overwrite"));
+  itk::GigapixelRequireLabelPlace(task.output, volume.grid);
   CheckOutput(task.output, number);
   const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
   Progress         progress(session, "segment " + task.slide, number);
