@@ -155,7 +155,8 @@ def test_normalization_is_of_the_whole_volume(name, tmp_path):
     sure = abs(expected - threshold) > 1e-4
     assert sure.mean() > 0.99 and (labels == (expected > threshold))[sure].all()
     assert ("0 to 1" in result["normalization"]) == (name in ("percentiles", "window"))
-    assert "volumes" in run("info", model).out
+    said = run("info", model).out
+    assert f"1 channel, {result['normalization']}; volumes" in said and "255" not in said
 
 
 @pytest.mark.parametrize(
