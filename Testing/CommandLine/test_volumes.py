@@ -5,6 +5,7 @@ import gzip
 import re
 import struct
 import subprocess
+import zlib
 
 import numpy
 import pytest
@@ -351,6 +352,34 @@ def test_pairs_of_header_and_pixels(integers, tmp_path):
     assert "its pixels are not there" in fails("info", header)
     vector = split_nifti(write_nifti(tmp_path / "v.nii", numpy.stack([values] * 2), slope=0.5, vector=True))
     assert "are to be scaled" in fails("info", vector.with_suffix(".img"))
+
+
+def test_compressed_metaimages_are_decompressed_when_they_are_read(integers, tmp_path):
+    packed = zlib.compress(integers.astype("u1").tobytes())
+    volume = write_metaimage(tmp_path / "v.mha", integers, packed=packed)
+    assert run("info", volume, "--check", "--json").json["depth"] == SHAPE[0]
+    for bad in (packed[: len(packed) // 2], packed[:100] + b"xyz" + packed[103:]):
+        write_metaimage(volume, integers, packed=bad)
+        assert run("info", volume, "--json").json["depth"] == SHAPE[0]
+        assert "v.mha is cut short or damaged" in fails("info", volume, "--check")
+
+
+@pytest.mark.usefixtures("network")
+def test_memory_of_a_volume_is_that_of_its_plan(tmp_path):
+    """What an integer of 64 bits or a double takes is that of the file and of ITK's reader together, 16 bytes."""
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=1e9)
+    options = ["--tile-size", 32, "--threads", 1, "--json"]
+    for name, kind, slope, reading in [("double", "<f8", 0, 16), ("scaled", "<i2", 0.5, 10)]:
+        voxels = numpy.zeros((200, 200, 200), kind)
+        voxels[0, 0, 0] = 5
+        file = write_nifti(tmp_path / f"{name}.nii", voxels, slope=slope)
+        result = run("segment", file, "--model", model, "-o", tmp_path / f"{name}.l.nii", *options).json
+        assert result["peakBytes"] < result["estimatedPeakBytes"] < 1.2 * result["peakBytes"], name
+        rows = run("plan", file, "--network", model, *options).json["plans"]
+        training, inference = (next(row["peakBytes"] for row in rows if row["purpose"] == p) for p in ("training", "inference"))
+        assert inference == pytest.approx(result["estimatedPeakBytes"], rel=0.05), name
+        # A volume and its labels are read while the maps of the volume before are in memory.
+        assert training > inference + 0.9 * (reading + 1 - 4 - 1) * voxels.size, name
 
 
 @pytest.mark.usefixtures("network")

@@ -83,13 +83,16 @@ def write_nrrd_volume(path, voxels, affine=OBLIQUE, vector=False):
     return path
 
 
-def write_metaimage(path, voxels, matrix=(1, 0, 0, 0, 1, 0, 0, 0, 1), spacing=(1, 1, 1), origin=(0, 0, 0)):
-    """https://itk.org/Wiki/ITK/MetaIO/Documentation, bytes; voxels z, y, x."""
+def write_metaimage(path, voxels, matrix=(1, 0, 0, 0, 1, 0, 0, 0, 1), spacing=(1, 1, 1), origin=(0, 0, 0), packed=None):
+    """https://itk.org/Wiki/ITK/MetaIO/Documentation, bytes; voxels z, y, x. \\param packed what the file
+    has in place of the voxels, as compressed ones"""
+    data = voxels.astype("u1").tobytes() if packed is None else packed
     numbers = {"DimSize": voxels.shape[::-1], "TransformMatrix": matrix, "Offset": origin, "ElementSpacing": spacing}
-    lines = ["ObjectType = Image", "NDims = 3", "BinaryData = True", "BinaryDataByteOrderMSB = False", "CompressedData = False"]
+    lines = ["ObjectType = Image", "NDims = 3", "BinaryData = True", "BinaryDataByteOrderMSB = False"]
+    lines += ["CompressedData = False"] if packed is None else ["CompressedData = True", f"CompressedDataSize = {len(packed)}"]
     lines += [f"{key} = {' '.join(str(x) for x in values)}" for key, values in numbers.items()]
     lines += ["ElementType = MET_UCHAR", "ElementDataFile = LOCAL"]
-    path.write_bytes("\n".join(lines).encode() + b"\n" + voxels.astype("u1").tobytes())
+    path.write_bytes("\n".join(lines).encode() + b"\n" + data)
     return path
 
 

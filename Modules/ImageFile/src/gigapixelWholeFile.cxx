@@ -134,17 +134,35 @@ CheckCompressed(const std::string & file, const fs::path & pixels, std::uintmax_
   }
 }
 
-/** The pixels in their file, or in several. */
+std::uintmax_t
+CountBytes(const PixelHeader & header)
+{
+  return CountSamples(header) * GetSampleBytes(GetField(header, "ElementType"));
+}
+
+/** Where the pixels of a MetaImage begin, in each of its files. */
+std::uintmax_t
+FindBegin(const PixelHeader & header)
+{
+  std::intmax_t size = 0;
+  std::istringstream(GetField(header, "HeaderSize")) >> size;
+  return size > 0 ? static_cast<std::uintmax_t>(size) : header.files.empty() ? header.bytes : 0;
+}
+
+/** All of them are decompressed. */
+void
+CheckCompressedMetaImage(const std::string & file, const PixelHeader & header)
+{
+  const auto files = header.files.empty() ? std::vector<fs::path>{ file } : header.files;
+  CheckCompressed(
+    file, files.front(), FindBegin(header), CountBytes(header) / files.size()); // of slices, of which a mask has one
+}
+
+/** The pixels in their file, or in several; compressed ones are not decompressed. */
 void
 CheckMetaImage(const std::string & file, const PixelHeader & header)
 {
-  const std::uintmax_t samples = CountSamples(header);
-  const std::uintmax_t expected = samples * GetSampleBytes(GetField(header, "ElementType"));
-  const bool           isLocal = header.files.empty();
-  std::intmax_t        headerSize = 0;
-  std::istringstream(GetField(header, "HeaderSize")) >> headerSize;
-  const auto begin = headerSize > 0 ? static_cast<std::uintmax_t>(headerSize) : isLocal ? header.bytes : 0;
-  const auto files = isLocal ? std::vector<fs::path>{ file } : header.files;
+  const bool isLocal = header.files.empty();
   const bool isText = IsText(header);
   if (IsCompressed(header))
   {
@@ -153,10 +171,11 @@ CheckMetaImage(const std::string & file, const PixelHeader & header)
       // MetaIO would take the header for a part of them.
       RefuseCut(file, "its header does not say how many bytes its compressed pixels have (CompressedDataSize)");
     }
-    return CheckCompressed(file, files.front(), begin, expected / files.size()); // of slices, of which a mask has one
+    return;
   }
-  std::uintmax_t found = 0;
-  for (const fs::path & pixels : files)
+  const std::uintmax_t begin = FindBegin(header), expected = isText ? CountSamples(header) : CountBytes(header);
+  std::uintmax_t       found = 0;
+  for (const fs::path & pixels : isLocal ? std::vector<fs::path>{ file } : header.files)
   {
     std::ifstream stream(pixels, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(begin));
@@ -166,11 +185,11 @@ CheckMetaImage(const std::string & file, const PixelHeader & header)
              : size > begin ? size - begin
                             : 0;
   }
-  if (found < (isText ? samples : expected))
+  if (found < expected)
   {
     RefuseCut(file,
-              "it has " + std::to_string(found) + " of " + std::to_string(isText ? samples : expected) +
-                (isText ? " numbers" : " bytes") + " of pixels");
+              "it has " + std::to_string(found) + " of " + std::to_string(expected) + (isText ? " numbers" : " bytes") +
+                " of pixels");
   }
 }
 
@@ -303,7 +322,7 @@ CheckNIfTI(const std::string & file)
 } // namespace
 
 void
-RequireWholeFile(const std::string & file)
+RequireWholeHeader(const std::string & file)
 {
   std::ifstream stream(file, std::ios::binary);
   if (IsJPEG(stream) && !HasJPEGEnd(stream))
@@ -328,11 +347,25 @@ RequireWholeFile(const std::string & file)
 }
 
 void
+RequireWholeFile(const std::string & file)
+{
+  RequireWholeHeader(file);
+  if (const auto header = ReadPixelHeader(file); header && header->isMetaImage && IsCompressed(*header))
+  {
+    CheckCompressedMetaImage(file, *header);
+  }
+}
+
+void
 RequireWholeCompression(const std::string & file)
 {
   if (const auto header = ReadPixelHeader(file))
   {
-    const std::string encoding = GetField(*header, "encoding"); // of NRRD; MetaImages are checked as they are opened
+    if (header->isMetaImage && IsCompressed(*header))
+    {
+      CheckCompressedMetaImage(file, *header);
+    }
+    const std::string encoding = GetField(*header, "encoding"); // of NRRD
     const bool        isWhole = header->fields.count("byte skip") == 0 && header->fields.count("line skip") == 0;
     if ((encoding == "gzip" || encoding == "gz") && isWhole && header->files.size() < 2)
     {

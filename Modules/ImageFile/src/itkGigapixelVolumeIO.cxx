@@ -203,7 +203,7 @@ OpenVolume(const std::string & file)
   {
     throw std::runtime_error(file + ": there is no such file, or it cannot be read");
   }
-  gigapixel::RequireWholeFile(file);
+  gigapixel::RequireWholeHeader(file);
   ImageIOBase::Pointer io;
   WithName(file, [&] {
     io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
