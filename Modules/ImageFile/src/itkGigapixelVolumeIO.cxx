@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -177,6 +176,61 @@ RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::st
     std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) + " bytes free");
 }
 
+using Axes = std::array<std::array<double, 3>, 3>;
+
+/** The perpendicular axes that are nearest to these: the orthogonal part of their polar decomposition, by Newton's
+ * iteration (Higham, SIAM J. Sci. Stat. Comput. 1986), as NIfTI's writer has them. */
+Axes
+MakePerpendicular(Axes axes)
+{
+  constexpr int Iterations = 20; // it converges quadratically
+  for (int iteration = 0; iteration < Iterations; ++iteration)
+  {
+    Axes   cofactors{};
+    double determinant = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      const auto & a = axes[(i + 1) % 3];
+      const auto & b = axes[(i + 2) % 3];
+      cofactors[i] = { a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0] };
+      determinant = axes[i][0] * cofactors[i][0] + axes[i][1] * cofactors[i][1] + axes[i][2] * cofactors[i][2];
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      for (std::size_t j = 0; j < 3; ++j)
+      {
+        axes[i][j] = (axes[i][j] + cofactors[i][j] / determinant) / 2;
+      }
+    }
+  }
+  return axes;
+}
+
+/** In memory: GCC 12 leaves a rounding out that is only computed. */
+double
+RoundToFloat(double value)
+{
+  const volatile auto rounded = static_cast<float>(value);
+  return static_cast<double>(rounded);
+}
+
+/** Where NIfTI's header says that a volume lies. */
+gigapixel::VolumeGrid
+GetNIfTIGrid(gigapixel::VolumeGrid grid)
+{
+  grid.axes = MakePerpendicular(grid.axes);
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    grid.spacing[i] = RoundToFloat(grid.spacing[i]);
+    grid.origin[i] = RoundToFloat(grid.origin[i]);
+    for (double & coordinate : grid.axes[i])
+    {
+      coordinate = RoundToFloat(coordinate);
+    }
+  }
+  return grid;
+}
+
 void
 CopyInto(gigapixel::AtomicFile & output, const std::string & file)
 {
@@ -237,23 +291,15 @@ GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::Volume
   {
     return;
   }
-  constexpr double Rounding = 0.01; // of a voxel, as grids are compared
-  const auto &     spacing = grid.spacing;
-  const double     least = Rounding * *std::min_element(spacing.begin(), spacing.end());
-  const double     sides = spacing[0] * static_cast<double>(grid.size.width) +
-                       spacing[1] * static_cast<double>(grid.size.height) +
-                       spacing[2] * static_cast<double>(grid.size.depth);
-  const bool isRounded = std::any_of(grid.origin.begin(), grid.origin.end(), [least](double place) {
-    return std::abs(static_cast<double>(static_cast<float>(place)) - place) > least;
-  });
-  const bool isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
-  if (isRounded || isLong || grid.GetShear() * sides > least)
+  const bool        isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
+  const std::string difference = grid.DescribeDifference(GetNIfTIGrid(grid));
+  if (isLong || !difference.empty())
   {
-    throw std::runtime_error(fileName + ": NIfTI cannot say where these labels lie, as " +
-                             (isLong      ? "an axis has more than 32767 voxels"
-                              : isRounded ? "their origin has more digits than it keeps"
-                                          : "their axes are not perpendicular") +
-                             ": end the name in .nrrd or .mha");
+    throw std::runtime_error(
+      fileName + ": " +
+      (isLong ? std::string("NIfTI knows up to 32767 voxels along an axis")
+              : "NIfTI keeps perpendicular axes and floats alone, with which this volume of labels " + difference) +
+      ": end the name in .nrrd or .mha");
   }
 }
 
