@@ -162,18 +162,24 @@ RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels
   }
 }
 
-/** A full disk is not the only reason, so that the reason is told beside the room. */
+/** Readers and writers do not tell of a full disk, and it is not the only reason.
+ * \param bytes that the labels take at most */
 [[noreturn]] void
-RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason)
+RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason, std::size_t bytes)
 {
-  for (std::size_t at; (at = reason.find(hidden.GetName())) != std::string::npos;)
+  std::error_code error;
+  const auto      room = fs::space(fs::absolute(fileName).parent_path(), error).available;
+  if (!error && room < bytes)
+  {
+    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
+                             std::to_string(room) + " bytes free");
+  }
+  for (std::size_t at = 0; (at = reason.find(hidden.GetName(), at)) != std::string::npos;)
   {
     reason.replace(at, hidden.GetName().size(), "it");
   }
-  std::error_code error;
-  throw std::runtime_error(
-    fileName + " could not be written to the end, and nothing was left behind: " + reason + "; the disk has " +
-    std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) + " bytes free");
+  reason.resize(std::min(reason.size(), reason.find("; get it again"))); // what readers say of damage
+  throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind: " + reason);
 }
 
 using Axes = std::array<std::array<double, 3>, 3>;
@@ -324,7 +330,7 @@ GigapixelWriteLabelVolume(const std::string &               fileName,
     {
       throw;
     }
-    RefuseUnwritten(fileName, hidden, failure.what());
+    RefuseUnwritten(fileName, hidden, failure.what(), labels.size());
   }
   CopyInto(output, hidden.GetName());
   output.Commit();
