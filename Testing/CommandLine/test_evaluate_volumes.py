@@ -45,7 +45,41 @@ def test_what_cannot_be_compared(tmp_path):
     assert "is no label" in fails("evaluate", write_nifti(tmp_path / "f.nii.gz", labels.astype("<f4") / 2), a)
     assert "2 channels" in fails("evaluate", write_nifti(tmp_path / "c.nii.gz", numpy.stack([labels, labels])), a)
     assert "There is no file" in fails("evaluate", tmp_path / "no.nii.gz", a)
+    for pair in ([tmp_path / "typo.mha", a], [a, tmp_path / "typo.mha"]):
+        assert f"There is no file {tmp_path / 'typo.mha'}" in fails("evaluate", *pair)
+    (tmp_path / "cut.nrrd").write_bytes(b"NRRD0004\ntype: short\n")
+    assert str(tmp_path / "cut.nrrd") in (said := fails("evaluate", tmp_path / "cut.nrrd", a)) and "is none" not in said
     slice_of_one = write_nrrd_volume(tmp_path / "one.nrrd", labels[:1])
     assert "is a volume, and" in fails("evaluate", slice_of_one, a)
     empty = write_nifti(tmp_path / "e.nii.gz", numpy.zeros_like(labels))
     assert run("evaluate", empty, empty, "--json").json["meanDice"] is None
+
+
+def test_objects_of_255_and_other_labels(tmp_path):
+    labels = numpy.zeros((5, 6, 7), numpy.uint8)
+    labels[2] = 1
+    one = write_nifti(tmp_path / "one.nii.gz", labels)
+    mask = write_nifti(tmp_path / "mask.nii.gz", labels * numpy.uint8(255))
+    result = run("evaluate", one, mask, "--json")
+    assert result.json["meanDice"] == 1 and [label["label"] for label in result.json["labels"]] == [1]
+    assert "no label in common" not in result.err
+    empty = write_nifti(tmp_path / "empty.nii.gz", labels * numpy.uint8(0))
+    assert [label["label"] for label in run("evaluate", empty, mask, "--json").json["labels"]] == [1]
+    two = write_nifti(tmp_path / "two.nii.gz", labels * numpy.uint8(2))
+    result = run("evaluate", two, mask, "--json")
+    assert [label["label"] for label in result.json["labels"]] == [2, 255] and result.json["meanDice"] == 0
+    assert "have no label in common (2 and 255 are the least)" in result.err
+    assert "no label in common" not in run("evaluate", two, empty).err
+
+
+def test_axes_that_are_not_perpendicular(tmp_path):
+    labels = numpy.zeros((5, 6, 7), numpy.uint8)
+    labels[2, 1:3] = 1
+    tilted = OBLIQUE.copy()
+    tilted[:3, 2] = OBLIQUE[:3, 2] * 0.8 + OBLIQUE[:3, 1] / 0.75 * 2 * 0.6  # by an angle of which the cosine is 0.6
+    file = write_nrrd_volume(tmp_path / "tilted.nrrd", labels, tilted)
+    result = run("evaluate", file, file, "--json")
+    (label,) = result.json["labels"]
+    assert label["dice"] == 1 and label["hausdorff95Mm"] is None and label["meanSurfaceDistanceMm"] is None
+    assert label["truthMl"] == pytest.approx(14 * 0.5 * 0.75 * 2 * 0.8 / 1000, rel=1e-6)
+    assert "are not perpendicular" in result.err

@@ -6,9 +6,11 @@ import itertools
 import os
 import subprocess
 
+import numpy
 import pytest
 
 from conftest import PROGRAM, run
+from volumes import write_nifti, write_threshold_model
 from writing_commands import COMMANDS, begin, get_outputs, get_unfinished
 
 LIBRARY = os.environ.get("GIGAPIXEL_FAILING_DISK")
@@ -53,3 +55,21 @@ def test_a_disk_that_fails(command, ending, inputs, tmp_path):
         again = words + ["--resume"] if command == "train" else words
         run(*again, cwd=inputs)
         assert get_outputs(folder) == whole and get_unfinished(folder) == [], case
+
+
+@pytest.mark.usefixtures("network")
+def test_labels_of_a_volume_that_cannot_be_written(tmp_path):
+    """The disk has room, so that what failed is told, not how many bytes are free."""
+    volume = write_nifti(tmp_path / "v.nii", numpy.random.default_rng(1).integers(0, 100, (30, 40, 50)).astype("<i2"))
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=50)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    words = ["segment", str(volume), "--model", str(model), "-o", str(folder / "l.nii"), "--quiet"]
+    for call in itertools.count(1):
+        result, failed = run_failing(words, f"{call}-", tmp_path, tmp_path / "failed")
+        if not failed:
+            assert result.returncode == 0 and call > 3
+            return
+        last = result.stderr.strip().splitlines()[-1]  # niftilib says something before
+        assert result.returncode == 1 and str(folder) in last, result
+        assert "bytes free" not in last and "get it again" not in last and list(folder.iterdir()) == [], result

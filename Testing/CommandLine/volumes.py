@@ -37,6 +37,24 @@ def write_nifti(path, voxels, affine=OBLIQUE, slope=0.0, intercept=0.0, vector=F
     return path
 
 
+def change_header(path, form, place, *values):
+    """Of a NIfTI file that is not compressed: other values at a place, packed as the form says."""
+    raw = bytearray(path.read_bytes())
+    struct.pack_into("<" + form, raw, place, *values)
+    path.write_bytes(raw)
+    return path
+
+
+def split_nifti(path):
+    """x.nii as the pair x.hdr and x.img. \\return the name of the header"""
+    raw = path.read_bytes()
+    header = path.with_suffix(".hdr")
+    header.write_bytes(raw[:344] + b"ni1\0")
+    header.with_suffix(".img").write_bytes(raw[352:])
+    path.unlink()
+    return change_header(header, "f", 108, 0)
+
+
 def read_nifti(path):
     """(voxels in the order z, y, x; affine)"""
     raw = path.read_bytes()
@@ -62,6 +80,19 @@ def write_nrrd_volume(path, voxels, affine=OBLIQUE, vector=False):
     lines += ["kinds: " + " ".join(["vector"] * vector + ["domain"] * 3), "endian: little", "encoding: gzip"]
     lines += ["space origin: (" + ",".join(repr(float(x)) for x in turned[:3, 3]) + ")"]
     path.write_bytes("\n".join(lines).encode() + b"\n\n" + gzip.compress(voxels.tobytes()))
+    return path
+
+
+def write_metaimage(path, voxels, matrix=(1, 0, 0, 0, 1, 0, 0, 0, 1), spacing=(1, 1, 1), origin=(0, 0, 0), packed=None):
+    """https://itk.org/Wiki/ITK/MetaIO/Documentation, bytes; voxels z, y, x. \\param packed what the file
+    has in place of the voxels, as compressed ones"""
+    data = voxels.astype("u1").tobytes() if packed is None else packed
+    numbers = {"DimSize": voxels.shape[::-1], "TransformMatrix": matrix, "Offset": origin, "ElementSpacing": spacing}
+    lines = ["ObjectType = Image", "NDims = 3", "BinaryData = True", "BinaryDataByteOrderMSB = False"]
+    lines += ["CompressedData = False"] if packed is None else ["CompressedData = True", f"CompressedDataSize = {len(packed)}"]
+    lines += [f"{key} = {' '.join(str(x) for x in values)}" for key, values in numbers.items()]
+    lines += ["ElementType = MET_UCHAR", "ElementDataFile = LOCAL"]
+    path.write_bytes("\n".join(lines).encode() + b"\n" + data)
     return path
 
 

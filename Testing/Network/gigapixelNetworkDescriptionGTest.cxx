@@ -207,6 +207,23 @@ TEST(NetworkDescription, TakesGraphs)
   EXPECT_NE(NetworkDescription::FromJSON(invert).ToJSON().find("\"invert\": true"), std::string::npos);
 }
 
+TEST(NetworkDescription, LeavesValuesOfVolumesAsTheyAre)
+{
+  const auto make = [](const std::string & input) {
+    return R"({ "name": "volumes", "operations": [
+      { "name": "x", "type": "input", "channels": 1, "axes": 3 },
+      { "name": "y", "type": "conv3d", "inputs": ["x"], "out_channels": 2, "kernel_size": 1 } ],
+      "output": "y", "loss": { "type": "softmax cross-entropy", "ignore unscanned": false })" +
+           input + " }";
+  };
+  for (const char * input : { "", R"(, "input": { "channels": 1 })", R"(, "input": { "invert": false })" })
+  {
+    EXPECT_FALSE(NetworkDescription::FromJSON(make(input)).invert) << input;
+  }
+  EXPECT_NE(GetRefusal(make(R"(, "input": { "channels": 1, "invert": true })")).find("leave \"invert\" out"),
+            std::string::npos);
+}
+
 TEST(NetworkDescription, RefusesGraphsWithTheReason)
 {
   const auto expect = [](const std::string & from, const std::string & to, const std::string & reason) {

@@ -179,4 +179,15 @@ TEST_F(CohortTest, KnowsASlideByAnyPath)
   }
 }
 
+TEST_F(CohortTest, KnowsAVolumeByAnyOfItsModalities)
+{
+  const std::string first = "slide,mask,split\n\"a.svs,b.svs\",m.tif,train\n";
+  for (const char * const name : { "a.svs", "b.svs", "\"m.tif,b.svs\"", "\"b.svs,a.svs\"" })
+  {
+    EXPECT_MESSAGE(this->Load(first + name + ",m.tif,validation\n"), "in another split already, on line 2");
+    EXPECT_MESSAGE(this->Load(first + name + ",m.tif,train\n"), "is there already, on line 2");
+  }
+  EXPECT_EQ(this->Load(first + "\"c, d.svs\",m.tif,validation\n").entries.size(), 2u);
+}
+
 } // namespace

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Normalized values against the formulas on all values at once, in long double and by sorting.
-#include "gigapixelNormalization.h"
+#include "gigapixelKeptNormalization.h"
 
 #include <gtest/gtest.h>
 
@@ -258,4 +258,24 @@ TEST(Normalization, IsChecked)
   {
     EXPECT_THROW(wrong.Validate(), std::invalid_argument);
   }
+}
+
+TEST(Normalization, IsFoundOnceWhereItIsKept)
+{
+  for (const Normalization & how : { Normalization{ Kind::ZScore },
+                                     Normalization{ Kind::Percentiles, false, 1, 99 },
+                                     Normalization{ Kind::Window, false, -990, 1010 } })
+  {
+    gigapixel::KeptNormalization kept(how);
+    int                          calls = 0;
+    const auto                   count = [&calls](double) { return ++calls > 0; };
+    const auto                   first = kept.Apply(std::make_shared<Volume>(SampleType::Float), count);
+    EXPECT_EQ(calls > 0, how.kind != Kind::Window);
+    calls = 0;
+    const auto again = kept.Apply(std::make_shared<Volume>(SampleType::Float), count);
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(ReadAll(*again, Whole), ReadAll(*first, Whole));
+    EXPECT_EQ(ReadAll(*first, Whole), ReadAll(*Normalize(std::make_shared<Volume>(SampleType::Float), how), Whole));
+  }
+  EXPECT_THROW(gigapixel::KeptNormalization({ Kind::Window, false, 1, 1 }), std::invalid_argument);
 }

@@ -385,4 +385,38 @@ TEST(GigapixelUNetTrainer, ErrorsAreOneSentence)
   EXPECT_MESSAGE(outside->Update(), "training image 1: the region 200,0,100,10");
 }
 
+std::string
+WriteVolume(const std::string & file, unsigned depth, unsigned seed)
+{
+  const auto volume = itk::Image<unsigned char, 3>::New();
+  volume->SetRegions(itk::Size<3>{ { 20, 18, depth } });
+  volume->Allocate();
+  std::mt19937 random(seed);
+  std::generate_n(volume->GetBufferPointer(), 20 * 18 * depth, [&random] { return random() % 2; });
+  const auto writer = itk::ImageFileWriter<itk::Image<unsigned char, 3>>::New();
+  writer->SetInput(volume);
+  writer->SetFileName(file);
+  writer->Update();
+  return file;
+}
+
+TEST(GigapixelUNetTrainer, LabelsOfVolumesThatChangeMeanwhileAreRefused)
+{
+  const TemporaryFolder folder{ "unet" };
+  const auto            trainer = MakeTrainer(3);
+  trainer->SetNetwork("unet3d:base=2,depth=1");
+  trainer->SetTileSize(0);
+  for (const char * name : { "a", "b" })
+  {
+    trainer->AddTrainingSlide(WriteVolume(folder.File(std::string(name) + ".nii"), 12, 1),
+                              WriteVolume(folder.File(std::string(name) + ".labels.nii"), 12, 2));
+  }
+  // Of two volumes one is in memory, so that both are read anew in their turns.
+  trainer->AddObserver(itk::GigapixelStepEvent(), [&](const itk::EventObject &) {
+    WriteVolume(folder.File("a.labels.nii"), 6, 2);
+    WriteVolume(folder.File("b.labels.nii"), 6, 2);
+  });
+  EXPECT_MESSAGE(trainer->Update(), "labels.nii is another volume than it was when the training began");
+}
+
 } // namespace

@@ -205,6 +205,48 @@ TEST(Volume, IsReadFromSeveralThreads)
   }
 }
 
+TEST(Volume, ThatChangesAfterItsHeaderWasReadIsRefused)
+{
+  const TemporaryFolder folder("volumes");
+  for (const char * ending : { ".nii", ".nii.gz", ".nrrd", ".mha" })
+  {
+    const auto file = Write(MakeVolume<short>(), folder.File(std::string("v") + ending));
+    const auto type = itk::GigapixelVolumeSource({ file }), size = itk::GigapixelVolumeSource({ file });
+    Write(MakeVolume<double>(), file);
+    EXPECT_THROW(Read(*type.voxels, Box), std::runtime_error);
+    const auto large = itk::Image<short, 3>::New();
+    large->SetRegions(itk::Size<3>{ { Width, Height, Depth + 20 } });
+    large->Allocate(true);
+    Write(large, file);
+    EXPECT_THROW(Read(*size.voxels, Box), std::runtime_error);
+  }
+}
+
+TEST(Volume, OfLabelsIsNotWrittenWhereNIfTIWouldMoveIt)
+{
+  gigapixel::VolumeGrid grid;
+  grid.size = { 100, 100, 50 };
+  EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nii.gz", grid));
+  gigapixel::VolumeGrid rounded = grid;
+  rounded.axes[1] = { 1e-5, 1, 0 }; // as of a header with six digits: corners move by less than a hundredth of a voxel
+  EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nii.gz", rounded));
+  gigapixel::VolumeGrid tilted = grid, far = grid, large = grid;
+  tilted.axes[2] = { 0, std::sin(0.01), std::cos(0.01) };
+  far.origin[1] = 987654321.125;
+  large.size.width = 32768;
+  for (const auto & other : { tilted, far, large })
+  {
+    for (const char * file : { "l.nii.gz", "a/l.nii", "l.hdr", "l.img" })
+    {
+      EXPECT_THROW(itk::GigapixelRequireLabelPlace(file, other), std::runtime_error);
+    }
+    EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nrrd", other));
+  }
+  EXPECT_NEAR(tilted.GetShear(), std::sin(0.01), 1e-12);
+  tilted.spacing = { 2, 3, 4 };
+  EXPECT_NEAR(tilted.GetVoxelVolume(), 24 * std::cos(0.01), 1e-12);
+}
+
 TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
 {
   const TemporaryFolder     folder("volumes");

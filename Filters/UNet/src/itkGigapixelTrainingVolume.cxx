@@ -2,7 +2,7 @@
 #include "itkGigapixelTrainingVolume.h"
 
 #include "gigapixelFileIdentity.h"
-#include "gigapixelNormalization.h"
+#include "gigapixelKeptNormalization.h"
 #include "itkGigapixelVolumeSource.h"
 
 #include <algorithm>
@@ -26,6 +26,20 @@ namespace
 {
 
 using Held = GigapixelTrainingVolumes::Held;
+
+/** A volume that is opened again. \throw std::runtime_error it is another one than when its header was first read */
+GigapixelVolume
+OpenAgain(const std::string & name, const gigapixel::Size & size, unsigned channels)
+{
+  const GigapixelVolume   volume = GigapixelVolumeSource(GigapixelSplitModalities(name));
+  const gigapixel::Size & now = volume.grid.size;
+  if (now.width != size.width || now.height != size.height || now.depth != size.depth ||
+      volume.voxels->GetNumberOfChannels() != channels)
+  {
+    throw std::runtime_error(name + " is another volume than it was when the training began: start it anew");
+  }
+  return volume;
+}
 
 /** A volume's voxels, normalized; whoever reads takes the place of what was there. */
 class Voxels : public gigapixel::PixelSource
@@ -72,23 +86,17 @@ private:
     {
       m_Held->voxelsOf = nullptr;
       m_Held->voxels.reset(); // before there is another one
-      const GigapixelVolume volume = GigapixelVolumeSource(GigapixelSplitModalities(m_Name));
-      if (volume.grid.size.width != m_Size.width || volume.grid.size.height != m_Size.height ||
-          volume.grid.size.depth != m_Size.depth || volume.voxels->GetNumberOfChannels() != m_Channels)
-      {
-        throw std::runtime_error(m_Name + " is another volume than it was when the training began: start it anew");
-      }
-      m_Held->voxels = gigapixel::Normalize(volume.voxels, m_Normalization);
+      m_Held->voxels = m_Normalization.Apply(OpenAgain(m_Name, m_Size, m_Channels).voxels);
       m_Held->voxelsOf = this;
     }
     return m_Held->voxels;
   }
 
-  std::shared_ptr<Held>          m_Held;
-  const std::string              m_Name;
-  const gigapixel::Size          m_Size;
-  const unsigned                 m_Channels;
-  const gigapixel::Normalization m_Normalization;
+  std::shared_ptr<Held>        m_Held;
+  const std::string            m_Name;
+  const gigapixel::Size        m_Size;
+  const unsigned               m_Channels;
+  gigapixel::KeptNormalization m_Normalization; ///< found when the first turn comes
 };
 
 /** The classes of a volume's voxels. */
@@ -126,7 +134,7 @@ private:
     {
       m_Held->labelsOf = nullptr;
       m_Held->labels.reset();
-      m_Held->labels = GigapixelVolumeSource({ m_Name }).voxels;
+      m_Held->labels = OpenAgain(m_Name, m_Size, 1).voxels;
       m_Held->labelsOf = this;
     }
     return m_Held->labels;

@@ -160,22 +160,33 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   return (isBesideName ? besideName : besideFile).string();
 }
 
-/** Of a volume, too: a file for each modality, joined by commas. A file that is there under the whole name goes before.
- */
-std::string
-ResolveSlide(const std::string & file, int line, const std::string & path)
+/** Of a volume a file for each modality, joined by commas. A file that is there under the whole name goes before.
+ * \param path as it is seen from the folder */
+std::vector<std::string>
+SplitFiles(const fs::path & folder, const std::string & path)
 {
-  std::error_code error;
-  if (path.find(',') == std::string::npos || fs::exists(fs::path(file).parent_path() / path, error))
+  std::error_code          error;
+  std::vector<std::string> files;
+  if (path.find(',') == std::string::npos || fs::exists(folder / path, error))
   {
-    return ResolveFile(file, line, "slide", path);
+    return { path };
   }
-  std::string resolved;
   for (std::size_t begin = 0; begin <= path.size();)
   {
     const std::size_t end = std::min(path.find(',', begin), path.size());
-    resolved += (begin > 0 ? "," : "") + ResolveFile(file, line, "slide", path.substr(begin, end - begin));
+    files.push_back(path.substr(begin, end - begin));
     begin = end + 1;
+  }
+  return files;
+}
+
+std::string
+ResolveSlide(const std::string & file, int line, const std::string & path)
+{
+  std::string resolved;
+  for (const std::string & part : SplitFiles(fs::path(file).parent_path(), path))
+  {
+    resolved += (resolved.empty() ? "" : ",") + ResolveFile(file, line, "slide", part);
   }
   return resolved;
 }
@@ -192,31 +203,32 @@ Overlap(const Region & a, const Region & b)
 
 using FileNumber = std::pair<dev_t, ino_t>;
 
-/** The same for all paths and links that lead to one file. */
-FileNumber
-GetFileNumber(const std::string & file, const CohortEntry & entry)
+/** The same for all paths and links that lead to one file; of each modality. */
+std::vector<FileNumber>
+GetFileNumbers(const std::string & file, const CohortEntry & entry)
 {
-  struct stat status
+  std::vector<FileNumber> numbers;
+  for (const std::string & part : SplitFiles({}, entry.slide))
   {
-  };
-  std::error_code   error;
-  const std::string first = fs::exists(entry.slide, error)
-                              ? entry.slide
-                              : entry.slide.substr(0, entry.slide.find(',')); // of several modalities
-  if (stat(first.c_str(), &status) != 0)
-  {
-    TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
+    struct stat status
+    {
+    };
+    if (stat(part.c_str(), &status) != 0)
+    {
+      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
+    }
+    numbers.emplace_back(status.st_dev, status.st_ino);
   }
-  return { status.st_dev, status.st_ino };
+  return numbers;
 }
 
 /** What stands in two splits makes the validation worthless, so it is an error; neighbors on one slide are a choice.
- * \param rows of the cohort that name the same slide */
+ * \param rows of the cohort that name the same slide, or share a modality of a volume */
 void
-CheckAgainstEarlier(const std::string &              file,
-                    const CohortEntry &              entry,
-                    const std::vector<std::size_t> & rows,
-                    Cohort &                         cohort)
+CheckAgainstEarlier(const std::string &           file,
+                    const CohortEntry &           entry,
+                    const std::set<std::size_t> & rows,
+                    Cohort &                      cohort)
 {
   for (const std::size_t row : rows)
   {
@@ -279,9 +291,9 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
   }
   const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.warnings);
 
-  std::map<FileNumber, std::vector<std::size_t>> rowsOfSlide;
-  std::map<std::string, std::size_t>             rowOfPatient;
-  TableReader::Row                               row;
+  std::map<FileNumber, std::set<std::size_t>> rowsOfFile;
+  std::map<std::string, std::size_t>          rowOfPatient;
+  TableReader::Row                            row;
   while (reader.Next(row))
   {
     const auto & fields = row.fields;
@@ -306,9 +318,17 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
     {
       entry.region = ParseRegion(fileName, entry.line, field(columns.region));
     }
-    std::vector<std::size_t> & rows = rowsOfSlide[GetFileNumber(fileName, entry)];
-    CheckAgainstEarlier(fileName, entry, rows, cohort);
-    rows.push_back(cohort.entries.size());
+    const auto            numbers = GetFileNumbers(fileName, entry);
+    std::set<std::size_t> earlier;
+    for (const FileNumber & number : numbers)
+    {
+      earlier.insert(rowsOfFile[number].begin(), rowsOfFile[number].end());
+    }
+    CheckAgainstEarlier(fileName, entry, earlier, cohort);
+    for (const FileNumber & number : numbers)
+    {
+      rowsOfFile[number].insert(cohort.entries.size());
+    }
     cohort.entries.push_back(entry);
   }
   if (cohort.entries.empty())

@@ -14,6 +14,9 @@ namespace
 
 constexpr float Far = std::numeric_limits<float>::infinity();
 
+/** 32 bits: there may be as many as voxels, and no volume in memory has a longer side. */
+using Place = std::array<std::int32_t, 3>;
+
 /** Voxels from first to last along each axis; empty where first is behind last. */
 struct Box
 {
@@ -27,13 +30,13 @@ struct Box
   }
 
   void
-  Add(const std::array<std::int64_t, 3> & voxel)
+  Add(const Place & voxel)
   {
     const bool isFirst = IsEmpty();
     for (std::size_t axis = 0; axis < 3; ++axis)
     {
-      first[axis] = isFirst ? voxel[axis] : std::min(first[axis], voxel[axis]);
-      last[axis] = std::max(last[axis], voxel[axis]);
+      first[axis] = isFirst ? voxel[axis] : std::min<std::int64_t>(first[axis], voxel[axis]);
+      last[axis] = std::max<std::int64_t>(last[axis], voxel[axis]);
     }
   }
 
@@ -61,11 +64,11 @@ IsSurface(const LabelVolume & volume, std::int64_t x, std::int64_t y, std::int64
 }
 
 /** Places of an object's surface. */
-std::vector<std::array<std::int64_t, 3>>
+std::vector<Place>
 FindSurface(const LabelVolume & volume, std::uint8_t label)
 {
-  std::vector<std::array<std::int64_t, 3>> surface;
-  const auto &                             size = volume.size;
+  std::vector<Place> surface;
+  const auto &       size = volume.size;
   for (std::int64_t z = 0; z < size[2]; ++z)
   {
     for (std::int64_t y = 0; y < size[1]; ++y)
@@ -76,7 +79,8 @@ FindSurface(const LabelVolume & volume, std::uint8_t label)
       {
         if (IsSurface(volume, found - row, y, z, label))
         {
-          surface.push_back({ found - row, y, z });
+          surface.push_back(
+            { static_cast<std::int32_t>(found - row), static_cast<std::int32_t>(y), static_cast<std::int32_t>(z) });
         }
       }
     }
@@ -142,9 +146,7 @@ private:
 
 /** Squared distances of all voxels of the box to the places. */
 std::vector<float>
-MapDistances(const std::vector<std::array<std::int64_t, 3>> & places,
-             const Box &                                      box,
-             const std::array<double, 3> &                    spacing)
+MapDistances(const std::vector<Place> & places, const Box & box, const std::array<double, 3> & spacing)
 {
   const auto         size = box.GetSize();
   std::vector<float> map(static_cast<std::size_t>(size[0] * size[1] * size[2]), Far);
@@ -179,10 +181,10 @@ MapDistances(const std::vector<std::array<std::int64_t, 3>> & places,
 
 /** Of the places to the nearest ones of the others. */
 std::vector<double>
-GetDistances(const std::vector<std::array<std::int64_t, 3>> & places,
-             const std::vector<std::array<std::int64_t, 3>> & others,
-             const Box &                                      box,
-             const std::array<double, 3> &                    spacing)
+GetDistances(const std::vector<Place> &    places,
+             const std::vector<Place> &    others,
+             const Box &                   box,
+             const std::array<double, 3> & spacing)
 {
   const std::vector<float> map = MapDistances(others, box, spacing);
   const auto               size = box.GetSize();

@@ -23,6 +23,12 @@ struct GigapixelImage_EXPORT VolumeGrid
   /** What tells the other volume's place from this one's, as "has 10 x 10 x 9 voxels, not 10 x 10 x 10"; empty: it lies
    * in the same place, to a hundredth of a voxel, which is what rounding in files' headers amounts to. */
   std::string DescribeDifference(const VolumeGrid & other) const;
+
+  /** Of a voxel, in cubic mm, also where axes are not perpendicular, as those of a CT with a tilted gantry. */
+  double GetVoxelVolume() const;
+
+  /** The greatest cosine of the angle of two axes: 0 where all are perpendicular. */
+  double GetShear() const;
 };
 
 } // namespace gigapixel

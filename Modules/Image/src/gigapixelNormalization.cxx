@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNormalization.h"
 
+#include "gigapixelKeptNormalization.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -420,29 +422,47 @@ Normalization::Describe() const
   return "values as they are";
 }
 
+struct KeptNormalization::Found
+{
+  std::vector<Scale> scales; ///< of the channels; empty: not yet
+};
+
+KeptNormalization::KeptNormalization(const Normalization & normalization)
+  : m_Normalization(normalization)
+  , m_Found(std::make_unique<Found>())
+{
+  normalization.Validate();
+}
+
+KeptNormalization::~KeptNormalization() = default;
+
+std::shared_ptr<PixelSource>
+KeptNormalization::Apply(std::shared_ptr<PixelSource> pixels, const std::function<bool(double)> & goesOn)
+{
+  using Kind = Normalization::Kind;
+  if (m_Normalization.kind == Kind::None)
+  {
+    return pixels;
+  }
+  std::vector<Scale> & scales = m_Found->scales;
+  if (scales.empty())
+  {
+    scales =
+      m_Normalization.kind == Kind::ZScore ? FindMoments(*pixels, m_Normalization.nonZero, goesOn)
+      : m_Normalization.kind == Kind::Percentiles
+        ? FindPercentiles(*pixels, m_Normalization, goesOn)
+        : std::vector<Scale>(pixels->GetNumberOfChannels(), MakeScaleOf(m_Normalization.low, m_Normalization.high));
+  }
+  return scales.empty() ? nullptr
+                        : std::make_shared<NormalizedSource>(std::move(pixels), scales, m_Normalization.nonZero);
+}
+
 std::shared_ptr<PixelSource>
 Normalize(std::shared_ptr<PixelSource>        pixels,
           const Normalization &               normalization,
           const std::function<bool(double)> & goesOn)
 {
-  using Kind = Normalization::Kind;
-  normalization.Validate();
-  if (normalization.kind == Kind::None)
-  {
-    return pixels;
-  }
-  std::vector<Scale> scales(pixels->GetNumberOfChannels(), MakeScaleOf(normalization.low, normalization.high));
-  if (normalization.kind == Kind::ZScore)
-  {
-    scales = FindMoments(*pixels, normalization.nonZero, goesOn);
-  }
-  else if (normalization.kind == Kind::Percentiles)
-  {
-    scales = FindPercentiles(*pixels, normalization, goesOn);
-  }
-  return scales.empty()
-           ? nullptr
-           : std::make_shared<NormalizedSource>(std::move(pixels), std::move(scales), normalization.nonZero);
+  return KeptNormalization(normalization).Apply(std::move(pixels), goesOn);
 }
 
 } // namespace gigapixel

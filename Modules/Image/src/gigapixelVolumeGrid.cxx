@@ -70,4 +70,26 @@ VolumeGrid::DescribeDifference(const VolumeGrid & other) const
   return {};
 }
 
+double
+VolumeGrid::GetVoxelVolume() const
+{
+  const auto & [a, b, c] = axes;
+  const double determinant =
+    a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
+  return std::abs(determinant) * spacing[0] * spacing[1] * spacing[2];
+}
+
+double
+VolumeGrid::GetShear() const
+{
+  double shear = 0;
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    const auto & a = axes[i];
+    const auto & b = axes[(i + 1) % 3];
+    shear = std::max(shear, std::abs(a[0] * b[0] + a[1] * b[1] + a[2] * b[2]));
+  }
+  return shear;
+}
+
 } // namespace gigapixel

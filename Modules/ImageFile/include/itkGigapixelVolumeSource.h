@@ -40,8 +40,15 @@ GigapixelImageFile_EXPORT std::vector<std::string> GigapixelSplitModalities(cons
  *
  * \param files of the same grid, to a hundredth of a voxel
  * \throw std::runtime_error one sentence that names the file; the first read throws it as well, for a file that is cut
- * short or damaged, or has a voxel that is no finite number */
+ * short or damaged, has a voxel that is no finite number (of which NIfTI's reader has made 0 before), or is another
+ * one than when its header was read */
 GigapixelImageFile_EXPORT GigapixelVolume GigapixelVolumeSource(const std::vector<std::string> & files);
+
+/** Before what takes long: NIfTI keeps axes that are perpendicular, origins as floats and sizes up to 32767, and labels
+ * of another volume would lie elsewhere than it, as those of a CT with a tilted gantry.
+ * \throw std::runtime_error one sentence that names the file, whose ending is one of NIfTI */
+GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &           fileName,
+                                                          const gigapixel::VolumeGrid & grid);
 
 /** Writes a volume of labels through the ImageIO that the file's ending asks for, compressed where the format knows
  * that. It takes its name when it is complete, and is read again and compared before: NIfTI's writer does not say when

@@ -1,19 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWholeFile.h"
 
+#include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -136,17 +134,35 @@ CheckCompressed(const std::string & file, const fs::path & pixels, std::uintmax_
   }
 }
 
-/** The pixels in their file, or in several. */
+std::uintmax_t
+CountBytes(const PixelHeader & header)
+{
+  return CountSamples(header) * GetSampleBytes(GetField(header, "ElementType"));
+}
+
+/** Where the pixels of a MetaImage begin, in each of its files. */
+std::uintmax_t
+FindBegin(const PixelHeader & header)
+{
+  std::intmax_t size = 0;
+  std::istringstream(GetField(header, "HeaderSize")) >> size;
+  return size > 0 ? static_cast<std::uintmax_t>(size) : header.files.empty() ? header.bytes : 0;
+}
+
+/** All of them are decompressed. */
+void
+CheckCompressedMetaImage(const std::string & file, const PixelHeader & header)
+{
+  const auto files = header.files.empty() ? std::vector<fs::path>{ file } : header.files;
+  CheckCompressed(
+    file, files.front(), FindBegin(header), CountBytes(header) / files.size()); // of slices, of which a mask has one
+}
+
+/** The pixels in their file, or in several; compressed ones are not decompressed. */
 void
 CheckMetaImage(const std::string & file, const PixelHeader & header)
 {
-  const std::uintmax_t samples = CountSamples(header);
-  const std::uintmax_t expected = samples * GetSampleBytes(GetField(header, "ElementType"));
-  const bool           isLocal = header.files.empty();
-  std::intmax_t        headerSize = 0;
-  std::istringstream(GetField(header, "HeaderSize")) >> headerSize;
-  const auto begin = headerSize > 0 ? static_cast<std::uintmax_t>(headerSize) : isLocal ? header.bytes : 0;
-  const auto files = isLocal ? std::vector<fs::path>{ file } : header.files;
+  const bool isLocal = header.files.empty();
   const bool isText = IsText(header);
   if (IsCompressed(header))
   {
@@ -155,10 +171,11 @@ CheckMetaImage(const std::string & file, const PixelHeader & header)
       // MetaIO would take the header for a part of them.
       RefuseCut(file, "its header does not say how many bytes its compressed pixels have (CompressedDataSize)");
     }
-    return CheckCompressed(file, files.front(), begin, expected / files.size()); // of slices, of which a mask has one
+    return;
   }
-  std::uintmax_t found = 0;
-  for (const fs::path & pixels : files)
+  const std::uintmax_t begin = FindBegin(header), expected = isText ? CountSamples(header) : CountBytes(header);
+  std::uintmax_t       found = 0;
+  for (const fs::path & pixels : isLocal ? std::vector<fs::path>{ file } : header.files)
   {
     std::ifstream stream(pixels, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(begin));
@@ -168,11 +185,11 @@ CheckMetaImage(const std::string & file, const PixelHeader & header)
              : size > begin ? size - begin
                             : 0;
   }
-  if (found < (isText ? samples : expected))
+  if (found < expected)
   {
     RefuseCut(file,
-              "it has " + std::to_string(found) + " of " + std::to_string(isText ? samples : expected) +
-                (isText ? " numbers" : " bytes") + " of pixels");
+              "it has " + std::to_string(found) + " of " + std::to_string(expected) + (isText ? " numbers" : " bytes") +
+                " of pixels");
   }
 }
 
@@ -263,83 +280,13 @@ CheckPNGHeader(const std::string & file)
 }
 #endif
 
-/** What a NIfTI-1 header says, https://nifti.nimh.nih.gov/nifti-1. */
-struct NIfTIHeader
-{
-  std::int16_t   dimensions{ 0 };
-  std::int16_t   columns{ 0 };
-  std::int16_t   type{ 0 };
-  bool           hasPixels{ false }; ///< behind it, in the same file
-  std::uintmax_t bytes{ 0 };         ///< of the header, all samples, and what is between
-};
-
-/** Of a file that may be compressed; nothing where it does not begin as such headers do. */
-std::optional<NIfTIHeader>
-ReadNIfTIHeader(const std::string & file)
-{
-  constexpr int                                    length = 348;
-  std::array<unsigned char, length>                bytes{};
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> stream(gzopen(file.c_str(), "rb"), gzclose);
-  if (!stream || gzread(stream.get(), bytes.data(), length) != length)
-  {
-    return std::nullopt;
-  }
-  const bool isSwapped = bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 1 && bytes[3] == 0x5C;
-  if (!isSwapped && !(bytes[0] == 0x5C && bytes[1] == 1 && bytes[2] == 0 && bytes[3] == 0))
-  {
-    return std::nullopt;
-  }
-  const auto read16 = [&](int place) {
-    const int first = bytes[place + (isSwapped ? 1 : 0)], second = bytes[place + (isSwapped ? 0 : 1)];
-    return static_cast<std::int16_t>(first | second << 8);
-  };
-  const auto readFloat = [&](int place) {
-    std::array<unsigned char, 4> four{ bytes[place], bytes[place + 1], bytes[place + 2], bytes[place + 3] };
-    if (isSwapped)
-    {
-      std::reverse(four.begin(), four.end());
-    }
-    float value = 0;
-    std::memcpy(&value, four.data(), sizeof(value));
-    return value;
-  };
-  NIfTIHeader header;
-  header.dimensions = read16(40);
-  header.columns = read16(42);
-  header.type = read16(70);
-  header.hasPixels = bytes[344] == 'n' && bytes[345] == '+';
-  std::uintmax_t samples = 1;
-  for (int d = 1; d <= std::min<int>(header.dimensions, 7); ++d)
-  {
-    samples *= static_cast<std::uintmax_t>(std::max<int>(read16(40 + 2 * d), 1));
-  }
-  const float offset = readFloat(108);
-  header.bytes = samples * static_cast<std::uintmax_t>(std::max<int>(read16(72), 0)) / 8 +
-                 (offset >= length && offset < 1e9f ? static_cast<std::uintmax_t>(offset) : length);
-  return header;
-}
-
-/** ITK's reader of NIfTI says on the standard error what it refuses of these. */
+/** \param bytes of the file, decompressed */
 void
-CheckNIfTIHeader(const std::string & file, const NIfTIHeader & header)
+CheckNIfTIBytes(const std::string & file, std::uintmax_t expected, std::uintmax_t bytes)
 {
-  static const std::set<std::int16_t> types{
-    2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2304
-  };
-  if (header.dimensions < 1 || header.dimensions > 7 || header.columns < 1 || types.count(header.type) == 0)
+  if (bytes < expected)
   {
-    RefuseCut(file,
-              "its NIfTI header has " + std::to_string(header.dimensions) + " axes, the first with " +
-                std::to_string(header.columns) + " voxels, of type " + std::to_string(header.type));
-  }
-}
-
-void
-CheckNIfTIBytes(const std::string & file, const NIfTIHeader & header, std::uintmax_t bytes)
-{
-  if (header.hasPixels && bytes < header.bytes)
-  {
-    RefuseCut(file, "it has " + std::to_string(bytes) + " of " + std::to_string(header.bytes) + " bytes");
+    RefuseCut(file, "it has " + std::to_string(bytes) + " of " + std::to_string(expected) + " bytes");
   }
 }
 
@@ -352,10 +299,30 @@ IsGzip(std::istream & stream)
   stream.seekg(0);
   return is;
 }
+
+void
+CheckNIfTI(const std::string & file)
+{
+  const NIfTIFiles nifti = FindNIfTIFiles(file);
+  if (!nifti.said)
+  {
+    return;
+  }
+  CheckNIfTIHeader(nifti.header, *nifti.said);
+  if (nifti.pixels.empty())
+  {
+    throw std::runtime_error(file + ": its pixels are not there: put the file that ends in .img beside it");
+  }
+  if (std::ifstream plain(nifti.pixels, std::ios::binary); !IsGzip(plain))
+  {
+    CheckNIfTIBytes(nifti.pixels, nifti.said->offset + nifti.said->pixelBytes, fs::file_size(nifti.pixels));
+  }
+}
+
 } // namespace
 
 void
-RequireWholeFile(const std::string & file)
+RequireWholeHeader(const std::string & file)
 {
   std::ifstream stream(file, std::ios::binary);
   if (IsJPEG(stream) && !HasJPEGEnd(stream))
@@ -368,14 +335,7 @@ RequireWholeFile(const std::string & file)
     CheckPNGHeader(file);
   }
 #endif
-  if (const auto nifti = ReadNIfTIHeader(file))
-  {
-    CheckNIfTIHeader(file, *nifti);
-    if (std::ifstream plain(file, std::ios::binary); !IsGzip(plain))
-    {
-      CheckNIfTIBytes(file, *nifti, fs::file_size(file));
-    }
-  }
+  CheckNIfTI(file);
   if (const auto header = ReadPixelHeader(file))
   {
     CheckPixelFiles(file, *header);
@@ -387,11 +347,25 @@ RequireWholeFile(const std::string & file)
 }
 
 void
+RequireWholeFile(const std::string & file)
+{
+  RequireWholeHeader(file);
+  if (const auto header = ReadPixelHeader(file); header && header->isMetaImage && IsCompressed(*header))
+  {
+    CheckCompressedMetaImage(file, *header);
+  }
+}
+
+void
 RequireWholeCompression(const std::string & file)
 {
   if (const auto header = ReadPixelHeader(file))
   {
-    const std::string encoding = GetField(*header, "encoding"); // of NRRD; MetaImages are checked as they are opened
+    if (header->isMetaImage && IsCompressed(*header))
+    {
+      CheckCompressedMetaImage(file, *header);
+    }
+    const std::string encoding = GetField(*header, "encoding"); // of NRRD
     const bool        isWhole = header->fields.count("byte skip") == 0 && header->fields.count("line skip") == 0;
     if ((encoding == "gzip" || encoding == "gz") && isWhole && header->files.size() < 2)
     {
@@ -400,7 +374,8 @@ RequireWholeCompression(const std::string & file)
     }
     return;
   }
-  std::ifstream stream(file, std::ios::binary);
+  const NIfTIFiles nifti = FindNIfTIFiles(file);
+  std::ifstream    stream(nifti.pixels, std::ios::binary);
   if (!IsGzip(stream))
   {
     return;
@@ -408,11 +383,11 @@ RequireWholeCompression(const std::string & file)
   std::uintmax_t bytes = 0;
   if (!Inflate(stream, bytes))
   {
-    RefuseCut(file, "only its first " + std::to_string(bytes) + " bytes can be decompressed");
+    RefuseCut(nifti.pixels, "only its first " + std::to_string(bytes) + " bytes can be decompressed");
   }
-  if (const auto nifti = ReadNIfTIHeader(file))
+  if (nifti.said)
   {
-    CheckNIfTIBytes(file, *nifti, bytes);
+    CheckNIfTIBytes(nifti.pixels, nifti.said->offset + nifti.said->pixelBytes, bytes);
   }
 }
 

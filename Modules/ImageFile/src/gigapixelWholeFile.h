@@ -15,10 +15,14 @@ namespace gigapixel
  * names the file */
 void RequireWholeFile(const std::string & file);
 
-/** Refuses a file that is compressed as a whole (gzip, as .nii.gz is), or an NRRD whose pixels are, and that does not
- * decompress to its end, or decompresses to other bytes than it was made of, as its checksum tells: readers that know
- * how many bytes they want look no further. All of it is decompressed.
+/** The same, but that no MetaImage is decompressed: what only asks for a volume's size need not wait for that.
  * \throw std::runtime_error one sentence that names the file */
+void RequireWholeHeader(const std::string & file);
+
+/** Refuses a file that is compressed as a whole (gzip, as .nii.gz is), or an NRRD or a MetaImage whose pixels are, and
+ * that does not decompress to its end, or decompresses to other bytes than it was made of, as its checksum tells:
+ * readers that know how many bytes they want look no further. All of it is decompressed. \throw std::runtime_error one
+ * sentence that names the file */
 void RequireWholeCompression(const std::string & file);
 
 /** Whether a MetaImage is to be read as a whole, since MetaIO reads parts of it wrongly: of compressed pixels it

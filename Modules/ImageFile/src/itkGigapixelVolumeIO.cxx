@@ -4,9 +4,11 @@
 #include "gigapixelAtomicFile.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
+#include "itkGigapixelVolumeShape.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkImageIOFactory.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -137,13 +139,18 @@ WriteLabels(const std::string &               file,
   io->Write(labels.data());
 }
 
-/** \throw what tells that it does not hold these labels */
+/** \throw what tells that it does not hold these labels, or holds them elsewhere */
 void
-RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels)
+RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels, const gigapixel::VolumeGrid & grid)
 {
   const ImageIOBase::Pointer io = OpenVolume(file);
-  std::vector<std::uint8_t>  found(labels.size());
-  const bool                 isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
+  const std::string          difference = grid.DescribeDifference(GigapixelVolumeShape::Get(file, *io).grid);
+  if (!difference.empty())
+  {
+    throw std::runtime_error("what was written " + difference);
+  }
+  std::vector<std::uint8_t> found(labels.size());
+  const bool                isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
                          io->GetImageSizeInComponents() == static_cast<ImageIOBase::SizeType>(labels.size());
   if (isAsLarge)
   {
@@ -153,6 +160,81 @@ RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels
   {
     throw std::runtime_error("what was written reads otherwise");
   }
+}
+
+/** Readers and writers do not tell of a full disk, and it is not the only reason.
+ * \param bytes that the labels take at most */
+[[noreturn]] void
+RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason, std::size_t bytes)
+{
+  std::error_code error;
+  const auto      room = fs::space(fs::absolute(fileName).parent_path(), error).available;
+  if (!error && room < bytes)
+  {
+    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
+                             std::to_string(room) + " bytes free");
+  }
+  for (std::size_t at = 0; (at = reason.find(hidden.GetName(), at)) != std::string::npos;)
+  {
+    reason.replace(at, hidden.GetName().size(), "it");
+  }
+  reason.resize(std::min(reason.size(), reason.find("; get it again"))); // what readers say of damage
+  throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind: " + reason);
+}
+
+using Axes = std::array<std::array<double, 3>, 3>;
+
+/** The perpendicular axes that are nearest to these: the orthogonal part of their polar decomposition, by Newton's
+ * iteration (Higham, SIAM J. Sci. Stat. Comput. 1986), as NIfTI's writer has them. */
+Axes
+MakePerpendicular(Axes axes)
+{
+  constexpr int Iterations = 20; // it converges quadratically
+  for (int iteration = 0; iteration < Iterations; ++iteration)
+  {
+    Axes   cofactors{};
+    double determinant = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      const auto & a = axes[(i + 1) % 3];
+      const auto & b = axes[(i + 2) % 3];
+      cofactors[i] = { a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0] };
+      determinant = axes[i][0] * cofactors[i][0] + axes[i][1] * cofactors[i][1] + axes[i][2] * cofactors[i][2];
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      for (std::size_t j = 0; j < 3; ++j)
+      {
+        axes[i][j] = (axes[i][j] + cofactors[i][j] / determinant) / 2;
+      }
+    }
+  }
+  return axes;
+}
+
+/** In memory: GCC 12 leaves a rounding out that is only computed. */
+double
+RoundToFloat(double value)
+{
+  const volatile auto rounded = static_cast<float>(value);
+  return static_cast<double>(rounded);
+}
+
+/** Where NIfTI's header says that a volume lies. */
+gigapixel::VolumeGrid
+GetNIfTIGrid(gigapixel::VolumeGrid grid)
+{
+  grid.axes = MakePerpendicular(grid.axes);
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    grid.spacing[i] = RoundToFloat(grid.spacing[i]);
+    grid.origin[i] = RoundToFloat(grid.origin[i]);
+    for (double & coordinate : grid.axes[i])
+    {
+      coordinate = RoundToFloat(coordinate);
+    }
+  }
+  return grid;
 }
 
 void
@@ -181,7 +263,7 @@ OpenVolume(const std::string & file)
   {
     throw std::runtime_error(file + ": there is no such file, or it cannot be read");
   }
-  gigapixel::RequireWholeFile(file);
+  gigapixel::RequireWholeHeader(file);
   ImageIOBase::Pointer io;
   WithName(file, [&] {
     io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
@@ -207,17 +289,39 @@ ReadWholeVolume(ImageIOBase & io, void * samples)
 }
 
 void
+GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::VolumeGrid & grid)
+{
+  const std::string name = fs::path(fileName).filename().string();
+  if (name.find(".nii") == std::string::npos && name.find(".hdr") == std::string::npos &&
+      name.find(".img") == std::string::npos)
+  {
+    return;
+  }
+  const bool        isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
+  const std::string difference = grid.DescribeDifference(GetNIfTIGrid(grid));
+  if (isLong || !difference.empty())
+  {
+    throw std::runtime_error(
+      fileName + ": " +
+      (isLong ? std::string("NIfTI knows up to 32767 voxels along an axis")
+              : "NIfTI keeps perpendicular axes and floats alone, with which this volume of labels " + difference) +
+      ": end the name in .nrrd or .mha");
+  }
+}
+
+void
 GigapixelWriteLabelVolume(const std::string &               fileName,
                           const std::vector<std::uint8_t> & labels,
                           const gigapixel::VolumeGrid &     grid,
                           bool                              mayReplace)
 {
+  GigapixelRequireLabelPlace(fileName, grid);
   gigapixel::AtomicFile output(fileName, mayReplace);
   const HiddenFile      hidden(fileName);
   try
   {
     WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid); });
-    RequireLabels(hidden.GetName(), labels);
+    RequireLabels(hidden.GetName(), labels, grid);
   }
   catch (const std::runtime_error & failure)
   {
@@ -226,9 +330,7 @@ GigapixelWriteLabelVolume(const std::string &               fileName,
     {
       throw;
     }
-    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
-                             std::to_string(fs::space(fs::absolute(fileName).parent_path(), error).available) +
-                             " bytes free");
+    RefuseUnwritten(fileName, hidden, failure.what(), labels.size());
   }
   CopyInto(output, hidden.GetName());
   output.Commit();

@@ -1,18 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelVolumeSource.h"
 
+#include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
-#include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelVolumeIO.h"
-#include "itkImageIOFactory.h"
+#include "itkGigapixelVolumeShape.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <stdexcept>
 
@@ -21,8 +20,6 @@ namespace itk
 namespace
 {
 namespace fs = std::filesystem;
-
-constexpr unsigned Axes = 3;
 
 /** Calls the function with a value of the type that samples have in memory. */
 template <typename TFunction>
@@ -80,40 +77,42 @@ public:
   explicit VolumePart(const std::string & file)
     : m_File(file)
   {
-    const ImageIOBase::Pointer io = OpenVolume(file);
-    this->TakeShape(*io);
+    m_Shape = GigapixelVolumeShape::Get(file, *OpenVolume(file));
     this->RequireRoom();
   }
 
   const gigapixel::VolumeGrid &
   GetGrid() const
   {
-    return m_Grid;
+    return m_Shape.grid;
   }
 
   unsigned
   GetNumberOfChannels() const
   {
-    return m_Components * m_Planes;
+    return m_Shape.components * m_Shape.planes;
   }
 
   std::string
   GetSampleType() const
   {
-    return ImageIOBase::GetComponentTypeAsString(m_Type);
+    return ImageIOBase::GetComponentTypeAsString(m_Shape.type);
   }
 
   std::int64_t
   GetHeldBytes() const
   {
-    return this->CountSamples() * static_cast<std::int64_t>(IsKept(m_Type) ? GetBytes(m_Type) : sizeof(float));
+    return this->CountSamples() *
+           static_cast<std::int64_t>(IsKept(m_Shape.type) ? GetBytes(m_Shape.type) : sizeof(float));
   }
 
-  /** Of ITK's reader, as many again. */
+  /** ITK's reader has as many again and, of integers that a header scales, those of the file besides. */
   std::int64_t
   GetReadingBytes() const
   {
-    return this->CountSamples() * static_cast<std::int64_t>(2 * GetBytes(m_Type));
+    const auto nifti = gigapixel::FindNIfTIFiles(m_File).said;
+    return this->CountSamples() * static_cast<std::int64_t>(2 * GetBytes(m_Shape.type)) +
+           (nifti && nifti->IsScaled() ? static_cast<std::int64_t>(nifti->pixelBytes) : 0);
   }
 
   /** Once, whoever comes first. */
@@ -126,13 +125,11 @@ public:
       return;
     }
     gigapixel::RequireWholeCompression(m_File);
-    const ImageIOBase::Pointer io = OpenVolume(m_File);
-    std::vector<unsigned char> samples(static_cast<std::size_t>(this->CountSamples()) * GetBytes(m_Type));
-    ReadWholeVolume(*io, samples.data());
-    if (!IsKept(m_Type))
+    std::vector<unsigned char> samples = this->ReadSamples();
+    if (!IsKept(m_Shape.type))
     {
-      samples = this->ConvertToFloats(samples);
-      m_Type = IOComponentEnum::FLOAT;
+      this->ConvertToFloats(samples);
+      m_Shape.type = IOComponentEnum::FLOAT;
     }
     this->RequireNumbers(samples);
     m_Samples = std::move(samples);
@@ -142,7 +139,7 @@ public:
   void
   Read(const gigapixel::Region & region, float * samples, std::size_t step) const
   {
-    WithType(m_Type, [&](auto type) {
+    WithType(m_Shape.type, [&](auto type) {
       const auto * const all = reinterpret_cast<const decltype(type) *>(m_Samples.data());
       for (unsigned channel = 0; channel < this->GetNumberOfChannels(); ++channel)
       {
@@ -151,10 +148,11 @@ public:
         {
           for (std::int64_t y = region.y; y < region.y + region.height; ++y)
           {
-            const std::int64_t plane = channel / m_Components;
-            const std::int64_t row = (plane * m_Grid.size.depth + z) * m_Grid.size.height + y;
-            const auto *       in = all + (row * m_Grid.size.width + region.x) * m_Components + channel % m_Components;
-            for (std::int64_t x = 0; x < region.width; ++x, in += m_Components, out += step)
+            const std::int64_t plane = channel / m_Shape.components;
+            const std::int64_t row = (plane * m_Shape.grid.size.depth + z) * m_Shape.grid.size.height + y;
+            const auto *       in =
+              all + (row * m_Shape.grid.size.width + region.x) * m_Shape.components + channel % m_Shape.components;
+            for (std::int64_t x = 0; x < region.width; ++x, in += m_Shape.components, out += step)
             {
               *out = static_cast<float>(*in);
             }
@@ -165,58 +163,6 @@ public:
   }
 
 private:
-  /** Axes, channels, type, and the place in the patient. */
-  void
-  TakeShape(const ImageIOBase & io)
-  {
-    const unsigned dimensions = io.GetNumberOfDimensions();
-    if (dimensions < Axes)
-    {
-      throw std::runtime_error(m_File + ": it has " + std::to_string(dimensions) +
-                               " axes, and a volume has three: name a volume");
-    }
-    for (unsigned d = 0; d < dimensions; ++d)
-    {
-      if (io.GetDimensions(d) == 0 || (d > Axes && io.GetDimensions(d) > 1))
-      {
-        throw std::runtime_error(m_File + ": its axis " + std::to_string(d + 1) + " has " +
-                                 std::to_string(io.GetDimensions(d)) +
-                                 " values; a volume has three axes, and a fourth one where it has channels");
-      }
-    }
-    m_Components = io.GetNumberOfComponents();
-    m_Planes = dimensions > Axes ? static_cast<unsigned>(io.GetDimensions(Axes)) : 1;
-    m_Type = io.GetComponentType();
-    if (m_Components > 1 && m_Planes > 1)
-    {
-      throw std::runtime_error(m_File + ": its voxels have " + std::to_string(m_Components) +
-                               " components, and it has a fourth axis besides: store channels in one way");
-    }
-    if (io.GetPixelType() == IOPixelEnum::COMPLEX || m_Type == IOComponentEnum::UNKNOWNCOMPONENTTYPE ||
-        m_Type == IOComponentEnum::LDOUBLE)
-    {
-      throw std::runtime_error(m_File + ": its voxels are of " + ImageIOBase::GetComponentTypeAsString(m_Type) +
-                               (io.GetPixelType() == IOPixelEnum::COMPLEX ? " and complex" : "") +
-                               ": convert them to float");
-    }
-    m_Grid.size = { static_cast<std::int64_t>(io.GetDimensions(0)),
-                    static_cast<std::int64_t>(io.GetDimensions(1)),
-                    static_cast<std::int64_t>(io.GetDimensions(2)) };
-    for (unsigned axis = 0; axis < Axes; ++axis)
-    {
-      m_Grid.spacing[axis] = io.GetSpacing(axis);
-      m_Grid.origin[axis] = io.GetOrigin(axis);
-      const std::vector<double> direction = io.GetDirection(axis);
-      std::copy_n(direction.begin(), Axes, m_Grid.axes[axis].begin());
-      if (!(m_Grid.spacing[axis] > 0 && std::isfinite(m_Grid.spacing[axis]) && std::isfinite(m_Grid.origin[axis])))
-      {
-        throw std::runtime_error(m_File + ": its header gives axis " + std::to_string(axis + 1) + " a spacing of " +
-                                 std::to_string(m_Grid.spacing[axis]) + " mm and an origin of " +
-                                 std::to_string(m_Grid.origin[axis]) + " mm: mend the header");
-      }
-    }
-  }
-
   /** What a header says costs memory: no compression makes a thousandth of what it is given. */
   void
   RequireRoom() const
@@ -231,47 +177,63 @@ private:
         bytes += static_cast<double>(fs::file_size(file, error));
       }
     }
-    const fs::path    path(m_File);
-    const std::string ending = path.extension().string();
-    if (ending == ".hdr" || ending == ".img") // the one of the two that the other one belongs to
+    if (const gigapixel::NIfTIFiles nifti = gigapixel::FindNIfTIFiles(m_File); nifti.said && nifti.pixels != m_File)
     {
-      bytes = HUGE_VAL;
+      bytes = static_cast<double>(fs::file_size(nifti.pixels, error)); // of a pair
     }
-    const double wanted = static_cast<double>(m_Grid.size.width) * static_cast<double>(m_Grid.size.height) *
-                          static_cast<double>(m_Grid.size.depth) * m_Components * m_Planes *
-                          static_cast<double>(GetBytes(m_Type));
+    const double wanted = static_cast<double>(m_Shape.grid.size.width) * static_cast<double>(m_Shape.grid.size.height) *
+                          static_cast<double>(m_Shape.grid.size.depth) * m_Shape.components * m_Shape.planes *
+                          static_cast<double>(GetBytes(m_Shape.type));
     if (wanted > BestCompression * bytes)
     {
-      throw std::runtime_error(m_File + " is cut short or damaged: its header promises " +
-                               std::to_string(m_Grid.size.width) + " x " + std::to_string(m_Grid.size.height) + " x " +
-                               std::to_string(m_Grid.size.depth) +
-                               " voxels, far more than the file can hold; get it again from where it came");
+      throw std::runtime_error(
+        m_File + " is cut short or damaged: its header promises " + std::to_string(m_Shape.grid.size.width) + " x " +
+        std::to_string(m_Shape.grid.size.height) + " x " + std::to_string(m_Shape.grid.size.depth) +
+        " voxels, far more than the file can hold; get it again from where it came");
     }
   }
 
   std::int64_t
   CountSamples() const
   {
-    return m_Grid.size.width * m_Grid.size.height * m_Grid.size.depth * this->GetNumberOfChannels();
+    return m_Shape.CountSamples();
   }
 
+  /** In the file's type. What the reader itself holds goes with it. */
   std::vector<unsigned char>
-  ConvertToFloats(const std::vector<unsigned char> & samples) const
+  ReadSamples() const
   {
-    std::vector<unsigned char> floats(static_cast<std::size_t>(this->CountSamples()) * sizeof(float));
-    WithType(m_Type, [&](auto type) {
-      const auto * const in = reinterpret_cast<const decltype(type) *>(samples.data());
-      std::transform(in, in + this->CountSamples(), reinterpret_cast<float *>(floats.data()), [](auto sample) {
-        return static_cast<float>(sample);
-      });
+    const ImageIOBase::Pointer io = OpenVolume(m_File);
+    if (!m_Shape.HasSameSamples(GigapixelVolumeShape::Get(m_File, *io)))
+    {
+      throw std::runtime_error(m_File + " is another volume than it was when it was first looked at: run again");
+    }
+    std::vector<unsigned char> samples(static_cast<std::size_t>(this->CountSamples()) * GetBytes(m_Shape.type));
+    ReadWholeVolume(*io, samples.data());
+    return samples;
+  }
+
+  /** In place: they are no shorter than floats. */
+  void
+  ConvertToFloats(std::vector<unsigned char> & samples) const
+  {
+    const auto number = static_cast<std::size_t>(this->CountSamples());
+    WithType(m_Shape.type, [&](auto sample) {
+      for (std::size_t i = 0; i < number; ++i)
+      {
+        std::memcpy(&sample, samples.data() + i * sizeof(sample), sizeof(sample));
+        const auto value = static_cast<float>(sample);
+        std::memcpy(samples.data() + i * sizeof(value), &value, sizeof(value));
+      }
     });
-    return floats;
+    samples.resize(number * sizeof(float));
+    samples.shrink_to_fit();
   }
 
   void
   RequireNumbers(const std::vector<unsigned char> & samples) const
   {
-    if (m_Type != IOComponentEnum::FLOAT)
+    if (m_Shape.type != IOComponentEnum::FLOAT)
     {
       return;
     }
@@ -280,8 +242,8 @@ private:
     const auto * const bad = std::find_if_not(first, end, [](float value) { return std::isfinite(value); });
     if (bad != end)
     {
-      const std::int64_t voxel = (bad - first) / m_Components;
-      const auto &       size = m_Grid.size;
+      const std::int64_t voxel = (bad - first) / m_Shape.components;
+      const auto &       size = m_Shape.grid.size;
       throw std::runtime_error(m_File + ": its voxel " + std::to_string(voxel % size.width) + ", " +
                                std::to_string(voxel / size.width % size.height) + ", " +
                                std::to_string(voxel / size.width / size.height % size.depth) +
@@ -290,10 +252,7 @@ private:
   }
 
   std::string                m_File;
-  gigapixel::VolumeGrid      m_Grid;
-  unsigned                   m_Components{ 1 }; ///< of a voxel, one behind the other
-  unsigned                   m_Planes{ 1 };     ///< along the fourth axis
-  IOComponentEnum            m_Type{ IOComponentEnum::FLOAT };
+  GigapixelVolumeShape       m_Shape;
   std::mutex                 m_Mutex;
   std::vector<unsigned char> m_Samples;
 };
@@ -389,7 +348,8 @@ GigapixelVolumeSource(const std::vector<std::string> & files)
     volume.name += (volume.name.empty() ? "" : ",") + file;
     volume.readingBytes = std::max(volume.readingBytes, volume.heldBytes + part.GetReadingBytes());
     volume.heldBytes += part.GetHeldBytes();
-    const std::string difference = parts.front()->GetGrid().DescribeDifference(part.GetGrid());
+    const std::string difference =
+      parts.size() > 1 ? parts.front()->GetGrid().DescribeDifference(part.GetGrid()) : std::string();
     if (!difference.empty())
     {
       throw std::runtime_error(file + ' ' + difference + " as " + files.front() +

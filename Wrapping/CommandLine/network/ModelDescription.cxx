@@ -128,9 +128,18 @@ std::string
 FormatInput(const JSON & input)
 {
   std::string text = input["channels"].dump() + (input["channels"] == 1 ? " channel, " : " channels, ");
-  text += !input.contains("mean") ? (input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255")
-                                  : "(pixel / 255 - " + input["mean"].dump() + ") / " + input["deviation"].dump();
-  text += !input.contains("axes") ? "" : ", " + input["normalization"].get<std::string>() + " before; volumes";
+  const bool  isVolume = input.contains("axes"); // whose values are what the file says, not 255ths
+  const auto  before = isVolume ? input["normalization"].get<std::string>() : std::string();
+  if (input.contains("mean"))
+  {
+    text += (isVolume ? before + ", (value - " : "(pixel / 255 - ") + input["mean"].dump() + ") / " +
+            input["deviation"].dump();
+  }
+  else
+  {
+    text += isVolume ? before : input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255";
+  }
+  text += isVolume ? "; volumes" : "";
   return text + (input["multiple"] == 1 ? ", images of any size"
                                         : ", images are padded to multiples of " + input["multiple"].dump());
 }

@@ -9,6 +9,7 @@
 #include "gigapixelJoinRanks.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
+#include "gigapixelProcessMemory.h"
 #include "gigapixelTorchVersion.h"
 #include "gigapixelWritableFolder.h"
 
@@ -406,6 +407,10 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   {
     MemoryPlan plan = MemoryPlan::Make(run);
     plan.peakBytes += GetSlideBytes(image, GetBudget(values));
+    if (image.aloneBytes > 0)
+    {
+      plan.peakBytes = std::max(plan.peakBytes, GetResidentBytes() + image.aloneBytes);
+    }
     return plan;
   }
   catch (const MemoryLimitError & refusal)

@@ -76,6 +76,8 @@ struct ImageRun
   std::optional<Size> part{};
   /** What the command keeps of the image until its end. */
   std::int64_t keptBytes{ 0 };
+  /** What it takes before there are maps of the network, or when they are gone. */
+  std::int64_t aloneBytes{ 0 };
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of

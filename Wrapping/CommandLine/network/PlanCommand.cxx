@@ -111,7 +111,7 @@ DescribeRuns(const ArgumentValues &         values,
              const NetworkDescription &     network,
              const Size &                   image,
              const std::optional<Patches> & patches,
-             std::int64_t                   keptBytes,
+             const VolumeMemory &           memory,
              const Session &                session,
              Progress &                     progress)
 {
@@ -125,7 +125,9 @@ DescribeRuns(const ArgumentValues &         values,
     {
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches ? asked.tileSize : modelTileSize;
-      rows.push_back(DescribeRun({ values, network, image, purpose, tiling, {}, keptBytes }, asked, session));
+      const auto kept = purpose == Purpose::Training ? memory.training : memory.inference;
+      const auto alone = purpose == Purpose::Training ? 0 : memory.alone;
+      rows.push_back(DescribeRun({ values, network, image, purpose, tiling, {}, kept, alone }, asked, session));
       progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
     // Volumes are segmented in tiles of the plan.
@@ -247,7 +249,7 @@ struct PlannedImage
 {
   std::string  name;
   Size         size;
-  std::int64_t heldBytes{ 0 }; ///< of a volume and its labels, which are in memory as a whole
+  VolumeMemory memory{}; ///< of a volume
 };
 
 /** An image that is only a size, and a volume, have no levels. */
@@ -284,7 +286,12 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
   {
     throw UsageError("--size " + values.GetText("size") + " is a volume that no machine holds.");
   }
-  return { "volume", { size[0], size[1], size[2] }, static_cast<std::int64_t>(bytes) };
+  itk::GigapixelVolume volume; // of floats, a file for each channel
+  volume.grid.size = { size[0], size[1], size[2] };
+  const auto channel = static_cast<std::int64_t>(sizeof(float)) * size[0] * size[1] * size[2];
+  volume.heldBytes = channel * network.channels;
+  volume.readingBytes = channel * (network.channels + 1);
+  return { "volume", volume.grid.size, CountMemory(volume) };
 }
 
 /** \throw std::runtime_error the network cannot take it */
@@ -302,8 +309,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network)
     RefuseOptionsOfSlides(values, "a volume");
     const itk::GigapixelVolume volume = OpenVolume(name);
     RequireVolumeChannels(volume, network);
-    const Size size = volume.grid.size;
-    return { name, size, volume.heldBytes + size.width * size.height * size.depth };
+    return { name, volume.grid.size, CountMemory(volume) };
   }
   const auto slide = OpenSlide(name, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
@@ -344,7 +350,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["threads"] = session.GetThreads();
   Progress progress(session, "plan " + network.name); // of large networks it takes a minute
   progress.Update(0);
-  json["plans"] = DescribeRuns(values, network, image, patches, planned.heldBytes, session, progress);
+  json["plans"] = DescribeRuns(values, network, image, patches, planned.memory, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

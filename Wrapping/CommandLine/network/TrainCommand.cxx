@@ -83,8 +83,7 @@ MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Wor
   {
     RequireSameAxes(entry.mask, network, "the network " + network.name);
     const itk::GigapixelVolume labels = OpenVolume(entry.mask);
-    const std::int64_t         reading = std::max(volume.readingBytes, volume.heldBytes + labels.readingBytes);
-    workload.heldBytes = std::max(workload.heldBytes, reading + labels.heldBytes);
+    workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, &labels).training);
   }
   return volume.grid.size;
 }

@@ -102,21 +102,22 @@ PlanVolume(const itk::GigapixelVolume & volume,
            const Tiling &               tiling,
            const Session &              session)
 {
-  const Size         size = volume.grid.size;
-  const std::int64_t labels = size.width * size.height * size.depth;
-  const std::int64_t reading = GetResidentBytes() + volume.readingBytes;
+  const VolumeMemory memory = CountMemory(volume);
+  const std::int64_t alone = GetResidentBytes() + memory.alone;
   const std::int64_t budget = GetBudget(values);
-  if (budget > 0 && reading > budget)
+  if (budget > 0 && alone > budget)
   {
     throw std::runtime_error(
       "the memory " +
       (values.Has("memory") ? "limit of " + values.GetText("memory") : std::string("that is free on this machine")) +
-      " is too little: to read " + volume.name + " takes " + FormatBytes(static_cast<double>(reading)));
+      " is too little: to read " + volume.name + " and to write its labels takes " +
+      FormatBytes(static_cast<double>(alone)));
   }
-  MemoryPlan plan = MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, volume.heldBytes + labels },
-                             session.GetThreads(),
-                             true);
-  plan.peakBytes = std::max(plan.peakBytes, reading);
+  const Size       size = volume.grid.size;
+  const MemoryPlan plan =
+    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
+             session.GetThreads(),
+             true);
   session.Say(volume.name + ": " + FormatSize(size) + " voxels; " + FormatPlan(plan, tiling));
   return plan;
 }
@@ -189,17 +190,20 @@ SegmentVolume(const SlideTask &      task,
   const double               begin = GetCPUSeconds();
   const NetworkDescription & network = model.network;
   RequireSameAxes(task.slide, network, "the model " + values.GetText("model"));
-  const itk::GigapixelVolume volume = OpenVolume(task.slide);
-  const Size                 size = volume.grid.size;
-  const double               number = static_cast<double>(size.width * size.height * size.depth);
+  itk::GigapixelVolume volume = OpenVolume(task.slide);
+  const Size           size = volume.grid.size;
+  const double         number = static_cast<double>(size.width * size.height * size.depth);
   RequireVolumeChannels(volume, network);
   network.CheckImage(size);
   RefuseExisting(task.output, values.Has("overwrite"));
+  itk::GigapixelRequireLabelPlace(task.output, volume.grid);
   CheckOutput(task.output, number);
   const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
   Progress         progress(session, "segment " + task.slide, number);
-  const auto       voxels = ReadVolume(volume, network, progress);
+  auto             voxels = ReadVolume(volume, network, progress);
   const auto       labels = Predict(*voxels, model, plan, values, progress);
+  voxels.reset(); // which makes room for what is written and read again
+  volume.voxels.reset();
   itk::GigapixelWriteLabelVolume(task.output, labels, volume.grid, values.Has("overwrite"));
   progress.Finish();
   const auto counts = Count(labels, network.GetNumberOfClasses());
@@ -228,6 +232,21 @@ SegmentVolume(const SlideTask &      task,
 }
 
 } // namespace
+
+VolumeMemory
+CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * labels)
+{
+  const Size &       size = volume.grid.size;
+  const std::int64_t voxels = size.width * size.height * size.depth;
+  const std::int64_t labelsHeld = labels == nullptr ? voxels : labels->heldBytes;
+  const std::int64_t labelsReading = labels == nullptr ? 2 * voxels : labels->readingBytes;
+  VolumeMemory       memory;
+  memory.training = std::max(volume.readingBytes, volume.heldBytes + labelsReading) + labelsHeld;
+  memory.inference = volume.heldBytes + voxels;
+  // Labels that are written are compared with what the reader gives, which has a copy itself.
+  memory.alone = std::max(volume.readingBytes, 3 * voxels);
+  return memory;
+}
 
 bool
 TakesVolumes(const NetworkDescription & network)

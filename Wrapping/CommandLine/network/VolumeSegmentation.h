@@ -7,11 +7,23 @@
 #include "gigapixelModel.h"
 #include "itkGigapixelVolumeSource.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace gigapixel::commandline
 {
+
+/** What a volume and its labels take of memory beside the network. */
+struct VolumeMemory
+{
+  std::int64_t training{ 0 };  ///< a volume is read while the maps of the one before are there
+  std::int64_t inference{ 0 }; ///< while there are maps
+  std::int64_t alone{ 0 };     ///< of inference before and after: the file is read, and the labels are written
+};
+
+/** As segment, train and plan count it. \param labels of training; without them bytes are counted */
+VolumeMemory CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * labels = nullptr);
 
 /** Whether the network is for volumes. */
 bool TakesVolumes(const NetworkDescription & network);

@@ -207,13 +207,14 @@ CheckNormalization(const NetworkDescription & network)
 {
   network.normalization.Validate();
   const bool isNormalized = network.normalization.kind != Normalization::Kind::None;
-  if (isNormalized && (network.graph.IsEmpty() || network.graph.GetNumberOfAxes() == 2))
+  const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
+  if (isNormalized && isOfImages)
   {
     Refuse("\"input\": a normalization is of networks for volumes (\"axes\": 3); of images mean and deviation are");
   }
-  if (isNormalized && network.invert)
+  if (network.invert && !isOfImages)
   {
-    Refuse("\"input\": values that are normalized are not to be inverted");
+    Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
   }
 }
 

@@ -334,7 +334,8 @@ ReadInput(const Json & json, NetworkDescription & network)
   {
     network.normalization = ReadNormalization(json.at("normalization"));
   }
-  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized);
+  const bool isOfImages = network.graph.GetNumberOfAxes() == 2; // which are bright where nothing is
+  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized && isOfImages);
   if (standardized)
   {
     network.mean = ReadNumbers(json, "mean");

@@ -1,0 +1,37 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelKeptNormalization_h
+#define gigapixelKeptNormalization_h
+
+#include "GigapixelImageExport.h"
+#include "gigapixelNormalization.h"
+
+#include <functional>
+#include <memory>
+
+namespace gigapixel
+{
+
+/** \class KeptNormalization
+ * \brief The normalization of a volume that is opened again and again, as in training: what it takes of the voxels is
+ * found when the volume is opened for the first time, by the passes of Normalize(), and kept. */
+class GigapixelImage_EXPORT KeptNormalization
+{
+public:
+  explicit KeptNormalization(const Normalization & normalization);
+  ~KeptNormalization();
+
+  /** As Normalize() does it. Not from several threads at the same time.
+   * \param pixels the same ones each time, in another source or the same one */
+  std::shared_ptr<PixelSource> Apply(std::shared_ptr<PixelSource>        pixels,
+                                     const std::function<bool(double)> & goesOn = {});
+
+private:
+  struct Found;
+
+  const Normalization    m_Normalization;
+  std::unique_ptr<Found> m_Found;
+};
+
+} // namespace gigapixel
+
+#endif
