@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -139,6 +140,7 @@ public:
                                     GetNumberOfBytes(tile.program->core, 1, 1);
         const std::int64_t maps = tile.program->GetPeakBytes(graph, training, GetValueBytes(m_Precision));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
+        m_Cost.hostBytes = std::max(m_Cost.hostBytes, WorkerBytes + pixels + GetUploadBytes(*tile.program, training));
         m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : row.like) * likeColumn;
         operations += static_cast<double>(row.like * likeColumn) * passes * tile.program->GetOperations(graph);
         side = std::max(side, tile.program->GetGreatestSide());
@@ -161,6 +163,15 @@ public:
   }
 
 private:
+  /** Of a tile whose maps are a GPU's: its input as it is uploaded, and in training the gradient of its map, which
+   * comes back in its place. */
+  std::int64_t
+  GetUploadBytes(const TileProgram & program, bool training) const
+  {
+    const std::int64_t target = GetNumberOfPixels(program.core) * program.steps.back().channels;
+    return sizeof(float) * (GetNumberOfPixels(program.window) * m_Network.channels + (training ? 2 : 1) * target);
+  }
+
   /** Samples of volumes are floats. */
   std::int64_t
   GetSampleBytes() const
@@ -330,11 +341,13 @@ struct Choice
 class Choices
 {
 public:
-  /** \param base,limit bytes of all but tiles and kept maps, and of all together */
-  Choices(const PlannedRun & run, std::int64_t base, std::int64_t limit)
+  /** \param base,limit bytes of all but tiles and kept maps, and of all together
+   * \param limitOfGpu of its memory */
+  Choices(const PlannedRun & run, std::int64_t base, std::int64_t limit, std::int64_t limitOfGpu)
     : m_Run(run)
     , m_Base(base)
     , m_Limit(limit)
+    , m_LimitOfGpu(limitOfGpu)
   {
     m_Given.segments = run.segmentation.segments;
     m_Given.tileSize = run.tileSize == 0 ? 0 : GetTileSide(run.tileSize, run.image, run.network.GetStride());
@@ -344,14 +357,22 @@ public:
   std::int64_t
   GetNeed(const Choice & choice, bool inFiles) const
   {
-    return m_Base + choice.cost.GetPrimitiveBytes(m_Run.sizes) + (inFiles ? 0 : choice.cost.keptBytes) +
-           choice.cost.bytes;
+    const bool ofGpu = m_Run.device.cuda >= 0;
+    return m_Base + (ofGpu ? 0 : choice.cost.GetPrimitiveBytes(m_Run.sizes)) + (inFiles ? 0 : choice.cost.keptBytes) +
+           (ofGpu ? choice.cost.hostBytes : choice.cost.bytes);
+  }
+
+  /** Of a GPU's memory: weights, as they are and folded, and the maps of one tile. */
+  std::int64_t
+  GetNeedOfGpu(const Choice & choice) const
+  {
+    return m_Run.device.cuda < 0 ? 0 : 2 * sizeof(float) * m_Run.network.GetNumberOfParameters() + choice.cost.bytes;
   }
 
   bool
   Fits(const Choice & choice, bool inFiles) const
   {
-    return GetNeed(choice, inFiles) <= m_Limit;
+    return GetNeed(choice, inFiles) <= m_Limit && GetNeedOfGpu(choice) <= m_LimitOfGpu;
   }
 
   /** What is chosen where there is memory enough. */
@@ -371,7 +392,8 @@ public:
          memoryClass /= 2)
     {
       const Choice & next = Get(memoryClass, atOnce);
-      best = GetNeed(next, inFiles) < GetNeed(*best, inFiles) ? &next : best;
+      const bool smaller = GetNeedOfGpu(next) < GetNeedOfGpu(*best) || GetNeed(next, inFiles) < GetNeed(*best, inFiles);
+      best = smaller ? &next : best;
     }
     return *best;
   }
@@ -441,6 +463,7 @@ private:
       return choice;
     }
     choice.cost.bytes = std::max(choice.cost.bytes, cost.bytes);
+    choice.cost.hostBytes = std::max(choice.cost.hostBytes, cost.hostBytes);
     std::move(cost.groups.begin(), cost.groups.end(), std::back_inserter(choice.cost.groups));
     return choice;
   }
@@ -448,6 +471,7 @@ private:
   const PlannedRun &                              m_Run;
   const std::int64_t                              m_Base;
   const std::int64_t                              m_Limit;
+  const std::int64_t                              m_LimitOfGpu;
   Choice                                          m_Given; ///< a tile size, or segments; 0 and none: chosen
   std::map<std::pair<std::int64_t, bool>, Choice> m_Known;
 };
@@ -462,7 +486,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   std::vector<std::string> sentences{ choice.segments == wanted.segments
                                         ? DescribeSmallerTiles(wanted.tileSize, choice.tileSize)
                                         : DescribeOtherSegments(),
-                                      GetPrecisionProblem(run.device.precision) };
+                                      run.device.cuda < 0 ? GetPrecisionProblem(run.device.precision) : "" };
   if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
       inFiles.cost.seconds < MuchFaster * choice.cost.seconds)
   {
@@ -479,14 +503,15 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
 } // namespace
 
 MemoryPlan
-MakeGraphPlan(const PlannedRun & run)
+MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
 {
   const bool         inFiles = run.segmentation.inFiles;
   const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
   const std::int64_t base =
     GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) + GetHeldImageBytes(run);
   const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
-  Choices               choices(run, base, limit);
+  const std::int64_t    limitOfGpu = freeGpuBytes.value_or(std::numeric_limits<std::int64_t>::max());
+  Choices               choices(run, base, limit, limitOfGpu);
   const Choice &        choice = choices.FindBest(inFiles);
   const GraphTileCost & cost = choice.cost;
   const std::int64_t    least = std::max(choices.GetNeed(choice, inFiles), loading);
@@ -496,7 +521,13 @@ MakeGraphPlan(const PlannedRun & run)
     const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
     throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.scratchBytes : 0);
   }
-  const std::int64_t without = choices.GetNeed(choice, inFiles) - cost.bytes; // any tiles
+  if (choices.GetNeedOfGpu(choice) > limitOfGpu)
+  {
+    throw MakeGpuMemoryError(run, choices.GetNeedOfGpu(choice), limitOfGpu);
+  }
+  const bool         ofGpu = run.device.cuda >= 0;
+  const auto         getBytes = [&](int tiles) { return ofGpu ? tiles * cost.hostBytes : cost.GetBytes(tiles); };
+  const std::int64_t without = choices.GetNeed(choice, inFiles) - (ofGpu ? cost.hostBytes : cost.bytes); // any tiles
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
@@ -504,12 +535,13 @@ MakeGraphPlan(const PlannedRun & run)
   plan.numberOfTiles = cost.tiles;
   plan.passes = cost.passes;
   const auto most = std::min(std::int64_t{ GetNumberOfThreads(run.threads) }, cost.GetMostTogether());
-  while (plan.tilesInFlight < most && without + cost.GetBytes(plan.tilesInFlight + 1) <= limit)
+  while (plan.tilesInFlight < most && without + getBytes(plan.tilesInFlight + 1) <= limit)
   {
     ++plan.tilesInFlight;
   }
-  plan.peakBytes = std::max(without + cost.GetBytes(plan.tilesInFlight), loading);
-  plan.tileBytes = cost.bytes;
+  plan.peakBytes = std::max(without + getBytes(plan.tilesInFlight), loading);
+  plan.tileBytes = ofGpu ? cost.hostBytes : cost.bytes;
+  plan.deviceBytes = choices.GetNeedOfGpu(choice);
   plan.coreSeconds = cost.seconds;
   plan.remark = DescribeChoice(run, choices, choice);
   return plan;

@@ -9,6 +9,7 @@
 #include "gigapixelSegment.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
+#include "gigapixelTorchModule.h"
 #include "gigapixelWorkers.h"
 
 #include "device/gigapixelDeviceKernels.h"
@@ -360,6 +361,18 @@ ReturnFreedMemory()
 #endif
 }
 
+namespace
+{
+
+/** Of the GPU that computes; none: the CPU does, or LibTorch does not say. */
+std::optional<std::int64_t>
+GetFreeGpuBytes(const Device & device)
+{
+  return device.cuda < 0 ? std::nullopt : TorchModule::Get().getFreeGpuBytes(device.cuda);
+}
+
+} // namespace
+
 MemoryPlan
 MemoryPlan::Make(const PlannedRun & run)
 {
@@ -372,7 +385,7 @@ MemoryPlan::Make(const PlannedRun & run)
   {
     return MakeChainPlan(run);
   }
-  MemoryPlan plan = MakeGraphPlan(run);
+  MemoryPlan plan = MakeGraphPlan(run, GetFreeGpuBytes(run.device));
   if (run.tileSize != 0)
   {
     CheckGivenTileSize(run, plan);
