@@ -269,16 +269,18 @@ ComputeInSegments(const NetworkDescription &   network,
   return result;
 }
 
-/** The image in tiles. \param maskSeed of dropout */
+/** The image in tiles. \param maskSeed of dropout \param cuda number of the GPU; -1: the CPU */
 inline GraphResult
 ComputeInTiles(const NetworkDescription &   network,
                const std::vector<double> &  parameters,
                const LabeledImage &         image,
                Precision                    precision,
                const Extent &               tile,
-               std::optional<std::uint64_t> maskSeed = {})
+               std::optional<std::uint64_t> maskSeed = {},
+               int                          cuda = -1)
 {
   Device device;
+  device.cuda = cuda;
   device.precision = precision;
   const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);

@@ -5,6 +5,7 @@
 #include "RelativeDifference.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
+#include "execute/gigapixelTorchModule.h"
 #include "model/gigapixelInitialWeights.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelPredictor.h"
@@ -509,6 +510,38 @@ TEST_P(GraphLearning, SegmentsWhatItHasSeen)
 INSTANTIATE_TEST_SUITE_P(Precisions, GraphLearning, testing::ValuesIn(GetGraphPrecisions()), [](const auto & info) {
   return GetName(info.param);
 });
+
+/** What is said of a device that a network of operations is not computed on; empty: it is. */
+std::string
+GetRefusal(const Device & device)
+{
+  try
+  {
+    CheckDevice(LoadUNet(), device);
+  }
+  catch (const std::exception & error)
+  {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(GraphTraining, SaysWhyADeviceDoesNotComputeIt)
+{
+  const auto has = [](const std::string & sentence, const std::string & part) {
+    return sentence.find(part) != std::string::npos;
+  };
+  EXPECT_EQ(GetRefusal({ -1, Precision::Float }), "");
+  EXPECT_TRUE(has(GetRefusal({ -1, Precision::TensorFloat32 }), "tensor cores of GPUs"));
+  EXPECT_TRUE(has(GetRefusal({ 0, Precision::Float16 }), "end at 65504"));
+  EXPECT_TRUE(has(GetRefusal({ 0, Precision::Float, true }), "leave out shared memory"));
+  std::string problem;
+  const int   gpus = TorchModule::Get().countGpus(problem);
+  EXPECT_EQ(problem.empty(), gpus > 0);
+  const std::string refusal = GetRefusal({ gpus, Precision::TensorFloat32 }); // one too many
+  EXPECT_TRUE(has(refusal, "cuda:" + std::to_string(gpus)) && has(refusal, "--device cpu")) << refusal;
+  EXPECT_TRUE(has(refusal, gpus > 0 ? "there are only" : problem)) << refusal;
+}
 
 TEST(GraphTraining, RefusesWhatItCannotCompute)
 {

@@ -2,6 +2,7 @@
 // Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
 // 50 of images and 40 of volumes, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500 of each, with
 // GIGAPIXEL_RANDOM_GRAPHS=N so many.
+#include "TestDevice.h"
 #include "MemorySources.h"
 #include "RandomGraph.h"
 #include "execute/gigapixelStreamedNetwork.h"
@@ -107,9 +108,10 @@ TEST_P(RandomGraphs, InTilesAreTheWholeImage)
   double                     worst = 0;
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937             random(seed);
-    const Size               size = DrawSize(random, axes);
-    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
+    std::mt19937                 random(seed);
+    const GraphOperatorsForTests chosen(static_cast<GraphOperators>(seed % 3));
+    const Size                   size = DrawSize(random, axes);
+    const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size).Get());
     SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ": " + network.graph.ToJSON());
     Count(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()), counts);
     const std::vector<double> parameters = MakeParameters(network.graph, seed);
@@ -151,12 +153,13 @@ TEST_P(RandomGraphs, InSegmentsAreTheWholeImage)
   unsigned              seen = 0, spoiled = 0; // of maps that lack a row
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937             random(seed);
-    const Size               size = DrawSize(random, axes);
-    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size).Get());
-    const GraphGeometry      geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
-    const std::size_t        wanted = seed % (MostKept + 1);
-    std::vector<int>         kept;
+    std::mt19937                 random(seed);
+    const GraphOperatorsForTests chosen(static_cast<GraphOperators>(seed % 3));
+    const Size                   size = DrawSize(random, axes);
+    const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size).Get());
+    const GraphGeometry          geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
+    const std::size_t            wanted = seed % (MostKept + 1);
+    std::vector<int>             kept;
     for (int draws = 0; draws < 20 && kept.size() < wanted; ++draws)
     {
       kept.push_back(static_cast<int>(random() % network.graph.operations.size()));
@@ -204,11 +207,12 @@ TEST_P(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
   std::size_t                most = 0; // segments
   for (unsigned seed = 0; seed < graphs; ++seed)
   {
-    std::mt19937             random(seed);
-    const Size               size = DrawSize(random, axes);
-    const NetworkDescription network = MakeNetwork(RandomGraph(seed, size, true).Get());
-    const GraphGeometry      geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
-    std::vector<int>         kept;
+    std::mt19937                 random(seed);
+    const GraphOperatorsForTests chosen(static_cast<GraphOperators>(seed % 3));
+    const Size                   size = DrawSize(random, axes);
+    const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size, true).Get());
+    const GraphGeometry          geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
+    std::vector<int>             kept;
     for (unsigned draws = seed % 4; draws > 0; --draws)
     {
       kept.push_back(static_cast<int>(random() % network.graph.operations.size()));

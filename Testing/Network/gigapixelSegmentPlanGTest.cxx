@@ -194,6 +194,36 @@ TEST(SegmentPlan, TakesLittleMoreThanTheImageInOnePiece)
   EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("resnet18-unet"), { 512, 512 }, Class, Precision::Float).empty());
 }
 
+// A GPU has the maps, one tile at a time: the CPU's memory has pixels, and tiles follow what is free there.
+TEST(GraphPlan, CountsTheMapsOfAGpuInItsMemory)
+{
+  constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
+  Device                 gpu;
+  PlannedRun             run(NetworkDescription::Load("unet"), { 4096, 4096 }, Purpose::Training, gpu);
+  run.budget = 8192 * MiB;
+  run.threads = 4;
+  const MemoryPlan ofCPU = MakeGraphPlan(run);
+  run.device.cuda = 0;
+  const MemoryPlan free = MakeGraphPlan(run);
+  EXPECT_EQ(ofCPU.deviceBytes, 0);
+  EXPECT_EQ(free.tileSize, ofCPU.tileSize);
+  EXPECT_GT(free.deviceBytes, ofCPU.tileBytes);
+  EXPECT_LT(free.tileBytes, ofCPU.tileBytes / 4);
+  EXPECT_LT(free.peakBytes, ofCPU.peakBytes);
+  const MemoryPlan little = MakeGraphPlan(run, free.deviceBytes / 2);
+  EXPECT_LE(little.deviceBytes, free.deviceBytes / 2);
+  try
+  {
+    MakeGraphPlan(run, 8 * MiB);
+    ADD_FAILURE() << "it fits";
+  }
+  catch (const MemoryLimitError & error)
+  {
+    EXPECT_NE(std::string(error.what()).find("of the memory of the GPU cuda:0 8 MiB are free"), std::string::npos);
+    EXPECT_NO_THROW(MakeGraphPlan(run, error.least));
+  }
+}
+
 // What the network would keep if it could does not fit: it keeps less, and takes longer.
 TEST(SegmentPlan, CountsMapsInMemoryAndNamesAScratchFolder)
 {

@@ -4,6 +4,8 @@
 
 #include "GigapixelNetworkExport.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,14 +29,15 @@ enum class Precision
 /** \class Device
  * \brief What computes tiles, the CPU or one of NVIDIA's GPUs, and with what numbers.
  *
- * The CPU computes a network that is a graph in fp32 or bf16. For a chain of layers it rounds to any precision in float
- * maps: it shows what a precision does to such a network, not its speed. */
+ * A network that is a graph is computed by LibTorch: by the CPU in fp32 or bf16, by a GPU also in tf32. For a chain of
+ * layers the CPU rounds to any precision in float maps: it shows what a precision does to such a network, not its
+ * speed. */
 struct GigapixelNetwork_EXPORT Device
 {
   int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
   Precision precision{ Precision::Float };
   /** A GPU keeps maps in memory that it shares with the CPU, and reads pixels and classes from such memory where they
-   * lie there: TrainingOptions::sharedMemory. */
+   * lie there: TrainingOptions::sharedMemory. Of chains of layers. */
   bool shared{ false };
 
   /** \param name "cpu"; "cuda:1"; "cuda": the first GPU, or that of the process' place among the ranks of its host;
@@ -43,11 +46,15 @@ struct GigapixelNetwork_EXPORT Device
    * \throw std::invalid_argument no such name; std::runtime_error no such GPU: what is missing; "mps" */
   static Device Find(const std::string & name, const std::string & precisionName = "fp32");
 
-  /** One line for each GPU that can be used. */
+  /** One line for each GPU that can be used, by chains of layers or by LibTorch. */
   static std::vector<std::string> GetDescriptions();
 
   /** Why it cannot share its memory with the CPU while both work; empty if it can, as the CPU always. */
   std::string GetSharingProblem() const;
+
+  /** Bytes of the GPU's memory that a network which is a graph may still take; none: it is the CPU, or the LibTorch that
+   * computes there does not say. */
+  std::optional<std::int64_t> GetFreeBytes() const;
 
   /** Why there is no GPU that can be used; empty if there is one. */
   static std::string GetProblem();
@@ -66,7 +73,7 @@ GigapixelNetwork_EXPORT int GetValueBytes(Precision precision);
 GigapixelNetwork_EXPORT std::string GetPrecisionProblem(Precision precision);
 
 /** What plans and computes a network asks first. \throw std::invalid_argument a network that is a graph is not computed
- * on this device in this precision; std::runtime_error it is not on this CPU */
+ * on this device in this precision; std::runtime_error it is not on this CPU, or there is no such GPU for it */
 GigapixelNetwork_EXPORT void CheckDevice(const NetworkDescription & network, const Device & device);
 
 } // namespace gigapixel

@@ -5,6 +5,7 @@
 #include "gigapixelLaunch.h"
 #include "gigapixelModuleFile.h"
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelTorchModule.h"
 
 #include <algorithm>
 #include <iterator>
@@ -18,8 +19,9 @@ namespace
 /** In the order of Precision, as far as users may ask for them. */
 constexpr const char * PrecisionNames[] = { "fp32", "tf32", "bf16", "fp16" };
 
+/** Those of our kernels. \param problem why there is none */
 int
-CountDevices(std::string & problem)
+CountDevicesOfKernels(std::string & problem)
 {
   try
   {
@@ -34,6 +36,48 @@ CountDevices(std::string & problem)
   {
     problem = error.what();
     return 0;
+  }
+}
+
+/** Those that LibTorch computes networks of operations on. \param problem why there is none */
+int
+CountDevicesOfGraphs(std::string & problem)
+{
+  try
+  {
+    return TorchModule::Get().countGpus(problem);
+  }
+  catch (const std::runtime_error & error)
+  {
+    problem = error.what();
+    return 0;
+  }
+}
+
+/** Of either kind: what a network is computed by is not known yet. \param problem why there is none */
+int
+CountDevices(std::string & problem)
+{
+  std::string ofGraphs;
+  const int   number = std::max(CountDevicesOfKernels(problem), CountDevicesOfGraphs(ofGraphs));
+  problem = number > 0 ? std::string() : problem + ", and for networks made of operations " + ofGraphs;
+  return number;
+}
+
+/** \throw std::invalid_argument graphs are not computed so on a GPU; std::runtime_error there is none for them */
+void
+CheckGpuOfGraphs(const std::string & subject, const Device & device)
+{
+  if (device.shared)
+  {
+    throw std::invalid_argument(subject + "do not compute in memory that a GPU shares with the CPU: leave out shared "
+                                          "memory (--shared-memory), the result is the same");
+  }
+  const std::string problem = TorchModule::Get().getGpuProblem(device.cuda);
+  if (!problem.empty())
+  {
+    throw std::runtime_error(subject + "LibTorch computes, and the device cuda:" + std::to_string(device.cuda) +
+                             " cannot be used: " + problem + "; --device cpu computes without");
   }
 }
 
@@ -84,11 +128,20 @@ CheckDevice(const NetworkDescription & network, const Device & device)
   {
     return;
   }
-  if (device.cuda >= 0 || device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16)
+  const std::string subject = "the network \"" + network.name + "\" is made of operations, which ";
+  if (device.precision == Precision::Float16)
   {
-    throw std::invalid_argument("the network \"" + network.name +
-                                "\" is made of operations, which are computed on the CPU in fp32 or bf16 only: choose "
-                                "--device cpu and one of these precisions (--precision)");
+    throw std::invalid_argument(subject + "are computed in fp32 or bf16 only (--device cpu), on a GPU in tf32 as well, "
+                                          "not in fp16, whose numbers end at 65504: choose one of these (--precision)");
+  }
+  if (device.cuda >= 0)
+  {
+    return CheckGpuOfGraphs(subject, device);
+  }
+  if (device.precision == Precision::TensorFloat32)
+  {
+    throw std::invalid_argument(subject + "are computed in fp32 or bf16 only with --device cpu, since tf32 is what the "
+                                          "tensor cores of GPUs read of a float: choose one of these (--precision)");
   }
   if (device.precision == Precision::BFloat16 && !HasAVX512())
   {
@@ -137,10 +190,15 @@ std::vector<std::string>
 Device::GetDescriptions()
 {
   std::string              problem;
-  std::vector<std::string> descriptions(CountDevices(problem));
+  std::vector<std::string> descriptions(CountDevicesOfKernels(problem));
   for (std::size_t i = 0; i < descriptions.size(); ++i)
   {
     descriptions[i] = DeviceModule::Get().describeDevice(static_cast<int>(i));
+  }
+  // Without our kernels nobody knows more of a GPU than that LibTorch finds it.
+  for (int i = static_cast<int>(descriptions.size()); i < CountDevicesOfGraphs(problem); ++i)
+  {
+    descriptions.push_back("a GPU, for networks made of operations only");
   }
   return descriptions;
 }
@@ -151,6 +209,12 @@ Device::GetProblem()
   std::string problem;
   CountDevices(problem);
   return problem;
+}
+
+std::optional<std::int64_t>
+Device::GetFreeBytes() const
+{
+  return cuda < 0 ? std::nullopt : TorchModule::Get().getFreeGpuBytes(cuda);
 }
 
 std::string

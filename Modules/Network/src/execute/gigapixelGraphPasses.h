@@ -81,14 +81,38 @@ public:
   virtual void Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const = 0;
   virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 
-  /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. */
+  /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. 0: they lie
+   * in a GPU's memory, which LibTorch manages. */
   virtual std::int64_t GetPeakBytes() const = 0;
 };
 
-/** LibTorch's operations, in float, bf16 or double. \throw std::runtime_error LibTorch does not load, or has no bf16
- * for this CPU */
+/** LibTorch's operations, in float, bf16 or double, on the CPU or a GPU. \throw std::runtime_error LibTorch does not
+ * load, cannot use the GPU, or has no bf16 for this CPU */
 GigapixelNetwork_EXPORT std::unique_ptr<GraphPasses> MakeTorchGraphPasses(const NetworkDescription & network,
                                                                           const Device &             device);
+
+/** Which of LibTorch's operators compute, and where. */
+enum class GraphOperators
+{
+  OfDevice,         ///< on the CPU those that are the fastest there, on a GPU plain ones
+  Plain,            ///< on the CPU those that compute on any device
+  PlainOnTestDevice ///< on LibTorch's device for backends of other programs (PrivateUse1), which a test makes known
+};
+
+/** \class GraphOperatorsForTests
+ * \brief While one lives, what MakeTorchGraphPasses() makes for the CPU has these operators: tests see what a GPU
+ * computes, on machines without one. */
+class GigapixelNetwork_EXPORT GraphOperatorsForTests
+{
+public:
+  explicit GraphOperatorsForTests(GraphOperators operators);
+  ~GraphOperatorsForTests();
+  GraphOperatorsForTests(const GraphOperatorsForTests &) = delete;
+  GraphOperatorsForTests & operator=(const GraphOperatorsForTests &) = delete;
+
+private:
+  const GraphOperators m_Before;
+};
 
 } // namespace gigapixel
 

@@ -3,6 +3,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelTorchVersion.h"
 
+#include <atomic>
 #include <stdexcept>
 
 namespace gigapixel
@@ -33,10 +34,26 @@ GetTorchVersion()
   return TorchModule::Get().version;
 }
 
+namespace
+{
+
+std::atomic<GraphOperators> operatorsOfTests{ GraphOperators::OfDevice };
+
+} // namespace
+
+GraphOperatorsForTests::GraphOperatorsForTests(GraphOperators operators)
+  : m_Before(operatorsOfTests.exchange(operators))
+{}
+
+GraphOperatorsForTests::~GraphOperatorsForTests()
+{
+  operatorsOfTests = m_Before;
+}
+
 std::unique_ptr<GraphPasses>
 MakeTorchGraphPasses(const NetworkDescription & network, const Device & device)
 {
-  return std::unique_ptr<GraphPasses>(TorchModule::Get().makeGraphPasses(network, device));
+  return std::unique_ptr<GraphPasses>(TorchModule::Get().makeGraphPasses(network, device, operatorsOfTests));
 }
 
 } // namespace gigapixel

@@ -9,10 +9,16 @@ namespace gigapixel
 
 /** What LibTorch computes, networks that are graphs: functions of the module GigapixelTorchPasses (src/execute/torch),
  * which is loaded when they are first asked for, so that chains of layers neither need nor load LibTorch. */
-struct TorchModule
+struct GigapixelNetwork_EXPORT TorchModule
 {
   const char * version;
-  GraphPasses * (*makeGraphPasses)(const NetworkDescription &, const Device &);
+  GraphPasses * (*makeGraphPasses)(const NetworkDescription &, const Device &, GraphOperators);
+  /** GPUs that LibTorch can use. \param problem why there is none */
+  int (*countGpus)(std::string & problem);
+  /** Why LibTorch cannot compute on this GPU; empty: it can. */
+  std::string (*getGpuProblem)(int number);
+  /** Of its memory, what LibTorch may still take; none: this LibTorch does not say. */
+  std::optional<std::int64_t> (*getFreeGpuBytes)(int number);
 
   /** \throw std::runtime_error when it does not load: what to install */
   static const TorchModule & Get();

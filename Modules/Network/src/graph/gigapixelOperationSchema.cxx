@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphGeometry.h"
-#include "operations/gigapixelOperationEntry.h"
+#include "graph/operations/gigapixelOperationEntry.h"
 
 #include <cmath>
 #include <iterator>

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -139,6 +140,7 @@ public:
                                     GetNumberOfBytes(tile.program->core, 1, 1);
         const std::int64_t maps = tile.program->GetPeakBytes(graph, training, GetValueBytes(m_Precision));
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
+        m_Cost.hostBytes = std::max(m_Cost.hostBytes, WorkerBytes + pixels + GetUploadBytes(*tile.program, training));
         m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : row.like) * likeColumn;
         operations += static_cast<double>(row.like * likeColumn) * passes * tile.program->GetOperations(graph);
         side = std::max(side, tile.program->GetGreatestSide());
@@ -161,6 +163,15 @@ public:
   }
 
 private:
+  /** Of a tile whose maps are a GPU's: its input as it is uploaded, and in training the gradient of its map, which
+   * comes back in its place. */
+  std::int64_t
+  GetUploadBytes(const TileProgram & program, bool training) const
+  {
+    const std::int64_t target = GetNumberOfPixels(program.core) * program.steps.back().channels;
+    return sizeof(float) * (GetNumberOfPixels(program.window) * m_Network.channels + (training ? 2 : 1) * target);
+  }
+
   /** Samples of volumes are floats. */
   std::int64_t
   GetSampleBytes() const
@@ -331,11 +342,13 @@ struct Choice
 class Choices
 {
 public:
-  /** \param base,limit bytes of all but tiles and kept maps, and of all together */
-  Choices(const PlannedRun & run, std::int64_t base, std::int64_t limit)
+  /** \param base,limit bytes of all but tiles and kept maps, and of all together
+   * \param limitOfGpu of its memory */
+  Choices(const PlannedRun & run, std::int64_t base, std::int64_t limit, std::int64_t limitOfGpu)
     : m_Run(run)
     , m_Base(base)
     , m_Limit(limit)
+    , m_LimitOfGpu(limitOfGpu)
   {
     m_Given.segments = run.segmentation.segments;
     m_Given.tileSize = run.tileSize == 0 ? 0 : GetTileSide(run.tileSize, run.image, run.network.GetStride());
@@ -345,19 +358,55 @@ public:
   std::int64_t
   GetNeed(const Choice & choice, bool inFiles) const
   {
-    return this->GetNeedWithoutTiles(choice, inFiles) + std::max(choice.cost.bytes, choice.validation.bytes);
+    return this->GetNeedWithoutTiles(choice, inFiles) +
+           std::max(this->GetHostBytes(choice.cost), this->GetHostBytes(choice.validation));
   }
 
   std::int64_t
   GetNeedWithoutTiles(const Choice & choice, bool inFiles) const
   {
-    return m_Base + choice.cost.GetPrimitiveBytes(m_Run.sizes) + (inFiles ? 0 : choice.cost.keptBytes);
+    return m_Base + (m_Run.device.cuda >= 0 ? 0 : choice.cost.GetPrimitiveBytes(m_Run.sizes)) +
+           (inFiles ? 0 : choice.cost.keptBytes);
+  }
+
+  /** Of the host's memory, for tiles that are computed at the same time. */
+  std::int64_t
+  GetHostBytes(const GraphTileCost & cost, int together = 1) const
+  {
+    return m_Run.device.cuda >= 0 ? together * cost.hostBytes : cost.GetBytes(together);
+  }
+
+  /** As many tiles at the same time as fit beside all else, at least one. */
+  int
+  GetTilesInFlight(const GraphTileCost & cost, int threads, std::int64_t without) const
+  {
+    const auto most = static_cast<int>(std::min<std::int64_t>(threads, cost.GetMostTogether()));
+    int        together = 1;
+    while (together < most && without + this->GetHostBytes(cost, together + 1) <= m_Limit)
+    {
+      ++together;
+    }
+    return together;
+  }
+
+  /** Of a GPU's memory: as they are, and folded. */
+  std::int64_t
+  GetGpuWeightBytes() const
+  {
+    return 2 * sizeof(float) * m_Run.network.GetNumberOfParameters();
+  }
+
+  /** The weights, and the maps of one tile. */
+  std::int64_t
+  GetNeedOfGpu(const Choice & choice) const
+  {
+    return m_Run.device.cuda < 0 ? 0 : this->GetGpuWeightBytes() + std::max(choice.cost.bytes, choice.validation.bytes);
   }
 
   bool
   Fits(const Choice & choice, bool inFiles) const
   {
-    return GetNeed(choice, inFiles) <= m_Limit;
+    return GetNeed(choice, inFiles) <= m_Limit && GetNeedOfGpu(choice) <= m_LimitOfGpu;
   }
 
   /** What is chosen where there is memory enough. */
@@ -384,7 +433,8 @@ public:
          memoryClass /= 2)
     {
       const Choice & next = Get(memoryClass, atOnce);
-      best = GetNeed(next, inFiles) < GetNeed(*best, inFiles) ? &next : best;
+      const bool smaller = GetNeedOfGpu(next) < GetNeedOfGpu(*best) || GetNeed(next, inFiles) < GetNeed(*best, inFiles);
+      best = smaller ? &next : best;
     }
     return *best;
   }
@@ -425,8 +475,15 @@ public:
   Choice
   WidenValidation(const Choice & choice, bool inFiles) const
   {
-    const std::int64_t bytes = std::min(GreatestClass, m_Limit - this->GetNeedWithoutTiles(choice, inFiles));
-    return choice.validation.tiles > 0 && bytes > choice.cost.bytes ? this->WithValidation(choice, bytes) : choice;
+    const std::int64_t room = m_Run.device.cuda >= 0 ? m_LimitOfGpu - this->GetGpuWeightBytes()
+                                                     : m_Limit - this->GetNeedWithoutTiles(choice, inFiles);
+    const std::int64_t bytes = std::min(GreatestClass, room);
+    if (choice.validation.tiles == 0 || bytes <= choice.cost.bytes)
+    {
+      return choice;
+    }
+    Choice wider = this->WithValidation(choice, bytes);
+    return Fits(wider, inFiles) ? wider : choice;
   }
 
 private:
@@ -471,6 +528,7 @@ private:
   const PlannedRun &                              m_Run;
   const std::int64_t                              m_Base;
   const std::int64_t                              m_Limit;
+  const std::int64_t                              m_LimitOfGpu;
   Choice                                          m_Given; ///< a tile size, or segments; 0 and none: chosen
   std::map<std::pair<std::int64_t, bool>, Choice> m_Known;
 };
@@ -485,7 +543,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   std::vector<std::string> sentences{ choice.segments == wanted.segments
                                         ? DescribeSmallerTiles(choices.GetWantedTileSize(), choice.tileSize)
                                         : DescribeOtherSegments(),
-                                      GetPrecisionProblem(run.device.precision) };
+                                      run.device.cuda < 0 ? GetPrecisionProblem(run.device.precision) : "" };
   if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
       inFiles.cost.seconds < MuchFaster * choice.cost.seconds)
   {
@@ -499,30 +557,18 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   return remark;
 }
 
-/** As many as fit so many bytes, at least one. */
-int
-GetTilesInFlight(const GraphTileCost & cost, int threads, std::int64_t bytes)
-{
-  const auto most = static_cast<int>(std::min<std::int64_t>(threads, cost.GetMostTogether()));
-  int        together = 1;
-  while (together < most && cost.GetBytes(together + 1) <= bytes)
-  {
-    ++together;
-  }
-  return together;
-}
-
 } // namespace
 
 MemoryPlan
-MakeGraphPlan(const PlannedRun & run)
+MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
 {
   const bool         inFiles = run.segmentation.inFiles;
   const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
   const std::int64_t base =
     GetBaseBytes(run, run.purpose == Purpose::Training ? TrainingBytes : InferenceBytes) + GetHeldImageBytes(run);
   const std::int64_t    loading = GetBaseBytes(run, LoadingBytes);
-  Choices               choices(run, base, limit);
+  const std::int64_t    limitOfGpu = freeGpuBytes.value_or(std::numeric_limits<std::int64_t>::max());
+  Choices               choices(run, base, limit, limitOfGpu);
   const Choice          choice = choices.WidenValidation(choices.FindBest(inFiles), inFiles);
   const GraphTileCost & cost = choice.cost;
   const std::int64_t    least = std::max(choices.GetNeed(choice, inFiles), loading);
@@ -532,6 +578,10 @@ MakeGraphPlan(const PlannedRun & run)
     const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
     throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.scratchBytes : 0);
   }
+  if (choices.GetNeedOfGpu(choice) > limitOfGpu)
+  {
+    throw MakeGpuMemoryError(run, choices.GetNeedOfGpu(choice), limitOfGpu);
+  }
   const std::int64_t without = choices.GetNeedWithoutTiles(choice, inFiles);
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
@@ -539,16 +589,16 @@ MakeGraphPlan(const PlannedRun & run)
   plan.keptBytes = inFiles ? cost.scratchBytes : cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
   plan.passes = cost.passes;
-  const int threads = GetNumberOfThreads(run.threads);
-  plan.tilesInFlight = GetTilesInFlight(cost, threads, limit - without);
-  std::int64_t tiles = cost.GetBytes(plan.tilesInFlight);
+  plan.tilesInFlight = choices.GetTilesInFlight(cost, GetNumberOfThreads(run.threads), without);
+  std::int64_t tiles = choices.GetHostBytes(cost, plan.tilesInFlight);
   if (choice.validation.tiles > 0)
   {
-    plan.validationTilesInFlight = GetTilesInFlight(choice.validation, plan.tilesInFlight, limit - without);
-    tiles = std::max(tiles, choice.validation.GetBytes(plan.validationTilesInFlight));
+    plan.validationTilesInFlight = choices.GetTilesInFlight(choice.validation, plan.tilesInFlight, without);
+    tiles = std::max(tiles, choices.GetHostBytes(choice.validation, plan.validationTilesInFlight));
   }
   plan.peakBytes = std::max(without + tiles, loading);
-  plan.tileBytes = cost.bytes;
+  plan.tileBytes = choices.GetHostBytes(cost);
+  plan.deviceBytes = choices.GetNeedOfGpu(choice);
   plan.coreSeconds = cost.seconds;
   plan.remark = DescribeChoice(run, choices, choice);
   return plan;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace gigapixel
 {
@@ -28,6 +29,7 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   std::int64_t tiles{ 0 };
   int          passes{ 1 };         ///< over the image, of segments one each
   std::int64_t bytes{ 0 };          ///< of one tile at a time, the greatest
+  std::int64_t hostBytes{ 0 };      ///< of these, what is in the CPU's memory where a GPU has the maps
   std::int64_t primitives{ 0 };     ///< that the library of operators compiles for the shapes of the tiles
   std::int64_t primitiveBytes{ 0 }; ///< of one of them
   std::int64_t keptBytes{ 0 };      ///< of maps between segments and their gradients, in memory at the same time
@@ -73,8 +75,12 @@ constexpr int MostPrimitives = 512;
  * the maps that are kept in memory, fit the budget; where maps do not fit, the network goes over the image at once if
  * that is faster than what they are made small with. The plan's remark says both. Beyond that the budget only decides
  * how many tiles are computed at the same time, which changes no bit. What fits a budget fits every greater one.
+ *
+ * A GPU has the maps of one tile at a time, whose class of memory has to fit what is free there as well; meanwhile
+ * other threads read the pixels of the next ones into the CPU's memory.
+ * \param freeGpuBytes of the run's GPU; none: it is not known, or the CPU computes
  * \throw MemoryLimitError not one tile fits */
-MemoryPlan MakeGraphPlan(const PlannedRun & run);
+GigapixelNetwork_EXPORT MemoryPlan MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes = {});
 
 } // namespace gigapixel
 

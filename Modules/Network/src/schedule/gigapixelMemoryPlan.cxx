@@ -372,7 +372,7 @@ MemoryPlan::Make(const PlannedRun & run)
   {
     return MakeChainPlan(run);
   }
-  MemoryPlan plan = MakeGraphPlan(run);
+  MemoryPlan plan = MakeGraphPlan(run, run.device.GetFreeBytes());
   if (run.tileSize != 0)
   {
     CheckGivenTileSize(run, plan);

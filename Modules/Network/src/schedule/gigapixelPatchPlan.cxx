@@ -48,7 +48,7 @@ MakePatchPlan(const PlannedRun & run)
   plan.tilesInFlight =
     static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(run.threads) }, plan.numberOfTiles, fitting }));
   plan.peakBytes = together + plan.tilesInFlight * plan.tileBytes;
-  plan.deviceBytes *= plan.tilesInFlight;
+  plan.deviceBytes *= run.network.graph.IsEmpty() ? plan.tilesInFlight : 1; // see MakeGraphPlan()
   plan.coreSeconds *= static_cast<double>(plan.numberOfTiles * (patches.mirror ? 4 : 1));
   if (plan.peakBytes > limit)
   {

@@ -33,6 +33,15 @@ MakeMemoryLimitError(const PlannedRun &  run,
   return { limit + ": at least " + RoundUpToMiB(leastBytes) + " are needed" + what, leastBytes, scratchBytes };
 }
 
+MemoryLimitError
+MakeGpuMemoryError(const PlannedRun & run, std::int64_t leastBytes, std::int64_t freeBytes)
+{
+  return { "of the memory of the GPU cuda:" + std::to_string(run.device.cuda) + " " + std::to_string(freeBytes / MiB) +
+             " MiB are free, which is too little: at least " + RoundUpToMiB(leastBytes) + " are needed" +
+             DescribeNeed(run) + "; --device cpu computes without",
+           leastBytes };
+}
+
 std::string
 DescribeNeed(const PlannedRun & run)
 {

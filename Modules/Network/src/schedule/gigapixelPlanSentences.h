@@ -14,6 +14,9 @@ MemoryLimitError MakeMemoryLimitError(const PlannedRun &  run,
                                       const std::string & what,
                                       std::int64_t        scratchBytes = 0);
 
+/** That what is free of a GPU's memory is too little, and what would do. */
+MemoryLimitError MakeGpuMemoryError(const PlannedRun & run, std::int64_t leastBytes, std::int64_t freeBytes);
+
 /** " for ...": what a budget has no room for, and what would need less. */
 std::string DescribeNeed(const PlannedRun & run);
 

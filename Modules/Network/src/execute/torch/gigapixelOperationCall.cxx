@@ -81,37 +81,12 @@ GetFormat(int axes)
   return axes == 2 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d;
 }
 
-int
-GetNumberOfAxes(const at::Tensor & map)
-{
-  return static_cast<int>(map.dim()) - GetDimension(0);
-}
-
 } // namespace
 
 at::Tensor
 MakeDense(const at::Tensor & map)
 {
   return map.contiguous(GetFormat(GetNumberOfAxes(map)));
-}
-
-std::vector<std::int64_t>
-GetAllButChannels(const at::Tensor & map)
-{
-  std::vector<std::int64_t> dimensions{ 0 };
-  for (int axis = 0; axis < GetNumberOfAxes(map); ++axis)
-  {
-    dimensions.push_back(GetDimension(axis));
-  }
-  return dimensions;
-}
-
-at::Tensor
-AlongChannels(const at::Tensor & values, int axes)
-{
-  std::vector<std::int64_t> shape(GetDimension(axes), 1);
-  shape[1] = -1;
-  return values.view(shape);
 }
 
 at::Tensor
@@ -196,9 +171,22 @@ Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indic
 }
 
 at::Tensor
-Scatter(const at::Tensor & gradient, int axis, const std::vector<std::int64_t> & indices, std::int64_t length)
+Scatter(const at::Tensor &                gradient,
+        int                               axis,
+        const std::vector<std::int64_t> & indices,
+        std::int64_t                      length,
+        bool                              plain)
 {
-  const at::Tensor          places = at::tensor(indices, at::kLong).to(gradient.device());
+  const at::Tensor places = at::tensor(indices, at::kLong).to(gradient.device());
+  if (plain)
+  {
+    const at::Tensor          rows = PutChannelsLast(gradient).movedim(axis + 1, 0);
+    std::vector<std::int64_t> shape = rows.sizes().vec();
+    shape[0] = length;
+    at::Tensor sums = at::zeros(shape, gradient.options());
+    sums.index_put_({ places }, rows, true); // sorts, where index_add_ adds in any order
+    return PutChannelsSecond(sums.movedim(0, axis + 1));
+  }
   const at::Tensor          values = PutChannelsLast(gradient);
   std::vector<std::int64_t> shape = values.sizes().vec();
   shape[axis + 1] = length;
@@ -234,7 +222,7 @@ DifferentiateMirrored(const OperationCall & call,
   at::Tensor sums = gradient;
   for (int axis = wanted.GetNumberOfAxes(); axis-- > 0;)
   {
-    sums = Scatter(sums, axis, GetMirroredIndices(call, axis, wanted[axis], mode), part[axis].GetLength());
+    sums = Scatter(sums, axis, GetMirroredIndices(call, axis, wanted[axis], mode), part[axis].GetLength(), call.plain);
   }
   return sums;
 }

@@ -2,6 +2,7 @@
 #ifndef gigapixelOperationCall_h
 #define gigapixelOperationCall_h
 
+#include "gigapixelMapAxes.h"
 #include "schedule/gigapixelTileProgram.h"
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +23,9 @@ struct OperationCall
   const std::map<std::string, at::Tensor> & weights;  ///< by role
   std::vector<std::int64_t>                 channels; ///< of the inputs
   at::TensorOptions                         options;
-  bool                                      inPlace; ///< the first input is nobody else's, and may become the output
+  /** Only operators that every device has, whose results do not change from run to run: what lies on no CPU. */
+  bool plain;
+  bool inPlace; ///< the first input is nobody else's, and may become the output
 
   /** The parts that are read, undefined where only the size counts. In the backward pass: if step.keeps says so. */
   std::vector<at::Tensor> inputs;
@@ -52,19 +55,6 @@ std::vector<std::int64_t> GetShape(std::int64_t channels, const Box & box);
 
 at::Tensor MakeMap(std::int64_t channels, const Box & box, const at::TensorOptions & options);
 
-/** The tensor's dimension of an axis. */
-constexpr int
-GetDimension(int axis)
-{
-  return axis + 2;
-}
-
-/** All dimensions of a map but that of its channels, to sum over. */
-std::vector<std::int64_t> GetAllButChannels(const at::Tensor & map);
-
-/** A value of each channel, in the shape by which it meets each pixel of a map of so many axes. */
-at::Tensor AlongChannels(const at::Tensor & values, int axes);
-
 /** Values along an axis of a map of so many axes, likewise. */
 at::Tensor AlongAxis(const at::Tensor & values, int axis, int axes);
 
@@ -81,11 +71,13 @@ at::Tensor MakeOwn(at::Tensor && tensor);
 /** Values at these indices of an axis. */
 at::Tensor Gather(const at::Tensor & map, int axis, const std::vector<std::int64_t> & indices);
 
-/** Gradient of Gather() for a map of this length along the axis. */
+/** Gradient of Gather() for a map of this length along the axis.
+ * \param plain see OperationCall: on a GPU other operators add to the same value in any order */
 at::Tensor Scatter(const at::Tensor &                gradient,
                    int                               axis,
                    const std::vector<std::int64_t> & indices,
-                   std::int64_t                      length);
+                   std::int64_t                      length,
+                   bool                              plain);
 
 /** What `wanted`, which may end beyond the real map of the call's first input, shows of it: pixels of the map there.
  * The part itself, where it shows no more. \param mode reflect or replicate */

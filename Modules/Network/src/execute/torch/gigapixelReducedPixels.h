@@ -12,11 +12,11 @@ namespace gigapixel::torchmodule
 inline std::vector<double>
 ToVector(const at::Tensor & sums)
 {
-  const at::Tensor dense = sums.contiguous();
+  const at::Tensor dense = sums.to(at::kCPU).contiguous();
   return { dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel() };
 }
 
-/** \param values channels beside each other, row by row */
+/** On the CPU. \param values channels beside each other, row by row */
 inline at::Tensor
 ToPixels(const std::vector<double> & values, int channels, const Box & box, at::ScalarType type)
 {

@@ -26,10 +26,11 @@ public:
     }
   }
 
+  /** \param options of the CPU's memory that it is put into */
   at::Tensor
-  Make(const TileData & data) const
+  Make(const TileData & data, const at::TensorOptions & options) const
   {
-    at::Tensor input = MakeMap(m_Network.channels, data.tile.program->window, c10::CppTypeToScalarType<T>::value);
+    at::Tensor input = MakeMap(m_Network.channels, data.tile.program->window, options);
     if (data.sampleType == SampleType::UInt8)
     {
       Fill<std::uint8_t>(data, input, [this](std::uint8_t sample, int c) { return m_Values[256 * c + sample]; });

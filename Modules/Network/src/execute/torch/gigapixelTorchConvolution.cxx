@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchConvolution.h"
+#include "gigapixelMapAxes.h"
 #include "kernels/gigapixelInstructions.h"
 #include "kernels/gigapixelKernelTable.h"
 #include "graph/gigapixelPaddedWindow.h"
@@ -57,6 +58,10 @@ TorchConvolution::IsOfOneDNN(const at::Tensor & input) const
 at::Tensor
 TorchConvolution::Compute(const at::Tensor & input) const
 {
+  if (plain)
+  {
+    return ComputePlain(input);
+  }
   if (IsOfVolumes())
   {
     return ComputeBySlices(input);
@@ -77,6 +82,10 @@ TorchConvolution::Compute(const at::Tensor & input) const
 TorchConvolution::Gradients
 TorchConvolution::Differentiate(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const
 {
+  if (plain)
+  {
+    return DifferentiatePlain(gradient, input, wanted);
+  }
   if (IsOfVolumes())
   {
     return DifferentiateBySlices(gradient, input, wanted);
@@ -99,6 +108,33 @@ TorchConvolution::Differentiate(const at::Tensor & gradient, const at::Tensor & 
     padding[0] > 0 ? DifferentiateBoth(gradient, input, false, true) : DifferentiateInBands(gradient, input);
   gradients.input = std::move(ofInput);
   return gradients;
+}
+
+/** The bias is added afterwards, since operators want one of the maps' type. */
+at::Tensor
+TorchConvolution::ComputePlain(const at::Tensor & input) const
+{
+  const at::Tensor output = at::convolution(
+    input, weight, {}, stride, padding, dilation, transposed, std::vector<std::int64_t>(stride.size(), 0), groups);
+  return bias.defined() ? output.add_(AlongChannels(bias, static_cast<int>(stride.size()))) : output;
+}
+
+/** The bias' gradient is summed here, in the bias' own type. */
+TorchConvolution::Gradients
+TorchConvolution::DifferentiatePlain(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const
+{
+  auto [x, w, b] = at::convolution_backward(gradient,
+                                            input,
+                                            weight,
+                                            at::OptionalIntArrayRef(),
+                                            stride,
+                                            padding,
+                                            dilation,
+                                            transposed,
+                                            std::vector<std::int64_t>(stride.size(), 0),
+                                            groups,
+                                            std::array<bool, 3>{ wanted, true, false });
+  return { x, w, bias.defined() ? gradient.sum(GetAllButChannels(gradient), false, bias.scalar_type()) : at::Tensor() };
 }
 
 TorchConvolution::Gradients

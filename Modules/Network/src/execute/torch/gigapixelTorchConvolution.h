@@ -11,7 +11,8 @@ namespace gigapixel::torchmodule
 
 /** \class TorchConvolution
  * \brief A convolution as LibTorch's operators take it: its weight, and how that goes over a map without gaps. One of
- * volumes is computed tap by tap along z, each of which is one of the volume's slices. */
+ * volumes is computed tap by tap along z, each of which is one of the volume's slices. A plain one leaves all of that
+ * to LibTorch, which asks the library of the device that its tensors lie on. */
 struct TorchConvolution
 {
   struct Gradients
@@ -33,6 +34,7 @@ struct TorchConvolution
   std::vector<std::int64_t> dilation;
   std::int64_t              groups{ 1 };
   bool                      transposed{ false };
+  bool                      plain{ false }; ///< see OperationCall::plain
 
 private:
   // gigapixelVolumeConvolution.cxx
@@ -45,6 +47,8 @@ private:
   bool                      IsPoint() const;
   bool                      IsOfOneDNN(const at::Tensor & input) const;
   std::vector<std::int64_t> GetDilation() const;
+  at::Tensor                ComputePlain(const at::Tensor & input) const;
+  Gradients DifferentiatePlain(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const;
   Gradients DifferentiateBoth(const at::Tensor & gradient, const at::Tensor & input, bool ofInput, bool ofWeight) const;
   bool      HasFastWeightGradient(const at::Tensor & gradient) const;
   Gradients DifferentiateByKernel(const at::Tensor & gradient, const at::Tensor & input, bool wanted) const;

@@ -6,6 +6,7 @@
 #include "gigapixelReducedPixels.h"
 #include "gigapixelTileArena.h"
 #include "gigapixelTileInput.h"
+#include "gigapixelTorchDevice.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 #include "gigapixelTurns.h"
@@ -16,11 +17,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace gigapixel::torchmodule
@@ -59,8 +62,9 @@ template <typename T>
 class TorchGraphPasses : public GraphPasses
 {
 public:
-  explicit TorchGraphPasses(const NetworkDescription & network)
-    : m_Network(network)
+  TorchGraphPasses(const NetworkDescription & network, const TorchDevice & device)
+    : m_Device(device)
+    , m_Network(network)
     , m_Input(network)
     , m_Parameters(network.graph)
     , m_Weights(network.graph.operations.size())
@@ -69,6 +73,11 @@ public:
     {
       m_Operations.push_back(operation.inputs.empty() ? nullptr : &TorchOperation::Find(operation.type));
       m_Types.push_back(OperationSchema::Find(operation.type)->needsFloat(operation) ? ValueType : MapType);
+    }
+    if (m_Device.IsHost())
+    {
+      m_Primitives.emplace();
+      m_Arenas.emplace();
     }
   }
 
@@ -84,7 +93,8 @@ public:
           at::Tensor & weight = m_Weights[i][array.role];
           if (!weight.defined())
           {
-            const at::Tensor plain = at::empty(array.shape, array.shape.size() >= 4 ? m_Types[i] : ValueType);
+            const auto       type = array.shape.size() >= 4 ? m_Types[i] : ValueType;
+            const at::Tensor plain = at::empty(array.shape, m_Device.GetOptions(type));
             weight = array.shape.size() >= 4 ? MakeDense(plain) : plain;
           }
           weight.copy_(at::from_blob(const_cast<double *>(values), array.shape, at::kDouble));
@@ -107,28 +117,24 @@ public:
   void
   WriteMap(TileData & data) const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
-    const TileProgram &      program = *data.tile.program;
-    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
+    const Scope         scope(*this, data, false);
+    const TileProgram & program = *data.tile.program;
+    const at::Tensor    map = ToHost(Forward(data).maps.back());
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
   }
 
   std::vector<double>
   Reduce(TileData & data, std::vector<float> * reduced) const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
-    const TileProgram &      program = *data.tile.program;
-    const Step &             target = program.steps.back();
-    const int                source = target.sources.front();
-    const Tape               tape = Forward(data, reduced ? source : -1);
+    const Scope         scope(*this, data, false);
+    const TileProgram & program = *data.tile.program;
+    const Step &        target = program.steps.back();
+    const int           source = target.sources.front();
+    const Tape          tape = Forward(data, reduced ? source : -1);
     if (reduced)
     {
       const at::Tensor part = GetPart(tape.maps[source], program.steps[source].output, target.inputs.front());
-      const at::Tensor map = MakeDense(part.to(ValueType));
+      const at::Tensor map = ToHost(part);
       reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
     }
     return ToVector(tape.maps.back());
@@ -137,11 +143,9 @@ public:
   void
   WeighMap(TileData & data, const std::vector<double> & weights, float * values) const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
-    const at::Tensor         map = MakeDense(Forward(data).maps.back().to(ValueType));
-    const Value *            value = map.data_ptr<Value>();
+    const Scope      scope(*this, data, false);
+    const at::Tensor map = ToHost(Forward(data).maps.back());
+    const Value *    value = map.data_ptr<Value>();
     for (std::int64_t i = 0; i < GetNumberOfPixels(data.tile.program->core); ++i, value += weights.size())
     {
       values[i] = static_cast<float>(std::inner_product(weights.begin(), weights.end(), value, 0.0));
@@ -151,30 +155,26 @@ public:
   void
   DifferentiateLogits(TileData & data, const std::vector<double> & ofLogits, FixedPointSum & gradient) const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
-    Tape                     tape = Forward(data);
+    const Scope scope(*this, data, true);
+    Tape        tape = Forward(data);
     if (data.tile.program->steps.back().keptFor < 0)
     {
       tape.maps.back().reset();
     }
     at::Tensor logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
     std::copy(ofLogits.begin(), ofLogits.end(), logits.data_ptr<Value>());
-    Backward(data, tape, logits.to(MapType), 1, gradient);
+    Backward(data, tape, m_Device.Upload(logits, MapType), 1, gradient);
   }
 
   void
   AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
-    const TileProgram &      program = *data.tile.program;
-    const Step &             target = program.steps.back();
-    const bool               reduced = GetReduction(target.operation) != nullptr;
-    const KeptMap &          gradientOfMap = data.kept->GetGradient(target.operation);
-    const Box                part = reduced ? gradientOfMap.GetWhole() : program.core;
+    const Scope         scope(*this, data, true);
+    const TileProgram & program = *data.tile.program;
+    const Step &        target = program.steps.back();
+    const bool          reduced = GetReduction(target.operation) != nullptr;
+    const KeptMap &     gradientOfMap = data.kept->GetGradient(target.operation);
+    const Box           part = reduced ? gradientOfMap.GetWhole() : program.core;
     if (gradientOfMap.IsZero(part)) // of what nothing is learnt from
     {
       return AddToKept(data, Tape{});
@@ -186,8 +186,8 @@ public:
     }
     Backward(data,
              tape,
-             reduced ? ToPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part, ValueType)
-                     : ReadKept(gradientOfMap, target.channels, part).to(MapType),
+             reduced ? UploadPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part)
+                     : ReadKept(gradientOfMap, target.channels, part, MapType),
              times,
              gradient);
   }
@@ -196,11 +196,9 @@ public:
   AddGradient(TileData & data, const LossTerms & terms, std::int64_t times, LossSum & loss, FixedPointSum & gradient)
     const override
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, true));
-    Tape                     tape = Forward(data);
-    at::Tensor               logits = tape.maps.back().to(ValueType).contiguous();
+    const Scope scope(*this, data, true);
+    Tape        tape = Forward(data);
+    at::Tensor  logits = tape.maps.back().to(at::kCPU, ValueType).contiguous();
     CheckLogits(logits);
     if (data.tile.program->steps.back().keptFor < 0)
     {
@@ -211,7 +209,7 @@ public:
       logits = logits.clone();
     }
     GetLogitMap(logits, data).TakeLoss(terms, loss);
-    logits = MakeDense(logits.to(MapType));
+    logits = MakeDense(m_Device.Upload(logits, MapType));
     Backward(data, tape, std::move(logits), times, gradient);
   }
 
@@ -247,7 +245,7 @@ public:
   std::int64_t
   GetPeakBytes() const override
   {
-    return m_Arenas.GetPeak();
+    return m_Arenas ? m_Arenas->GetPeak() : 0;
   }
 
 private:
@@ -256,26 +254,56 @@ private:
   static constexpr at::ScalarType MapType = c10::CppTypeToScalarType<T>::value;
   static constexpr at::ScalarType ValueType = c10::CppTypeToScalarType<Value>::value;
 
+  /** \class Scope
+   * \brief What the calling thread needs around it while it computes a tile. */
+  class Scope
+  {
+  public:
+    Scope(const TorchGraphPasses & passes, const TileData & data, bool training)
+      : m_Device(passes.m_Device)
+    {
+      ComputeAlone();
+      if (passes.m_Arenas)
+      {
+        m_Memory.emplace(*passes.m_Arenas,
+                         data.tile.program->GetPeakBytes(passes.m_Network.graph, training, sizeof(T)));
+      }
+    }
+
+  private:
+    const c10::InferenceMode         m_NoGraph;
+    const TorchDevice::Scope         m_Device;
+    std::optional<TileArenas::Scope> m_Memory;
+  };
+
+  /** What a function returns. \throw std::runtime_error a GPU's memory is full */
+  template <typename F>
+  static auto
+  NamingMemory(const F & compute)
+  {
+    try
+    {
+      return compute();
+    }
+    catch (const c10::OutOfMemoryError &)
+    {
+      throw std::runtime_error("the GPU's memory is full: choose smaller tiles (--tile-size), or end what else uses "
+                               "the GPU");
+    }
+  }
+
   static LogitMap<Value>
   GetLogitMap(at::Tensor & logits, const TileData & data)
   {
     return { logits.data_ptr<Value>(), static_cast<int>(logits.size(1)), data, data.tile.core };
   }
 
-  std::int64_t
-  GetBytes(const TileData & data, bool training) const
-  {
-    return data.tile.program->GetPeakBytes(m_Network.graph, training, sizeof(T));
-  }
-
   template <typename F>
   void
   TakeLogits(TileData & data, const F & f) const
   {
-    ComputeAlone();
-    const c10::InferenceMode noGraph;
-    const TileArenas::Scope  memory(m_Arenas, GetBytes(data, false));
-    at::Tensor               logits = Forward(data).maps.back().to(ValueType).contiguous();
+    const Scope scope(*this, data, false);
+    at::Tensor  logits = Forward(data).maps.back().to(at::kCPU, ValueType).contiguous();
     CheckLogits(logits);
     f(GetLogitMap(logits, data));
   }
@@ -299,11 +327,24 @@ private:
   }
 
   at::Tensor
-  ReadKept(const KeptMap & kept, int channels, const Box & part) const
+  ReadKept(const KeptMap & kept, int channels, const Box & part, at::ScalarType type) const
   {
-    const at::Tensor map = MakeMap(channels, part, ValueType);
+    const at::Tensor map = MakeMap(channels, part, m_Device.GetUploadOptions(ValueType));
     kept.Read(part, map.data_ptr<Value>());
-    return map;
+    return m_Device.Upload(map, type);
+  }
+
+  at::Tensor
+  UploadPixels(const std::vector<double> & values, int channels, const Box & box) const
+  {
+    return m_Device.Upload(ToPixels(values, channels, box, ValueType), ValueType);
+  }
+
+  /** In the memory that maps are kept in. */
+  static at::Tensor
+  ToHost(const at::Tensor & map)
+  {
+    return MakeDense(map.to(at::kCPU, ValueType));
   }
 
   /** That an operation's map has in a tile: what an image was reduced to is few numbers, which all pixels see. */
@@ -321,7 +362,8 @@ private:
                         step,
                         m_Weights[step.operation],
                         {},
-                        m_Types[step.operation],
+                        m_Device.GetOptions(m_Types[step.operation]),
+                        m_Device.IsPlain(),
                         false,
                         {},
                         {},
@@ -356,8 +398,8 @@ private:
       {
         tape.maps[i] =
           m_Operations[step.operation]
-            ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output).to(GetMapType(step.operation))
-            : m_Input.Make(data);
+            ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output, GetMapType(step.operation))
+            : m_Device.Upload(m_Input.Make(data, m_Device.GetUploadOptions(MapType)), MapType);
         continue;
       }
       if (step.folded)
@@ -402,7 +444,7 @@ private:
       maps[step.sources.front()].reset();
       call.inPlace = IsAlone(call.inputs.front());
     }
-    output = m_Operations[step.operation]->forward(call);
+    output = NamingMemory([&] { return m_Operations[step.operation]->forward(call); });
     if (!GetReduction(step.operation))
     {
       output = ToType(std::move(output), MapType);
@@ -412,7 +454,7 @@ private:
       call.kept = { output };
       const std::vector<double> values =
         GetReduction(step.operation)->finish(call.operation, SumOfTile(call.operation, step, output));
-      output = GetPart(ToPixels(values, step.channels, GetWholeMap(step), ValueType), GetWholeMap(step), step.output);
+      output = GetPart(UploadPixels(values, step.channels, GetWholeMap(step)), GetWholeMap(step), step.output);
     }
     kept = std::move(call.kept);
   }
@@ -468,7 +510,7 @@ private:
       const Step & step = program.steps[i];
       if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
       {
-        const at::Tensor gradient = MakeDense(tape.gradients[i].to(ValueType));
+        const at::Tensor gradient = ToHost(tape.gradients[i]);
         data.kept->AddToGradient(step.operation, step.output, gradient.data_ptr<Value>());
       }
     }
@@ -501,7 +543,8 @@ private:
       ofMap = GetPart(ofMap, step.output, GetWholeMap(step));
     }
     const at::Tensor        gradient = ToType(std::move(ofMap), type);
-    std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, gradient);
+    std::vector<at::Tensor> gradients =
+      NamingMemory([&] { return m_Operations[step.operation]->backward(call, gradient); });
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (call.wanted[j])
@@ -517,7 +560,7 @@ private:
     }
     for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))
     {
-      const at::Tensor values = call.weightGradients.at(array.role).to(ValueType).contiguous();
+      const at::Tensor values = call.weightGradients.at(array.role).to(at::kCPU, ValueType).contiguous();
       sums.Add(array.first, values.data_ptr<Value>(), array.size, times);
     }
   }
@@ -538,8 +581,9 @@ private:
   }
 
   const KeepTorchThreads              m_Threads; ///< what threads of their own set is the process' number, too
-  const PrimitiveLimit                m_Primitives;
-  mutable TileArenas                  m_Arenas;
+  const TorchDevice                   m_Device;
+  std::optional<PrimitiveLimit>       m_Primitives; ///< of the CPU
+  mutable std::optional<TileArenas>   m_Arenas;     ///< likewise
   const NetworkDescription            m_Network;
   const TileInput<T>                  m_Input;
   const FoldedParameters              m_Parameters;
@@ -552,36 +596,47 @@ private:
 
 template <typename T>
 GraphPasses *
-MakePasses(const NetworkDescription & network)
+MakePasses(const NetworkDescription & network, const TorchDevice & device)
 {
-  return new TorchGraphPasses<T>(network);
+  return new TorchGraphPasses<T>(network, device);
 }
 
-} // namespace
-
-GraphPasses *
-MakeGraphPasses(const NetworkDescription & network, const Device & device)
+/** \throw std::runtime_error there are no right convolutions in bf16 for this CPU */
+void
+CheckBFloat16OfCPU(bool hasRightBFloat16)
 {
-  const bool hasRightBFloat16 = AvoidTileInstructions(); // before anything is computed
-  if (device.precision == Precision::BFloat16 && !hasRightBFloat16)
+  if (!hasRightBFloat16)
   {
     throw std::runtime_error(
       "this LibTorch computes wrong numbers in bf16 on processors with AMX, which this program had "
       "it use already: start it with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment, or "
       "choose the precision fp32");
   }
-  if (device.precision == Precision::BFloat16 && !at::globalContext().hasMKLDNN())
+  if (!at::globalContext().hasMKLDNN())
   {
     throw std::runtime_error("this LibTorch has no convolutions in bf16, since it was built without oneDNN: choose the "
                              "precision fp32");
+  }
+}
+
+} // namespace
+
+GraphPasses *
+MakeGraphPasses(const NetworkDescription & network, const Device & device, GraphOperators operators)
+{
+  const TorchDevice on(device, operators);
+  const bool        hasRightBFloat16 = !on.IsHost() || AvoidTileInstructions(); // before anything is computed
+  if (device.precision == Precision::BFloat16 && on.IsHost())
+  {
+    CheckBFloat16OfCPU(hasRightBFloat16);
   }
   if (device.precision == Precision::BFloat16 && network.graph.GetNumberOfAxes() > 2)
   {
     throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
   }
-  return device.precision == Precision::Double     ? MakePasses<double>(network)
-         : device.precision == Precision::BFloat16 ? MakePasses<at::BFloat16>(network)
-                                                   : MakePasses<float>(network);
+  return device.precision == Precision::Double     ? MakePasses<double>(network, on)
+         : device.precision == Precision::BFloat16 ? MakePasses<at::BFloat16>(network, on)
+                                                   : MakePasses<float>(network, on);
 }
 
 } // namespace gigapixel::torchmodule

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchPasses.h"
+#include "gigapixelTorchDevice.h"
 #include "execute/gigapixelTorchModule.h"
 
 // torch/version.h, whose folder no include path of the engine has.
@@ -7,4 +8,8 @@
 
 extern "C" __attribute__((visibility("default"))) const gigapixel::TorchModule GigapixelTorchModule;
 
-const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION, &gigapixel::torchmodule::MakeGraphPasses };
+const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION,
+                                                   &gigapixel::torchmodule::MakeGraphPasses,
+                                                   &gigapixel::torchmodule::CountGpus,
+                                                   &gigapixel::torchmodule::GetGpuProblem,
+                                                   &gigapixel::torchmodule::GetFreeGpuBytes };

@@ -8,7 +8,7 @@ namespace gigapixel::torchmodule
 {
 
 /** MakeTorchGraphPasses() of this module. */
-GraphPasses * MakeGraphPasses(const NetworkDescription & network, const Device & device);
+GraphPasses * MakeGraphPasses(const NetworkDescription & network, const Device & device, GraphOperators operators);
 
 } // namespace gigapixel::torchmodule
 

@@ -11,7 +11,7 @@ namespace gigapixel::torchmodule
 bool
 TorchConvolution::IsOfVolumes() const
 {
-  return weight.dim() == 5 && !transposed;
+  return weight.dim() == 5 && !transposed && !plain;
 }
 
 TorchConvolution

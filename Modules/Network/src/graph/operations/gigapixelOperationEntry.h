@@ -2,7 +2,7 @@
 #ifndef gigapixelOperationEntry_h
 #define gigapixelOperationEntry_h
 
-#include "../gigapixelOperationSchema.h"
+#include "graph/gigapixelOperationSchema.h"
 
 namespace gigapixel
 {

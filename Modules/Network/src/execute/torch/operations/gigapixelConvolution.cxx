@@ -10,8 +10,14 @@ namespace
 TorchConvolution
 MakeConvolution(const OperationCall & call, const WindowPadding & window)
 {
-  return { call.GetWeight("weight"), call.GetWeight("bias"), window.stride,
-           window.padding,           window.dilation,        call.operation.GetInteger("groups") };
+  return { call.GetWeight("weight"),
+           call.GetWeight("bias"),
+           window.stride,
+           window.padding,
+           window.dilation,
+           call.operation.GetInteger("groups"),
+           false,
+           call.plain };
 }
 
 at::Tensor

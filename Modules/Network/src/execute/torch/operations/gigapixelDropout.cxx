@@ -4,6 +4,8 @@
 #include "schedule/gigapixelTileGrid.h"
 
 #include <ATen/OpMathType.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/masked_fill.h>
 
 namespace gigapixel::torchmodule
 {
@@ -46,9 +48,23 @@ Multiply(const OperationCall & call, bool whole, const at::Tensor & from, const 
   }
 }
 
+/** Which values are dropped is found out by the CPU, where maps may lie elsewhere. */
+at::Tensor
+MultiplyByUploadedMask(const OperationCall & call, bool whole, const at::Tensor & map)
+{
+  const at::Tensor ones = MakeMap(map.size(1), call.step.output, at::kFloat).fill_(1);
+  Multiply<float>(call, whole, ones, ones);
+  const at::Tensor dropped = ones.eq(0).to(map.device());
+  return map.mul(1 / (1 - call.operation.GetNumber("p"))).masked_fill_(dropped, 0);
+}
+
 at::Tensor
 MultiplyByMask(const OperationCall & call, bool whole, const at::Tensor & map, bool inPlace)
 {
+  if (call.plain)
+  {
+    return MultiplyByUploadedMask(call, whole, map);
+  }
   at::Tensor           result = inPlace ? map : MakeMap(map.size(1), call.step.output, call.options);
   const at::ScalarType type = map.scalar_type();
   (type == at::kDouble  ? Multiply<double>

@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelChannelLines.h"
 #include "gigapixelOperationCall.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 
@@ -147,21 +149,24 @@ SumUpMoments(const OperationCall & call)
 at::Tensor
 ComputeStatistics(OperationCall & call)
 {
+  if (call.plain)
+  {
+    return SumUpMomentsInBands(call.inputs[0], *call.counted);
+  }
   return WithType(call.inputs[0], [&](auto value) { return SumUpMoments<decltype(value)>(call); });
 }
 
 Values
 ToValues(const at::Tensor & pixel)
 {
-  const at::Tensor values = pixel.to(at::kDouble).contiguous();
+  const at::Tensor values = pixel.to(at::kCPU, at::kDouble).contiguous();
   return { values.data_ptr<double>(), values.data_ptr<double>() + values.numel() };
 }
 
 /** Of a value x of a group of n values with the mean m and one over the deviation r, whose gradients are g and h:
- * (g - h r^3 (x - m)) / n. */
-template <typename T>
-at::Tensor
-DifferentiateMoments(const OperationCall & call, const Values & gradient)
+ * (g - h r^3 (x - m)) / n. Of each channel. */
+ChannelLines
+MakeLinesOfMoments(const OperationCall & call, const Values & gradient)
 {
   const Values & sums = *call.sums;
   const Values   statistics =
@@ -169,24 +174,34 @@ DifferentiateMoments(const OperationCall & call, const Values & gradient)
   const std::int64_t channels = call.channels[0];
   const auto         groups = static_cast<std::int64_t>(statistics.size() / 2);
   const double       number = sums.front() * static_cast<double>(channels / groups);
-  Values             means(channels), terms(channels), factors(channels);
+  ChannelLines       lines{ Values(channels), Values(channels), Values(channels) };
   for (std::int64_t c = 0; c < channels; ++c)
   {
     const std::int64_t g = c / (channels / groups);
     const double       inverse = statistics[groups + g];
-    means[c] = statistics[g];
-    terms[c] = gradient[g] / number;
-    factors[c] = -gradient[groups + g] * inverse * inverse * inverse / number;
+    lines.means[c] = statistics[g];
+    lines.terms[c] = gradient[g] / number;
+    lines.factors[c] = -gradient[groups + g] * inverse * inverse * inverse / number;
   }
-  const MapView<T> map(call.inputs[0]);
-  const at::Tensor ofInput = call.MakeInputMap(0).zero_();
-  const MapView<T> target(ofInput);
+  return lines;
+}
+
+template <typename T>
+at::Tensor
+DifferentiateMoments(const OperationCall & call, const Values & gradient)
+{
+  const ChannelLines lines = MakeLinesOfMoments(call, gradient);
+  const std::int64_t channels = call.channels[0];
+  const MapView<T>   map(call.inputs[0]);
+  const at::Tensor   ofInput = call.MakeInputMap(0).zero_();
+  const MapView<T>   target(ofInput);
   ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
     const T * const values = map.GetPixel(z, y, x);
     T * const       gradients = target.GetPixel(z, y, x);
     for (std::int64_t c = 0; c < channels; ++c)
     {
-      gradients[c] = static_cast<T>(terms[c] + factors[c] * (static_cast<double>(values[c]) - means[c]));
+      gradients[c] =
+        static_cast<T>(lines.terms[c] + lines.factors[c] * (static_cast<double>(values[c]) - lines.means[c]));
     }
   });
   return ofInput;
@@ -195,6 +210,10 @@ DifferentiateMoments(const OperationCall & call, const Values & gradient)
 std::vector<at::Tensor>
 DifferentiateStatistics(OperationCall & call, const at::Tensor & gradient)
 {
+  if (call.plain)
+  {
+    return { MapLinesInBands(call.inputs[0], MakeLinesOfMoments(call, ToValues(gradient)), *call.counted) };
+  }
   return { WithType(call.inputs[0],
                     [&](auto value) { return DifferentiateMoments<decltype(value)>(call, ToValues(gradient)); }) };
 }
@@ -255,13 +274,52 @@ NormalizeMap(const OperationCall & call)
   return output;
 }
 
+/** By LibTorch's operators. */
+at::Tensor
+NormalizePlain(const OperationCall & call)
+{
+  const Norm   norm(call);
+  ChannelLines lines{ Values(norm.channels), Values(norm.channels), norm.biases };
+  for (std::int64_t c = 0; c < norm.channels; ++c)
+  {
+    lines.means[c] = norm.GetMean(c);
+    lines.factors[c] = norm.GetInverse(c) * norm.weights[c];
+  }
+  return MapLinesInBands(call.inputs[0], lines, {});
+}
+
 at::Tensor
 Normalize(OperationCall & call)
 {
+  if (call.plain)
+  {
+    return NormalizePlain(call);
+  }
   return WithType(call.inputs[0], [&](auto value) { return NormalizeMap<decltype(value)>(call); });
 }
 
-/** With the sums over pixels of the gradient and of its product with what the value differs from the mean. */
+/** What weights and biases have of the sums over pixels of the gradient and of its product with what the value differs
+ * from the mean. \return the gradient of the statistics */
+at::Tensor
+GiveSums(OperationCall & call, const Norm & norm, const Values & sums, const Values & products)
+{
+  Values weights(norm.channels), ofGroups(2 * norm.groups);
+  for (std::int64_t c = 0; c < norm.channels; ++c)
+  {
+    const std::int64_t g = c / (norm.channels / norm.groups);
+    weights[c] = products[c] * norm.GetInverse(c);
+    ofGroups[g] -= norm.weights[c] * norm.GetInverse(c) * sums[c];
+    ofGroups[norm.groups + g] += norm.weights[c] * products[c];
+  }
+  if (call.GetWeight("weight").defined())
+  {
+    call.weightGradients["weight"] = at::tensor(weights, at::kDouble);
+    call.weightGradients["bias"] = at::tensor(sums, at::kDouble);
+  }
+  at::Tensor ofStatistics = call.MakeInputMap(1); // one pixel
+  return ofStatistics.copy_(at::tensor(ofGroups, at::kDouble).view(ofStatistics.sizes()));
+}
+
 template <typename T>
 std::vector<at::Tensor>
 DifferentiateMap(OperationCall & call, const at::Tensor & gradient)
@@ -290,30 +348,33 @@ DifferentiateMap(OperationCall & call, const at::Tensor & gradient)
       to[c] = from[c] * factors[c];
     }
   });
-  const Values &   sums = ofGradients.Get(), &products = ofProducts.Get();
-  const at::Tensor weights = at::empty({ channels }, call.options), biases = at::empty({ channels }, call.options);
-  const at::Tensor ofStatistics = call.MakeInputMap(1);
-  Values           ofGroups(2 * norm.groups);
-  for (std::int64_t c = 0; c < channels; ++c)
+  return { ofMap, GiveSums(call, norm, ofGradients.Get(), ofProducts.Get()) };
+}
+
+/** By LibTorch's operators. */
+std::vector<at::Tensor>
+DifferentiateMapPlain(OperationCall & call, const at::Tensor & gradient)
+{
+  const Norm   norm(call);
+  const Values zeros(norm.channels);
+  ChannelLines lines{ zeros, zeros, zeros };
+  Values       means = zeros;
+  for (std::int64_t c = 0; c < norm.channels; ++c)
   {
-    const std::int64_t g = c / (channels / norm.groups);
-    weights.data_ptr<T>()[c] = static_cast<T>(products[c] * norm.GetInverse(c));
-    biases.data_ptr<T>()[c] = static_cast<T>(sums[c]);
-    ofGroups[g] -= norm.weights[c] * norm.GetInverse(c) * sums[c];
-    ofGroups[norm.groups + g] += norm.weights[c] * products[c];
+    means[c] = norm.GetMean(c);
+    lines.factors[c] = norm.GetInverse(c) * norm.weights[c];
   }
-  std::copy(ofGroups.begin(), ofGroups.end(), ofStatistics.data_ptr<T>());
-  if (call.GetWeight("weight").defined())
-  {
-    call.weightGradients["weight"] = weights;
-    call.weightGradients["bias"] = biases;
-  }
-  return { ofMap, ofStatistics };
+  const auto [sums, products] = SumUpProductsInBands(gradient, call.inputs[0], means);
+  return { MapLinesInBands(gradient, lines, {}), GiveSums(call, norm, sums, products) };
 }
 
 std::vector<at::Tensor>
 DifferentiateNormalized(OperationCall & call, const at::Tensor & gradient)
 {
+  if (call.plain)
+  {
+    return DifferentiateMapPlain(call, gradient);
+  }
   return WithType(gradient, [&](auto value) { return DifferentiateMap<decltype(value)>(call, gradient); });
 }
 

@@ -381,14 +381,58 @@ DifferentiateAttention(OperationCall & call, const at::Tensor & gradient)
   return { map, ofScores };
 }
 
-const TorchOperation Mean("adaptive_avg_pool2d", &SumUp, &DifferentiateMean);
-const TorchOperation MeanOfVolume("adaptive_avg_pool3d", &SumUp, &DifferentiateMean);
-const TorchOperation Greatest("adaptive_max_pool2d", &FindGreatest, &DifferentiateGreatest);
-const TorchOperation GreatestOfVolume("adaptive_max_pool3d", &FindGreatest, &DifferentiateGreatest);
-const TorchOperation LogSum("logsumexp_pool2d", &SumUpExponentials, &DifferentiateLogSum);
-const TorchOperation LogSumOfVolume("logsumexp_pool3d", &SumUpExponentials, &DifferentiateLogSum);
-const TorchOperation Attention("attention_pool2d", &SumUpByAttention, &DifferentiateAttention);
-const TorchOperation AttentionOfVolume("attention_pool3d", &SumUpByAttention, &DifferentiateAttention);
+// Maps are small where they are pooled: those of other devices are copied to the CPU's memory, and its code has them.
+
+template <TorchOperation::Forward Compute>
+at::Tensor
+ReduceOnHost(OperationCall & call)
+{
+  for (at::Tensor & input : call.inputs)
+  {
+    input = input.to(at::kCPU);
+  }
+  return Compute(call);
+}
+
+template <TorchOperation::Backward Differentiate>
+std::vector<at::Tensor>
+DifferentiateOnHost(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::TensorOptions options = call.options;
+  call.options = options.device(at::kCPU);
+  for (at::Tensor & input : call.inputs)
+  {
+    input = input.defined() ? input.to(at::kCPU) : input;
+  }
+  std::vector<at::Tensor> gradients = Differentiate(call, gradient.to(at::kCPU));
+  for (at::Tensor & ofInput : gradients)
+  {
+    ofInput = ofInput.defined() ? ofInput.to(options) : ofInput;
+  }
+  return gradients;
+}
+
+template <TorchOperation::Forward Compute, TorchOperation::Backward Differentiate>
+struct Reduction : TorchOperation
+{
+  explicit Reduction(const char * type)
+    : TorchOperation(type, &ReduceOnHost<Compute>, &DifferentiateOnHost<Differentiate>)
+  {}
+};
+
+using MeanReduction = Reduction<&SumUp, &DifferentiateMean>;
+using GreatestReduction = Reduction<&FindGreatest, &DifferentiateGreatest>;
+using LogSumReduction = Reduction<&SumUpExponentials, &DifferentiateLogSum>;
+using AttentionReduction = Reduction<&SumUpByAttention, &DifferentiateAttention>;
+
+const MeanReduction      Mean("adaptive_avg_pool2d");
+const MeanReduction      MeanOfVolume("adaptive_avg_pool3d");
+const GreatestReduction  Greatest("adaptive_max_pool2d");
+const GreatestReduction  GreatestOfVolume("adaptive_max_pool3d");
+const LogSumReduction    LogSum("logsumexp_pool2d");
+const LogSumReduction    LogSumOfVolume("logsumexp_pool3d");
+const AttentionReduction Attention("attention_pool2d");
+const AttentionReduction AttentionOfVolume("attention_pool3d");
 
 } // namespace
 } // namespace gigapixel::torchmodule

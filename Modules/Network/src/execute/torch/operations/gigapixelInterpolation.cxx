@@ -99,11 +99,11 @@ DifferentiateAlong(const OperationCall & call, int axis, const at::Tensor & grad
   const std::int64_t length = call.step.inputs.front()[axis].GetLength();
   if (IsNearest(call))
   {
-    return Scatter(gradient, axis, neighbors.before, length);
+    return Scatter(gradient, axis, neighbors.before, length, call.plain);
   }
   const at::Tensor share = neighbors.GetShare(axis, call.operation.axes, call.options);
-  const at::Tensor sum = Scatter(gradient.mul(share.neg().add_(1)), axis, neighbors.before, length);
-  return sum.add_(Scatter(gradient.mul(share), axis, neighbors.after, length));
+  const at::Tensor sum = Scatter(gradient.mul(share.neg().add_(1)), axis, neighbors.before, length, call.plain);
+  return sum.add_(Scatter(gradient.mul(share), axis, neighbors.after, length, call.plain));
 }
 
 at::Tensor
@@ -130,6 +130,26 @@ Interpolate(OperationCall & call)
   return Show(all, doubled, call.step.output);
 }
 
+/** Of a map that is made twice as large along an axis, whose outputs are at a quarter and three quarters between two
+ * inputs. In one order, whereas LibTorch's operators on GPUs add in any. */
+at::Tensor
+DifferentiateDoubledAlong(int axis, const at::Tensor & gradient)
+{
+  const int          dimension = GetDimension(axis);
+  const std::int64_t length = gradient.size(dimension) / 2;
+  const at::Tensor   even = gradient.slice(dimension, 0, 2 * length, 2);
+  const at::Tensor   odd = gradient.slice(dimension, 1, 2 * length, 2);
+  at::Tensor         sum = even.add(odd).mul_(0.75);
+  const auto         give = [&](std::int64_t to, const at::Tensor & from, std::int64_t first, std::int64_t number) {
+    sum.narrow(dimension, to, number).add_(from.narrow(dimension, first, number), 0.25);
+  };
+  give(0, even, 1, length - 1);
+  give(0, even, 0, 1); // beyond the ends there are copies of the last pixels
+  give(1, odd, 0, length - 1);
+  give(length - 1, odd, length - 1, 1);
+  return sum;
+}
+
 std::vector<at::Tensor>
 DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
 {
@@ -143,8 +163,17 @@ DifferentiateInterpolation(OperationCall & call, const at::Tensor & gradient)
     }
     return gradients;
   }
-  const Box             doubled = GetDoubled(call.step.inputs.front());
-  const at::Tensor      all = MakeDense(Show(gradient, call.step.output, doubled));
+  const Box        doubled = GetDoubled(call.step.inputs.front());
+  const at::Tensor all = MakeDense(Show(gradient, call.step.output, doubled));
+  if (call.plain && !IsNearest(call))
+  {
+    gradients[0] = all;
+    for (int axis = call.operation.axes; axis-- > 0;)
+    {
+      gradients[0] = DifferentiateDoubledAlong(axis, gradients[0]);
+    }
+    return gradients;
+  }
   const auto            input = GetShape(call.channels.front(), call.step.inputs.front());
   const auto            shape = GetShape(call.channels.front(), doubled);
   const at::IntArrayRef size = at::IntArrayRef(shape).slice(2);

@@ -3,6 +3,8 @@
 #include "gigapixelWindowPadding.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/avg_pool3d.h>
@@ -45,7 +47,8 @@ TakeGreatestBySlices(const WindowPadding & window, const at::Tensor & input, con
                                                         WithoutDepth(window.padding),
                                                         WithoutDepth(window.dilation),
                                                         false);
-    const at::Tensor first = at::arange(slices.number, at::kLong).mul_(slices.stride).add_(slices.firstInput);
+    const at::Tensor first =
+      at::arange(slices.number, input.options().dtype(at::kLong)).mul_(slices.stride).add_(slices.firstInput);
     places.add_(first.mul_(pixels).view({ -1, 1, 1, 1 }));
     const at::Tensor greatest = slices.OfOutput(to), ofGreatest = slices.OfOutput(toIndices);
     // What is no number stays to be seen.
@@ -72,11 +75,109 @@ TakeGreatest(OperationCall & call)
   return output;
 }
 
+/** \class Taps
+ * \brief The places of a window, of each of which every output sees another pixel: what outputs give to pixels is added
+ * place by place, always in this order. LibTorch's own operators on GPUs add to one pixel in any order. */
+class Taps
+{
+public:
+  /** \param map as WindowPadding::MakeMap() makes it: the input as the operator sees it */
+  Taps(const WindowPadding & window, const at::Tensor & map, const at::Tensor & output)
+    : m_Window(window)
+    , m_Map(map)
+    , m_Outputs(output.sizes().slice(2).vec())
+  {}
+
+  /** \param part (indices in the map of what outputs see there) the outputs' part of their gradient */
+  template <typename F>
+  at::Tensor
+  AddUp(const F & part) const
+  {
+    const auto axes = static_cast<int>(m_Outputs.size());
+    at::Tensor sums = MakePadded();
+    for (const std::vector<std::int64_t> & tap : GetAll())
+    {
+      at::Tensor seen = sums;
+      for (int axis = 0; axis < axes; ++axis)
+      {
+        const std::int64_t first = tap[axis] * m_Window.dilation[axis], step = m_Window.stride[axis];
+        seen = seen.slice(GetDimension(axis), first, first + (m_Outputs[axis] - 1) * step + 1, step);
+      }
+      seen.add_(part(GetIndices(tap)));
+    }
+    for (int axis = 0; axis < axes; ++axis)
+    {
+      sums = sums.narrow(GetDimension(axis), m_Window.padding[axis], m_Map.size(GetDimension(axis)));
+    }
+    return sums;
+  }
+
+private:
+  at::Tensor
+  MakePadded() const
+  {
+    std::vector<std::int64_t> shape = m_Map.sizes().vec();
+    for (std::size_t axis = 0; axis < m_Outputs.size(); ++axis)
+    {
+      shape[2 + axis] += 2 * m_Window.padding[axis];
+    }
+    const auto format = m_Outputs.size() == 2 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d;
+    return at::empty(shape, m_Map.options().memory_format(format)).zero_();
+  }
+
+  std::vector<std::vector<std::int64_t>>
+  GetAll() const
+  {
+    std::vector<std::vector<std::int64_t>> taps{ {} };
+    for (const std::int64_t length : m_Window.kernel)
+    {
+      std::vector<std::vector<std::int64_t>> longer;
+      for (const std::vector<std::int64_t> & tap : taps)
+      {
+        for (std::int64_t i = 0; i < length; ++i)
+        {
+          longer.push_back(tap);
+          longer.back().push_back(i);
+        }
+      }
+      taps = longer;
+    }
+    return taps;
+  }
+
+  /** Row by row, as max_pool2d counts them. */
+  at::Tensor
+  GetIndices(const std::vector<std::int64_t> & tap) const
+  {
+    const auto              axes = static_cast<int>(m_Outputs.size());
+    const at::TensorOptions options = m_Map.options().dtype(at::kLong);
+    at::Tensor              indices = at::zeros(std::vector<std::int64_t>(GetDimension(axes), 1), options);
+    for (int axis = 0; axis < axes; ++axis)
+    {
+      const std::int64_t first = tap[axis] * m_Window.dilation[axis] - m_Window.padding[axis];
+      const at::Tensor   places = at::arange(m_Outputs[axis], options).mul_(m_Window.stride[axis]).add_(first);
+      indices = indices.mul(m_Map.size(GetDimension(axis))).add(AlongAxis(places, axis, axes));
+    }
+    return indices;
+  }
+
+  const WindowPadding &           m_Window;
+  const at::Tensor &              m_Map;
+  const std::vector<std::int64_t> m_Outputs;
+};
+
 std::vector<at::Tensor>
 DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
-  at::Tensor          input = window.MakeMap();
+  if (call.plain)
+  {
+    const at::Tensor map = window.MakeMap(), none = at::zeros({}, gradient.options());
+    return { window.Unpad(Taps(window, map, gradient).AddUp([&](const at::Tensor & indices) {
+      return at::where(call.kept[0].eq(indices), gradient, none);
+    })) };
+  }
+  at::Tensor input = window.MakeMap();
   if (call.operation.axes == 2)
   {
     at::max_pool2d_with_indices_backward_out(input,
@@ -145,6 +246,11 @@ DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
 {
   const WindowPadding window(call);
   at::Tensor sums = window.MakeMap(); // which the operator also takes for the input, of which it sees the shape
+  if (call.plain)
+  {
+    const at::Tensor part = gradient.div(GetDivisors(call));
+    return { window.Unpad(Taps(window, sums, part).AddUp([&](const at::Tensor &) { return part; })) };
+  }
   if (call.operation.axes == 2)
   {
     at::avg_pool2d_backward_out(sums,

@@ -65,7 +65,8 @@ private:
              Numbers(m_Stride.size(), 0),
              m_Dilation,
              m_Call.operation.GetInteger("groups"),
-             true };
+             true,
+             m_Call.plain };
   }
 
   const OperationCall & m_Call;
@@ -125,7 +126,8 @@ private:
   {
     const at::Tensor bias = m_Call.GetWeight("bias");
     const Numbers    ones(m_Kernel.size(), 1), none(m_Kernel.size(), 0);
-    return { GetPointWeight(), bias.defined() ? bias.repeat({ m_Places }) : bias, ones, none, ones };
+    return { GetPointWeight(), bias.defined() ? bias.repeat({ m_Places }) : bias, ones, none, ones, 1, false,
+             m_Call.plain };
   }
 
   /** Of the 1x1 convolution: an output channel for each place of the window and channel. */
