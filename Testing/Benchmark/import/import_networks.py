@@ -117,9 +117,7 @@ VOLUMES = {
 def summarize(proof):
     """What an import says of its proof, as cells: what the network labels, the image and its tiles, what differs."""
     size, unit, tile, found = re.fullmatch(r"On (\d+(?: x \d+)+) random (pixels|voxels) in tiles of (\d+), (.*)\.", proof).groups()
-    classes = re.match(r"(\d+ of \d+) pixels have another class", found)
-    number = re.search(r"by at most ([-+.e\d]+)", found)
-    differs = f"{classes[1]} classes" if classes else number[1] + (" of double" if "in double" in found else "")
+    differs = re.search(r"by at most ([-+.e\d]+)", found)[1] + (" of double" if "in double" in found else "")
     return "images" if "of the image" in found else unit, f"{size}, {tile}", differs
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import itkgigapixel as gp
+from itkgigapixel import importing
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -122,6 +123,12 @@ def draw_weights(module, seed=3):
             nn.init.normal_(each.running_mean, 0, 0.2)
             nn.init.uniform_(each.running_var, 0.5, 1.5)
     return module
+
+
+def get_network(file):
+    """The JSON of a model's network."""
+    content = file.read_bytes()
+    return json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["network"])
 
 
 @pytest.mark.parametrize(
@@ -284,12 +291,49 @@ def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
     assert message.endswith("nothing computes what sees the whole image: adaptive_max_pool2d (1 place: adaptive_max_pool2d).")
 
 
-def test_two_classes_are_proven(capsys):
-    """Both of which there are: masks say 255 for the second one."""
-    module = nn.Conv2d(3, 2, 3, padding=1)
-    nn.init.zeros_(module.bias)
-    gp.import_network(module, example=EXAMPLE)
-    assert " 0 of " in capsys.readouterr().out
+@pytest.mark.parametrize("classes", [2, 4])
+def test_all_classes_are_proven(classes, capsys, tmp_path):
+    """By a number, which the model keeps."""
+    model = gp.import_network(nn.Conv2d(3, classes, 3, padding=1), tmp_path / "model.safetensors", example=EXAMPLE)
+    said = capsys.readouterr().out
+    assert f"random pixels in tiles of 64, probabilities of all {classes} classes, which vary by " in said and ", differ from PyTorch's by at most " in said
+    assert get_network(tmp_path / "model.safetensors")["provenance"]["proof"] in said
+    pixels = np.random.default_rng(4).integers(0, 256, (45, 71, 3), np.uint8)
+    with torch.no_grad():
+        expected = gp.to_torch(model)(torch.from_numpy(pixels / np.float32(255)).permute(2, 0, 1)[None]).softmax(1)[0].permute(1, 2, 0)
+    for tile in (0, 8, 24):
+        given = np.frombuffer(model.PredictImage(pixels, 45, 71, tile), np.float32).reshape(45, 71, classes)
+        np.testing.assert_allclose(given, expected, rtol=0, atol=1e-6)
+
+
+def test_a_network_of_one_constant_class_is_proven(monkeypatch):
+    """By its probabilities: the first class wins everywhere, whatever the weights are."""
+    module, write = nn.Conv2d(3, 3, 3, padding=1), importing._write_model
+    nn.init.constant_(module.bias, 0)
+    nn.init.constant_(module.bias[:1], 5)
+    monkeypatch.setattr(importing, "_write_model", lambda network, arrays, *more: write(network, {key: array * np.float32(1.01) for key, array in arrays.items()}, *more))
+    with pytest.raises(RuntimeError, match="The network is not the same here. On .* probabilities of all 3 classes"):
+        gp.import_network(module, example=EXAMPLE)
+
+
+def test_images_of_any_number_of_channels(capsys):
+    """As slides of several stains have them."""
+    module = draw_weights(nn.Sequential(nn.Conv2d(5, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 3, 1)))
+    model = gp.import_network(module, example=EXAMPLE, channels=5, mean=(0.1, 0.2, 0.3, 0.4, 0.5), deviation=(0.5, 0.4, 0.3, 0.2, 0.1))
+    assert "probabilities of all 3 classes" in capsys.readouterr().out
+    image = torch.rand(1, 5, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module.eval()(image))
+
+
+def test_a_buffer_of_another_size_is_refused():
+    model = gp.import_network(nn.Conv2d(3, 2, 3, padding=1), example=EXAMPLE)
+    pixels = np.zeros((16, 24, 3), np.uint8)
+    for size in ((16, 25), (16, -24), (0, 24), (1 << 17, 24)):
+        with pytest.raises(RuntimeError, match="no image of bytes"):
+            model.PredictImage(pixels, *size, 0)
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        model.PredictImage(pixels[::2], 8, 24, 0)
 
 
 def test_a_network_that_sees_the_whole_image(tmp_path, capsys):
@@ -390,9 +434,7 @@ def test_a_network_that_labels_images(make, classes, tmp_path, capsys):
 
 def test_classes_have_names(tmp_path):
     gp.import_network(Classifier(), tmp_path / "model.safetensors", example=EXAMPLE, class_names=["a", "b", "c", "d"])
-    content = (tmp_path / "model.safetensors").read_bytes()
-    metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
-    assert json.loads(metadata["network"])["class names"] == ["a", "b", "c", "d"]
+    assert get_network(tmp_path / "model.safetensors")["class names"] == ["a", "b", "c", "d"]
     with pytest.raises(RuntimeError, match='"class names" must be a name for each of the 4 classes'):
         gp.import_network(Classifier(), example=EXAMPLE, class_names=["a", "b"])
 
@@ -456,8 +498,11 @@ def test_what_a_padded_image_would_say_is_refused():
 
 
 def test_images_that_python_has_not_are_refused():
-    with pytest.raises(ValueError, match="1 .gray. or 3 .RGB., not 4: networks of others come by an ONNX file"):
-        gp.import_network(nn.Conv2d(4, 1, 1), channels=4)
+    module = nn.Sequential(nn.Conv2d(4, 6, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 2))
+    with pytest.raises(NotImplementedError, match="labels whole images of 4 channels: only those of 1 .gray. or 3 .RGB."):
+        gp.import_network(module, channels=4, example=EXAMPLE)
+    with pytest.raises(ValueError, match="channels are 1 or more, not 0"):
+        gp.import_network(module, channels=0)
 
 
 def test_weights_alone_are_refused():
