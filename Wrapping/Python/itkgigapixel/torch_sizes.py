@@ -59,7 +59,8 @@ def _export(module, channels, size, output):
     walk = Walk(program, channels, output)
     if walk.missing:
         listed, whole = ", ".join(sorted(walk.missing)), walk.graph.list_whole_image()
-        raise Unsupported(f"The module needs operations that there are not here: {listed}{'; and it sees the whole image: ' + whole if whole else ''}.")
+        more = f"; more may be missing behind {', '.join(sorted(walk.shapeless))}, as what it gives is no map" if walk.unasked else ""
+        raise Unsupported(f"The module needs operations that there are not here: {listed}{more}{'; and it sees the whole image: ' + whole if whole else ''}.")
     return walk.graph
 
 

@@ -11,14 +11,23 @@ import torch
 
 from itkgigapixel.torch_graph import Graph, Unsupported
 
-#: Axes of a batch of maps with all but the batch behind each other.
-FLAT = (0, "all")
-
 #: Of operations whose names in PyTorch end in how many axes their maps have.
 _OF_AXES = re.compile(r"(.+?)_?([123])d")
 
-#: What an operation gives that is refused: those behind it are not asked.
+#: What an operation gives that is refused, where nothing tells how its axes lie: those behind it cannot be asked.
 UNKNOWN = ("", ())
+
+#: Type of what stands for an operation that is missing in a graph, which is refused then: those behind it are asked as well.
+MISSING = "missing"
+
+#: Of a pixel_unshuffle, which becomes an operation for each channel.
+_MOST_UNSHUFFLED = 64
+
+
+def _flatten(axes):
+    """Of a map, those that lie behind each other one by one."""
+    for axis in axes:
+        yield from axis if isinstance(axis, tuple) else (axis,)
 
 
 class Walk:
@@ -27,9 +36,13 @@ class Walk:
     def __init__(self, program, channels, output):
         self.graph = Graph()
         self.axes = 0  # of images and maps: 2, or 3 of volumes
-        self.maps = self.channels_last = ()  # axes of a batch of maps, and where they lie once channels were moved behind them
-        self.values = {}  # node: (operation, order of axes)
+        self.maps = ()  # axes of a batch of maps
+        self.flat = ()  # axes of a batch of maps with all but the batch behind each other
+        # node: (operation, order of axes), or a list of these. An axis of the node is one of the maps, or several of them, behind each other, as of tokens.
+        self.values = {}
         self.missing = {}  # operation of PyTorch: where it stands first
+        self.shapeless = set()  # those of them whose results are not known to be maps
+        self.unasked = False  # whether anything stands behind these
         signature = program.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
         tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
@@ -50,7 +63,7 @@ class Walk:
         size = node.meta["val"].shape[2:]
         self.axes = len(size)
         self.maps = tuple(range(2 + self.axes))
-        self.channels_last = (0, *self.maps[2:], 1)
+        self.flat = (0, self.maps[1:])
         more = {"axes": self.axes} if self.axes != 2 else {}
         self.values[node] = (self.graph.add("image", "input", (), size, channels=channels, **more), self.maps)
 
@@ -77,8 +90,28 @@ class Walk:
 
     def _refuse(self, node, why=""):
         name = str(node.target).replace("aten.", "").removesuffix(".default")
-        self.missing.setdefault(f"{name} {why}".strip(), node.name)
-        self.values[node] = UNKNOWN
+        name = f"{name} {why}".strip()
+        self.missing.setdefault(name, node.name)
+        if not self._stand_in(node):
+            self.shapeless.add(name)
+
+    def _stand_in(self, node) -> bool:
+        """Puts a map of the node's shape into its place, whatever would compute it. Its axes lie as those of a map that it is computed from, or as those of an image.
+
+        :returns: whether the node has such a shape; else what it gives is not known
+        """
+        shape = getattr(node.meta.get("val"), "shape", ())
+        axes, extent = (), ()
+        for source in node.all_input_nodes:
+            name, order = self.values[source] if isinstance(self.values.get(source), tuple) else UNKNOWN
+            groups = [i for i, axis in enumerate(order) if isinstance(axis, tuple)]
+            if name and len(order) == len(shape) and all(shape[i] == source.meta["val"].shape[i] for i in groups):
+                axes, extent = order, [shape[order.index(axis)] if axis in order else self.graph.sizes[name][axis - 2] for axis in self.maps[2:]]
+                break
+        if not axes and len(shape) == len(self.maps):
+            axes, extent = self.maps, shape[2:]
+        self.values[node] = (self.graph.add(node.name, MISSING, (), extent), axes) if axes else UNKNOWN
+        return bool(axes)
 
     def _map(self, argument):
         """The operation that computes a node; raises LookupError where it is no map with its axes in their order."""
@@ -94,9 +127,19 @@ class Walk:
     def _last(self, argument):
         """A map whose channels come last, and its axes."""
         name, axes = self.values[argument]
-        if axes[-1] != 1:
-            raise LookupError("not over the channels")
+        self._check_channels(axes, -1)
         return name, axes
+
+    @staticmethod
+    def _check_channels(axes, dim):
+        if axes[dim % len(axes)] != 1:
+            raise LookupError("not over the channels")
+
+    @staticmethod
+    def _count_channels(shape, axes):
+        if 1 not in axes:
+            raise LookupError("of channels and pixels behind each other")
+        return shape[axes.index(1)]
 
     def _arrays(self, **arguments):
         return {role: self._array(argument) for role, argument in arguments.items() if argument is not None}
@@ -124,8 +167,7 @@ class Walk:
 
     def _call(self, node):
         if node.target is operator.getitem:
-            self.values[node] = self.values[node.args[0]]
-            return
+            return self._get_item(node, *node.args)
         base = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
         base = base.removesuffix("_") if not base.startswith("_") else base
         of_axes = _OF_AXES.fullmatch(base)
@@ -136,7 +178,8 @@ class Walk:
         if of_axes and int(of_axes[2]) != self.axes:
             return self._refuse(node, f"in a network for images of {self.axes} axes")
         if any(self.values.get(each) == UNKNOWN for each in node.all_input_nodes):
-            self.values[node] = UNKNOWN
+            self.unasked = True
+            self._stand_in(node)
             return
         given = {argument.name: argument.default_value for argument in schema.arguments if argument.has_default_value()}
         given.update(zip((argument.name for argument in schema.arguments), node.args))
@@ -145,6 +188,12 @@ class Walk:
             handler(node, given)
         except LookupError as error:
             self._refuse(node, "" if isinstance(error, (KeyError, IndexError)) else str(error))
+
+    def _get_item(self, node, source, index):
+        value = self.values[source]
+        self.values[node] = value[index] if isinstance(value, list) else value
+        if value == UNKNOWN:
+            self._stand_in(node)
 
     # Convolutions and pooling.
 
@@ -190,7 +239,7 @@ class Walk:
 
     def _on_linear(self, node, a):
         weight = self.parameters[a["weight"]][1]
-        if self.values[a["input"]][1] == FLAT:  # a window that sees all of the map
+        if self.values[a["input"]][1] == self.flat:  # a window that sees all of the map
             name = self.values[a["input"]][0]
             kernel, extent, axes = list(self.graph.sizes[name]), (1,) * self.axes, (0, 1)
         else:
@@ -212,11 +261,22 @@ class Walk:
 
     def _on_mean(self, node, a, kind="adaptive_avg_pool"):
         name, axes = self.values[a["self"]]
-        reduced = {axes[each % len(axes)] for each in a.get("dim") or range(len(axes))}
+        entries = [axes[each % len(axes)] for each in a.get("dim") or range(len(axes))]
+        if entries == [1] and kind == "adaptive_avg_pool" and a.get("keepdim"):
+            return self._average_channels(node, name, axes, a["self"].meta["val"].shape[axes.index(1)])
+        reduced = set(_flatten(entries))
         if reduced != set(self.maps[2:]):
             raise LookupError(f"over other axes than {'depth, ' if self.axes == 3 else ''}height and width")
-        left = axes if a.get("keepdim") else tuple(each for each in axes if each not in reduced)
+        if a.get("keepdim") and any(isinstance(each, tuple) for each in axes):
+            raise LookupError("of tokens with keepdim")
+        left = axes if a.get("keepdim") else tuple(each for each in axes if each not in entries)
         self._put(node, self._name(kind), [name], extent=(1,) * self.axes, axes=left, output_size=[1] * self.axes)
+
+    def _average_channels(self, node, name, axes, channels):
+        """By a convolution of single pixels, whose weights get a name that no module has."""
+        weight = torch.full((1, channels, *[1] * self.axes), 1 / channels)
+        parameters = {"weight": self.graph.take(f"{node.name}.equal_weights", weight)}
+        self._put(node, self._name("conv"), [name], parameters, extent=self.graph.sizes[name], axes=axes, out_channels=1, kernel_size=[1] * self.axes, bias=False)
 
     def _on_amax(self, node, a):
         self._on_mean(node, a, "adaptive_max_pool")
@@ -286,9 +346,7 @@ class Walk:
         self._put(node, "prelu", [self._map(a["self"])], self._arrays(weight=a["weight"]), num_parameters=slopes)
 
     def _on_softmax(self, node, a):
-        name, axes = self.values[a["self"]]
-        if axes[a["dim"] % len(axes)] != 1:
-            raise LookupError("not over the channels")
+        self._check_channels(self.values[a["self"]][1], a["dim"])
         self._pointwise(node, "softmax", a["self"])
 
     def _on_log_softmax(self, node, a):
@@ -296,8 +354,7 @@ class Walk:
         if [user.op for user in node.users] != ["output"]:
             raise LookupError("that is not at the end")
         name, axes = self.values[a["self"]]
-        if axes[a["dim"] % len(axes)] != 1:
-            raise LookupError("not over the channels")
+        self._check_channels(axes, a["dim"])
         self.graph.dropped.add("log_softmax at the end")
         self.values[node] = (name, axes)
 
@@ -314,7 +371,7 @@ class Walk:
         (x, axes), (y, other) = self.values[first], self.values[second]
         shapes = [each.meta["val"].shape for each in (first, second)]
         if axes == other and shapes[0] != shapes[1]:
-            pair = [(name, shape[axes.index(1)]) for name, shape in zip((x, y), shapes)]
+            pair = [(name, self._count_channels(shape, axes)) for name, shape in zip((x, y), shapes)]
             turned = kind != "sub" and math.prod(shapes[0]) < math.prod(shapes[1])
             x, y = self._spread(node, kind, *(reversed(pair) if turned else pair))
         elif axes != other:
@@ -334,9 +391,8 @@ class Walk:
     def _scale(self, node, first, second):
         array, image = (first, second) if first in self.parameters else (second, first)
         (name, axes), tensor = self.values[image], self.parameters[array][1]
-        shape = node.meta["val"].shape
-        channels = shape[axes.index(1)]
-        places = [1] * len(self.maps)
+        channels = self._count_channels(node.meta["val"].shape, axes)
+        places = [1] * len(axes)
         places[axes.index(1)] = channels
         if tensor.numel() != channels or list(tensor.shape) != places[len(places) - tensor.dim() :]:
             raise LookupError("with an array that is no factor for each channel")
@@ -351,6 +407,31 @@ class Walk:
 
     def _on_mul(self, node, a):
         self._pair_of(node, a, "mul")
+
+    def _on_rsub(self, node, a):
+        """The second number, or map, less the first one."""
+        if a["alpha"] != 1:
+            raise LookupError("with alpha")
+        if not isinstance(a["other"], (int, float)):
+            return self._pair_of(node, {"self": a["other"], "other": a["self"]}, "sub")
+        name, axes = self.values[a["self"]]
+        negated = self.graph.add(f"{node.name}_negated", "mul", [name], self.graph.sizes[name], other=-1.0)
+        self._put(node, "add", [negated], extent=self.graph.sizes[name], axes=axes, other=a["other"])
+
+    def _on_neg(self, node, a):
+        self._pointwise(node, "mul", a["self"], other=-1.0)
+
+    def _on_square(self, node, a):
+        self._on_pow(node, {**a, "exponent": 2})
+
+    def _on_pow(self, node, a):
+        if a["exponent"] not in (2, 3):
+            raise LookupError("by another number than 2 or 3")
+        name, axes = self.values[a["self"]]
+        extent, power = self.graph.sizes[name], name
+        if a["exponent"] == 3:
+            power = self.graph.add(f"{node.name}_square", "mul", [name, name], extent)
+        self._put(node, "mul", [power, name], extent=extent, axes=axes)
 
     def _on_div(self, node, a):
         if not isinstance(a["other"], (int, float)) or a.get("rounding_mode"):
@@ -368,12 +449,13 @@ class Walk:
     def _on_stack(self, node, a):
         if any(user.target is not torch.ops.aten.sum.dim_IntList or list(user.args[1]) != [a["dim"]] for user in node.users):
             raise LookupError("that is not summed")
-        self.values[node] = ([self._map(each) for each in a["tensors"]], "stacked")
+        self.values[node] = [(self._map(each), self.maps) for each in a["tensors"]]
 
     def _on_sum(self, node, a):
-        names, axes = self.values[a["self"]]
-        if axes != "stacked" or a["keepdim"]:
+        stacked = self.values[a["self"]]
+        if not isinstance(stacked, list) or a["keepdim"]:
             raise LookupError("over an axis")
+        names = [name for name, _ in stacked]
         total = names[0]
         for i, name in enumerate(names[1:]):
             last = i == len(names) - 2
@@ -427,15 +509,59 @@ class Walk:
         if (start, end, a["step"]) == (0, size, 1):
             self.values[node] = self.values[a["self"]]
             return
+        if self.values[a["self"]][1][axis] == 1:
+            if a["step"] != 1:
+                raise LookupError("of channels in steps")
+            self.values[node] = self._take_channels(node.name, a["self"], start, end - start)
+            return
         name = self._map(a["self"])
-        if axis < 2:
-            raise LookupError("of channels")
+        if axis == 0:
+            raise LookupError("of the batch")
         if a["step"] == 1:
             self._crop(node, a["self"], self._place(axis, start, 0), self._place(axis, size - end, 0))
         elif end == size:
             self._put(node, "slice", [name], start=self._place(axis, start, 0), step=self._place(axis, a["step"], 1))
         else:
             raise LookupError("that steps and ends before the map does")
+
+    def _take_channels(self, name, source, start, channels):
+        """So many of a map's, as a map."""
+        given, axes = self.values[source]
+        return self.graph.add(name, "slice_channels", [given], self.graph.sizes[given], start=start, channels=channels), axes
+
+    def _split_channels(self, node, source, dim):
+        """Into as many parts as PyTorch makes of them."""
+        axes = self.values[source][1]
+        if axes[dim % len(axes)] != 1:
+            raise LookupError("not of channels")
+        parts, start = [], 0
+        for number, part in enumerate(node.meta["val"]):
+            channels = part.shape[axes.index(1)]
+            parts.append(self._take_channels(f"{node.name}_{number}", source, start, channels))
+            start += channels
+        self.values[node] = parts
+
+    def _on_chunk(self, node, a):
+        self._split_channels(node, a["self"], a["dim"])
+
+    _on_split = _on_split_with_sizes = _on_tensor_split = _on_chunk
+
+    def _on_narrow(self, node, a):
+        self._on_slice(node, {**a, "end": a["start"] + a["length"], "step": 1})
+
+    def _on_pixel_unshuffle(self, node, a):
+        """One pixel out of each block in turn; then, since PyTorch puts what becomes of one channel behind each other, channel by channel."""
+        if self.axes != 2:
+            raise LookupError(f"in a network for images of {self.axes} axes")
+        name, factor, extent = self._map(a["self"]), a["downscale_factor"], self._size(node)
+        channels = a["self"].meta["val"].shape[1]
+        if channels > 1 and channels * factor**2 > _MOST_UNSHUFFLED:
+            raise LookupError(f"to more than {_MOST_UNSHUFFLED} channels")
+        places = [(y, x) for y in range(factor) for x in range(factor)]
+        pixels = [self.graph.add(f"{node.name}_{y}_{x}", "slice", [name], extent, start=[y, x], step=[factor, factor]) for y, x in places]
+        if channels > 1:
+            pixels = [self.graph.add(f"{pixel}_{c}", "slice_channels", [pixel], extent, start=c, channels=1) for c in range(channels) for pixel in pixels]
+        self._put(node, "cat", pixels)
 
     def _on_pixel_shuffle(self, node, a):
         if self.axes != 2:  # PyTorch's own is of the last two axes
@@ -449,15 +575,32 @@ class Walk:
             self.parameters[node] = (name, tensor.reshape(shape))
             return
         name, axes = self.values[a["self"]]
-        if axes == self.maps and list(shape) == [1, math.prod(a["self"].meta["val"].shape)] and not self.graph.is_one_pixel(name):
-            self.values[node] = (name, FLAT)
+        if not self.graph.is_one_pixel(name):
+            self.values[node] = (name, self._regroup(a["self"].meta["val"].shape, name, axes, shape))
             return
-        if not self.graph.is_one_pixel(name) or len(shape) > len(self.maps) or axes == FLAT:
+        if len(shape) > len(self.maps):
             raise LookupError("of pixels")
         # Of one pixel: the channels, and axes of length 1.
         channels = next((i for i, length in enumerate(shape) if length > 1), min(1, len(shape) - 1))
         others = iter((0, *self.maps[2:]))
         self.values[node] = (name, tuple(1 if i == channels else next(others) for i in range(len(shape))))
+
+    def _regroup(self, given, name, axes, shape):
+        """Axes of what a map of the shape *given* is reshaped to: whole axes, or several of them behind each other, as they lay before."""
+        sides = dict(zip(self.maps[2:], self.graph.sizes[name]))
+        sides[0], sides[1] = 1, math.prod(given) // math.prod(sides.values())
+        left = list(_flatten(axes))
+        regrouped = []
+        for length in shape:
+            taken = [left.pop(0)] if left else []
+            while left and math.prod(sides[axis] for axis in taken) < length:
+                taken.append(left.pop(0))
+            if not taken or math.prod(sides[axis] for axis in taken) != length:
+                raise LookupError("of pixels")
+            regrouped.append(taken[0] if len(taken) == 1 else tuple(taken))
+        if left:
+            raise LookupError("of pixels")
+        return tuple(regrouped)
 
     _on_view = _on_unsqueeze = _on_squeeze = _on_flatten = _on_reshape
 
@@ -470,12 +613,31 @@ class Walk:
 
     _on_expand_as = _on_expand
 
+    def _reorder(self, node, source, order):
+        """Nothing but axes that lie in another order."""
+        name, axes = self.values[source]
+        self.values[node] = (name, tuple(axes[each] for each in order))
+
     def _on_permute(self, node, a):
-        name, axes = self.values[a["self"]]
-        order = tuple(axes[d % len(axes)] for d in a["dims"])
-        if order not in (self.maps, self.channels_last):
-            raise LookupError(f"to {list(order)}")
-        self.values[node] = (name, order)
+        self._reorder(node, a["self"], [each % len(a["dims"]) for each in a["dims"]])
+
+    def _on_transpose(self, node, a):
+        order = list(range(len(self.values[a["self"]][1])))
+        first, second = (a[key] for key in (("dim0", "dim1") if "dim0" in a else ("axis0", "axis1")))
+        order[first], order[second] = order[second], order[first]
+        self._reorder(node, a["self"], order)
+
+    _on_swapaxes = _on_swapdims = _on_transpose
+
+    def _on_movedim(self, node, a):
+        count = len(self.values[a["self"]][1])
+        sources, places = ([each % count for each in (value if isinstance(value, (list, tuple)) else [value])] for value in (a["source"], a["destination"]))
+        order = [each for each in range(count) if each not in sources]
+        for place, source in sorted(zip(places, sources)):
+            order.insert(place, source)
+        self._reorder(node, a["self"], order)
+
+    _on_moveaxis = _on_movedim
 
     # What changes no value here.
 

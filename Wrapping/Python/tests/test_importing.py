@@ -250,7 +250,7 @@ def test_what_is_missing_is_said_at_once():
 
     with pytest.raises(NotImplementedError) as refusal:
         gp.import_network(Strange(), example=EXAMPLE)
-    assert "operations that there are not here: cumsum, mean over other axes than height and width; and it sees the whole image: " in str(refusal.value)
+    assert "operations that there are not here: cumsum, mean over other axes than height and width; more may be missing behind mean over other axes than height and width, as what it gives is no map; and it sees the whole image: " in str(refusal.value)
     assert "adaptive_avg_pool2d (1 place: adaptive_avg_pool2d), instance_norm (1 place: instance_norm)." in str(refusal.value)
 
 
