@@ -52,8 +52,8 @@ struct GigapixelNetwork_EXPORT Device
   /** Why it cannot share its memory with the CPU while both work; empty if it can, as the CPU always. */
   std::string GetSharingProblem() const;
 
-  /** Bytes of the GPU's memory that a network which is a graph may still take; none: it is the CPU, or the LibTorch that
-   * computes there does not say. */
+  /** Bytes of the GPU's memory that a network which is a graph may still take; none: it is the CPU, or the LibTorch
+   * that computes there does not say. */
   std::optional<std::int64_t> GetFreeBytes() const;
 
   /** Why there is no GPU that can be used; empty if there is one. */
