@@ -181,9 +181,10 @@ NumberPrecision()
                 { "fp32", "tf32", "bf16", "fp16" },
                 "fp32",
                 "How maps, their gradients and weights are kept; sums stay fp32 or finer. Networks made of operations "
-                "(unet, resnet18-unet, imported ones) are computed on the CPU in fp32, or in bf16 with less time and "
-                "memory where it has instructions for that (AVX512-BF16, AMX). Of chains of layers (remedios2023) bf16 "
-                "and fp16 (with loss scaling) halve a GPU's maps; the CPU rounds alike, which saves it nothing.");
+                "(unet, resnet18-unet, imported ones) are computed in fp32, or in bf16 with less time and memory where "
+                "the CPU has instructions for that (AVX512-BF16, AMX), on a GPU also in tf32. Of chains of layers "
+                "(remedios2023) bf16 and fp16 (with loss scaling) halve a GPU's maps; the CPU rounds alike, which "
+                "saves it nothing.");
 }
 
 Argument

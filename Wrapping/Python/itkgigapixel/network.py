@@ -118,7 +118,8 @@ def train(
         segments; "": they lie in memory; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
-        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that;
+        ones) are computed in "fp32", or in "bf16" with less time and memory where the CPU has instructions for that, on a GPU also
+        in "tf32";
         None: with *resume* the run's, else "fp32"
     :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
         *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
@@ -305,7 +306,8 @@ def segment(
     :param shared_memory: bring pixels into memory that CPU and GPU share; changes no result
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
-        ones) are computed on the CPU in "fp32", or in "bf16" with less time and memory where it has instructions for that
+        ones) are computed in "fp32", or in "bf16" with less time and memory where the CPU has instructions for that, on a GPU also
+        in "tf32"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
     :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; a *level* below 0, or a *region* that is not inside the slide; an
