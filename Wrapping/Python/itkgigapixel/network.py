@@ -119,8 +119,7 @@ def train(
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
         ones) are computed in "fp32", or in "bf16" with less time and memory where the CPU has instructions for that, on a GPU also
-        in "tf32";
-        None: with *resume* the run's, else "fp32"
+        in "tf32"; None: with *resume* the run's, else "fp32"
     :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
         *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
         *shared_memory* may be others

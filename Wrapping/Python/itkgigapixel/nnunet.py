@@ -40,7 +40,8 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     :returns: an ``itk.GigapixelModel``
     :raises ImportError: the package dynamic_network_architectures, which nnU-Net's networks are of, is not installed
     :raises ValueError: one sentence: the files are not those of such a training
-    :raises NotImplementedError: labels that overlap (regions), which no losses and masks are made of here, or what :func:`import_network` refuses
+    :raises NotImplementedError: labels that overlap (regions), which no losses and masks are made of here, axes that nnU-Net has put into another order, or what
+        :func:`import_network` refuses
     :raises OSError: what cannot be read
     """
     folder = pathlib.Path(folder)
@@ -53,6 +54,9 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
         channels = dataset.get("channel_names", dataset.get("modality"))
         names = _get_classes(dataset["labels"])
         module = _make_module(plan["architecture"], len(channels), len(names))
+        order = list(plans.get("transpose_forward", [0, 1, 2]))
+        if order != [0, 1, 2]:
+            raise NotImplementedError(f"The network of {folder} sees the axes of volumes in the order {order} (transpose_forward), which is not taken over: only [0, 1, 2] is")
         settings = {
             "configuration": configuration,
             "fold": fold,

@@ -47,6 +47,7 @@ def segment_volume(
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :returns: the classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given
     :raises TypeError: a *volume* or *model* that is none
+    :raises ValueError: several files, of which one has a comma in its name
     :raises RuntimeError: what cannot be read or written, or does not suit the other, by name
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -73,5 +74,8 @@ def _name_of(volume: Path | Sequence[Path] | object, folder: str) -> str:
         itk.imwrite(volume, name)
         return name
     if isinstance(volume, Sequence) and volume and all(isinstance(each, (str, bytes, os.PathLike)) for each in volume):
-        return ",".join(map(file_name, volume))
+        names = [file_name(each) for each in volume]
+        if len(names) > 1 and any("," in name for name in names):
+            raise ValueError(f"A comma is in the name of a modality's file ({', '.join(names)}), which separates them: give it another name")
+        return ",".join(names)
     raise TypeError(f"A volume is a file, a list of files or an ITK image of three axes, not {type(volume).__name__}")

@@ -311,9 +311,10 @@ def change(file, *keys, to):
         (ValueError, "numbers of classes by their names", lambda f: change(f / "dataset.json", "labels", to={"background": "a"})),
         (ValueError, "has other arrays", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "architecture", "arch_kwargs", "features_per_stage", to=[10**6] * 3)),
         (ValueError, "do not fit each other", lambda f: change(f / "plans.json", "configurations", "3d_fullres", "architecture", "arch_kwargs", "n_stages", to=9)),
+        (NotImplementedError, r"in the order \[1, 0, 2\]", lambda f: change(f / "plans.json", "transpose_forward", to=[1, 0, 2])),
         (NotImplementedError, "are regions, which overlap", lambda f: change(f / "dataset.json", "labels", to={"background": 0, "all": [1, 2], "organ": 1})),
     ],
-    ids=["json", "list", "nowhere", "archive", "other", "objects", "class", "circle", "scheme", "classes", "names", "features", "stages", "regions"],
+    ids=["json", "list", "nowhere", "archive", "other", "objects", "class", "circle", "scheme", "classes", "names", "features", "stages", "axes", "regions"],
 )
 def test_damaged_trainings_of_nnunet(kind, words, damage, tmp_path):
     write_training(tmp_path, "PlainConvUNet")

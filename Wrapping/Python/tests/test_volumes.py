@@ -58,6 +58,8 @@ def test_refusals(learned, tmp_path):
     file = folder / "values0.nii.gz"
     with pytest.raises(TypeError, match="A volume is a file"):
         gp.segment_volume(np.zeros(SHAPE), model)
+    with pytest.raises(ValueError, match="comma"):
+        gp.segment_volume([file, "a,b.nii.gz"], model)
     with pytest.raises(RuntimeError, match="takes 1"):
         gp.segment_volume([file, file], model)
     with pytest.raises(RuntimeError, match="takes slides"):
