@@ -262,8 +262,6 @@ class Walk:
     def _on_mean(self, node, a, kind="adaptive_avg_pool"):
         name, axes = self.values[a["self"]]
         entries = [axes[each % len(axes)] for each in a.get("dim") or range(len(axes))]
-        if entries == [1] and kind == "adaptive_avg_pool" and a.get("keepdim"):
-            return self._average_channels(node, name, axes, a["self"].meta["val"].shape[axes.index(1)])
         reduced = set(_flatten(entries))
         if reduced != set(self.maps[2:]):
             raise LookupError(f"over other axes than {'depth, ' if self.axes == 3 else ''}height and width")
@@ -271,12 +269,6 @@ class Walk:
             raise LookupError("of tokens with keepdim")
         left = axes if a.get("keepdim") else tuple(each for each in axes if each not in entries)
         self._put(node, self._name(kind), [name], extent=(1,) * self.axes, axes=left, output_size=[1] * self.axes)
-
-    def _average_channels(self, node, name, axes, channels):
-        """By a convolution of single pixels, whose weights get a name that no module has."""
-        weight = torch.full((1, channels, *[1] * self.axes), 1 / channels)
-        parameters = {"weight": self.graph.take(f"{node.name}.equal_weights", weight)}
-        self._put(node, self._name("conv"), [name], parameters, extent=self.graph.sizes[name], axes=axes, out_channels=1, kernel_size=[1] * self.axes, bias=False)
 
     def _on_amax(self, node, a):
         self._on_mean(node, a, "adaptive_max_pool")
