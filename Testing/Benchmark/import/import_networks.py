@@ -126,10 +126,30 @@ def choose_example(module):
     return (320, 384) if "ception" in name or "Goog" in name else (224, 224) if "Transformer" in name else (256, 320)
 
 
+def draw_norms(module):
+    """Scales, shifts and statistics unlike the ones and zeros that norms begin with: those hide what a fold does wrong, or leave nothing of the image behind them. Weights that were learnt stay."""
+    layers = torch.nn.modules
+    norms = (layers.batchnorm._BatchNorm, layers.instancenorm._InstanceNorm, torch.nn.GroupNorm, torch.nn.LayerNorm)
+    for each in module.modules():
+        if not isinstance(each, norms):
+            continue
+        weight, variance = (getattr(each, key, None) for key in ("weight", "running_var"))
+        if any(values is not None and (values != values.flatten()[0]).any() for values in (weight, variance)):
+            continue
+        if weight is not None:
+            torch.nn.init.uniform_(each.weight, 0.5, 1.5)
+            if each.bias is not None:
+                torch.nn.init.normal_(each.bias, 0, 0.2)
+        if variance is not None:
+            torch.nn.init.normal_(each.running_mean, 0, 0.2)
+            torch.nn.init.uniform_(each.running_var, 0.5, 1.5)
+    return module
+
+
 def describe(make, example=None):
     """Cells of the table: how many operations the graph has, what running it gave, and what is missing."""
     torch.manual_seed(1)
-    module = make()
+    module = draw_norms(make())
     example = example or choose_example(module)
     said = io.StringIO()
     try:

@@ -550,3 +550,9 @@ def test_training_goes_on_from_the_weights_as_pytorch_does(tmp_path):
     for key, value in learned.items():
         torch.testing.assert_close(value, module.state_dict()[key], atol=1e-4, rtol=0, msg=key)
     module.load_state_dict(learned, strict=False)
+    itk.imwrite(image, str(tmp_path / "slide.pyramid.tif"))
+    read = np.asarray(gp.Slide(tmp_path / "slide.pyramid.tif").read())
+    with torch.no_grad():
+        expected = 255 * torch.sigmoid(gp.to_torch(tmp_path / "run")(torch.from_numpy(read / np.float32(255)).permute(2, 0, 1)[None]))[0, 0].numpy()
+    probability = np.asarray(gp.segment(tmp_path / "slide.pyramid.tif", tmp_path / "run", probability=True))
+    np.testing.assert_allclose(probability, expected, rtol=0, atol=0.501)  # rounded
