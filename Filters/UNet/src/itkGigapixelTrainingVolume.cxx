@@ -31,7 +31,7 @@ using Held = GigapixelTrainingVolumes::Held;
 GigapixelVolume
 OpenAgain(const std::string & name, const gigapixel::Size & size, unsigned channels)
 {
-  const GigapixelVolume   volume = GigapixelVolumeSource(GigapixelSplitModalities(name));
+  GigapixelVolume         volume = GigapixelVolumeSource(GigapixelSplitModalities(name));
   const gigapixel::Size & now = volume.grid.size;
   if (now.width != size.width || now.height != size.height || now.depth != size.depth ||
       volume.voxels->GetNumberOfChannels() != channels)

@@ -212,8 +212,8 @@ FindBeside(const fs::path & stem, std::initializer_list<const char *> endings)
 {
   for (const char * const ending : endings)
   {
-    std::error_code   error;
-    const std::string name = stem.string() + ending;
+    std::error_code error;
+    std::string     name = stem.string() + ending;
     if (fs::is_regular_file(name, error))
     {
       return name;

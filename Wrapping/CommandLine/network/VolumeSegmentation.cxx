@@ -113,8 +113,8 @@ PlanVolume(const itk::GigapixelVolume & volume,
       " is too little: to read " + volume.name + " and to write its labels takes " +
       FormatBytes(static_cast<double>(alone)));
   }
-  const Size       size = volume.grid.size;
-  const MemoryPlan plan =
+  const Size size = volume.grid.size;
+  MemoryPlan plan =
     MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
              session.GetThreads(),
              true);
