@@ -134,7 +134,11 @@ RectifyByNormal(OperationCall & call)
 std::vector<at::Tensor>
 DifferentiateRectifyByNormal(OperationCall & call, const at::Tensor & gradient)
 {
-  return { at::gelu_backward(gradient, call.inputs[0], call.operation.GetWord("approximate")) };
+  // A contiguous input goes to oneDNN, which in LibTorch 1.13 leaves the result unwritten if the gradient is not so,
+  // too.
+  const at::Tensor & input = call.inputs[0];
+  return { at::gelu_backward(
+    input.is_contiguous() ? gradient.contiguous() : gradient, input, call.operation.GetWord("approximate")) };
 }
 
 at::Tensor
