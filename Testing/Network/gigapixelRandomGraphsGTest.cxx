@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Random networks of all operations on images of odd sizes, in tiles, against autograd on the whole image.
-// 50 of images and 40 of volumes, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500 of each, with
+// 50 of images and 75 of volumes, with Utilities/test --all (GIGAPIXEL_TEST_ALL) 500 of each, with
 // GIGAPIXEL_RANDOM_GRAPHS=N so many.
 #include "TestDevice.h"
 #include "MemorySources.h"
