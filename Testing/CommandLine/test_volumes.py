@@ -285,7 +285,8 @@ def check_info(file):
     finished = subprocess.run([PROGRAM, "info", str(file), "--check", "--quiet"], capture_output=True, text=True, timeout=20)
     assert finished.returncode in (0, 1), finished
     lines = finished.stderr.strip().splitlines()
-    assert finished.returncode == 0 or (len(lines) == 1 and str(file) in lines[0]), finished
+    # ITK 5.4 warns of some headers before it refuses them.
+    assert finished.returncode == 0 or (0 < len(lines) < 3 and all(str(file) in line for line in lines)), finished
     return finished.returncode
 
 
