@@ -212,7 +212,8 @@ MakePerpendicular(Axes axes)
   return axes;
 }
 
-/** In memory: GCC 12 leaves a rounding out that is only computed. */
+/** Through memory: with -O3 the rounding of an origin was seen to be left out where it is only computed; why is not
+ * known. */
 double
 RoundToFloat(double value)
 {
