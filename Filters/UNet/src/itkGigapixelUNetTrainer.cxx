@@ -377,8 +377,7 @@ GigapixelUNetTrainer::GenerateData()
       state.plan = plan;
       this->InvokeEvent(GigapixelPlanEvent());
     });
-    network.graph.GetNumberOfAxes() > 2 ? this->AddVolumesTo(*state.trainer, network)
-                                        : this->AddSamplesTo(*state.trainer, network);
+    network.TakesVolumes() ? this->AddVolumesTo(*state.trainer, network) : this->AddSamplesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
     state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models
   }

@@ -109,6 +109,13 @@ public:
    * or "dice+cross-entropy". \throw std::invalid_argument for another name */
   void SetLoss(const std::string & lossName);
 
+  /** Whether it computes volumes, else images. */
+  bool
+  TakesVolumes() const
+  {
+    return !graph.IsEmpty() && graph.GetNumberOfAxes() > 2;
+  }
+
   /** Whether the loss is made of sums over the whole image, for which a forward pass of its own comes first. */
   bool
   TakesSumsFirst() const

@@ -116,7 +116,7 @@ DescribeInput(const NetworkDescription & network)
     json["deviation"] = network.deviation;
   }
   json["multiple"] = GetMultiple(network);
-  if (!network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2)
+  if (network.TakesVolumes())
   {
     json["axes"] = network.graph.GetNumberOfAxes();
     json["normalization"] = network.normalization.Describe();

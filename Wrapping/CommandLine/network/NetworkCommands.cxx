@@ -136,7 +136,7 @@ GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
 std::int64_t
 GetSlideBytes(const ImageRun & run, std::int64_t budget)
 {
-  if (run.network.graph.GetNumberOfAxes() > 2) // a volume is in memory as a whole, which its caller counts
+  if (run.network.TakesVolumes()) // a volume is in memory as a whole, which its caller counts
   {
     return run.keptBytes;
   }

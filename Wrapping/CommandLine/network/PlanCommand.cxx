@@ -270,9 +270,9 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 {
   RefuseOptionsOfSlides(values, "--size");
   const auto size = values.GetBox("size");
-  if ((size[2] > 0) != TakesVolumes(network))
+  if ((size[2] > 0) != network.TakesVolumes())
   {
-    throw UsageError(TakesVolumes(network)
+    throw UsageError(network.TakesVolumes()
                        ? "the network " + network.name + " takes volumes: give --size WxHxD."
                        : "the network " + network.name + " takes slides: give --size WxH, or a network for volumes.");
   }
@@ -304,7 +304,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network)
   }
   const std::string & name = values.GetText("SLIDE");
   RequireSameAxes(name, network, "the network " + network.name);
-  if (TakesVolumes(network))
+  if (network.TakesVolumes())
   {
     RefuseOptionsOfSlides(values, "a volume");
     const itk::GigapixelVolume volume = OpenVolume(name);
@@ -336,7 +336,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   const auto         patches = GetPatches(values, network);
   CheckScratch(values);
   JSON json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
-  if (TakesVolumes(network))
+  if (network.TakesVolumes())
   {
     json["depth"] = image.depth;
   }

@@ -414,7 +414,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   CheckScratch(values);
   const auto names = values.GetTexts("SLIDE");
   const auto model = LoadModel(values, session);
-  if (TakesVolumes(model->network))
+  if (model->network.TakesVolumes())
   {
     return SegmentVolumes(values, session, model);
   }

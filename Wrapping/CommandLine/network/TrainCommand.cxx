@@ -118,7 +118,7 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
     }
     RequireSameAxes(entry.slide, network, "the network " + network.name);
     const Size size =
-      TakesVolumes(network) ? MeasureVolume(entry, network, workload) : MeasureSlide(entry, network, values, workload);
+      network.TakesVolumes() ? MeasureVolume(entry, network, workload) : MeasureSlide(entry, network, values, workload);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -445,7 +445,7 @@ TrainOn(const Cohort &                 cohort,
   }
   trainer->AddCohort(cohort);
   auto network = trainer->LoadNetwork();
-  if (TakesVolumes(network))
+  if (network.TakesVolumes())
   {
     RefuseOptionsOfSlides(values, network);
     tiling.axes = network.graph.GetNumberOfAxes();

@@ -248,20 +248,14 @@ CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * la
   return memory;
 }
 
-bool
-TakesVolumes(const NetworkDescription & network)
-{
-  return !network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2;
-}
-
 void
 RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what)
 {
-  if (IsVolume(name) == TakesVolumes(network))
+  if (IsVolume(name) == network.TakesVolumes())
   {
     return;
   }
-  throw std::runtime_error(TakesVolumes(network)
+  throw std::runtime_error(network.TakesVolumes()
                              ? name + " is no volume (NIfTI, NRRD or MetaImage, by its name), and " + what +
                                  " takes volumes: give it one, or take a network for slides."
                              : name + " is a volume, and " + what +

@@ -25,9 +25,6 @@ struct VolumeMemory
 /** As segment, train and plan count it. \param labels of training; without them bytes are counted */
 VolumeMemory CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * labels = nullptr);
 
-/** Whether the network is for volumes. */
-bool TakesVolumes(const NetworkDescription & network);
-
 /** \throw std::runtime_error a volume is given to what is for slides, or the other way around
  * \param what "the model mine.safetensors", for the message */
 void RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what);

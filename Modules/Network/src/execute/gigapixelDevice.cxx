@@ -179,9 +179,10 @@ Device::Find(const std::string & name, const std::string & precisionName)
   }
   if (std::stoi(number) >= devices)
   {
-    throw std::runtime_error("the device " + name + " cannot be used: " +
-                             (problem.empty() ? "there are only " + std::to_string(devices) : problem) +
-                             "; --device cpu computes without");
+    throw std::runtime_error(
+      "the device " + name + " cannot be used: " +
+      (problem.empty() ? "GPUs of this machine are numbered from 0 to " + std::to_string(devices - 1) : problem) +
+      "; --device cpu computes without");
   }
   return { std::stoi(number), precision };
 }

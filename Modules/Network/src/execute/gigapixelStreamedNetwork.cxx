@@ -65,7 +65,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   {
     m_Network.CheckTileSize(tileSize);
   }
-  if (device.shared && m_Network.graph.GetNumberOfAxes() > 2)
+  if (device.shared && m_Network.TakesVolumes())
   {
     throw std::invalid_argument("networks for volumes do not compute in shared memory: leave that out");
   }

@@ -20,17 +20,11 @@ constexpr std::int64_t LeastSideOfVolume = 32, GreatestSideOfVolume = 128;
 constexpr double TimesOfTraining = 1.25;
 constexpr double EnoughSeconds = 0.3; ///< that the plan says of a picture, so that the clock's steps are small
 
-bool
-TakesVolumes(const NetworkDescription & network)
-{
-  return !network.graph.IsEmpty() && network.graph.GetNumberOfAxes() > 2;
-}
-
 /** A square, or a cube. */
 Size
 MakeSize(const NetworkDescription & network, std::int64_t side)
 {
-  return { side, side, TakesVolumes(network) ? side : 1 };
+  return { side, side, network.TakesVolumes() ? side : 1 };
 }
 
 /** Noise: no two tiles or rows are alike. */
@@ -113,7 +107,7 @@ Picture
 ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
 {
   const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
-  const bool         isVolume = TakesVolumes(network);
+  const bool         isVolume = network.TakesVolumes();
   const std::int64_t greatest = isVolume ? GreatestSideOfVolume : GreatestSide;
   const std::int64_t least = RoundUp(isVolume ? LeastSideOfVolume : LeastSide, network.GetStride());
   Picture            picture(network, purpose, precision, least);

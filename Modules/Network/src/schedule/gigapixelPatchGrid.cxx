@@ -13,7 +13,7 @@ namespace gigapixel
 void
 Patches::Validate(const NetworkDescription & network) const
 {
-  if (network.graph.GetNumberOfAxes() > 2)
+  if (network.TakesVolumes())
   {
     throw std::invalid_argument("the network \"" + network.name +
                                 "\" is for volumes, which are computed whole and not in patches");

@@ -69,7 +69,7 @@ GetGpuProblem(int number)
   std::string problem;
   const int   all = CountGpus(problem);
   return number < all || !problem.empty() ? problem
-                                          : "there are only " + std::to_string(all) + " GPUs, numbered from 0";
+                                          : "GPUs of this machine are numbered from 0 to " + std::to_string(all - 1);
 }
 
 std::optional<std::int64_t>

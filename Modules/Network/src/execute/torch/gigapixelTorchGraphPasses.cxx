@@ -630,7 +630,7 @@ MakeGraphPasses(const NetworkDescription & network, const Device & device, Graph
   {
     CheckBFloat16OfCPU(hasRightBFloat16);
   }
-  if (device.precision == Precision::BFloat16 && network.graph.GetNumberOfAxes() > 2)
+  if (device.precision == Precision::BFloat16 && network.TakesVolumes())
   {
     throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
   }
