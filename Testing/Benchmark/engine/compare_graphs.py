@@ -5,6 +5,7 @@ interleaved, in fp32 and bf16.
 
     ninja GraphStep
     compare_graphs.py --ours bin/GraphStep --python PYTHON [--network unet] [--side 2048] [--tiles 512 1024]
+    compare_graphs.py --ours build/bin/GraphStep build-of-another-LibTorch/bin/GraphStep --python PYTHON
 
 CPU seconds are the least of all rounds; memory is the peak resident memory above that before the first step; gradients
 and probabilities are compared with those of the first engine, ||g - ref|| / ||ref||: of all arrays and of each, the
@@ -14,6 +15,7 @@ channels, resnet34) take two passes of ours, in the segments of a training; with
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -53,10 +55,9 @@ def compare(options, folder):
     script = Path(__file__).with_name("graph_step.py")
     subprocess.run([options.python, script, "data", options.network, str(options.side), folder, *options.picture], check=True)
     commands = {kind: [options.python, script, kind, options.side, folder, options.repeats] for kind in options.eager}
-    for tile in options.tiles:
-        for precision in options.precisions:
-            limits = [options.side, tile, folder, options.repeats, precision]
-            commands[f"ours, {tile}, {precision}"] = [options.ours, *limits]
+    for program, tile, precision in itertools.product(options.ours, options.tiles, options.precisions):
+        which = f"ours, {program}" if len(options.ours) > 1 else "ours"
+        commands[f"{which}, {tile}, {precision}"] = [program, options.side, tile, folder, options.repeats, precision]
     results, gradients, probabilities = {}, {}, {}
     for _ in range(options.rounds):
         for name, command in commands.items():
@@ -79,7 +80,7 @@ def compare(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ours", type=Path, required=True, help="the program GraphStep of a build")
+    parser.add_argument("--ours", type=Path, nargs="+", required=True, help="the program GraphStep of a build, or of several")
     parser.add_argument("--python", type=Path, required=True, help="a Python that has PyTorch and NumPy")
     parser.add_argument("--network", default="unet", help="unet, resnet18-unet, or resnet18, resnet18-thin, resnet34, which label images")
     parser.add_argument("--side", type=int, default=2048, help="of the image")
