@@ -23,6 +23,21 @@ class Small(torch.nn.Module):
         return torch.cat([x.mean((2, 3)), self.norm(self.convolution(x)).relu().amax((2, 3))], 1)
 
 
+class Attentive(torch.nn.Module):
+    """A small vision transformer: parts of 32 pixels, a token of its own, attention among all of them, no dropout."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.parts = torch.nn.Conv2d(3, 16, 32, stride=32)
+        self.token = torch.nn.Parameter(torch.randn(1, 1, 16))
+        self.layer = torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0, batch_first=True, norm_first=True)
+
+    def forward(self, x):
+        parts = self.parts(x).flatten(2).transpose(1, 2)
+        return self.layer(torch.cat([self.token.expand(len(x), -1, -1), parts], 1))[:, 0]
+
+
 def expected(module, patches):
     """Of (n, y, x, 3) bytes."""
     mean, deviation = (np.array(v)[:, None, None] for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
@@ -36,11 +51,19 @@ def places(length, side, step):
     return range(0, length - side + 1, step)
 
 
-@pytest.mark.parametrize("name, patch, overlap", [("drawn", 224, 0.0), ("drawn", 300, 0.5), ("slides/cmu-1-small-region.svs", 256, 0.25)])
-def test_features_are_those_of_openslides_patches(name, patch, overlap, drawn):
+@pytest.mark.parametrize(
+    "name, patch, overlap, make",
+    [
+        ("drawn", 224, 0.0, Small),
+        ("drawn", 300, 0.5, Small),
+        ("slides/cmu-1-small-region.svs", 256, 0.25, Small),
+        ("slides/cmu-1-small-region.svs", 224, 0.0, Attentive),
+    ],
+)
+def test_features_are_those_of_openslides_patches(name, patch, overlap, make, drawn):
     path = drawn[0] if name == "drawn" else real_slide(name)
     mpp = gp.Slide(path).mpp
-    module = Small().train()
+    module = make().train()
     found, coordinates = gp.features(path, module, patch=patch, mpp=mpp, overlap=overlap, batch=7)
     assert module.training and found.dtype == np.float32
     reader = openslide.OpenSlide(path)
