@@ -258,6 +258,7 @@ GetImageCases()
     { "slice_channels",
       "slice_channels",
       { { { "start", integer(1) }, { "channels", integer(2) } }, { { "channels", integer(4) } } } },
+    { "channel_mean", "channel_mean", { {} } },
     { "relu", "relu", { {} } },
     { "leaky_relu", "leaky_relu", { {}, { { "negative_slope", 0.3 } } } },
     { "prelu", "prelu", { {}, { { "num_parameters", integer(4) } } } },

@@ -390,6 +390,7 @@ GetReferenceOperations()
       [](const Given & given) {
         return at::hardtanh(given.X(), given.operation.GetNumber("min_val"), given.operation.GetNumber("max_val"));
       } },
+    { "channel_mean", [](const Given & given) { return given.X().mean(1, true); } },
     { "softmax", [](const Given & given) { return at::softmax(given.X(), 1); } },
     { "pixel_shuffle",
       [](const Given & given) { return at::pixel_shuffle(given.X(), given.operation.GetInteger("upscale_factor")); } },

@@ -222,6 +222,7 @@ COMPUTE = {
     "pixel_shuffle": lambda o, x, _: functional.pixel_shuffle(x[0], o["upscale_factor"]),
     "pad_channels": lambda o, x, _: functional.pad(x[0], (*[0, 0] * _get_axes(x[0]), o.get("before", 0), o.get("after", 0))),
     "slice_channels": lambda o, x, _: x[0].narrow(1, o.get("start", 0), o["channels"]),
+    "channel_mean": lambda o, x, _: x[0].mean(1, keepdim=True),
     "relu": lambda o, x, _: functional.relu(x[0]),
     "leaky_relu": lambda o, x, _: functional.leaky_relu(x[0], o.get("negative_slope", 0.01)),
     "prelu": lambda o, x, roles: functional.prelu(x[0], roles["weight"]),

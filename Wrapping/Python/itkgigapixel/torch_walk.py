@@ -263,6 +263,8 @@ class Walk:
         name, axes = self.values[a["self"]]
         entries = [axes[each % len(axes)] for each in a.get("dim") or range(len(axes))]
         reduced = set(_flatten(entries))
+        if kind == "adaptive_avg_pool" and reduced == {1} and a.get("keepdim"):
+            return self._pointwise(node, "channel_mean", a["self"])
         if reduced != set(self.maps[2:]):
             raise LookupError(f"over other axes than {'depth, ' if self.axes == 3 else ''}height and width")
         if a.get("keepdim") and any(isinstance(each, tuple) for each in axes):

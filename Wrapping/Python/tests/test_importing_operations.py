@@ -105,6 +105,8 @@ OPERATIONS = {
     "movedim": (lambda x: torch.movedim(functional.softmax(torch.movedim(x, 1, -1), -1), 3, 1), 8),
     "movedim of several": (lambda x: torch.movedim(torch.movedim(x, (2, 3), (0, 1)) * 2, (0, 1), (2, 3)), 8),
     "mean of tokens": (Squeezed(), 8),
+    "mean over channels": (lambda x: x * torch.sigmoid(x.mean(1, keepdim=True)), 8),
+    "mean over the last axis": (lambda x: (y := x.permute(0, 2, 3, 1)).sub(y.mean(-1, keepdim=True)).permute(0, 3, 1, 2), 8),
 }
 
 
@@ -129,7 +131,6 @@ REFUSED = {
     "axes in another order": (lambda x: functional.conv2d(x.transpose(2, 3), torch.ones(8, 8, 1, 1)), 8, "conv2d of axes in another order"),
     "rows of channels and pixels": (lambda x: x.reshape(1, 4, 2, *x.shape[2:]).flatten(1, 2), 8, "reshape of pixels"),
     "other sides": (lambda x: x.flatten(2).view(1, 8, x.shape[3], x.shape[2]), 8, "view of pixels"),
-    "mean over channels": (lambda x: x * torch.sigmoid(x.mean(1, keepdim=True)), 8, "mean.dim over other axes than height and width"),
     "channels in steps": (lambda x: x[:, ::2], 4, "slice.Tensor of channels in steps"),
     "root": (lambda x: torch.relu(x) ** 0.5, 8, "pow.Tensor_Scalar by another number than 2 or 3"),
     "many channels": (lambda x: functional.pixel_shuffle(functional.pixel_unshuffle(x, 4), 4), 8, "pixel_unshuffle to more than 64 channels"),

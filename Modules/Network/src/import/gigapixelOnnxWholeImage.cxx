@@ -32,24 +32,6 @@ ImportGlobalMaximum(OnnxWalk & walk, const OnnxNode & node)
   Pool(walk, node, "adaptive_max_pool", map, map.axes);
 }
 
-/** The mean over the channels of each pixel: a convolution of single pixels with equal weights. */
-void
-PutChannelMean(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
-{
-  const std::int64_t channels = walk.GetChannels(map.map);
-  const auto         share = static_cast<float>(1.0 / static_cast<double>(channels));
-  Integers           shape = walk.Repeat(1);
-  shape.insert(shape.begin(), { 1, channels });
-  const std::string weight =
-    walk.AddArray(node.outputs.front() + ".weight", std::vector<float>(channels, share), shape);
-  walk.Put(node,
-           walk.GetType("conv"),
-           map,
-           { map.map },
-           { { "out_channels", std::int64_t(1) }, { "kernel_size", walk.Repeat(1) }, { "bias", false } },
-           { { "weight", weight } });
-}
-
 /** The mean over all pixels, or over the channels of each; what else there is of reductions has a known shape. */
 void
 ImportReduction(OnnxWalk & walk, const OnnxNode & node)
@@ -83,7 +65,7 @@ ImportReduction(OnnxWalk & walk, const OnnxNode & node)
   }
   if (node.type == "ReduceMean" && reduced == "c" && keeps)
   {
-    return PutChannelMean(walk, node, map);
+    return walk.Put(node, "channel_mean", map, { map.map }, {});
   }
   walk.Miss(node, node.type == "ReduceMean" ? "over neither all pixels nor the channels" : "");
   walk.SetStandIn(node, keeps ? map.axes : left, shape);

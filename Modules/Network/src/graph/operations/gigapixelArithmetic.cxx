@@ -138,13 +138,29 @@ MakeProduct()
   return entry;
 }
 
+int
+GetOneChannel(const Operation &, const Channels &)
+{
+  return 1;
+}
+
+OperationSchema
+MakeChannelMean()
+{
+  OperationSchema entry("channel_mean");
+  entry.needsFloat = &AlwaysNeedFloat; // a sum
+  entry.getPassMaps = &HoldOneMap;
+  entry.getChannels = &GetOneChannel;
+  return entry;
+}
+
 } // namespace
 
 std::vector<OperationSchema>
 MakeArithmetic()
 {
-  return { MakeConcatenation(), MakeChannelPadding(), MakeChannelSlicing(),
-           MakeAddition(),      MakeSubtraction(),    MakeProduct() };
+  return { MakeConcatenation(), MakeChannelPadding(), MakeChannelSlicing(), MakeAddition(),
+           MakeSubtraction(),   MakeProduct(),        MakeChannelMean() };
 }
 
 } // namespace schema

@@ -2,6 +2,7 @@
 #include "gigapixelOperationCall.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/mean.h>
 
 namespace gigapixel::torchmodule
 {
@@ -103,10 +104,23 @@ DifferentiateMultiply(OperationCall & call, const at::Tensor & gradient)
   return { call.wanted[0] ? gradient.mul(call.inputs[1]) : at::Tensor(), second };
 }
 
+at::Tensor
+AverageChannels(OperationCall & call)
+{
+  return MakeDense(call.inputs[0].mean(1, true));
+}
+
+std::vector<at::Tensor>
+DifferentiateAverage(OperationCall & call, const at::Tensor & gradient)
+{
+  return { call.MakeInputMap(0).copy_(gradient.div(static_cast<double>(call.channels[0]))) };
+}
+
 const TorchOperation Concatenation("cat", &Concatenate, &DifferentiateConcatenation);
 const TorchOperation Addition("add", &Add, &DifferentiateAdd);
 const TorchOperation Subtraction("sub", &Subtract, &DifferentiateSubtract);
 const TorchOperation Multiplication("mul", &Multiply, &DifferentiateMultiply);
+const TorchOperation ChannelMean("channel_mean", &AverageChannels, &DifferentiateAverage);
 
 } // namespace
 } // namespace gigapixel::torchmodule
