@@ -79,6 +79,16 @@ def test_the_model_does_not_depend_on_how_volumes_are_stored(study, tmp_path):
     assert (tmp_path / "a/best.safetensors").read_bytes() == (tmp_path / "b/best.safetensors").read_bytes()
 
 
+def test_255_is_the_object_of_two_classes(tmp_path):
+    values, labels = draw(1)
+    write_nifti(tmp_path / "values.nii.gz", values)
+    for name, label in (("one", 1), ("all", 255)):
+        write_nifti(tmp_path / f"{name}.nii.gz", numpy.where(labels == 1, label, 0).astype("u1"))
+        cohort = write_cohort(tmp_path / f"{name}.csv", [("values.nii.gz", f"{name}.nii.gz", "train")])
+        run("train", "--cohort", cohort, "-o", tmp_path / name, "--network", "unet3d:base=2,depth=1", "--epochs", 1)
+    assert (tmp_path / "one/best.safetensors").read_bytes() == (tmp_path / "all/best.safetensors").read_bytes()
+
+
 def test_goes_on_bit_for_bit(study, tmp_path):
     train(study, tmp_path / "once", "--epochs", 3)
     train(study, tmp_path / "twice", "--epochs", 1)

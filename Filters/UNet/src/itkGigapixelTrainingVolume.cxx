@@ -149,9 +149,11 @@ private:
                                ", which is no label: labels are whole numbers from 0 to 255");
     }
     const int label = static_cast<int>(value);
-    return label == m_IgnoredLabel                                  ? gigapixel::LabelSource::Ignored
-           : m_IsObject && label == gigapixel::LabelSource::Ignored ? std::uint8_t{ 1 }
-                                                                    : static_cast<std::uint8_t>(label);
+    // Masks of two classes are written as 0 and 255, which is also the label that is ignored by default.
+    constexpr std::uint8_t Ignored = gigapixel::LabelSource::Ignored;
+    return m_IsObject && label == Ignored ? std::uint8_t{ 1 }
+           : label == m_IgnoredLabel      ? Ignored
+                                          : static_cast<std::uint8_t>(label);
   }
 
   std::shared_ptr<Held> m_Held;
