@@ -227,6 +227,19 @@ TEST(GraphGeometry, HaloIsTheGreatestBetweenTheEnds)
   EXPECT_EQ(GetHalo(graph), 8);
 }
 
+// A pixel of the image is 4 x 4 of the map, of which the convolution sees three more on each side.
+TEST(GraphGeometry, HaloOfWhatIsPooledFromAMapLargerThanTheImage)
+{
+  const NetworkGraph graph = NetworkGraph::FromJSON(R"([
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "up", "type": "interpolate", "inputs": ["image"], "scale_factor": 4 },
+    { "name": "wide", "type": "conv2d", "inputs": ["up"], "out_channels": 2, "kernel_size": 7, "padding": 3 },
+    { "name": "mean", "type": "adaptive_avg_pool2d", "inputs": ["wide"], "output_size": 1 },
+    { "name": "logit", "type": "conv2d", "inputs": ["mean"], "out_channels": 1, "kernel_size": 1 } ])",
+                                                    "logit");
+  EXPECT_EQ(GetHalo(graph), 1);
+}
+
 TEST(TileProgram, HasOneSignatureForTilesThatAreTheSameComputation)
 {
   const NetworkGraph  graph = NetworkGraph::FromJSON(SmallUNet, "logits");

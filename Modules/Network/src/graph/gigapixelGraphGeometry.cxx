@@ -354,12 +354,14 @@ GetHalo(const NetworkGraph & graph)
   }
   reductions.erase(std::remove(reductions.begin(), reductions.end(), target), reductions.end());
   const std::int64_t tiled = geometry.GetTiled(target)[0].GetLength();
-  const std::int64_t scale = (side + tiled / 2) / tiled;
+  // Pixels of the image for one of the map; or, where that is larger than the image, pixels of it for one of the image.
+  const std::int64_t scale = std::max<std::int64_t>(1, (side + tiled / 2) / tiled);
+  const std::int64_t times = std::max<std::int64_t>(1, (tiled + side / 2) / side);
   std::int64_t       halo = 0;
   for (const std::int64_t begin : { std::int64_t{ 0 }, side / 2 / stride * stride, side - stride })
   {
     const Interval core{ begin, begin + stride };
-    const Box      part(graph.GetNumberOfAxes(), { begin / scale, (begin + stride) / scale });
+    const Box      part(graph.GetNumberOfAxes(), { begin / scale * times, (begin + stride) / scale * times });
     for (const Interval & interval : geometry.GetInputBox(target, part, reductions))
     {
       halo = std::max({ halo, core.begin - interval.begin, interval.end - core.end });
