@@ -446,7 +446,9 @@ Trainer::Implementation::GetLast()
 Model
 Trainer::Implementation::MakeModel() const
 {
-  return { network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize };
+  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize };
+  model.network.graph.frozen.clear(); // of this training, and no part of the network: files do not have it either
+  return model;
 }
 
 void
