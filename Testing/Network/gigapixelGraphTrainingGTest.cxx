@@ -450,6 +450,31 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
   }
 }
 
+// Their gradients, in double, wait for each other.
+TEST(GraphTraining, ThePlanCountsTheImagesOfAStep)
+{
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  const auto               getPeak = [&](int imagesPerStep) {
+    TrainingOptions options;
+    options.epochs = 1;
+    options.threads = 1;
+    options.tileSize = 96;
+    options.imagesPerStep = imagesPerStep;
+    Trainer      trainer(network, options, "");
+    std::int64_t peak = 0;
+    trainer.SetPlanObserver([&](const MemoryPlan & plan) { peak = plan.peakBytes; });
+    for (const char * name : { "a", "b", "c" })
+    {
+      trainer.AddTrainingSample(MakeSample(name, { 130, 110 }, 1));
+    }
+    EXPECT_TRUE(trainer.Run([](const TrainingProgress &) { return true; }));
+    return peak;
+  };
+  const std::int64_t one = getPeak(1), more = 2 * 8 * network.GetNumberOfParameters();
+  EXPECT_EQ(getPeak(3), one + more);
+  EXPECT_EQ(getPeak(100), one + more); // there are no more than three
+}
+
 TEST(GraphTraining, ABudgetNeverChangesTheResult)
 {
   constexpr Size Image{ 330, 270 };

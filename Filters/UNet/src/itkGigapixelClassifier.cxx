@@ -120,6 +120,10 @@ GigapixelClassifier::LoadModel()
   {
     throw std::runtime_error("the model labels pixels, and no images: use GigapixelUNetImageFilter");
   }
+  if (model->network.TakesVolumes())
+  {
+    throw std::runtime_error("the model takes volumes, and no images of two axes");
+  }
 }
 
 gigapixel::PhysicalImage
@@ -164,6 +168,7 @@ GigapixelClassifier::FindThreads(const gigapixel::Size & image) const
   gigapixel::PlannedRun    run(
     model.network, image, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
   run.LeaveOutWeights();
+  run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network) : 0;
   run.budget = static_cast<std::int64_t>(m_MemoryLimit);
   run.threads = threads;
   run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;

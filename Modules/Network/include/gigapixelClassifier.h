@@ -36,6 +36,9 @@ public:
                 std::vector<double> &               probabilities,
                 const std::function<bool(double)> & progress = {});
 
+  /** What Explain() holds beside what is planned of an inference: the sums of a gradient. */
+  static std::int64_t GetExplanationBytes(const NetworkDescription & network);
+
   /** The same, and what it comes from. Takes twice the time: the image is gone over again.
    * \param label the class whose activation the map shows, of as many as there are probabilities; MostProbable: that
    * which turns out to be

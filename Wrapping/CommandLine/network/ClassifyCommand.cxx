@@ -149,7 +149,8 @@ Classify(const SlideForModel &  slide,
 {
   const double        begin = GetCPUSeconds();
   const Size          size = slide.image.grid.size;
-  const MemoryPlan    plan = slide.Plan(model, values, session);
+  const std::int64_t  ofMap = mapTarget.file.empty() ? 0 : Classifier::GetExplanationBytes(model.network);
+  const MemoryPlan    plan = slide.Plan(model, values, session, ofMap);
   const Device        device = Device::Find(values.GetText("device"), values.GetText("precision"));
   Classifier          classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
   std::vector<double> probabilities;

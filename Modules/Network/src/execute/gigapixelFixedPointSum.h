@@ -22,6 +22,8 @@ namespace gigapixel
 class GigapixelNetwork_EXPORT FixedPointSum
 {
 public:
+  static constexpr std::int64_t BytesOfSum = 16;
+
   explicit FixedPointSum(std::size_t size);
   ~FixedPointSum();
 

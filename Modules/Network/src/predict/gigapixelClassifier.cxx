@@ -2,6 +2,7 @@
 #include "gigapixelClassifier.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelFixedPointSum.h"
 #include "execute/gigapixelStreamedNetwork.h"
 
 #include <stdexcept>
@@ -71,6 +72,12 @@ Classifier::Classify(PixelSource &                       image,
   }
   probabilities = GetProbabilities(values);
   return true;
+}
+
+std::int64_t
+Classifier::GetExplanationBytes(const NetworkDescription & network)
+{
+  return FixedPointSum::BytesOfSum * network.GetNumberOfParameters();
 }
 
 bool

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFrozenParameters.h"
+#include "execute/gigapixelFixedPointSum.h"
 #include "model/gigapixelInitialWeights.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelNetworkPresets.h"
@@ -62,6 +63,10 @@ Trainer::Implementation::MakePlan()
   run.threads = options.threads;
   run.tileSize = options.tileSize;
   run.segmentation = { options.segments, !options.scratch.empty() };
+  // Gradients of a step's images wait for each other; of several ranks one adds the sums of another to its own.
+  const std::int64_t waiting = std::min<std::int64_t>(options.imagesPerStep, training.size()) - 1;
+  const std::int64_t ofRanks = ranks->GetNumberOfRanks() > 1 ? FixedPointSum::BytesOfSum + sizeof(double) : 0;
+  run.processBytes += (waiting * static_cast<std::int64_t>(sizeof(double)) + ofRanks) * network.GetNumberOfParameters();
   plan = MemoryPlan::Make(run);
   if (!plan.remark.empty())
   {
@@ -345,7 +350,8 @@ Trainer::Implementation::Calibrate()
     return true;
   }
   NormCalibration calibration(network);
-  calibration.SetTiles(options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
+  const int       together = plan.validationTilesInFlight > 0 ? plan.validationTilesInFlight : plan.tilesInFlight;
+  calibration.SetTiles(options.tileSize == WholeImage ? WholeImage : plan.tileSize, together, options.device);
   const std::size_t           number = std::min<std::size_t>(options.calibrate, training.size());
   std::vector<const Sample *> images(number);
   for (std::size_t i = 0; i < number; ++i)
