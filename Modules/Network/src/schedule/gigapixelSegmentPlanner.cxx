@@ -13,6 +13,7 @@ namespace
 {
 
 constexpr std::size_t MostKept = 4;
+constexpr std::size_t MostCandidates = 32;
 constexpr double      MostValues = 8.5;      ///< of a map that may be kept, for each pixel of the image
 constexpr double      LeastGain = 0.9;       ///< of the time without segments
 constexpr double      TrafficTimes = 2.5;    ///< maps are written once and read twice or thrice, and so are gradients
@@ -107,6 +108,16 @@ private:
       {
         candidates.push_back(most);
       }
+    }
+    // All ways to keep up to four of them are tried: 40 thousand of 32. Networks that change sizes to and fro have
+    // more.
+    if (const std::size_t all = candidates.size(); all > MostCandidates)
+    {
+      for (std::size_t i = 0; i < MostCandidates; ++i)
+      {
+        candidates[i] = candidates[i * all / MostCandidates];
+      }
+      candidates.resize(MostCandidates);
     }
     return FindKept(m_Geometry, candidates);
   }
