@@ -202,7 +202,7 @@ def test_what_does_not_suit_is_refused(volume, integers, tmp_path):
     hole = write_nrrd_volume(tmp_path / "hole.nrrd", holes)  # NIfTI's reader makes 0 of them
     assert "its voxel 4, 3, 2 is no finite number" in fails("segment", hole, "--model", model, "-o", output)
     assert "is to be a volume of labels: end it in .nii.gz" in run("segment", volume, "--model", model, "-o", tmp_path / "l.tif", code=2).err
-    for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--semantics", "patch"], ["--probability", "p.nii.gz"]):
+    for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--semantics", "patch"], ["--mirror"], ["--patch", 64], ["--probability", "p.nii.gz"]):
         assert f"{options[0]}" in run("segment", volume, "--model", model, "-o", output, *options, code=2).err
     assert "no volume" in fails("plan", slide, "--network", model)
     (tmp_path / "empty").mkdir()

@@ -273,6 +273,11 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
 void
 GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
+  if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0)
+  {
+    throw std::runtime_error("tissue, level and micrometers per pixel are of slides, and the network " + network.name +
+                             " takes volumes: leave them out");
+  }
   GigapixelTrainingVolumes volumes;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
   {

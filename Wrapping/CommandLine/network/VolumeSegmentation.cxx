@@ -29,7 +29,17 @@ constexpr double ReadingPart = 0.05;
 void
 RefuseOptionsOfSlides(const ArgumentValues & values)
 {
-  for (const char * option : { "level", "slide-mpp", "region", "probability", "tissue", "fill-holes", "shared-memory" })
+  for (const char * option : { "level",
+                               "slide-mpp",
+                               "region",
+                               "probability",
+                               "tissue",
+                               "fill-holes",
+                               "shared-memory",
+                               "patch",
+                               "overlap",
+                               "blending",
+                               "mirror" })
   {
     if (values.IsGiven(option))
     {
