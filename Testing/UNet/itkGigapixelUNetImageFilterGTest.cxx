@@ -455,6 +455,32 @@ TEST(GigapixelUNetImageFilter, ModelFilesGiveWhatTheirModelsGive)
   ExpectSamePixels(*Result(filter.GetPointer()), *Result(MakeFilter<FloatImage>(image.GetPointer()).GetPointer()));
 }
 
+TEST(GigapixelUNetImageFilter, OnePieceGivesWhatTilesGive)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto whole = MakeFilter<GrayImage>(image.GetPointer());
+  whole->SetTileSize(gigapixel::WholeImage);
+  ExpectSamePixels(*Result(whole.GetPointer()), *Result(MakeFilter<GrayImage>(image.GetPointer()).GetPointer()));
+}
+
+TEST(GigapixelUNetImageFilter, WhatDoesNotSuitTheNetworkIsRefused)
+{
+  const auto image = NoiseImage(Width, Height);
+  const auto filter = MakeFilter<GrayImage>(image.GetPointer());
+  filter->SetTileSize(100);
+  EXPECT_MESSAGE(filter->Update(), "100");
+  filter->SetPatches(gigapixel::Patches{ 128 });
+  EXPECT_MESSAGE(filter->Update(), "sees each patch by itself");
+  gigapixel::Model model;
+  model.network = gigapixel::NetworkDescription::FromJSON(R"({ "name": "volumes", "operations": [
+    { "name": "image", "type": "input", "channels": 1, "axes": 3 },
+    { "name": "logit", "type": "conv3d", "inputs": ["image"], "out_channels": 1, "kernel_size": 1 } ],
+    "output": "logit" })");
+  model.parameters = { { "logit.weight", { { 1, 1, 1, 1, 1 }, { 1 } } }, { "logit.bias", { { 1 }, { 0 } } } };
+  model.tileSize = 64;
+  EXPECT_MESSAGE(MakeFilter<GrayImage>(image.GetPointer(), model)->Update(), "takes volumes");
+}
+
 TEST(GigapixelUNetImageFilter, ChannelsThatDoNotFitAreRefused)
 {
   const auto vectors = itk::VectorImage<unsigned char, 2>::New();

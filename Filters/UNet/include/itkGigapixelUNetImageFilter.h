@@ -198,6 +198,12 @@ GigapixelSetMember(TObject & object, TMember & member, const TValue & value)
   }
 }
 
+/** \throw std::runtime_error the model takes volumes */
+GigapixelUNet_EXPORT void GigapixelCheckTakesImages(const gigapixel::Model & model);
+
+/** \throw std::runtime_error there are patches, and what is of a network over the whole image besides */
+GigapixelUNet_EXPORT void GigapixelCheckTiling(bool hasPatches, std::int64_t tileSize, bool sharedMemory);
+
 /** \throw std::runtime_error a sentence where a threshold was set and the model has an output for each class, the
  * greatest of which decides */
 GigapixelUNet_EXPORT void GigapixelCheckThreshold(const gigapixel::Model & model, bool hasThreshold);

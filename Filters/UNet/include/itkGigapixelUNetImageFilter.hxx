@@ -162,6 +162,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
     std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads());
   try
   {
+    GigapixelCheckTakesImages(*m_Model);
+    GigapixelCheckTiling(m_Patches.has_value(), m_TileSize, m_SharedMemory);
     GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
     for (const std::string & warning :
          { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()), m_Model->GetWarning() })

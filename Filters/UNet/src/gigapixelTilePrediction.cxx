@@ -23,6 +23,23 @@ struct TileRange
   std::int64_t endRow{ 0 };
 };
 
+/** Side of the tiles of an image. \throw std::invalid_argument it does not suit the network */
+std::int64_t
+FindTileSize(const Model & model, const std::optional<Patches> & patches, Size image, std::int64_t wanted)
+{
+  if (patches)
+  {
+    return patches->GetTileSize();
+  }
+  const std::int64_t stride = model.network.GetStride();
+  const std::int64_t longer = std::max(image.width, image.height);
+  const std::int64_t side = wanted == 0            ? model.tileSize
+                            : wanted == WholeImage ? (longer + stride - 1) / stride * stride
+                                                   : wanted;
+  model.network.CheckTileSize(side);
+  return side;
+}
+
 /** None where there is no limit. */
 std::optional<MemoryPlan>
 MakePlan(const NetworkDescription &     network,
@@ -81,9 +98,7 @@ struct TilePrediction::Implementation
                  const std::string &            scratch)
     : format(f)
     , size(image)
-    , tileSize(patches     ? patches->GetTileSize()
-               : side == 0 ? model.tileSize
-                           : side)
+    , tileSize(FindTileSize(model, patches, image, side))
     , plan(MakePlan(model.network,
                     patches,
                     image,
@@ -95,7 +110,7 @@ struct TilePrediction::Implementation
                     !scratch.empty()))
     , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
     , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device, patches, side, scratch)
+    , predictor(model, threads, device, patches, patches ? 0 : tileSize, scratch)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label || channels == 2 ? 1 : channels)

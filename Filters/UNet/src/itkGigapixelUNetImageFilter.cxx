@@ -29,6 +29,26 @@ GigapixelUpstreamMTime(const DataObject & image)
 }
 
 void
+GigapixelCheckTakesImages(const gigapixel::Model & model)
+{
+  if (model.network.TakesVolumes())
+  {
+    throw std::runtime_error("it takes volumes, and no images of two axes: use gigapixel segment (in Python "
+                             "segment_volume)");
+  }
+}
+
+void
+GigapixelCheckTiling(bool hasPatches, std::int64_t tileSize, bool sharedMemory)
+{
+  if (hasPatches && (tileSize != 0 || sharedMemory))
+  {
+    throw std::runtime_error("The network sees each patch by itself, in one piece: a tile size and shared memory are "
+                             "of a network over the whole image.");
+  }
+}
+
+void
 GigapixelCheckThreshold(const gigapixel::Model & model, bool hasThreshold)
 {
   if (const int channels = model.network.GetNumberOfOutputChannels(); hasThreshold && channels > 1)

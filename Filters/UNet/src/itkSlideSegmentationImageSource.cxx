@@ -291,6 +291,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   try
   {
+    GigapixelCheckTakesImages(*m_Stages->model);
     CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles, m_Threshold.has_value());
   }
   catch (const std::runtime_error & unsuitable)
@@ -316,13 +317,9 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
+  GigapixelCheckTiling(m_Patches.has_value(), m_TileSize, m_SharedMemory);
   if (m_Patches)
   {
-    if (m_TileSize != 0 || m_SharedMemory)
-    {
-      throw std::runtime_error("The network sees each patch by itself, in one piece: a tile size and shared memory are "
-                               "of a network over the whole slide.");
-    }
     CheckPatches(*m_Patches, m_Stages->model->network);
     return;
   }

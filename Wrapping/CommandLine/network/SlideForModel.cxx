@@ -44,6 +44,10 @@ LoadModelOfImages(const ArgumentValues & values)
   {
     throw std::runtime_error("The model " + name + " labels pixels, and no slides: use segment.");
   }
+  if (model.network.TakesVolumes())
+  {
+    throw std::runtime_error("The model " + name + " takes volumes, and no slides.");
+  }
   return model;
 }
 
