@@ -254,6 +254,18 @@ TEST(NetworkDescription, RefusesGraphsWithTheReason)
            "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }");
   EXPECT_NE(GetRefusal(Change(sigmoid, "\"output\": \"logits\"", "\"output\": \"p\"")).find("has to be logits"),
             std::string::npos);
+  for (const std::string & moving : { R"("type": "crop", "inputs": ["p", "image"])",
+                                      R"("type": "interpolate", "mode": "bilinear", "inputs": ["p", "image"])",
+                                      R"("type": "slice_channels", "channels": 1, "inputs": ["p"])",
+                                      R"("type": "dropout", "inputs": ["p"])" })
+  {
+    const std::string moved = Change(
+      sigmoid, "\"inputs\": [\"logits\"] }", "\"inputs\": [\"logits\"] }, { \"name\": \"moved\", " + moving + " }");
+    EXPECT_NE(GetRefusal(Change(moved, "\"output\": \"logits\"", "\"output\": \"moved\""))
+                .find("the output \"moved\" has the values of \"p\", a sigmoid, but has to be logits"),
+              std::string::npos)
+      << moving;
+  }
 }
 
 // Files from elsewhere: refused before any memory is taken for what they say.

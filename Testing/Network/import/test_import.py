@@ -9,6 +9,7 @@ import tifffile
 
 from conftest import HERE, compute, read_arrays, refuse, run
 from images import make_image
+from protobuf import floats, network, node, tensor, whole
 
 STORED = numpy.load(HERE / "networks.npz")
 NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith(("refused/", "labels/"))]
@@ -78,6 +79,43 @@ def test_what_is_missing_is_said(name, tmp_path):
     message = refuse("import", write_network(f"refused/{name}", tmp_path), "-o", tmp_path / "model.safetensors")
     assert str(STORED[f"refused/{name}/words"]) in message and "network.onnx" in message
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def write_padded(folder, name, *nodes):
+    """A convolution of the image with four pixels more at the right and at the bottom, and what is behind its map."""
+    weights = numpy.random.default_rng(5).normal(0, 1, (2, 3, 3, 3)).astype(numpy.float32)
+    arrays = [tensor("weight", weights.shape, weights.tobytes()), whole("pads", *[0] * 6, 4, 4), whole("zeros", 0, 0), whole("ends", -4, -4), whole("axes", 2, 3),
+              whole("one", 1), whole("two", 2), floats("scales", 4, value=1)]
+    first = [node("Pad", ["image", "pads"], "padded"), node("Conv", ["padded", "weight"], "map", pads=[1] * 4)]
+    file = folder / f"{name}.onnx"
+    file.write_bytes(network([*first, *nodes], arrays))
+    return file
+
+
+CUT = ["zeros", "ends", "axes"]
+
+
+def test_probabilities_that_are_cut(tmp_path):
+    """Of the padding that was computed for them: the logits are cut in their place."""
+    model, found = tmp_path / "model.safetensors", []
+    for name, nodes in (("logits", [node("Slice", ["map", *CUT], "logits")]), ("probabilities", [node("Softmax", ["map"], "p", axis=1), node("Slice", ["p", *CUT], "logits")])):
+        said = json.loads(run("import", write_padded(tmp_path, name, *nodes), "-o", model, "--json", "--overwrite").stdout)
+        found.append(compute(model, make_image(41, 37, 3), 0, 24))
+    assert said["provenance"]["left out"] == ["softmax at the end"]
+    assert (found[0] == found[1]).all() and found[0].std() > 0.1
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Slice", ["p", *CUT], "cut"), node("Slice", ["cut", "one", "two", "one"], "logits")],
+        [node("Resize", ["p", "", "scales"], "large", mode="linear"), node("Slice", ["large", *CUT], "logits")],
+    ],
+    ids=["one_class", "mixed"],
+)
+def test_probabilities_that_are_moved_in_other_ways(nodes, tmp_path):
+    file = write_padded(tmp_path, "network", node("Softmax", ["map"], "p", axis=1), *nodes)
+    assert "its output is moved from a softmax, which gives no logits" in refuse("import", file, "-o", tmp_path / "model.safetensors")
 
 
 def test_what_is_kept(tmp_path):

@@ -10,6 +10,7 @@ import operator
 import pathlib
 import struct
 import tempfile
+import warnings
 from typing import Optional, Sequence
 
 import itk
@@ -57,8 +58,8 @@ def import_network(
 
     Batch norms keep their statistics, in training too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
     pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
-    training. A sigmoid, softmax or log_softmax over classes at the end is taken off: losses and probabilities are taken from
-    logits here.
+    training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
+    probabilities are taken from logits here.
 
     A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
@@ -130,12 +131,14 @@ def import_network(
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
             compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, activated=activated, multiple=multiple)
-            expected, pixels = compute(module)
+            expected, pixels, are_shares = compute(module)
             if graph.of_image:
                 proof = _prove_classes(network, arrays, expected, pixels)
             else:
                 proof = _prove(network, arrays, expected, pixels, lambda: compute(copy.deepcopy(module).double(), kind=np.float64)[0])
             network["provenance"]["proof"] = proof
+            if are_shares and not activated:
+                warnings.warn("All that the module returns lies between 0 and 1, as probabilities do, and is taken for logits: where it is probabilities, let the module return what they are made of")
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
@@ -239,7 +242,7 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     :param kind: of the numbers that it computes with
     :param multiple: that the module wants sizes to be of
     :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
-        channels) of bytes, or of a volume (depth, height, width, channels) of floats
+        channels) of bytes, or of a volume (depth, height, width, channels) of floats; and whether all that it gives lies between 0 and 1
     """
     import torch
 
@@ -259,7 +262,7 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     of_image = logits.dim() == 2 or all(side == 1 for side in logits.shape[2:])
     logits = logits.reshape(1, classes) if of_image else logits[(slice(None), slice(None), *map(slice, size))]
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
-    return expected[0].double().numpy(), pixels
+    return expected[0].double().numpy(), pixels, bool(logits.min() >= 0 and logits.max() <= 1)
 
 
 def _prove(network, arrays, expected, pixels, compute_exactly) -> str:

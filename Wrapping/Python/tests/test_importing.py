@@ -510,6 +510,45 @@ def test_weights_alone_are_refused():
         gp.import_network(nn.Conv2d(3, 1, 1).state_dict())
 
 
+class Cut(nn.Module):
+    """That pads the image itself, and ends in probabilities, of which it cuts that off."""
+
+    def __init__(self, classes, activate, cut):
+        super().__init__()
+        self.inner, self.activate, self.cut = nn.Conv2d(3, classes, 3, padding=1), activate, cut
+
+    def forward(self, x):
+        return self.cut(self.activate(self.inner(functional.pad(x, (0, 8, 0, 8)))), x)
+
+
+def cut_pixels(p, x):
+    return p[..., : x.shape[2], : x.shape[3]]
+
+
+@pytest.mark.parametrize("classes, activate", [(1, torch.sigmoid), (3, nn.Softmax(1))], ids=["sigmoid", "softmax"])
+def test_probabilities_that_are_cut_are_taken_off(classes, activate, tmp_path):
+    module = Cut(classes, activate, cut_pixels)
+    gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    assert len(get_network(tmp_path / "model.safetensors")["provenance"]["left out"]) == 1
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(activate(gp.to_torch(tmp_path / "model.safetensors")(image)), module.eval()(image))
+
+
+@pytest.mark.parametrize(
+    "classes, cut", [(1, lambda p, x: functional.interpolate(p, x.shape[2:], mode="bilinear")), (2, lambda p, x: cut_pixels(p, x)[:, 1:2])], ids=["enlarged", "one_class"]
+)
+def test_probabilities_that_are_moved_in_other_ways_are_refused(classes, cut):
+    with pytest.raises(RuntimeError, match="has the values of .*, a s.*, but has to be logits"):
+        gp.import_network(Cut(classes, torch.sigmoid if classes == 1 else nn.Softmax(1), cut), example=EXAMPLE)
+
+
+def test_what_looks_like_probabilities_is_said():
+    """What the proof cannot say: it compares with the same of the module."""
+    with pytest.warns(UserWarning, match="lies between 0 and 1, as probabilities do, and is taken for logits"):
+        gp.import_network(Cut(1, torch.sigmoid, lambda p, x: cut_pixels(p, x) * 0.5), example=EXAMPLE)
+
+
 def test_what_is_no_segmentation_is_refused():
     with pytest.raises(NotImplementedError, match="no logits of each pixel"):
         gp.import_network(nn.Conv2d(3, 2, 2, 2), example=EXAMPLE)
