@@ -27,31 +27,31 @@ class GraphModule(nn.Module):
         :param of_image: the map is of one pixel, the logits of the image: they are returned as (1, classes)
         """
         super().__init__()
-        self.operations = operations
-        self.output = output
-        self.of_image = of_image
-        self.paths = {}
+        # Parts of networks have any names, those of what a module has itself as well: they are put where modules keep them.
+        self._operations, self._output, self._of_image, self._places = operations, output, of_image, {}
         statistics = {name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_")}
         for name, tensor in arrays.items():
             *modules, last = name.split(".")
             place = self
             for module in modules:
-                if not hasattr(place, module):
-                    place.add_module(module, nn.Module())
-                place = getattr(place, module)
-            self.paths[name] = (place, last)
+                place = place._modules.setdefault(module, nn.Module())
             if name in statistics:
-                place.register_buffer(last, tensor)
+                place._buffers[last] = tensor
             else:
-                place.register_parameter(last, nn.Parameter(tensor))
+                place._parameters[last] = nn.Parameter(tensor)
+            self._places[name] = (place, last)
 
     def forward(self, image):
         maps = {}
-        for operation in self.operations:
-            roles = {role: getattr(*self.paths[name]) for role, name in get_arrays(operation).items()}
+        for operation in self._operations:
+            roles = {role: self._get(name) for role, name in get_arrays(operation).items()}
             inputs = [maps[name] for name in operation.get("inputs", ())]
             maps[operation["name"]] = image if operation["type"] == "input" else self._compute(operation, inputs, roles)
-        return maps[self.output].flatten(1) if self.of_image else maps[self.output]
+        return maps[self._output].flatten(1) if self._of_image else maps[self._output]
+
+    def _get(self, name):
+        place, last = self._places[name]
+        return place._buffers[last] if last in place._buffers else place._parameters[last]
 
     def _compute(self, operation, inputs, roles):
         kind = get_kind(operation)

@@ -150,6 +150,30 @@ def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, 
     assert not model.GetMicronsPerPixel()
 
 
+def test_parts_of_a_module_have_any_names(tmp_path):
+    """Also those of what the module that is given back has itself."""
+
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.operations = nn.Conv2d(3, 4, 3, padding=1)
+            self.paths, self.of_image, self.output = (nn.Conv2d(4, 4, 1) for _ in range(3))
+
+        def forward(self, x):
+            for part in self._modules.values():
+                x = part(x)
+            return x
+
+    module = Named()
+    given = gp.to_torch(gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE))
+    assert set(given.state_dict()) == set(module.state_dict())
+    image = torch.rand(1, 3, 36, 52)
+    with torch.no_grad():
+        torch.testing.assert_close(given(image), module.eval()(image))
+        torch.testing.assert_close(given.double()(image.double()), module.double()(image.double()))
+    module.load_state_dict(given.state_dict())
+
+
 def test_dropout_is_kept_for_training(tmp_path):
     class Dropping(nn.Module):
         def __init__(self):
@@ -164,7 +188,7 @@ def test_dropout_is_kept_for_training(tmp_path):
     module = Dropping()
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
     ours = gp.to_torch(model)
-    kinds = {each["type"]: each.get("p", 0.5) for each in ours.operations if each["type"].startswith("dropout")}
+    kinds = {each["type"]: each.get("p", 0.5) for each in ours._operations if each["type"].startswith("dropout")}
     assert kinds == {"dropout": 0.25, "dropout2d": 0.5}
     image = torch.rand(1, 3, 71, 53)
     with torch.no_grad():
