@@ -44,14 +44,16 @@ class GraphModule(nn.Module):
     def forward(self, image):
         maps = {}
         for operation in self._operations:
-            roles = {role: self._get(name) for role, name in get_arrays(operation).items()}
+            roles = {role: self._get(operation, role, name) for role, name in get_arrays(operation).items()}
             inputs = [maps[name] for name in operation.get("inputs", ())]
             maps[operation["name"]] = image if operation["type"] == "input" else self._compute(operation, inputs, roles)
         return maps[self._output].flatten(1) if self._of_image else maps[self._output]
 
-    def _get(self, name):
+    def _get(self, operation, role, name):
+        """An array in the shape that PyTorch's functions want: it is kept in the one that it came in, as (channels, 1, 1) of a file."""
         place, last = self._places[name]
-        return place._buffers[last] if last in place._buffers else place._parameters[last]
+        array = place._buffers[last] if last in place._buffers else place._parameters[last]
+        return array if role == "weight" and operation["type"].startswith("conv") else array.flatten()
 
     def _compute(self, operation, inputs, roles):
         kind = get_kind(operation)
