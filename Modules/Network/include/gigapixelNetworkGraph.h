@@ -73,6 +73,8 @@ struct GigapixelNetwork_EXPORT ParameterDescription
 class GigapixelNetwork_EXPORT NetworkGraph
 {
 public:
+  static constexpr int MostChannels = 65536; ///< of a map
+
   std::vector<Operation> operations;
   std::string            output; ///< name of the operation whose map are the logits
   /** Arrays that this training leaves as they are: no part of the network's description. */

@@ -16,8 +16,6 @@ namespace gigapixel
 namespace
 {
 
-constexpr int MostChannels = 65536;
-
 [[noreturn]] void
 Refuse(const Operation & operation, const std::string & reason)
 {
