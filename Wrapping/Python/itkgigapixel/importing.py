@@ -52,7 +52,7 @@ def import_network(
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
 
     The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
-    the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8, 16 or 32 alone the second size
+    the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8 ... 256 alone the second size
     is one of the least of these, and the network begins by padding the image to one with its last pixels, and ends by cutting that
     off. Then both compute the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 

@@ -230,6 +230,26 @@ def test_the_least_multiple_is_found(tmp_path, capfd):
         torch.testing.assert_close(gp.to_torch(model)(image), module(image))
 
 
+def test_many_halvings():
+    """As the deepest networks of nnU-Net for pictures have them."""
+
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.deep, self.last = nn.Conv2d(3, 4, 3, padding=1), nn.ConvTranspose2d(4, 4, 128, 128), nn.Conv2d(8, 2, 1)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.last(torch.cat([x, self.deep(functional.avg_pool2d(x, 128))], 1))
+
+    module = draw_weights(Deep())
+    model = gp.import_network(module, example=(256, 256))
+    image = torch.rand(1, 3, 200, 250)
+    with torch.no_grad():
+        expected = module(functional.pad(image, (0, 6, 0, 56), "replicate"))[:, :, :200, :250]
+        torch.testing.assert_close(gp.to_torch(model)(image), expected)
+
+
 def test_tiles_are_multiples_of_any_stride(tmp_path):
     class Thirds(nn.Module):
         def __init__(self):
