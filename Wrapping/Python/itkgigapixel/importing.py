@@ -105,7 +105,7 @@ def import_network(
     channels = _CHANNELS[axes] if channels is None else channels
     if channels < 1:
         raise ValueError(f"channels are 1 or more, not {channels}")
-    training = module.training
+    modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     try:
         with torch.no_grad():
@@ -142,7 +142,8 @@ def import_network(
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
-        module.train(training)
+        for part, mode in modes.items():
+            part.training = mode
 
 
 def to_torch(model):

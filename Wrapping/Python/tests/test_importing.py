@@ -250,6 +250,16 @@ def test_many_halvings():
         torch.testing.assert_close(gp.to_torch(model)(image), expected)
 
 
+def test_modes_of_parts_stay():
+    """Norms that are frozen in a module in training are not trained afterwards."""
+    module = draw_weights(ResNetUNet(1))
+    module.norm.eval()
+    before = {name: part.training for name, part in module.named_modules()}
+    gp.import_network(module, example=EXAMPLE)
+    assert {name: part.training for name, part in module.named_modules()} == before
+    assert module.training and not module.norm.training
+
+
 def test_tiles_are_multiples_of_any_stride(tmp_path):
     class Thirds(nn.Module):
         def __init__(self):
