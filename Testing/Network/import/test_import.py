@@ -118,6 +118,23 @@ def test_probabilities_that_are_moved_in_other_ways(nodes, tmp_path):
     assert "its output is moved from a softmax, which gives no logits" in refuse("import", file, "-o", tmp_path / "model.safetensors")
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["before", "behind"])
+def test_a_gate_of_a_part(turned, tmp_path):
+    """x sigmoid(x) where other parts lie between x and its sigmoid."""
+    pair = ["s", "a"] if turned else ["a", "s"]
+    model, parts = tmp_path / "model.safetensors", node("Split", ["map", "halves"], "a", "b", axis=1)
+    weights = numpy.random.default_rng(5).normal(0, 2, (4, 3)).astype(numpy.float32)
+    nodes = [node("Conv", ["image", "weight"], "map"), parts, node("Sigmoid", ["a"], "s"), node("Mul", pair, "gated"), node("Add", ["gated", "b"], "logits")]
+    (tmp_path / "network.onnx").write_bytes(network(nodes, [tensor("weight", [4, 3, 1, 1], weights.tobytes()), whole("halves", 2, 2)]))
+    said = json.loads(run("import", tmp_path / "network.onnx", "-o", model, "--json").stdout)
+    assert said["operations"]["silu"] == 1
+    pixels = make_image(31, 43, 3)
+    z = pixels / 255 @ weights.T.astype(float)
+    logits = z[..., :2] / (1 + numpy.exp(-z[..., :2])) + z[..., 2:]
+    expected = 1 / (1 + numpy.exp(logits[..., :1] - logits[..., 1:]))
+    assert abs(compute(model, pixels, 0)[0][..., -1:] - expected).max() < 2e-6
+
+
 def test_what_is_kept(tmp_path):
     model = tmp_path / "model.safetensors"
     network = write_network("unet", tmp_path)

@@ -133,9 +133,9 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
   }
   if (const char * gated = node.type == "Mul" ? FindGated(walk, node, a, b) : nullptr)
   {
+    const OnnxWalkValue & given = walk.GetLast().name == b.map ? a : b; // the other one is its gate
     walk.RemoveLast();
-    const OnnxWalkValue & gate = a.map == b.map || walk.GetLast().name == a.map ? a : b;
-    return walk.Put(node, gated, gate, { gate.map });
+    return walk.Put(node, gated, given, { given.map });
   }
   walk.Put(node, type, a, { a.map, b.map });
 }
