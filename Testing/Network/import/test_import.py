@@ -7,7 +7,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import HERE, compute, read_arrays, refuse, run
+from conftest import HERE, compute, read_arrays, read_network, refuse, run
 from images import make_image
 from protobuf import floats, network, node, tensor, whole
 
@@ -116,6 +116,18 @@ def test_probabilities_that_are_cut(tmp_path):
 def test_probabilities_that_are_moved_in_other_ways(nodes, tmp_path):
     file = write_padded(tmp_path, "network", node("Softmax", ["map"], "p", axis=1), *nodes)
     assert "its output is moved from a softmax, which gives no logits" in refuse("import", file, "-o", tmp_path / "model.safetensors")
+
+
+def test_constants(tmp_path):
+    """What a file takes off pixels and divides them by, and the factors of 1 that a sum has here, are not trained."""
+    model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
+    nodes = [node("Sub", ["image", "mean"], "centered"), node("Div", ["centered", "deviation"], "scaled"), node("Conv", ["scaled", "weight"], "map"), node("Relu", ["map"], "rectified"),
+             node("Add", ["rectified", "summand"], "summed"), node("Mul", ["summed", "factor"], "logits")]
+    arrays = [floats("mean", 3, 1, 1), floats("deviation", 3, 1, 1, value=0.25), floats("weight", 2, 3, 1, 1), floats("summand", 2, 1, 1), floats("factor", 2, 1, 1)]
+    file.write_bytes(network(nodes, arrays))
+    run("import", file, "-o", model)
+    assert read_network(model)["constants"] == ["deviation", "mean", "mean.weight", "summand.weight"]
+    assert set(read_arrays(model)) - set(read_network(model)["constants"]) == {"weight", "summand", "factor"}
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["before", "behind"])

@@ -56,7 +56,8 @@ def import_network(
     is one of the least of these, and the network begins by padding the image to one with its last pixels, and ends by cutting that
     off. Then both compute the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
-    Batch norms keep their statistics, in training too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
+    Buffers, and parameters whose ``requires_grad`` is False, are not trained here either. Batch norms keep their statistics, in training
+    too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
     pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
     probabilities are taken from logits here.
@@ -169,7 +170,7 @@ def to_torch(model):
         raise ValueError(f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here')
     shapes = network.get("provenance", {}).get("shapes", {})
     tensors = {key: torch.from_numpy(array.reshape(shapes.get(key, array.shape)).copy()) for key, array in arrays.items()}
-    return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages()).eval()
+    return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages(), network.get("constants", ())).eval()
 
 
 def _describe(graph, name, channels, mean, deviation, class_names):
@@ -181,6 +182,7 @@ def _describe(graph, name, channels, mean, deviation, class_names):
         "input": {"channels": channels, **pixels},
         "operations": graph.operations,
         "output": graph.output,
+        **({"constants": graph.list_constants()} if graph.list_constants() else {}),
         "loss": {"type": "binary cross-entropy" if graph.classes == 1 else "softmax cross-entropy"},
         **({"class names": list(class_names)} if len(class_names) else {}),
     }

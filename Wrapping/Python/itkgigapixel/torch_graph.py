@@ -68,6 +68,7 @@ class Graph:
         self.classes = 0  # channels of the output
         self.of_image = False  # whether they are classes of the image, not of its pixels
         self.dropped = set()  # operations of the module that are none here
+        self.untrained = set()  # names of arrays that the module does not train: buffers, constants and frozen parameters
 
     def add(self, name, kind, inputs, extent, parameters=None, **attributes):
         operation = {"name": name, "type": kind}
@@ -154,6 +155,11 @@ class Graph:
             behind["inputs"] = [end["inputs"][0], *behind["inputs"][1:]]
         self.dropped.add(f"{end['type']} at the end")
         return True
+
+    def list_constants(self) -> list:
+        """Arrays that operations would train, and the module does not."""
+        weights = {name for each in self.operations for role, name in each.get("parameters", {}).items() if not role.startswith("running_")}
+        return sorted(weights & self.untrained)
 
     def take(self, array, tensor, shape=None):
         """The parameter of an operation, in the shape that it wants."""

@@ -12,30 +12,31 @@ from torch.nn import functional
 
 
 class GraphModule(nn.Module):
-    """A network's graph, computed by PyTorch on the whole image; parameters and statistics under the names that the model
+    """A network's graph, computed by PyTorch on the whole image; parameters, statistics and constants under the names that the model
     gives them, so that the ``state_dict`` of an imported module is that of the module.
 
     Takes maps of (1, channels, height, width), or of volumes (1, channels, depth, height, width), as the graph does, without what the network's ``input`` block does to pixels,
     and returns logits, of networks that label images as (1, classes). In training mode dropout draws PyTorch's own masks.
     """
 
-    def __init__(self, operations: list, output: str, arrays: dict, of_image: bool = False):
+    def __init__(self, operations: list, output: str, arrays: dict, of_image: bool = False, constants=()):
         """
         :param operations: of the network's JSON
         :param output: name of the one whose map is returned
         :param arrays: tensors by the names that the operations give their parameters
         :param of_image: the map is of one pixel, the logits of the image: they are returned as (1, classes)
+        :param constants: names of arrays that no training changes
         """
         super().__init__()
         # Parts of networks have any names, those of what a module has itself as well: they are put where modules keep them.
         self._operations, self._output, self._of_image, self._places = operations, output, of_image, {}
-        statistics = {name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_")}
+        untrained = {*constants, *(name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_"))}
         for name, tensor in arrays.items():
             *modules, last = name.split(".")
             place = self
             for module in modules:
                 place = place._modules.setdefault(module, nn.Module())
-            if name in statistics:
+            if name in untrained:
                 place._buffers[last] = tensor
             else:
                 place._parameters[last] = nn.Parameter(tensor)

@@ -47,6 +47,7 @@ class Walk:
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
         tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
         self.parameters = {}
+        self.graph.untrained.update(name for name in names.values() if not tensors[name].requires_grad)
         for node in program.graph.nodes:
             if node.op == "placeholder" and node.name in names:
                 self.parameters[node] = (names[node.name], tensors[names[node.name]])

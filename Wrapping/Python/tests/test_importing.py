@@ -260,6 +260,39 @@ def test_modes_of_parts_stay():
     assert module.training and not module.norm.training
 
 
+class Constants(nn.Module):
+    """Numbers that no training of the module changes: a buffer, a frozen weight and a tensor that is neither."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("deviation", torch.tensor([0.2, 0.3, 0.4]).reshape(3, 1, 1))
+        self.first, self.norm, self.last = nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.Conv2d(6, 2, 1)
+        self.first.weight.requires_grad = False
+        self.factor = torch.arange(1.0, 7.0).reshape(6, 1, 1)
+
+    def forward(self, x):
+        x = self.norm(self.first(x * self.deviation))
+        return self.last(x * self.factor)
+
+
+def test_what_a_module_does_not_train_is_constant(tmp_path):
+    module = draw_weights(Constants())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    constants = get_network(tmp_path / "model.safetensors")["constants"]
+    assert {"deviation", "first.weight"} <= set(constants) and len(constants) == 3
+    given = gp.to_torch(model)
+    assert {key for key, _ in given.named_parameters()} == {key for key, value in module.named_parameters() if value.requires_grad}
+    image = torch.rand(1, 3, 36, 52)
+    with torch.no_grad():
+        torch.testing.assert_close(given(image), module.eval()(image))
+    random = np.random.default_rng(5)
+    pixels = itk.image_from_array(random.integers(0, 256, (67, 83, 3), np.uint8), ttype=itk.Image[itk.RGBPixel[itk.UC], 2])
+    mask, start = itk.image_from_array(random.integers(0, 2, (67, 83), np.uint8)), tmp_path / "model.safetensors"
+    gp.train([(pixels, mask)], tmp_path / "run", network=start, weights=start, epochs=1, learning_rate=1e-2, augment=False, tile_size=32)
+    for key, value in gp.to_torch(tmp_path / "run").state_dict().items():
+        assert torch.equal(value, given.state_dict()[key]) == (key in constants or "running" in key), key
+
+
 def test_tiles_are_multiples_of_any_stride(tmp_path):
     class Thirds(nn.Module):
         def __init__(self):

@@ -266,7 +266,8 @@ CheckGraph(const NetworkDescription & network)
     Refuse("the output \"" + last.name + "\" is the network's input: there is nothing to compute");
   }
   const std::vector<ParameterDescription> parameters = graph.GetParameters();
-  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }))
+  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }) &&
+      graph.constants.empty())
   {
     Refuse("the network has no weights: no operation of it can be trained");
   }

@@ -168,7 +168,11 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   }
   const std::int64_t channels = walk.GetChannels(map.map);
   numbers = change ? Change(numbers, change) : numbers;
-  const std::string       array = walk.TakeArray(numbers, { channels });
+  const std::string array = walk.TakeArray(numbers, { channels });
+  if (change) // weights are added and multiplied: what is taken off, or divided by, are means and deviations
+  {
+    walk.KeepConstant(array);
+  }
   const Operation * const unbiased = node.type == "Add" ? walk.FindLast(node, turned ? 1 : 0, walk.GetType("conv"))
                                                         : nullptr; // a linear layer in two nodes
   if (unbiased && !unbiased->GetFlag("bias"))
@@ -182,7 +186,8 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   {
     return walk.Put(node, "affine", map, { input }, { { "bias", false } }, { { "weight", array } });
   }
-  const std::string ones = walk.AddArray(array + ".weight", std::vector<float>(channels, 1), { channels });
+  const std::string ones =
+    walk.KeepConstant(walk.AddArray(array + ".weight", std::vector<float>(channels, 1), { channels }));
   walk.Put(node, "affine", map, { input }, { { "bias", true } }, { { "weight", ones }, { "bias", array } });
 }
 

@@ -496,6 +496,18 @@ OnnxWalk::RemoveUnread()
   }
   const auto isUnread = [&](const Operation & operation) { return read.count(operation.name) == 0; };
   operations.erase(std::remove_if(operations.begin(), operations.end(), isUnread), operations.end());
+  std::set<std::string> constants;
+  for (const Operation & operation : operations)
+  {
+    for (const auto & [role, name] : operation.parameters)
+    {
+      if (m_Result.graph.constants.count(name) > 0)
+      {
+        constants.insert(name);
+      }
+    }
+  }
+  m_Result.graph.constants = std::move(constants);
 }
 
 SizedGraph
