@@ -130,6 +130,19 @@ def test_constants(tmp_path):
     assert set(read_arrays(model)) - set(read_network(model)["constants"]) == {"weight", "summand", "factor"}
 
 
+@pytest.mark.parametrize("outputs, refused", [(["map"], False), (["map", "mean", "variance", "", ""], True)], ids=["inference", "training"])
+def test_norms_of_former_opsets(outputs, refused, tmp_path):
+    """Say by their outputs whether they take the image's own statistics."""
+    model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
+    arrays = [floats(name, 3) for name in ("scale", "shift", "means", "variances")]
+    nodes = [node("BatchNormalization", ["image", "scale", "shift", "means", "variances"], *outputs), node("Conv", ["map", "weight"], "logits")]
+    file.write_bytes(network(nodes, [*arrays, floats("weight", 2, 3, 1, 1)], opset=9))
+    if refused:
+        assert "BatchNormalization with the statistics of the image (export it for inference)" in refuse("import", file, "-o", model)
+    else:
+        run("import", file, "-o", model)
+
+
 @pytest.mark.parametrize("turned", [False, True], ids=["before", "behind"])
 def test_a_gate_of_a_part(turned, tmp_path):
     """x sigmoid(x) where other parts lie between x and its sigmoid."""

@@ -120,7 +120,8 @@ CheckNorms(const std::string & path, const std::string & network, const TakenWei
                                "\", and the network \"" + network +
                                "\" has none there: it was exported with its norms merged into its convolutions, which "
                                "have other weights then; import it with its norms (gp.import_network, or an ONNX file "
-                               "of the module in training mode)");
+                               "that torch.onnx.export writes of the module in eval() with dynamo=False and "
+                               "training=torch.onnx.TrainingMode.PRESERVE)");
     }
   }
 }
