@@ -182,11 +182,12 @@ TakenWeights::DescribeTaken() const
 namespace
 {
 
-/** Of a layer of neurons, which is a convolution of one pixel here. */
+/** Of a layer of neurons, which is a convolution of one pixel, or voxel, here. */
 std::vector<std::int64_t>
 WithoutPixel(std::vector<std::int64_t> shape)
 {
-  const bool isOfOnePixel = shape.size() == 4 && shape[2] == 1 && shape[3] == 1;
+  const bool isOfOnePixel =
+    shape.size() > 3 && std::all_of(shape.begin() + 2, shape.end(), [](std::int64_t side) { return side == 1; });
   shape.resize(isOfOnePixel ? 2 : shape.size());
   return shape;
 }
