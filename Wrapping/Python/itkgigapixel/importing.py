@@ -74,7 +74,7 @@ def import_network(
         to be multiples of
     :param channels: of the image: 1 gray, 3 RGB, or as many as the images have (networks that label images take 1 or 3); of volumes
         any number of modalities; None: 3, of volumes 1
-    :param output: which of several outputs
+    :param output: which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output
     :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of floats in
         their units; (): 0
     :param deviation: likewise; (): 1
@@ -261,7 +261,7 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     maps = torch.from_numpy(np.moveaxis(normalized.astype(kind), -1, 0))[None]
     sides = [side for length in reversed(size) for side in (0, -length % multiple)]  # PyTorch begins with the last axis
     logits = module(torch.nn.functional.pad(maps, sides, "replicate"))
-    logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
+    logits = torch.utils._pytree.tree_flatten(logits)[0][output]  # as torch.export counts them
     of_image = logits.dim() == 2 or all(side == 1 for side in logits.shape[2:])
     logits = logits.reshape(1, classes) if of_image else logits[(slice(None), slice(None), *map(slice, size))]
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)

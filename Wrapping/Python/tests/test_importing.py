@@ -293,6 +293,24 @@ def test_what_a_module_does_not_train_is_constant(tmp_path):
         assert torch.equal(value, given.state_dict()[key]) == (key in constants or "running" in key), key
 
 
+def test_outputs_are_counted_one_by_one():
+    """However they lie in lists and dictionaries, as torch.export counts them."""
+
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Conv2d(3, classes, 3, padding=1) for classes in (1, 2, 3, 4))
+
+        def forward(self, x):
+            a, b, c, d = (part(x) for part in self.parts)
+            return {"first": [a, (b, c)], "last": d}
+
+    module, image = draw_weights(Nested()), torch.rand(1, 3, 36, 52)
+    for output, part in enumerate(module.parts):
+        with torch.no_grad():
+            torch.testing.assert_close(gp.to_torch(gp.import_network(module, example=EXAMPLE, output=output))(image), part(image))
+
+
 def test_tiles_are_multiples_of_any_stride(tmp_path):
     class Thirds(nn.Module):
         def __init__(self):
