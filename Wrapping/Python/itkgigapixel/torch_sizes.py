@@ -20,6 +20,9 @@ from itkgigapixel.torch_walk import Walk
 #: That modules want sizes to be of, as they halve them; those that take any come first.
 _MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
+#: Modules of libraries that leave out branches in training, and compute nothing in evaluation mode.
+_DROPPING_BRANCHES = {"StochasticDepth", "DropPath"}
+
 
 @contextlib.contextmanager
 def _in_silence():
@@ -83,6 +86,7 @@ def make_graph(module, channels, example, output):
     if graph.list_whole_image(computed=False):
         raise SeesWholeImage(graph)
     graph.of_image = graph.labels_image()
+    graph.dropped.update({type(each).__name__ for each in module.modules()} & _DROPPING_BRANCHES)
     return graph, multiple
 
 

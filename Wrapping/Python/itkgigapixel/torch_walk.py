@@ -639,7 +639,11 @@ class Walk:
     def _pass(self, node, a):
         self.values[node] = self.values[a.get("self", a.get("input"))]
 
-    _on_clone = _on_contiguous = _on_alias = _on_detach = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
+    _on_clone = _on_contiguous = _on_alias = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
+
+    def _on_detach(self, node, a):
+        self.graph.dropped.add("detach (gradients pass here)")
+        self._pass(node, a)
 
     def _on_dropout(self, node, a):
         self._drop(node, a, "dropout")

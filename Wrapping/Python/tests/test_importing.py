@@ -293,6 +293,25 @@ def test_what_a_module_does_not_train_is_constant(tmp_path):
         assert torch.equal(value, given.state_dict()[key]) == (key in constants or "running" in key), key
 
 
+def test_what_trains_in_another_way_is_said(tmp_path):
+    class StochasticDepth(nn.Module):
+        """As torchvision has it: nothing in evaluation mode."""
+
+        def forward(self, x):
+            return x * 2 if self.training else x
+
+    class Stopped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.drop, self.last = nn.Conv2d(3, 6, 3, padding=1), StochasticDepth(), nn.Conv2d(6, 2, 1)
+
+        def forward(self, x):
+            return self.last(self.drop(self.first(x)).detach())
+
+    gp.import_network(Stopped(), tmp_path / "model.safetensors", example=EXAMPLE)
+    assert get_network(tmp_path / "model.safetensors")["provenance"]["left out"] == ["StochasticDepth", "detach (gradients pass here)"]
+
+
 def test_outputs_are_counted_one_by_one():
     """However they lie in lists and dictionaries, as torch.export counts them."""
 
