@@ -129,6 +129,12 @@ def test_numbers_of_networks(name, tmp_path):
     assert words in refuse_network(content, tmp_path)
 
 
+def test_nodes_without_anything(tmp_path):
+    """Of two bytes each."""
+    graph = part(1, convolution()[0]) + part(1, b"") * 8_000_000 + part(2, "graph")
+    assert "it has more than 1000000 nodes" in refuse_network(integer(1, 8) + part(7, graph) + part(8, integer(2, 17)), tmp_path)
+
+
 def labels(*nodes, arrays=(), **options):
     """A network that labels images, of what is behind its pooled map."""
     first, weights = convolution()
@@ -355,9 +361,10 @@ def array(shape, strides, offset=0, count=4):
         (array([1, 1], [GREATEST, GREATEST], 3), "no array of the name and shape"),  # is read: a stride along one number says nothing
         (array([4], [1], count=2**61), "not all there"),
         (legacy(b"\x80\x02(" + b"N" * 10_000_000 + b"l."), "objects"),
+        (legacy(b"\x80\x02N" + b"\x94" * 20_000_000 + b"."), "objects"),
         (legacy(b"\x80\x02}X\x01\0\0\0\x1b" + b"N" + b"s."), "holds no arrays"),
     ],
-    ids=["product", "strides", "offset", "offset_below_0", "length_below_0", "stride_below_0", "axes", "one", "storage", "objects", "control"],
+    ids=["product", "strides", "offset", "offset_below_0", "length_below_0", "stride_below_0", "axes", "one", "storage", "objects", "remembered", "control"],
 )
 def test_numbers_of_pickles(content, words, tmp_path):
     assert words in refuse_weights(content, tmp_path)
