@@ -45,7 +45,7 @@ ComputeGradient(const NetworkDescription & network, std::int64_t tileSize)
 
 /** Of three steps, with the epoch's last model. */
 Model
-Train(const std::string & network, const std::vector<std::string> & freeze, double learningRate)
+Train(const NetworkDescription & network, const std::vector<std::string> & freeze, double learningRate)
 {
   TrainingOptions options;
   options.epochs = 3;
@@ -54,13 +54,48 @@ Train(const std::string & network, const std::vector<std::string> & freeze, doub
   options.freeze = freeze;
   options.optimizer = "adamw";
   options.learningRate = learningRate;
-  Trainer trainer(NetworkDescription::Load(network), options, "");
+  Trainer trainer(network, options, "");
   trainer.AddTrainingSample(MakeSample("a", { 150, 131 }, 5));
   EXPECT_TRUE(trainer.Run());
   return trainer.GetLastModel();
 }
 
+/** A small network, some of whose arrays are constants. */
+std::string
+MakeNetworkOfConstants(const std::string & names)
+{
+  return R"({ "name": "constants", "operations": [
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "pixels", "type": "affine", "inputs": ["image"] },
+    { "name": "inner", "type": "conv2d", "inputs": ["pixels"], "out_channels": 2, "kernel_size": 3, "padding": 1 },
+    { "name": "relu", "type": "relu", "inputs": ["inner"] },
+    { "name": "head", "type": "conv2d", "inputs": ["relu"], "out_channels": 1, "kernel_size": 1 }],
+    "output": "head", "constants": [)" +
+         names + "] }";
+}
+
 } // namespace
+
+// Those of the description, whose training goes on about the others.
+TEST(FrozenParameters, AreTheConstantsAsWell)
+{
+  const std::string        constants = R"("pixels.weight", "pixels.bias", "inner.weight")";
+  const NetworkDescription network = NetworkDescription::FromJSON(MakeNetworkOfConstants(constants));
+  const GraphGeometry      geometry(network.graph, { 150, 131 });
+  EXPECT_FALSE(geometry.IsBehindTrained(1));
+  EXPECT_TRUE(geometry.IsBehindTrained(2));
+  const Model start = Train(network, {}, 1e-60), trained = Train(network, {}, 1e-2);
+  for (const ParameterDescription & parameter : network.GetParameters())
+  {
+    const bool kept = network.graph.constants.count(parameter.name) > 0;
+    EXPECT_EQ(parameter.trained, !kept) << parameter.name;
+    EXPECT_EQ(start.parameters.at(parameter.name).values == trained.parameters.at(parameter.name).values, kept)
+      << parameter.name;
+  }
+  const auto all =
+    NetworkDescription::FromJSON(MakeNetworkOfConstants(constants + R"(, "inner.bias", "head.weight", "head.bias")"));
+  EXPECT_NE(GetRefusal(all, {}).find("cannot be trained: all of its weights are its constants"), std::string::npos);
+}
 
 TEST(FrozenParameters, AreThoseOfArraysAndModules)
 {
@@ -137,9 +172,9 @@ TEST(FrozenParameters, StayAsTheyAre)
                                                                       { "remedios2023", { "L1", "L2.weight" } } };
   for (const auto & [name, freeze] : cases)
   {
-    const Model        start = Train(name, {}, 1e-60), trained = Train(name, freeze, 1e-2);
-    NetworkDescription network = NetworkDescription::Load(name);
-    const auto         frozen = FindFrozen(network, freeze);
+    const NetworkDescription network = NetworkDescription::Load(name);
+    const Model              start = Train(network, {}, 1e-60), trained = Train(network, freeze, 1e-2);
+    const auto               frozen = FindFrozen(network, freeze);
     EXPECT_FALSE(frozen.empty());
     for (const ParameterDescription & parameter : network.GetParameters())
     {

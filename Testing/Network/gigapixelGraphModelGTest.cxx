@@ -298,6 +298,7 @@ TEST(WeightsFile, IsRefusedWithTheReason)
                { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
                  { "enc.0.norm.running_var", "F32", "[1]", ToBytes<float>({ 1 }) } });
   refuse("has the norm \"enc.0.norm\", and the network \"unet:base=1,depth=1\" has none there");
+  refuse("in eval() with dynamo=False and training=torch.onnx.TrainingMode.PRESERVE");
   std::ofstream(path) << "no weights";
   refuse("safetensors");
 }

@@ -207,6 +207,28 @@ TEST(NetworkDescription, TakesGraphs)
   EXPECT_NE(NetworkDescription::FromJSON(invert).ToJSON().find("\"invert\": true"), std::string::npos);
 }
 
+TEST(NetworkDescription, KeepsConstants)
+{
+  const std::string text =
+    Change(GraphText, "\"output\": \"logits\",", "\"output\": \"logits\", \"constants\": [\"inner.weight\"],");
+  const NetworkDescription network = NetworkDescription::FromJSON(text);
+  EXPECT_EQ(network.graph.constants, std::set<std::string>{ "inner.weight" });
+  EXPECT_EQ(network.GetNumberOfParameters(), 2 * 8 * 9 + 8 + 10 + 1);
+  EXPECT_EQ(network.GetNumberOfTrainedParameters(), 8 + 10 + 1);
+  const std::string json = network.ToJSON();
+  EXPECT_EQ(NetworkDescription::FromJSON(json).ToJSON(), json);
+  const auto refuse = [&text](const std::string & to) {
+    return GetRefusal(Change(text, "\"constants\": [\"inner.weight\"]", to));
+  };
+  EXPECT_NE(refuse("\"constants\": [\"inner\"]").find("\"constants\" names \"inner\", which is no array"),
+            std::string::npos);
+  EXPECT_NE(refuse("\"constants\": \"inner.weight\"").find("\"constants\" must be a list of names"), std::string::npos);
+  EXPECT_NE(GetRefusal(Change("\"layers\": [", "\"constants\": [], \"layers\": [")).find("layers have none"),
+            std::string::npos);
+  // All of them: such a network is computed, and not trained.
+  EXPECT_EQ(refuse(R"("constants": ["inner.weight", "inner.bias", "logits.weight", "logits.bias"])"), "");
+}
+
 TEST(NetworkDescription, LeavesValuesOfVolumesAsTheyAre)
 {
   const auto make = [](const std::string & input) {
@@ -254,6 +276,18 @@ TEST(NetworkDescription, RefusesGraphsWithTheReason)
            "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }");
   EXPECT_NE(GetRefusal(Change(sigmoid, "\"output\": \"logits\"", "\"output\": \"p\"")).find("has to be logits"),
             std::string::npos);
+  for (const std::string & moving : { R"("type": "crop", "inputs": ["p", "image"])",
+                                      R"("type": "interpolate", "mode": "bilinear", "inputs": ["p", "image"])",
+                                      R"("type": "slice_channels", "channels": 1, "inputs": ["p"])",
+                                      R"("type": "dropout", "inputs": ["p"])" })
+  {
+    const std::string moved = Change(
+      sigmoid, "\"inputs\": [\"logits\"] }", "\"inputs\": [\"logits\"] }, { \"name\": \"moved\", " + moving + " }");
+    EXPECT_NE(GetRefusal(Change(moved, "\"output\": \"logits\"", "\"output\": \"moved\""))
+                .find("the output \"moved\" has the values of \"p\", a sigmoid, but has to be logits"),
+              std::string::npos)
+      << moving;
+  }
 }
 
 // Files from elsewhere: refused before any memory is taken for what they say.

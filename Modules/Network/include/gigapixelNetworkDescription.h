@@ -141,7 +141,7 @@ public:
   /** Numbers in all arrays, those that are not trained as well. */
   std::int64_t GetNumberOfParameters() const;
 
-  /** Of these, what training changes: neither statistics of norms, nor what is frozen. */
+  /** Of these, what training changes: neither statistics of norms, nor constants, nor what is frozen. */
   std::int64_t GetNumberOfTrainedParameters() const;
 
   /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */

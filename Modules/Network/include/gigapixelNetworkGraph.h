@@ -73,8 +73,13 @@ struct GigapixelNetwork_EXPORT ParameterDescription
 class GigapixelNetwork_EXPORT NetworkGraph
 {
 public:
+  static constexpr int MostChannels = 65536; ///< of a map
+
   std::vector<Operation> operations;
   std::string            output; ///< name of the operation whose map are the logits
+  /** Arrays that every training leaves as they are, though operations have them for weights: numbers of a file or a
+   * module that are none of its weights, such as the mean of pixels. */
+  std::set<std::string> constants;
   /** Arrays that this training leaves as they are: no part of the network's description. */
   std::set<std::string> frozen;
 
@@ -88,6 +93,13 @@ public:
    * norm>.statistics", which JSON leaves out), and finds out what LabelsImage() and SeesWholeImage() say.
    * \throw std::invalid_argument names the operation and what is wrong with it */
   void Validate();
+
+  /** Whether an array is left as it is in training, whatever its operation has it for. */
+  bool
+  IsKept(const std::string & array) const
+  {
+    return constants.count(array) > 0 || frozen.count(array) > 0;
+  }
 
   // Of a validated graph.
 

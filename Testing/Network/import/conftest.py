@@ -53,11 +53,21 @@ def write_json(folder, network):
     return file
 
 
+def read_header(content):
+    """Of a safetensors file, and its length."""
+    (length,) = struct.unpack_from("<Q", content)
+    return json.loads(content[8 : 8 + length]), length
+
+
+def read_network(model):
+    """The description that a model holds."""
+    return json.loads(read_header(model.read_bytes())[0]["__metadata__"]["network"])
+
+
 def read_arrays(model):
     """Of a safetensors file, by their names."""
     content = model.read_bytes()
-    (length,) = struct.unpack_from("<Q", content)
-    header = json.loads(content[8 : 8 + length])
+    header, length = read_header(content)
     header.pop("__metadata__")
     cut = {key: content[8 + length :][slice(*entry["data_offsets"])] for key, entry in header.items()}
     return {key: numpy.frombuffer(cut[key], numpy.float32).reshape(entry["shape"]) for key, entry in header.items()}

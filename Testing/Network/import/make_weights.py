@@ -26,6 +26,14 @@ def save(value, **options):
     return file.getvalue()
 
 
+def with_attributes(state):
+    """Parameters and tensors that carry something of their own, as those of sharded and quantized trainings do."""
+    marked = {key: torch.nn.Parameter(value) if key.endswith("weight") else value.clone() for key, value in state.items()}
+    for value in marked.values():
+        value.note = "kept"
+    return marked
+
+
 def main():
     module = make_module()
     module.norm.running_mean.normal_()
@@ -53,6 +61,7 @@ def main():
         "turned": (save(turned), turned),
         "parts": (save(part), part),
         "parameters": (save(dict(module.state_dict(keep_vars=True))), module.state_dict()),
+        "attributes": (save(with_attributes(state)), state),
         "half": (save({key: value.half() for key, value in state.items()}), {key: value.half() for key, value in state.items()}),
         "bfloat16": (save({key: value.bfloat16() for key, value in state.items()}), {key: value.bfloat16() for key, value in state.items()}),
         "double": (save({key: value.double() for key, value in state.items()}, _use_new_zipfile_serialization=False), state),

@@ -59,6 +59,14 @@ def of_numbers(nodes, arrays, shape):
     return network([first, *nodes, node("Reshape", ["map", shape], "logits")], [*weights, *arrays])
 
 
+def in_a_row(kind, count, more=(), arrays=(), inputs=1, last=None, **attributes):
+    """A network of so many of one operator, each behind the other, which read their map as often as they have inputs."""
+    first, weights = convolution()
+    names = ["map", *(f"n{i + 1}" for i in range(count))]
+    nodes = [node(kind, [given] * inputs + list(more), name, **attributes) for given, name in zip(names, names[1:])]
+    return network([first, *nodes, last or node("Relu", names[-1:], "logits")], [*weights, *arrays])
+
+
 HUGE = {
     "more_numbers_than_a_product_shows": (
         of_numbers([node("ConstantOfShape", ["sides"], "filled")], [whole("sides", 65536, 65536)], "filled"), "of so many numbers"),
@@ -98,6 +106,11 @@ HUGE = {
     "filled_with_text": (of_numbers([node("ConstantOfShape", ["side"], "all", value=tensor("", [1], b"", STRING))], [whole("side", 4)], "all"), "no number known here"),
     "opset": (behind("Relu", opset=LEAST), "is of opset -"),
     "its_own_output": (behind("Add", ["logits"]), 'reads "logits", which no earlier one gives'),
+    "channels_in_a_row": (in_a_row("Concat", 29, inputs=2, last=node("DepthToSpace", ["n29"], "logits", blocksize=2), axis=1), "has more channels than there may be"),
+    "channels_beyond_31_bits": (in_a_row("Concat", 31, inputs=2, axis=1), "has more channels than there may be"),
+    "sides_in_a_row": (in_a_row("ConvTranspose", 4, ["square"], [floats("square", 8, 8, 1, 1)], strides=[65536, 65536]), "has more pixels than there may be"),
+    "scales_in_a_row": (in_a_row("Resize", 9, ["", "scales"], [tensor("scales", [4], struct.pack("<4f", 1, 1, 256, 256))]), "has more pixels than there may be"),
+    "inputs": (behind("Concat", ["map"] * 10000, axis=1), "has more inputs than there may be"),
     "image": (behind("Relu", size=(2**40, 2**40)), "impossible size"),
     "output_twice": (network([convolution()[0]] * 2, convolution()[1], output="map"), 'gives "map", which there is already'),
     "image_again": (network([node("Conv", ["image", "weight"], "image")], convolution()[1], output="image"), 'gives "image", which there is already'),
@@ -114,6 +127,12 @@ HUGE = {
 def test_numbers_of_networks(name, tmp_path):
     content, words = HUGE[name]
     assert words in refuse_network(content, tmp_path)
+
+
+def test_nodes_without_anything(tmp_path):
+    """Of two bytes each."""
+    graph = part(1, convolution()[0]) + part(1, b"") * 8_000_000 + part(2, "graph")
+    assert "it has more than 1000000 nodes" in refuse_network(integer(1, 8) + part(7, graph) + part(8, integer(2, 17)), tmp_path)
 
 
 def labels(*nodes, arrays=(), **options):
@@ -342,9 +361,10 @@ def array(shape, strides, offset=0, count=4):
         (array([1, 1], [GREATEST, GREATEST], 3), "no array of the name and shape"),  # is read: a stride along one number says nothing
         (array([4], [1], count=2**61), "not all there"),
         (legacy(b"\x80\x02(" + b"N" * 10_000_000 + b"l."), "objects"),
+        (legacy(b"\x80\x02N" + b"\x94" * 20_000_000 + b"."), "objects"),
         (legacy(b"\x80\x02}X\x01\0\0\0\x1b" + b"N" + b"s."), "holds no arrays"),
     ],
-    ids=["product", "strides", "offset", "offset_below_0", "length_below_0", "stride_below_0", "axes", "one", "storage", "objects", "control"],
+    ids=["product", "strides", "offset", "offset_below_0", "length_below_0", "stride_below_0", "axes", "one", "storage", "objects", "remembered", "control"],
 )
 def test_numbers_of_pickles(content, words, tmp_path):
     assert words in refuse_weights(content, tmp_path)

@@ -7,8 +7,9 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import HERE, compute, read_arrays, refuse, run
+from conftest import HERE, compute, read_arrays, read_network, refuse, run
 from images import make_image
+from protobuf import floats, network, node, tensor, whole
 
 STORED = numpy.load(HERE / "networks.npz")
 NAMES = [key.removesuffix("/onnx") for key in STORED.files if key.endswith("/onnx") and not key.startswith(("refused/", "labels/"))]
@@ -78,6 +79,85 @@ def test_what_is_missing_is_said(name, tmp_path):
     message = refuse("import", write_network(f"refused/{name}", tmp_path), "-o", tmp_path / "model.safetensors")
     assert str(STORED[f"refused/{name}/words"]) in message and "network.onnx" in message
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def write_padded(folder, name, *nodes):
+    """A convolution of the image with four pixels more at the right and at the bottom, and what is behind its map."""
+    weights = numpy.random.default_rng(5).normal(0, 1, (2, 3, 3, 3)).astype(numpy.float32)
+    arrays = [tensor("weight", weights.shape, weights.tobytes()), whole("pads", *[0] * 6, 4, 4), whole("zeros", 0, 0), whole("ends", -4, -4), whole("axes", 2, 3),
+              whole("one", 1), whole("two", 2), floats("scales", 4, value=1)]
+    first = [node("Pad", ["image", "pads"], "padded"), node("Conv", ["padded", "weight"], "map", pads=[1] * 4)]
+    file = folder / f"{name}.onnx"
+    file.write_bytes(network([*first, *nodes], arrays))
+    return file
+
+
+CUT = ["zeros", "ends", "axes"]
+
+
+def test_probabilities_that_are_cut(tmp_path):
+    """Of the padding that was computed for them: the logits are cut in their place."""
+    model, found = tmp_path / "model.safetensors", []
+    for name, nodes in (("logits", [node("Slice", ["map", *CUT], "logits")]), ("probabilities", [node("Softmax", ["map"], "p", axis=1), node("Slice", ["p", *CUT], "logits")])):
+        said = json.loads(run("import", write_padded(tmp_path, name, *nodes), "-o", model, "--json", "--overwrite").stdout)
+        found.append(compute(model, make_image(41, 37, 3), 0, 24))
+    assert said["provenance"]["left out"] == ["softmax at the end"]
+    assert (found[0] == found[1]).all() and found[0].std() > 0.1
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Slice", ["p", *CUT], "cut"), node("Slice", ["cut", "one", "two", "one"], "logits")],
+        [node("Resize", ["p", "", "scales"], "large", mode="linear"), node("Slice", ["large", *CUT], "logits")],
+    ],
+    ids=["one_class", "mixed"],
+)
+def test_probabilities_that_are_moved_in_other_ways(nodes, tmp_path):
+    file = write_padded(tmp_path, "network", node("Softmax", ["map"], "p", axis=1), *nodes)
+    assert "its output is moved from a softmax, which gives no logits" in refuse("import", file, "-o", tmp_path / "model.safetensors")
+
+
+def test_constants(tmp_path):
+    """What a file takes off pixels and divides them by, and the factors of 1 that a sum has here, are not trained."""
+    model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
+    nodes = [node("Sub", ["image", "mean"], "centered"), node("Div", ["centered", "deviation"], "scaled"), node("Conv", ["scaled", "weight"], "map"), node("Relu", ["map"], "rectified"),
+             node("Add", ["rectified", "summand"], "summed"), node("Mul", ["summed", "factor"], "logits")]
+    arrays = [floats("mean", 3, 1, 1), floats("deviation", 3, 1, 1, value=0.25), floats("weight", 2, 3, 1, 1), floats("summand", 2, 1, 1), floats("factor", 2, 1, 1)]
+    file.write_bytes(network(nodes, arrays))
+    run("import", file, "-o", model)
+    assert read_network(model)["constants"] == ["deviation", "mean", "mean.weight", "summand.weight"]
+    assert set(read_arrays(model)) - set(read_network(model)["constants"]) == {"weight", "summand", "factor"}
+
+
+@pytest.mark.parametrize("outputs, refused", [(["map"], False), (["map", "mean", "variance", "", ""], True)], ids=["inference", "training"])
+def test_norms_of_former_opsets(outputs, refused, tmp_path):
+    """Say by their outputs whether they take the image's own statistics."""
+    model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
+    arrays = [floats(name, 3) for name in ("scale", "shift", "means", "variances")]
+    nodes = [node("BatchNormalization", ["image", "scale", "shift", "means", "variances"], *outputs), node("Conv", ["map", "weight"], "logits")]
+    file.write_bytes(network(nodes, [*arrays, floats("weight", 2, 3, 1, 1)], opset=9))
+    if refused:
+        assert "BatchNormalization with the statistics of the image (export it for inference)" in refuse("import", file, "-o", model)
+    else:
+        run("import", file, "-o", model)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["before", "behind"])
+def test_a_gate_of_a_part(turned, tmp_path):
+    """x sigmoid(x) where other parts lie between x and its sigmoid."""
+    pair = ["s", "a"] if turned else ["a", "s"]
+    model, parts = tmp_path / "model.safetensors", node("Split", ["map", "halves"], "a", "b", axis=1)
+    weights = numpy.random.default_rng(5).normal(0, 2, (4, 3)).astype(numpy.float32)
+    nodes = [node("Conv", ["image", "weight"], "map"), parts, node("Sigmoid", ["a"], "s"), node("Mul", pair, "gated"), node("Add", ["gated", "b"], "logits")]
+    (tmp_path / "network.onnx").write_bytes(network(nodes, [tensor("weight", [4, 3, 1, 1], weights.tobytes()), whole("halves", 2, 2)]))
+    said = json.loads(run("import", tmp_path / "network.onnx", "-o", model, "--json").stdout)
+    assert said["operations"]["silu"] == 1
+    pixels = make_image(31, 43, 3)
+    z = pixels / 255 @ weights.T.astype(float)
+    logits = z[..., :2] / (1 + numpy.exp(-z[..., :2])) + z[..., 2:]
+    expected = 1 / (1 + numpy.exp(logits[..., :1] - logits[..., 1:]))
+    assert abs(compute(model, pixels, 0)[0][..., -1:] - expected).max() < 2e-6
 
 
 def test_what_is_kept(tmp_path):

@@ -4,6 +4,7 @@
 import json
 import os
 import pickle
+import struct
 
 import numpy
 import pytest
@@ -30,6 +31,19 @@ def test_arrays_are_those_of_torch(name, tmp_path):
     assert given.keys() == expected.keys() and len(given) == 8
     for key, array in given.items():
         assert array.shape == expected[key].shape and array.tobytes() == numpy.ascontiguousarray(expected[key]).tobytes()
+
+
+def test_layers_of_neurons(tmp_path):
+    """Are convolutions of one pixel here, or of one voxel: their matrices have no axes for these."""
+    for axes in (2, 3):
+        network = {"name": "n", "operations": [{"name": "image", "type": "input", "channels": 3, "axes": axes}, {"name": "layer", "type": f"conv{axes}d", "inputs": ["image"], "out_channels": 2, "kernel_size": 1}],
+                   "output": "layer", "loss": {"type": "softmax cross-entropy"}}
+        weights, model = tmp_path / "weights.safetensors", tmp_path / f"{axes}.safetensors"
+        header = json.dumps({"layer.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "layer.bias": {"dtype": "F32", "shape": [2], "data_offsets": [24, 32]}}).encode()
+        weights.write_bytes(struct.pack("<Q", len(header)) + header + numpy.arange(8, dtype=numpy.float32).tobytes())
+        run("import", write_json(tmp_path, network), "--weights", weights, "-o", model)
+        assert read_arrays(model)["layer.weight"].shape == (2, 3, *[1] * axes)
+        assert (read_arrays(model)["layer.weight"].ravel() == numpy.arange(6)).all()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import operator
 import pathlib
 import struct
 import tempfile
+import warnings
 from typing import Optional, Sequence
 
 import itk
@@ -51,14 +52,15 @@ def import_network(
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
 
     The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
-    the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8, 16 or 32 alone the second size
+    the size of the image is known from what does not. Of a module that takes multiples of 2, 4, 8 ... 256 alone the second size
     is one of the least of these, and the network begins by padding the image to one with its last pixels, and ends by cutting that
     off. Then both compute the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
-    Batch norms keep their statistics, in training too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
+    Buffers, and parameters whose ``requires_grad`` is False, are not trained here either. Batch norms keep their statistics, in training
+    too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
     pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
-    training. A sigmoid, softmax or log_softmax over classes at the end is taken off: losses and probabilities are taken from
-    logits here.
+    training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
+    probabilities are taken from logits here.
 
     A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
@@ -72,7 +74,7 @@ def import_network(
         to be multiples of
     :param channels: of the image: 1 gray, 3 RGB, or as many as the images have (networks that label images take 1 or 3); of volumes
         any number of modalities; None: 3, of volumes 1
-    :param output: which of several outputs
+    :param output: which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output
     :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of floats in
         their units; (): 0
     :param deviation: likewise; (): 1
@@ -104,7 +106,7 @@ def import_network(
     channels = _CHANNELS[axes] if channels is None else channels
     if channels < 1:
         raise ValueError(f"channels are 1 or more, not {channels}")
-    training = module.training
+    modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     try:
         with torch.no_grad():
@@ -130,16 +132,19 @@ def import_network(
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
             compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, activated=activated, multiple=multiple)
-            expected, pixels = compute(module)
+            expected, pixels, are_shares = compute(module)
             if graph.of_image:
                 proof = _prove_classes(network, arrays, expected, pixels)
             else:
                 proof = _prove(network, arrays, expected, pixels, lambda: compute(copy.deepcopy(module).double(), kind=np.float64)[0])
             network["provenance"]["proof"] = proof
+            if are_shares and not activated:
+                warnings.warn("All that the module returns lies between 0 and 1, as probabilities do, and is taken for logits: where it is probabilities, let the module return what they are made of")
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
-        module.train(training)
+        for part, mode in modes.items():
+            part.training = mode
 
 
 def to_torch(model):
@@ -165,7 +170,7 @@ def to_torch(model):
         raise ValueError(f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here')
     shapes = network.get("provenance", {}).get("shapes", {})
     tensors = {key: torch.from_numpy(array.reshape(shapes.get(key, array.shape)).copy()) for key, array in arrays.items()}
-    return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages()).eval()
+    return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages(), network.get("constants", ())).eval()
 
 
 def _describe(graph, name, channels, mean, deviation, class_names):
@@ -177,6 +182,7 @@ def _describe(graph, name, channels, mean, deviation, class_names):
         "input": {"channels": channels, **pixels},
         "operations": graph.operations,
         "output": graph.output,
+        **({"constants": graph.list_constants()} if graph.list_constants() else {}),
         "loss": {"type": "binary cross-entropy" if graph.classes == 1 else "softmax cross-entropy"},
         **({"class names": list(class_names)} if len(class_names) else {}),
     }
@@ -239,7 +245,7 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     :param kind: of the numbers that it computes with
     :param multiple: that the module wants sizes to be of
     :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
-        channels) of bytes, or of a volume (depth, height, width, channels) of floats
+        channels) of bytes, or of a volume (depth, height, width, channels) of floats; and whether all that it gives lies between 0 and 1
     """
     import torch
 
@@ -255,11 +261,11 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     maps = torch.from_numpy(np.moveaxis(normalized.astype(kind), -1, 0))[None]
     sides = [side for length in reversed(size) for side in (0, -length % multiple)]  # PyTorch begins with the last axis
     logits = module(torch.nn.functional.pad(maps, sides, "replicate"))
-    logits = list(logits.values())[output] if isinstance(logits, dict) else logits[output] if isinstance(logits, (list, tuple)) else logits
+    logits = torch.utils._pytree.tree_flatten(logits)[0][output]  # as torch.export counts them
     of_image = logits.dim() == 2 or all(side == 1 for side in logits.shape[2:])
     logits = logits.reshape(1, classes) if of_image else logits[(slice(None), slice(None), *map(slice, size))]
     expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
-    return expected[0].double().numpy(), pixels
+    return expected[0].double().numpy(), pixels, bool(logits.min() >= 0 and logits.max() <= 1)
 
 
 def _prove(network, arrays, expected, pixels, compute_exactly) -> str:

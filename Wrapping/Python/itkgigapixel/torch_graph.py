@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 import re
@@ -36,6 +37,10 @@ class SeesWholeImage(Unsupported):
         )
 
 
+def _chooses_pixels(operation) -> bool:
+    return operation["type"] in ("crop", "slice") or (operation["type"] == "interpolate" and operation.get("mode", "nearest") == "nearest")
+
+
 def _is_pool(operation) -> bool:
     """The mean or maximum of all pixels."""
     return re.fullmatch("adaptive_(avg|max)_pool[23]d", operation["type"]) is not None and math.prod(operation["output_size"]) == 1
@@ -63,6 +68,7 @@ class Graph:
         self.classes = 0  # channels of the output
         self.of_image = False  # whether they are classes of the image, not of its pixels
         self.dropped = set()  # operations of the module that are none here
+        self.untrained = set()  # names of arrays that the module does not train: buffers, constants and frozen parameters
 
     def add(self, name, kind, inputs, extent, parameters=None, **attributes):
         operation = {"name": name, "type": kind}
@@ -130,14 +136,30 @@ class Graph:
         return ", ".join(listed)
 
     def strip(self) -> bool:
-        """Takes off what makes probabilities of logits. :returns: whether there is something"""
-        last = self.operations[-1]
-        if last["name"] != self.output or last["type"] != ("sigmoid" if self.classes == 1 else "softmax"):
+        """Takes off what makes probabilities of logits, also where pixels of these are chosen or copied behind it: so are the logits' then.
+
+        :returns: whether there is something
+        """
+        by_name = {each["name"]: each for each in self.operations}
+        readers = collections.Counter(name for each in self.operations for name in each.get("inputs", ()))
+        behind, name = None, self.output
+        while readers[name] == (behind is not None) and _chooses_pixels(by_name[name]):
+            behind, name = by_name[name], by_name[name]["inputs"][0]
+        end = by_name[name]
+        if end["type"] != ("sigmoid" if self.classes == 1 else "softmax") or readers[name] != (behind is not None):
             return False
-        self.operations.pop()
-        self.output = last["inputs"][0]
-        self.dropped.add(f"{last['type']} at the end")
+        self.operations.remove(end)
+        if behind is None:
+            self.output = end["inputs"][0]
+        else:
+            behind["inputs"] = [end["inputs"][0], *behind["inputs"][1:]]
+        self.dropped.add(f"{end['type']} at the end")
         return True
+
+    def list_constants(self) -> list:
+        """Arrays that operations would train, and the module does not."""
+        weights = {name for each in self.operations for role, name in each.get("parameters", {}).items() if not role.startswith("running_")}
+        return sorted(weights & self.untrained)
 
     def take(self, array, tensor, shape=None):
         """The parameter of an operation, in the shape that it wants."""

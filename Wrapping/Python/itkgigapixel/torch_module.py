@@ -12,46 +12,49 @@ from torch.nn import functional
 
 
 class GraphModule(nn.Module):
-    """A network's graph, computed by PyTorch on the whole image; parameters and statistics under the names that the model
+    """A network's graph, computed by PyTorch on the whole image; parameters, statistics and constants under the names that the model
     gives them, so that the ``state_dict`` of an imported module is that of the module.
 
     Takes maps of (1, channels, height, width), or of volumes (1, channels, depth, height, width), as the graph does, without what the network's ``input`` block does to pixels,
     and returns logits, of networks that label images as (1, classes). In training mode dropout draws PyTorch's own masks.
     """
 
-    def __init__(self, operations: list, output: str, arrays: dict, of_image: bool = False):
+    def __init__(self, operations: list, output: str, arrays: dict, of_image: bool = False, constants=()):
         """
         :param operations: of the network's JSON
         :param output: name of the one whose map is returned
         :param arrays: tensors by the names that the operations give their parameters
         :param of_image: the map is of one pixel, the logits of the image: they are returned as (1, classes)
+        :param constants: names of arrays that no training changes
         """
         super().__init__()
-        self.operations = operations
-        self.output = output
-        self.of_image = of_image
-        self.paths = {}
-        statistics = {name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_")}
+        # Parts of networks have any names, those of what a module has itself as well: they are put where modules keep them.
+        self._operations, self._output, self._of_image, self._places = operations, output, of_image, {}
+        untrained = {*constants, *(name for each in operations for role, name in get_arrays(each).items() if role.startswith("running_"))}
         for name, tensor in arrays.items():
             *modules, last = name.split(".")
             place = self
             for module in modules:
-                if not hasattr(place, module):
-                    place.add_module(module, nn.Module())
-                place = getattr(place, module)
-            self.paths[name] = (place, last)
-            if name in statistics:
-                place.register_buffer(last, tensor)
+                place = place._modules.setdefault(module, nn.Module())
+            if name in untrained:
+                place._buffers[last] = tensor
             else:
-                place.register_parameter(last, nn.Parameter(tensor))
+                place._parameters[last] = nn.Parameter(tensor)
+            self._places[name] = (place, last)
 
     def forward(self, image):
         maps = {}
-        for operation in self.operations:
-            roles = {role: getattr(*self.paths[name]) for role, name in get_arrays(operation).items()}
+        for operation in self._operations:
+            roles = {role: self._get(operation, role, name) for role, name in get_arrays(operation).items()}
             inputs = [maps[name] for name in operation.get("inputs", ())]
             maps[operation["name"]] = image if operation["type"] == "input" else self._compute(operation, inputs, roles)
-        return maps[self.output].flatten(1) if self.of_image else maps[self.output]
+        return maps[self._output].flatten(1) if self._of_image else maps[self._output]
+
+    def _get(self, operation, role, name):
+        """An array in the shape that PyTorch's functions want: it is kept in the one that it came in, as (channels, 1, 1) of a file."""
+        place, last = self._places[name]
+        array = place._buffers[last] if last in place._buffers else place._parameters[last]
+        return array if role == "weight" and operation["type"].startswith("conv") else array.flatten()
 
     def _compute(self, operation, inputs, roles):
         kind = get_kind(operation)

@@ -18,7 +18,10 @@ from itkgigapixel.torch_graph import SeesWholeImage, Unsupported
 from itkgigapixel.torch_walk import Walk
 
 #: That modules want sizes to be of, as they halve them; those that take any come first.
-_MULTIPLES = (1, 2, 4, 8, 16, 32)
+_MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+#: Modules of libraries that leave out branches in training, and compute nothing in evaluation mode.
+_DROPPING_BRANCHES = {"StochasticDepth", "DropPath"}
 
 
 @contextlib.contextmanager
@@ -68,7 +71,7 @@ def make_graph(module, channels, example, output):
     """The graph of a module that is in evaluation mode.
 
     :param example: (height, width), of a volume (depth, height, width), that it is exported at, and near it at another size, at which it has to be the same network
-    :returns: the graph, and the least multiple, of 1, 2, 4 ... 32, that the module wants sizes to be of
+    :returns: the graph, and the least multiple, of 1, 2, 4 ... 256, that the module wants sizes to be of
     :raises Unsupported: with the complete list of what is missing
     :raises SeesWholeImage: with the complete list of what is known, but is not computed
     """
@@ -83,6 +86,7 @@ def make_graph(module, channels, example, output):
     if graph.list_whole_image(computed=False):
         raise SeesWholeImage(graph)
     graph.of_image = graph.labels_image()
+    graph.dropped.update({type(each).__name__ for each in module.modules()} & _DROPPING_BRANCHES)
     return graph, multiple
 
 
@@ -107,8 +111,8 @@ def _make_for_all_sizes(module, channels, example, multiple, output):
 
 
 def _move(size, by):
-    """Another size, by so many pixels along each axis."""
-    return tuple(side + more for side, more in zip(size, by))
+    """Another size, by so many pixels along each axis; by as many the other way where none would be left, as of thin volumes."""
+    return tuple(side + more if side + more > 0 else side - more for side, more in zip(size, by))
 
 
 def _outline(graph):
@@ -166,7 +170,7 @@ def _find_multiple(own, sizes, pads):
     """The multiple that maps are padded to, right and bottom; 0: there is none."""
     if any(any(each["before"]) for each in pads):
         return 0
-    rounded = (m for m in (2, 4, 8, 16, 32, 64, 128) if all(-(-given // m) * m == side for k in range(2) for given, side in zip(own[k], sizes[k])))
+    rounded = (m for m in _MULTIPLES[1:] if all(-(-given // m) * m == side for k in range(2) for given, side in zip(own[k], sizes[k])))
     return next(rounded, 0)
 
 

@@ -38,7 +38,8 @@ class Walk:
         self.axes = 0  # of images and maps: 2, or 3 of volumes
         self.maps = ()  # axes of a batch of maps
         self.flat = ()  # axes of a batch of maps with all but the batch behind each other
-        # node: (operation, order of axes), or a list of these. An axis of the node is one of the maps, or several of them, behind each other, as of tokens.
+        # node: (operation, order of axes), or a list of these. An axis of the node is one of the maps, or several of them, behind each other, as of tokens,
+        # or below 0: -1, -2 ... are those that the channels of one pixel are laid out in.
         self.values = {}
         self.missing = {}  # operation of PyTorch: where it stands first
         self.shapeless = set()  # those of them whose results are not known to be maps
@@ -47,6 +48,7 @@ class Walk:
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
         tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
         self.parameters = {}
+        self.graph.untrained.update(name for name in names.values() if not tensors[name].requires_grad)
         for node in program.graph.nodes:
             if node.op == "placeholder" and node.name in names:
                 self.parameters[node] = (names[node.name], tensors[names[node.name]])
@@ -574,10 +576,14 @@ class Walk:
             return
         if len(shape) > len(self.maps):
             raise LookupError("of pixels")
-        # Of one pixel: the channels, and axes of length 1.
-        channels = next((i for i, length in enumerate(shape) if length > 1), min(1, len(shape) - 1))
-        others = iter((0, *self.maps[2:]))
-        self.values[node] = (name, tuple(1 if i == channels else next(others) for i in range(len(shape))))
+        # Of one pixel: the channels, or several axes that they are laid out in, and axes of length 1.
+        parts = [axis for axis in _flatten(axes) if axis < 0]
+        if parts != sorted(parts, reverse=True):
+            raise LookupError("of channels in another order")
+        channels = [i for i, length in enumerate(shape) if length > 1] or [min(1, len(shape) - 1)]
+        labels = (1,) if len(channels) == 1 else range(-1, -len(channels) - 1, -1)
+        laid_out, others = dict(zip(channels, labels)), iter((0, *self.maps[2:]))
+        self.values[node] = (name, tuple(laid_out[i] if i in laid_out else next(others) for i in range(len(shape))))
 
     def _regroup(self, given, name, axes, shape):
         """Axes of what a map of the shape *given* is reshaped to: whole axes, or several of them behind each other, as they lay before."""
@@ -638,7 +644,11 @@ class Walk:
     def _pass(self, node, a):
         self.values[node] = self.values[a.get("self", a.get("input"))]
 
-    _on_clone = _on_contiguous = _on_alias = _on_detach = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
+    _on_clone = _on_contiguous = _on_alias = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
+
+    def _on_detach(self, node, a):
+        self.graph.dropped.add("detach (gradients pass here)")
+        self._pass(node, a)
 
     def _on_dropout(self, node, a):
         self._drop(node, a, "dropout")

@@ -150,6 +150,30 @@ def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, 
     assert not model.GetMicronsPerPixel()
 
 
+def test_parts_of_a_module_have_any_names(tmp_path):
+    """Also those of what the module that is given back has itself."""
+
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.operations = nn.Conv2d(3, 4, 3, padding=1)
+            self.paths, self.of_image, self.output = (nn.Conv2d(4, 4, 1) for _ in range(3))
+
+        def forward(self, x):
+            for part in self._modules.values():
+                x = part(x)
+            return x
+
+    module = Named()
+    given = gp.to_torch(gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE))
+    assert set(given.state_dict()) == set(module.state_dict())
+    image = torch.rand(1, 3, 36, 52)
+    with torch.no_grad():
+        torch.testing.assert_close(given(image), module.eval()(image))
+        torch.testing.assert_close(given.double()(image.double()), module.double()(image.double()))
+    module.load_state_dict(given.state_dict())
+
+
 def test_dropout_is_kept_for_training(tmp_path):
     class Dropping(nn.Module):
         def __init__(self):
@@ -164,7 +188,7 @@ def test_dropout_is_kept_for_training(tmp_path):
     module = Dropping()
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
     ours = gp.to_torch(model)
-    kinds = {each["type"]: each.get("p", 0.5) for each in ours.operations if each["type"].startswith("dropout")}
+    kinds = {each["type"]: each.get("p", 0.5) for each in ours._operations if each["type"].startswith("dropout")}
     assert kinds == {"dropout": 0.25, "dropout2d": 0.5}
     image = torch.rand(1, 3, 71, 53)
     with torch.no_grad():
@@ -204,6 +228,106 @@ def test_the_least_multiple_is_found(tmp_path, capfd):
     image = torch.rand(1, 3, 52, 76)
     with torch.no_grad():
         torch.testing.assert_close(gp.to_torch(model)(image), module(image))
+
+
+def test_many_halvings():
+    """As the deepest networks of nnU-Net for pictures have them."""
+
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.deep, self.last = nn.Conv2d(3, 4, 3, padding=1), nn.ConvTranspose2d(4, 4, 128, 128), nn.Conv2d(8, 2, 1)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.last(torch.cat([x, self.deep(functional.avg_pool2d(x, 128))], 1))
+
+    module = draw_weights(Deep())
+    model = gp.import_network(module, example=(256, 256))
+    image = torch.rand(1, 3, 200, 250)
+    with torch.no_grad():
+        expected = module(functional.pad(image, (0, 6, 0, 56), "replicate"))[:, :, :200, :250]
+        torch.testing.assert_close(gp.to_torch(model)(image), expected)
+
+
+def test_modes_of_parts_stay():
+    """Norms that are frozen in a module in training are not trained afterwards."""
+    module = draw_weights(ResNetUNet(1))
+    module.norm.eval()
+    before = {name: part.training for name, part in module.named_modules()}
+    gp.import_network(module, example=EXAMPLE)
+    assert {name: part.training for name, part in module.named_modules()} == before
+    assert module.training and not module.norm.training
+
+
+class Constants(nn.Module):
+    """Numbers that no training of the module changes: a buffer, a frozen weight and a tensor that is neither."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("deviation", torch.tensor([0.2, 0.3, 0.4]).reshape(3, 1, 1))
+        self.first, self.norm, self.last = nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.Conv2d(6, 2, 1)
+        self.first.weight.requires_grad = False
+        self.factor = torch.arange(1.0, 7.0).reshape(6, 1, 1)
+
+    def forward(self, x):
+        x = self.norm(self.first(x * self.deviation))
+        return self.last(x * self.factor)
+
+
+def test_what_a_module_does_not_train_is_constant(tmp_path):
+    module = draw_weights(Constants())
+    model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    constants = get_network(tmp_path / "model.safetensors")["constants"]
+    assert {"deviation", "first.weight"} <= set(constants) and len(constants) == 3
+    given = gp.to_torch(model)
+    assert {key for key, _ in given.named_parameters()} == {key for key, value in module.named_parameters() if value.requires_grad}
+    image = torch.rand(1, 3, 36, 52)
+    with torch.no_grad():
+        torch.testing.assert_close(given(image), module.eval()(image))
+    random = np.random.default_rng(5)
+    pixels = itk.image_from_array(random.integers(0, 256, (67, 83, 3), np.uint8), ttype=itk.Image[itk.RGBPixel[itk.UC], 2])
+    mask, start = itk.image_from_array(random.integers(0, 2, (67, 83), np.uint8)), tmp_path / "model.safetensors"
+    gp.train([(pixels, mask)], tmp_path / "run", network=start, weights=start, epochs=1, learning_rate=1e-2, augment=False, tile_size=32)
+    for key, value in gp.to_torch(tmp_path / "run").state_dict().items():
+        assert torch.equal(value, given.state_dict()[key]) == (key in constants or "running" in key), key
+
+
+def test_what_trains_in_another_way_is_said(tmp_path):
+    class StochasticDepth(nn.Module):
+        """As torchvision has it: nothing in evaluation mode."""
+
+        def forward(self, x):
+            return x * 2 if self.training else x
+
+    class Stopped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.drop, self.last = nn.Conv2d(3, 6, 3, padding=1), StochasticDepth(), nn.Conv2d(6, 2, 1)
+
+        def forward(self, x):
+            return self.last(self.drop(self.first(x)).detach())
+
+    gp.import_network(Stopped(), tmp_path / "model.safetensors", example=EXAMPLE)
+    assert get_network(tmp_path / "model.safetensors")["provenance"]["left out"] == ["StochasticDepth", "detach (gradients pass here)"]
+
+
+def test_outputs_are_counted_one_by_one():
+    """However they lie in lists and dictionaries, as torch.export counts them."""
+
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Conv2d(3, classes, 3, padding=1) for classes in (1, 2, 3, 4))
+
+        def forward(self, x):
+            a, b, c, d = (part(x) for part in self.parts)
+            return {"first": [a, (b, c)], "last": d}
+
+    module, image = draw_weights(Nested()), torch.rand(1, 3, 36, 52)
+    for output, part in enumerate(module.parts):
+        with torch.no_grad():
+            torch.testing.assert_close(gp.to_torch(gp.import_network(module, example=EXAMPLE, output=output))(image), part(image))
 
 
 def test_tiles_are_multiples_of_any_stride(tmp_path):
@@ -508,6 +632,45 @@ def test_images_that_python_has_not_are_refused():
 def test_weights_alone_are_refused():
     with pytest.raises(TypeError, match="A network is an nn.Module, not OrderedDict: make the module"):
         gp.import_network(nn.Conv2d(3, 1, 1).state_dict())
+
+
+class Cut(nn.Module):
+    """That pads the image itself, and ends in probabilities, of which it cuts that off."""
+
+    def __init__(self, classes, activate, cut):
+        super().__init__()
+        self.inner, self.activate, self.cut = nn.Conv2d(3, classes, 3, padding=1), activate, cut
+
+    def forward(self, x):
+        return self.cut(self.activate(self.inner(functional.pad(x, (0, 8, 0, 8)))), x)
+
+
+def cut_pixels(p, x):
+    return p[..., : x.shape[2], : x.shape[3]]
+
+
+@pytest.mark.parametrize("classes, activate", [(1, torch.sigmoid), (3, nn.Softmax(1))], ids=["sigmoid", "softmax"])
+def test_probabilities_that_are_cut_are_taken_off(classes, activate, tmp_path):
+    module = Cut(classes, activate, cut_pixels)
+    gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    assert len(get_network(tmp_path / "model.safetensors")["provenance"]["left out"]) == 1
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(activate(gp.to_torch(tmp_path / "model.safetensors")(image)), module.eval()(image))
+
+
+@pytest.mark.parametrize(
+    "classes, cut", [(1, lambda p, x: functional.interpolate(p, x.shape[2:], mode="bilinear")), (2, lambda p, x: cut_pixels(p, x)[:, 1:2])], ids=["enlarged", "one_class"]
+)
+def test_probabilities_that_are_moved_in_other_ways_are_refused(classes, cut):
+    with pytest.raises(RuntimeError, match="has the values of .*, a s.*, but has to be logits"):
+        gp.import_network(Cut(classes, torch.sigmoid if classes == 1 else nn.Softmax(1), cut), example=EXAMPLE)
+
+
+def test_what_looks_like_probabilities_is_said():
+    """What the proof cannot say: it compares with the same of the module."""
+    with pytest.warns(UserWarning, match="lies between 0 and 1, as probabilities do, and is taken for logits"):
+        gp.import_network(Cut(1, torch.sigmoid, lambda p, x: cut_pixels(p, x) * 0.5), example=EXAMPLE)
 
 
 def test_what_is_no_segmentation_is_refused():

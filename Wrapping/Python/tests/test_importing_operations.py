@@ -70,6 +70,17 @@ class Squeezed(nn.Module):
         return x * torch.sigmoid(self.layer(x.flatten(2).transpose(1, 2).mean(1)))[:, :, None, None]
 
 
+class Grouped(nn.Module):
+    """The mean of the map as a table of channels, of which something is computed."""
+
+    def __init__(self, compute):
+        super().__init__()
+        self.compute = compute
+
+    def forward(self, x):
+        return x * self.compute(x.mean((2, 3)).view(1, 2, 4)).reshape(1, 8, 1, 1)
+
+
 def split_unevenly(x):
     few, many = torch.split(x, [3, 5], 1)
     return torch.cat([many, few], 1)
@@ -105,6 +116,7 @@ OPERATIONS = {
     "movedim": (lambda x: torch.movedim(functional.softmax(torch.movedim(x, 1, -1), -1), 3, 1), 8),
     "movedim of several": (lambda x: torch.movedim(torch.movedim(x, (2, 3), (0, 1)) * 2, (0, 1), (2, 3)), 8),
     "mean of tokens": (Squeezed(), 8),
+    "table of channels": (Grouped(torch.sigmoid), 8),
     "mean over channels": (lambda x: x * torch.sigmoid(x.mean(1, keepdim=True)), 8),
     "mean over the last axis": (lambda x: (y := x.permute(0, 2, 3, 1)).sub(y.mean(-1, keepdim=True)).permute(0, 3, 1, 2), 8),
 }
@@ -134,6 +146,8 @@ REFUSED = {
     "channels in steps": (lambda x: x[:, ::2], 4, "slice.Tensor of channels in steps"),
     "root": (lambda x: torch.relu(x) ** 0.5, 8, "pow.Tensor_Scalar by another number than 2 or 3"),
     "many channels": (lambda x: functional.pixel_shuffle(functional.pixel_unshuffle(x, 4), 4), 8, "pixel_unshuffle to more than 64 channels"),
+    "softmax of a part of the channels": (Grouped(nn.Softmax(1)), 8, "softmax.int not over the channels"),
+    "channels in another order": (Grouped(lambda x: x.transpose(1, 2)), 8, "reshape of channels in another order"),
     "parts of the height": (lambda x: torch.cat(x.chunk(2, 2)[::-1], 2), 8, "chunk not of channels"),
 }
 

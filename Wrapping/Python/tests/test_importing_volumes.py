@@ -147,6 +147,24 @@ def test_a_buffer_of_another_size_is_refused():
         model.PredictVolume(volume[::2], 4, 8, 8, 0)
 
 
+def test_volumes_of_few_slices():
+    """Fewer than the multiple that slices are of."""
+
+    class Thin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.deep, self.last = nn.Conv3d(1, 4, 3, padding=1), nn.ConvTranspose3d(4, 4, (2, 32, 32), (2, 32, 32)), nn.Conv3d(8, 2, 1)
+
+        def forward(self, x):
+            x = self.first(x)
+            return self.last(torch.cat([x, self.deep(functional.avg_pool3d(x, (2, 32, 32)))], 1))
+
+    module = Thin()
+    model = gp.import_network(module, example=(20, 64, 96))
+    volume = torch.rand(1, 1, 32, 64, 96)
+    torch.testing.assert_close(forward(gp.to_torch(model), volume), forward(module, volume))
+
+
 def test_a_network_of_multiples_pads_the_volume():
     module = draw_weights(Strict())
     model = gp.import_network(module, example=EXAMPLE)

@@ -128,7 +128,7 @@ GraphGeometry::GraphGeometry(const NetworkGraph & graph, const Extent & image)
     }
     const auto parameters = m_Schemas[i]->getParameters(operation, ofInputs);
     m_Trained.push_back(std::any_of(parameters.begin(), parameters.end(), [&](const auto & parameter) {
-      return parameter.trained && graph.frozen.count(operation.GetParameter(parameter.name.c_str())) == 0;
+      return parameter.trained && !graph.IsKept(operation.GetParameter(parameter.name.c_str()));
     }));
   }
   for (std::size_t i = 0; i < graph.operations.size(); ++i)

@@ -266,13 +266,16 @@ CheckGraph(const NetworkDescription & network)
     Refuse("the output \"" + last.name + "\" is the network's input: there is nothing to compute");
   }
   const std::vector<ParameterDescription> parameters = graph.GetParameters();
-  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }))
+  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & parameter) { return parameter.trained; }) &&
+      graph.constants.empty())
   {
     Refuse("the network has no weights: no operation of it can be trained");
   }
-  if (OperationSchema::Find(last.type)->Is(Role::NoLogits))
+  const Operation & source = FindSourceOfOutput(graph);
+  if (OperationSchema::Find(source.type)->Is(Role::NoLogits))
   {
-    Refuse("the output \"" + last.name + "\" is a " + last.type +
+    const std::string moved = &source == &last ? "is" : "has the values of \"" + source.name + "\",";
+    Refuse("the output \"" + last.name + "\" " + moved + " a " + source.type +
            ", but has to be logits: leave it out, the loss and the prediction apply what they need");
   }
 }

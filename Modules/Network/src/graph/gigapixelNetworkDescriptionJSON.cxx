@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <stdexcept>
 
 namespace gigapixel
@@ -224,6 +225,18 @@ ReadLayers(const Json & json, NetworkDescription & network)
   }
 }
 
+/** A list of names; none where there is no such key. */
+std::vector<std::string>
+ReadNames(const Json & json, const char * key)
+{
+  const Json names = json.contains(key) ? json.at(key) : Json::array();
+  if (!names.is_array() || !std::all_of(names.begin(), names.end(), [](const Json & name) { return name.is_string(); }))
+  {
+    Refuse("\"" + std::string(key) + "\" must be a list of names, not " + Show(names));
+  }
+  return names.get<std::vector<std::string>>();
+}
+
 void
 ReadOperations(const Json & json, NetworkDescription & network)
 {
@@ -234,6 +247,19 @@ ReadOperations(const Json & json, NetworkDescription & network)
            " JSON objects");
   }
   network.graph = NetworkGraph::FromJSON(operations.dump(), Get<std::string>(json, "the network", "output"));
+  std::set<std::string> arrays;
+  for (const ParameterDescription & parameter : network.graph.GetParameters())
+  {
+    arrays.insert(parameter.name);
+  }
+  for (const std::string & name : ReadNames(json, "constants"))
+  {
+    if (arrays.count(name) == 0)
+    {
+      Refuse("\"constants\" names \"" + GetPrintable(name) + "\", which is no array of the network");
+    }
+    network.graph.constants.insert(name);
+  }
 }
 
 std::vector<double>
@@ -406,16 +432,28 @@ NetworkDescription::FromJSON(const std::string & text)
     Refuse("no JSON: " + GetPrintableReason(error.what()));
   }
   CheckTexts(json);
-  CheckKeys(
-    json,
-    "the network",
-    { "name", "input", "layers", "operations", "output", "loss", "learning rate", "class names", "provenance" });
+  CheckKeys(json,
+            "the network",
+            { "name",
+              "input",
+              "layers",
+              "operations",
+              "output",
+              "constants",
+              "loss",
+              "learning rate",
+              "class names",
+              "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
     Refuse(
       "the network needs either the list \"layers\", or the list \"operations\" and the name of the one that is the "
       "\"output\"");
+  }
+  if (json.contains("layers") && json.contains("constants"))
+  {
+    Refuse("\"constants\" are arrays of \"operations\"; layers have none");
   }
   if (json.contains("layers"))
   {
@@ -437,12 +475,7 @@ NetworkDescription::FromJSON(const std::string & text)
     }
     network.learningRate = value;
   }
-  const Json names = json.contains("class names") ? json.at("class names") : Json::array();
-  if (!names.is_array() || !std::all_of(names.begin(), names.end(), [](const Json & name) { return name.is_string(); }))
-  {
-    Refuse("\"class names\" must be a list of names, not " + Show(names));
-  }
-  network.classNames = names.get<std::vector<std::string>>();
+  network.classNames = ReadNames(json, "class names");
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())
@@ -452,7 +485,7 @@ NetworkDescription::FromJSON(const std::string & text)
     network.provenance = json.at("provenance").dump();
   }
   network.Validate();
-  if (!network.graph.IsEmpty())
+  if (!network.graph.IsEmpty() && network.graph.constants.empty()) // layers have none
   {
     network.layers = FindChain(network);
     network.graph = network.layers.empty() ? network.graph : NetworkGraph();
@@ -478,6 +511,10 @@ NetworkDescription::ToJSON() const
   {
     json["operations"] = Json::parse(graph.ToJSON());
     json["output"] = graph.output;
+    if (!graph.constants.empty())
+    {
+      json["constants"] = graph.constants;
+    }
   }
   json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
   if (!classWeights.empty())

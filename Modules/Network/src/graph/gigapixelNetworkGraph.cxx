@@ -16,8 +16,6 @@ namespace gigapixel
 namespace
 {
 
-constexpr int MostChannels = 65536;
-
 [[noreturn]] void
 Refuse(const Operation & operation, const std::string & reason)
 {
@@ -516,7 +514,7 @@ NetworkGraph::GetParameters() const
     for (ParameterDescription & parameter : OperationSchema::Find(operation.type)->getParameters(operation, ofInputs))
     {
       parameter.name = operation.GetParameter(parameter.name.c_str());
-      parameter.trained = parameter.trained && frozen.count(parameter.name) == 0;
+      parameter.trained = parameter.trained && !IsKept(parameter.name);
       const auto found = places.emplace(parameter.name, all.size());
       if (found.second)
       {

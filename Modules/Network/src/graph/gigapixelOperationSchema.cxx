@@ -318,6 +318,17 @@ FindLastWeighted(const NetworkGraph & graph)
   return OperationSchema::Find(graph.operations[operation].type)->weight ? operation : -1;
 }
 
+const Operation &
+FindSourceOfOutput(const NetworkGraph & graph)
+{
+  const Operation * operation = &graph.operations[graph.GetIndex(graph.output)];
+  while (OperationSchema::Find(operation->type)->Is(Role::SameValues))
+  {
+    operation = &graph.operations[graph.GetIndex(operation->inputs.front())];
+  }
+  return *operation;
+}
+
 Padding
 GetPadding(const Operation & operation, int axis)
 {

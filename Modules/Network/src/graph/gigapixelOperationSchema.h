@@ -107,10 +107,11 @@ struct Role
     Linear = 4,       ///< a scale, a shift or a sum: what is rectified behind it is rectified before it
     Sum = 8,          ///< of two maps, or a map and a number
     Rectifier = 16,
-    NoLogits = 32,       ///< its output cannot be all numbers
-    Placement = 64,      ///< pixels of the first input are moved, and not mixed across channels
-    View = 128,          ///< where it has no more pixels than it reads, its map lies in its first input's memory
-    WholeImageNorm = 256 ///< its second input are statistics of the whole first one, of the type StatisticsType
+    NoLogits = 32,        ///< its output cannot be all numbers
+    Placement = 64,       ///< pixels of the first input are moved, and not mixed across channels
+    View = 128,           ///< where it has no more pixels than it reads, its map lies in its first input's memory
+    WholeImageNorm = 256, ///< its second input are statistics of the whole first one, of the type StatisticsType
+    SameValues = 512      ///< but in training its values are those of its first input, elsewhere, or lie between them
   };
 };
 
@@ -304,6 +305,9 @@ GigapixelNetwork_EXPORT std::string GetRunProblem(const NetworkGraph & graph);
 
 /** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
 GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);
+
+/** The operation that makes the values of the output, which others behind it move, choose or mix at most. */
+GigapixelNetwork_EXPORT const Operation & FindSourceOfOutput(const NetworkGraph & graph);
 
 /** Of adaptive pooling of this many pixels along an axis to so many cells: those that hold a pixel. Cells overlap by a
  * pixel where their sizes are no whole numbers, as PyTorch's do. */

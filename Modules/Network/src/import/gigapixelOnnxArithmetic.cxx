@@ -133,9 +133,9 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
   }
   if (const char * gated = node.type == "Mul" ? FindGated(walk, node, a, b) : nullptr)
   {
+    const OnnxWalkValue & given = walk.GetLast().name == b.map ? a : b; // the other one is its gate
     walk.RemoveLast();
-    const OnnxWalkValue & gate = a.map == b.map || walk.GetLast().name == a.map ? a : b;
-    return walk.Put(node, gated, gate, { gate.map });
+    return walk.Put(node, gated, given, { given.map });
   }
   walk.Put(node, type, a, { a.map, b.map });
 }
@@ -168,7 +168,11 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   }
   const std::int64_t channels = walk.GetChannels(map.map);
   numbers = change ? Change(numbers, change) : numbers;
-  const std::string       array = walk.TakeArray(numbers, { channels });
+  const std::string array = walk.TakeArray(numbers, { channels });
+  if (change) // weights are added and multiplied: what is taken off, or divided by, are means and deviations
+  {
+    walk.KeepConstant(array);
+  }
   const Operation * const unbiased = node.type == "Add" ? walk.FindLast(node, turned ? 1 : 0, walk.GetType("conv"))
                                                         : nullptr; // a linear layer in two nodes
   if (unbiased && !unbiased->GetFlag("bias"))
@@ -182,7 +186,8 @@ CombineWithNumbers(OnnxWalk & walk, const OnnxNode & node, const Pair & pair)
   {
     return walk.Put(node, "affine", map, { input }, { { "bias", false } }, { { "weight", array } });
   }
-  const std::string ones = walk.AddArray(array + ".weight", std::vector<float>(channels, 1), { channels });
+  const std::string ones =
+    walk.KeepConstant(walk.AddArray(array + ".weight", std::vector<float>(channels, 1), { channels }));
   walk.Put(node, "affine", map, { input }, { { "bias", true } }, { { "weight", ones }, { "bias", array } });
 }
 

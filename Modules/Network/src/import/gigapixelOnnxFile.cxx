@@ -297,6 +297,9 @@ ReadValue(std::string_view bytes)
   return value;
 }
 
+/** An empty one is two bytes of a file, and much more here. */
+constexpr std::size_t MostNodes = 1000000;
+
 void
 ReadGraph(std::string_view bytes, OnnxFile & file)
 {
@@ -305,6 +308,10 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
     switch (message.GetField())
     {
       case field::GraphNode:
+        if (file.nodes.size() >= MostNodes)
+        {
+          throw std::invalid_argument("it has more than " + std::to_string(MostNodes) + " nodes");
+        }
         file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size()));
         break;
       case field::GraphArray: {

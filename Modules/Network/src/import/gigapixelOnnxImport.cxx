@@ -180,21 +180,34 @@ private:
     return MergeSizes(graphs);
   }
 
-  /** Takes off what makes probabilities of classes of logits. */
+  /** Takes off what makes probabilities of classes of logits, also where pixels of these are chosen or copied behind
+   * it: so are the logits' then. */
   static void
   Strip(SizedGraph & sized)
   {
-    NetworkGraph &    graph = sized.graph;
-    const int         last = graph.GetIndex(graph.output);
-    const std::string type = graph.operations[last].type;
-    const auto        isRead = [&](const Operation & operation) {
-      return std::count(operation.inputs.begin(), operation.inputs.end(), graph.output) > 0;
+    NetworkGraph & graph = sized.graph;
+    const auto     countReaders = [&graph](const std::string & name) {
+      return std::accumulate(graph.operations.begin(), graph.operations.end(), 0, [&](int sum, const Operation & each) {
+        return sum + static_cast<int>(std::count(each.inputs.begin(), each.inputs.end(), name));
+      });
     };
-    if (type == (graph.GetOutputChannels() == 1 ? "sigmoid" : "softmax") &&
-        std::none_of(graph.operations.begin(), graph.operations.end(), isRead))
+    const auto choosesPixels = [](const Operation & operation) {
+      return operation.type == "crop" || operation.type == "slice" ||
+             (operation.type == "interpolate" && operation.GetWord("mode") == "nearest");
+    };
+    const std::string end = graph.GetOutputChannels() == 1 ? "sigmoid" : "softmax";
+    std::string *     place = &graph.output; // where the name of the operation stands that is looked at
+    int               readers = 0;
+    while (countReaders(*place) == readers && choosesPixels(graph.operations[graph.GetIndex(*place)]))
     {
-      sized.leftOut.insert(type + " at the end");
-      graph.output = graph.operations[last].inputs.front();
+      place = &graph.operations[graph.GetIndex(*place)].inputs.front();
+      readers = 1;
+    }
+    const int last = graph.GetIndex(*place);
+    if (graph.operations[last].type == end && countReaders(*place) == readers)
+    {
+      sized.leftOut.insert(end + " at the end");
+      *place = graph.operations[last].inputs.front();
       graph.operations.erase(graph.operations.begin() + last);
     }
   }
@@ -222,11 +235,12 @@ private:
   static void
   CheckLogits(const NetworkGraph & graph)
   {
-    const Operation & output = graph.operations[graph.GetIndex(graph.output)];
-    if (OperationSchema::Find(output.type)->Is(Role::NoLogits))
+    const Operation & source = FindSourceOfOutput(graph);
+    if (OperationSchema::Find(source.type)->Is(Role::NoLogits))
     {
       // At all sizes: no other multiple is to be tried.
-      throw std::domain_error("its output is a " + output.type +
+      throw std::domain_error("its output is " + (source.name == graph.output ? std::string("a ") : "moved from a ") +
+                              source.type +
                               ", which gives no logits of classes that exclude each "
                               "other, as losses and masks here need them");
     }

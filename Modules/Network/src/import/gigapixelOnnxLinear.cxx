@@ -118,9 +118,10 @@ ImportLayerNorm(OnnxWalk & walk, const OnnxNode & node)
   }
   const std::int64_t channels = walk.GetChannels(map.map);
   const std::string  weight = walk.TakeArray(walk.GetInput(node, 1), { channels });
-  const std::string  bias = OnnxWalk::HasInput(node, 2)
-                              ? walk.TakeArray(walk.GetInput(node, 2), { channels })
-                              : walk.AddArray(weight + ".bias", std::vector<float>(channels, 0), { channels });
+  const std::string  bias =
+    OnnxWalk::HasInput(node, 2)
+       ? walk.TakeArray(walk.GetInput(node, 2), { channels })
+       : walk.KeepConstant(walk.AddArray(weight + ".bias", std::vector<float>(channels, 0), { channels }));
   walk.Put(node,
            "layer_norm",
            map,

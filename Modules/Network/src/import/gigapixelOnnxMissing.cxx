@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <sstream>
 
 namespace gigapixel
@@ -54,7 +53,7 @@ OnnxWalk::SetStandIn(const OnnxNode & node, const std::string & axes, const std:
     const auto place = axes.find(axis);
     return place == std::string::npos ? std::int64_t{ 1 } : shape[place];
   };
-  m_Channels[name] = static_cast<int>(std::min<std::int64_t>(getLength('c'), std::numeric_limits<int>::max()));
+  m_Channels[name] = static_cast<int>(std::min<std::int64_t>(getLength('c'), NetworkGraph::MostChannels));
   const std::string places = GetMapAxes().substr(2);
   m_Result.sizes[name] = Extent(GetNumberOfAxes());
   std::transform(places.begin(), places.end(), m_Result.sizes[name].begin(), getLength);

@@ -14,6 +14,9 @@ namespace gigapixel
 namespace
 {
 
+/** Of maps along an axis: what operators make of this many by their greatest numbers is still a 64-bit number. */
+constexpr std::int64_t LargestSide = std::int64_t{ 1 } << 32;
+
 /** "its node "conv1" (Conv)", as problems begin. */
 std::string
 NameNode(const OnnxNode & node)
@@ -270,6 +273,14 @@ OnnxWalk::Append(const OnnxNode &                              node,
     name = (number > 2 ? name.substr(0, name.size() - last.size()) : name) + end;
   }
   operation.name = name;
+  // At once: what is made of them before the graph is validated takes memory, and more than so many overflow.
+  const auto refuseSize = [&](const char * what) {
+    throw std::invalid_argument("its node \"" + name + "\" (" + type + ") has more " + what + " than there may be");
+  };
+  if (inputs.size() > schema.mostInputs)
+  {
+    refuseSize("inputs");
+  }
   std::vector<int> channels(inputs.size());
   std::transform(
     inputs.begin(), inputs.end(), channels.begin(), [this](const auto & input) { return m_Channels.at(input); });
@@ -292,8 +303,17 @@ OnnxWalk::Append(const OnnxNode &                              node,
       throw std::invalid_argument("its node \"" + name + "\" (" + type + ") leaves no pixels of " +
                                   std::to_string(sides.front()));
     }
+    if (size[axis] > LargestSide)
+    {
+      refuseSize("pixels");
+    }
   }
-  m_Channels[name] = schema.getChannels(operation, channels);
+  const int given = schema.getChannels(operation, channels);
+  if (given > NetworkGraph::MostChannels)
+  {
+    refuseSize("channels");
+  }
+  m_Channels[name] = given;
   m_Result.sizes[name] = size;
   m_Result.graph.operations.push_back(std::move(operation));
   return name;
@@ -476,6 +496,18 @@ OnnxWalk::RemoveUnread()
   }
   const auto isUnread = [&](const Operation & operation) { return read.count(operation.name) == 0; };
   operations.erase(std::remove_if(operations.begin(), operations.end(), isUnread), operations.end());
+  std::set<std::string> constants;
+  for (const Operation & operation : operations)
+  {
+    for (const auto & [role, name] : operation.parameters)
+    {
+      if (m_Result.graph.constants.count(name) > 0)
+      {
+        constants.insert(name);
+      }
+    }
+  }
+  m_Result.graph.constants = std::move(constants);
 }
 
 SizedGraph

@@ -178,6 +178,14 @@ public:
   /** An array that the file does not have. */
   std::string AddArray(const std::string & name, std::vector<float> values, std::vector<std::int64_t> shape);
 
+  /** An operation has an array for a weight that is none: no training changes it. \return its name */
+  std::string
+  KeepConstant(const std::string & array)
+  {
+    m_Result.graph.constants.insert(array);
+    return array;
+  }
+
   const OnnxConstant &
   GetArray(const std::string & name) const
   {

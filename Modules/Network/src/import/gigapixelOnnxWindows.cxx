@@ -371,7 +371,9 @@ ImportMean(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportNorm(OnnxWalk & walk, const OnnxNode & node)
 {
-  if (node.GetInteger("training_mode", 0) != 0)
+  // Before opset 14 the outputs say it: in training mode statistics are given beside the map.
+  const auto given = std::count_if(node.outputs.begin(), node.outputs.end(), [](const auto & o) { return !o.empty(); });
+  if (node.GetInteger("training_mode", 0) != 0 || (walk.GetOpset() < 14 && given > 1))
   {
     throw MissingOperation("with the statistics of the image (export it for inference)");
   }

@@ -163,17 +163,24 @@ private:
     return line;
   }
 
+  /** Each is an instruction of one byte, and much more here; checkpoints with all that is around them have fewer. */
+  static constexpr std::size_t MostObjects = std::size_t{ 1 } << 23;
+
+  [[noreturn]] static void
+  RefuseObjects()
+  {
+    throw std::invalid_argument("its pickle makes more than " + std::to_string(MostObjects) +
+                                " objects; save a module's state_dict() alone");
+  }
+
   // The stack. A null is a mark.
 
   PickleValue *
   Make(Kind kind)
   {
-    // Each is an instruction of one byte, and much more here; checkpoints with all that is around them have fewer.
-    constexpr std::size_t most = std::size_t{ 1 } << 23;
-    if (m_Pickle.m_Values.size() >= most)
+    if (m_Pickle.m_Values.size() >= MostObjects)
     {
-      throw std::invalid_argument("its pickle makes more than " + std::to_string(most) +
-                                  " objects; save a module's state_dict() alone");
+      RefuseObjects();
     }
     m_Pickle.m_Values.emplace_back();
     m_Pickle.m_Values.back().kind = kind;
@@ -364,6 +371,10 @@ private:
   void
   Put(std::uint64_t place)
   {
+    if (m_Memory.size() >= MostObjects)
+    {
+      RefuseObjects();
+    }
     m_Memory[place] = &Top();
   }
 

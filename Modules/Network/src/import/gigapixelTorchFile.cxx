@@ -79,6 +79,26 @@ GetIntegers(const PickleValue & list)
   return integers;
 }
 
+// Functions of PyTorch, or calls of them.
+
+bool
+IsTensor(const PickleValue & value)
+{
+  return value.Is("torch._utils._rebuild_tensor_v2") || value.Is("torch._utils._rebuild_tensor");
+}
+
+bool
+IsParameter(const PickleValue & value)
+{
+  return value.Is("torch._utils._rebuild_parameter") || value.Is("torch._utils._rebuild_parameter_with_state");
+}
+
+bool
+IsWithAttributes(const PickleValue & value)
+{
+  return value.Is("torch._tensor._rebuild_from_type_v2");
+}
+
 /** \class ArrayReader
  * \brief Makes arrays of the calls that would make tensors. */
 class ArrayReader
@@ -91,21 +111,28 @@ public:
     , m_Contents(contents)
   {}
 
-  /** Of _rebuild_tensor_v2(storage, offset, size, stride, ...), or a parameter of one. \return false: it is none */
+  /** Of _rebuild_tensor_v2(storage, offset, size, stride, ...), a parameter of one, or one with attributes of its own,
+   * _rebuild_from_type_v2(_rebuild_tensor_v2, class, (storage, ...), attributes). \return false: it is none */
   bool
   Read(const PickleValue & value, SafeTensors::Tensor & tensor)
   {
     const PickleValue * call = &value;
-    if (call->Is("torch._utils._rebuild_parameter") && IsCall(*call, 1))
+    if (IsParameter(*call) && IsCall(*call, 1))
     {
       call = call->items[1]->items[0];
     }
-    const bool isTensor = call->Is("torch._utils._rebuild_tensor_v2") || call->Is("torch._utils._rebuild_tensor");
-    if (!isTensor || !IsCall(*call, 4))
+    const PickleValue * function = call;
+    const PickleValue * arguments = IsCall(*call, 4) ? call->items[1] : nullptr;
+    if (arguments && IsWithAttributes(*call))
+    {
+      function = arguments->items[0];
+      arguments = arguments->items[2]->kind == Kind::List ? arguments->items[2] : nullptr;
+    }
+    if (!arguments || arguments->items.size() < 4 || !IsTensor(*function))
     {
       return false;
     }
-    const auto &  given = call->items[1]->items;
+    const auto &  given = arguments->items;
     const Storage storage = GetStorage(*given[0]);
     if (!storage.type || given[1]->kind != Kind::Integer)
     {
@@ -190,8 +217,7 @@ private:
 bool
 LooksLikeArray(const PickleValue & value)
 {
-  return value.Is("torch._utils._rebuild_tensor_v2") || value.Is("torch._utils._rebuild_tensor") ||
-         value.Is("torch._utils._rebuild_parameter");
+  return IsTensor(value) || IsParameter(value) || IsWithAttributes(value);
 }
 
 /** The dictionary with most arrays, each of which is looked at once: they may hold each other. */

@@ -120,7 +120,8 @@ CheckNorms(const std::string & path, const std::string & network, const TakenWei
                                "\", and the network \"" + network +
                                "\" has none there: it was exported with its norms merged into its convolutions, which "
                                "have other weights then; import it with its norms (gp.import_network, or an ONNX file "
-                               "of the module in training mode)");
+                               "that torch.onnx.export writes of the module in eval() with dynamo=False and "
+                               "training=torch.onnx.TrainingMode.PRESERVE)");
     }
   }
 }
@@ -181,11 +182,12 @@ TakenWeights::DescribeTaken() const
 namespace
 {
 
-/** Of a layer of neurons, which is a convolution of one pixel here. */
+/** Of a layer of neurons, which is a convolution of one pixel, or voxel, here. */
 std::vector<std::int64_t>
 WithoutPixel(std::vector<std::int64_t> shape)
 {
-  const bool isOfOnePixel = shape.size() == 4 && shape[2] == 1 && shape[3] == 1;
+  const bool isOfOnePixel =
+    shape.size() > 3 && std::all_of(shape.begin() + 2, shape.end(), [](std::int64_t side) { return side == 1; });
   shape.resize(isOfOnePixel ? 2 : shape.size());
   return shape;
 }

@@ -60,6 +60,13 @@ FindFrozen(const NetworkDescription & network, const std::vector<std::string> & 
       RefuseUnknown(name, network, known);
     }
   }
+  if (std::none_of(parameters.begin(), parameters.end(), [](const auto & each) { return each.trained; }) &&
+      network.graph.frozen.empty())
+  {
+    throw std::invalid_argument("the network \"" + network.name +
+                                "\" cannot be trained: all of its weights are its constants; take those that are to be "
+                                "trained out of the list \"constants\", or import it with parameters that are trained");
+  }
   if (std::none_of(parameters.begin(), parameters.end(), [&](const ParameterDescription & parameter) {
         return parameter.trained && frozen.count(parameter.name) == 0;
       }))

@@ -26,7 +26,7 @@ NormCalibration::NormCalibration(const NetworkDescription & network)
     {
       any = true;
       const auto & arrays = operation.parameters;
-      if (std::none_of(arrays.begin(), arrays.end(), [&](const auto & a) { return graph.frozen.count(a.second) > 0; }))
+      if (std::none_of(arrays.begin(), arrays.end(), [&](const auto & a) { return graph.IsKept(a.second); }))
       {
         m_Norms.push_back(static_cast<int>(i));
       }

@@ -21,7 +21,7 @@ namespace gigapixel
 class GigapixelNetwork_EXPORT NormCalibration
 {
 public:
-  /** \param network with frozen arrays (NetworkGraph::frozen): norms with such stay as they are
+  /** \param network with arrays that are kept (NetworkGraph::IsKept()): norms with such stay as they are
    * \throw std::invalid_argument it has no batch norms */
   explicit NormCalibration(const NetworkDescription & network);
 

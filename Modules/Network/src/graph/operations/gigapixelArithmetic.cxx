@@ -85,6 +85,7 @@ OperationSchema
 MakeChannelSlicing()
 {
   OperationSchema entry("slice_channels");
+  entry.roles = Role::SameValues;
   entry.attributes = { Integer("start", 0, 0), NeededInteger("channels", 1) };
   entry.check = &CheckSlicedChannels;
   entry.getChannels = &GetSlicedChannels;

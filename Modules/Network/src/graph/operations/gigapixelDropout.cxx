@@ -25,7 +25,7 @@ MakeEntry(const char * type, const char * typeOfVolumes)
   entry.gradient = InputGradient::InPlace;
   entry.check = &CheckProbability;
   entry.mayOverwrite = true;
-  entry.roles = Role::Linear;
+  entry.roles = Role::Linear | Role::SameValues;
   return entry;
 }
 

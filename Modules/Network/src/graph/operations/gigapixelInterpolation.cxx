@@ -187,7 +187,7 @@ MakeInterpolation()
   entry.needsFloat = &NeedsFloat;
   entry.getPassMaps = &HoldInterpolated;
   entry.doublesMaps = &DoublesMaps;
-  entry.roles = Role::Placement;
+  entry.roles = Role::Placement | Role::SameValues;
   entry.check = &CheckInterpolation;
   entry.getSize = &GetInterpolatedSize;
   entry.getRequired = &RequireInterpolated;

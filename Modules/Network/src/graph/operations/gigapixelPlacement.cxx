@@ -139,7 +139,7 @@ MakeEntry(const char * type, std::size_t mostInputs)
 {
   OperationSchema entry(type, 1, mostInputs);
   entry.gradient = InputGradient::Passed;
-  entry.roles = Role::Placement | Role::View;
+  entry.roles = Role::Placement | Role::View | Role::SameValues;
   entry.getCost = &CostNothing;
   return entry;
 }
@@ -229,6 +229,7 @@ MakePixelShuffle()
   entry.getRequired = &RequireShuffled;
   entry.getPhase = &GetShuffledPhase;
   entry.getSampling = &SampleShuffled;
+  entry.roles = Role::SameValues;
   entry.getPassMaps = &HoldOneMap; // where a part begins or ends between the pixels of one of the input
   entry.getCost = &CostNothing;
   return entry;
