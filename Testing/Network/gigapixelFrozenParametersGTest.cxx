@@ -162,7 +162,8 @@ TEST(FrozenParameters, SaveTheBackwardPassOfTheBeginning)
 // What a training left alone is no property of the network that comes of it.
 TEST(FrozenParameters, AreNoPartOfTheModel)
 {
-  EXPECT_TRUE(Train("unet:base=4,depth=2,channels=1", { "enc" }, 1e-2).network.graph.frozen.empty());
+  EXPECT_TRUE(
+    Train(NetworkDescription::Load("unet:base=4,depth=2,channels=1"), { "enc" }, 1e-2).network.graph.frozen.empty());
 }
 
 // Of a graph and of a chain of layers; weight decay would show.

@@ -118,7 +118,7 @@ OPERATIONS = {
     "mean of tokens": (Squeezed(), 8),
     "table of channels": (Grouped(torch.sigmoid), 8),
     "mean over channels": (lambda x: x * torch.sigmoid(x.mean(1, keepdim=True)), 8),
-    "mean over the last axis": (lambda x: (y := x.permute(0, 2, 3, 1)).sub(y.mean(-1, keepdim=True)).permute(0, 3, 1, 2), 8),
+    "mean over the last axis": (lambda x: ((y := x.permute(0, 2, 3, 1)) * torch.tanh(y.mean(-1, keepdim=True))).permute(0, 3, 1, 2), 8),
 }
 
 
