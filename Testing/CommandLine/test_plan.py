@@ -179,3 +179,7 @@ def test_plan_knows_the_precision_of_graphs():
     assert rows[1]["peakBytes"] < rows[0]["peakBytes"] - 100e6
     slow = "avx512_bf16" not in cpu
     assert [("no instructions for bf16" in row["remark"]) for row in rows] == [False, slow]
+
+
+def test_sizes_that_no_machine_holds():
+    assert "no machine holds" in run("plan", "--size", "2000000000x2000000000", "--network", "unet:base=4", code=2).err

@@ -130,7 +130,7 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     whiteGlass = painted.GetPointer();
   }
   unet->SetSharedModel(model);
-  unet->SetTileSize(source.GetEffectiveTileSize());
+  unet->SetTileSize(source.GetPatches() ? 0 : source.GetEffectiveTileSize());
   unet->SetScratchFolder(source.m_ScratchFolder);
   if (source.m_Threshold)
   {

@@ -33,6 +33,16 @@ CleanMessage(const std::string & message)
   return last == std::string::npos ? std::string() : sentence.substr(first, last - first + 1);
 }
 
+constexpr const char * TooLittleMemory =
+  "There is not enough memory for this; try a coarser level, smaller tiles, or --memory with less.";
+
+/** What an exception says that came through others, which keep its words alone. */
+inline std::string
+DescribeReason(const std::string & what)
+{
+  return what == "std::bad_alloc" ? TooLittleMemory : what;
+}
+
 } // namespace gigapixel
 
 #endif

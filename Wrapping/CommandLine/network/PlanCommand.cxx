@@ -276,13 +276,18 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
                        ? "the network " + network.name + " takes volumes: give --size WxHxD."
                        : "the network " + network.name + " takes slides: give --size WxH, or a network for volumes.");
   }
+  constexpr double MostBytes = 5e18; // a volume's reader has a copy
   if (size[2] == 0)
   {
+    if ((network.channels + 1.0) * static_cast<double>(size[0]) * static_cast<double>(size[1]) > MostBytes)
+    {
+      throw UsageError("--size " + values.GetText("size") + " is an image that no machine holds.");
+    }
     return { "image", { size[0], size[1] } };
   }
   const double bytes = (static_cast<double>(sizeof(float)) * network.channels + 1) * static_cast<double>(size[0]) *
                        static_cast<double>(size[1]) * static_cast<double>(size[2]);
-  if (bytes > 1e18)
+  if (2 * bytes > MostBytes)
   {
     throw UsageError("--size " + values.GetText("size") + " is a volume that no machine holds.");
   }

@@ -294,7 +294,12 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
   Tiling tiling = GetTiling(values, session);
   tiling.axes = model->network.graph.GetNumberOfAxes();
   const auto names = values.GetTexts("SLIDE");
-  const auto tasks = AssignVolumeOutputs(FindVolumes(names), values.GetText("output"));
+  const auto volumes = FindVolumes(names);
+  for (const std::string & volume : volumes)
+  {
+    RequireSameAxes(volume, model->network, "the model " + values.GetText("model"));
+  }
+  const auto tasks = AssignVolumeOutputs(volumes, values.GetText("output"));
   return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
     return SegmentVolume(task, *model, values, session, tiling, text);
   });

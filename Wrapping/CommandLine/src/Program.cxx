@@ -130,11 +130,11 @@ ReportFailures(const std::string & help, const TWork & work)
   catch (const itk::ExceptionObject & error)
   {
     return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted)
-                                     : Report(CleanMessage(error.GetDescription()), Failure);
+                                     : Report(DescribeReason(CleanMessage(error.GetDescription())), Failure);
   }
   catch (const std::bad_alloc &)
   {
-    return Report("There is not enough memory for this; try a coarser level, or --memory with less.", Failure);
+    return Report(TooLittleMemory, Failure);
   }
   catch (const std::filesystem::filesystem_error & error)
   {
@@ -142,7 +142,7 @@ ReportFailures(const std::string & help, const TWork & work)
   }
   catch (const std::exception & error)
   {
-    return Report(error.what(), Failure);
+    return Report(DescribeReason(error.what()), Failure);
   }
 }
 } // namespace

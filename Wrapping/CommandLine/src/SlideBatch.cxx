@@ -215,11 +215,11 @@ DescribeFailure()
   }
   catch (const itk::ExceptionObject & error)
   {
-    return CleanMessage(error.GetDescription());
+    return DescribeReason(CleanMessage(error.GetDescription()));
   }
   catch (const std::bad_alloc &)
   {
-    return "There is not enough memory for this slide; try a coarser level, or --memory with less.";
+    return TooLittleMemory;
   }
   catch (const fs::filesystem_error & error)
   {
@@ -227,7 +227,7 @@ DescribeFailure()
   }
   catch (const std::exception & error)
   {
-    return error.what();
+    return DescribeReason(error.what());
   }
 }
 

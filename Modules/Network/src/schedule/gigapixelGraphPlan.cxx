@@ -559,9 +559,19 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
 
 } // namespace
 
+void
+CheckPrecision(const NetworkDescription & network, Precision precision)
+{
+  if (precision == Precision::BFloat16 && network.TakesVolumes())
+  {
+    throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
+  }
+}
+
 MemoryPlan
 MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
 {
+  CheckPrecision(run.network, run.device.precision);
   const bool         inFiles = run.segmentation.inFiles;
   const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
   const std::int64_t base =

@@ -68,6 +68,9 @@ struct GigapixelNetwork_EXPORT GraphTileCost
  * for them; a row of inner tiles has fewer, and to compile one anew takes a millisecond. */
 constexpr int MostPrimitives = 512;
 
+/** \throw std::runtime_error a graph is not computed with numbers that are kept like this */
+GigapixelNetwork_EXPORT void CheckPrecision(const NetworkDescription & network, Precision precision);
+
 /** MemoryPlan::Make() for a network that is a graph.
  *
  * The tile size, and the segments of training, follow from network, image, purpose, precision and a class of memory for

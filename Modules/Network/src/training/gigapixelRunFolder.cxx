@@ -106,7 +106,7 @@ RunFolder::FindObstacle(bool resume) const
   }
   if (!resume && HoldsRun())
   {
-    return "already holds a training run: resume it, or choose another folder";
+    return "already holds a training run: resume it (--resume), or choose another folder";
   }
   if (resume && HoldsRun() && !HoldsCheckpoint())
   {

@@ -301,7 +301,10 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
   else if (!missing.empty())
   {
     Warn("no pixel of the class " + missing + " was found in " + masks +
-         ": see whether they are the right masks, and drawn in this class");
+         ": see whether they are the right masks, and drawn in this class" +
+         (network.GetNumberOfClasses() > 2 && network.ignoredLabel == LabelSource::Ignored
+            ? " (255 is ignored where there are more than two)"
+            : ""));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "gigapixelTorchThreads.h"
 #include "gigapixelTurns.h"
 #include "maps/gigapixelKeptMaps.h"
+#include "schedule/gigapixelGraphPlan.h"
 #include "graph/gigapixelFoldedParameters.h"
 
 #include <ATen/Context.h>
@@ -630,10 +631,7 @@ MakeGraphPasses(const NetworkDescription & network, const Device & device, Graph
   {
     CheckBFloat16OfCPU(hasRightBFloat16);
   }
-  if (device.precision == Precision::BFloat16 && network.TakesVolumes())
-  {
-    throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
-  }
+  CheckPrecision(network, device.precision);
   return device.precision == Precision::Double     ? MakePasses<double>(network, on)
          : device.precision == Precision::BFloat16 ? MakePasses<at::BFloat16>(network, on)
                                                    : MakePasses<float>(network, on);
