@@ -32,6 +32,10 @@ public:
     }
     const std::vector<std::string> wholeImageTypes = GetWholeImageTypes();
     m_Types.erase(m_Types.begin()); // the input
+    if (m_Axes == 3 && !wholeImage) // most of what is drawn of it is larger than a volume of a test should be
+    {
+      m_Types.insert(m_Types.end(), 2, "conv_transpose3d");
+    }
     for (int times = 0; wholeImage && times < 3; ++times)
     {
       m_Types.insert(m_Types.end(), wholeImageTypes.begin(), wholeImageTypes.end());
