@@ -32,9 +32,10 @@ public:
     }
     const std::vector<std::string> wholeImageTypes = GetWholeImageTypes();
     m_Types.erase(m_Types.begin()); // the input
-    if (m_Axes == 3 && !wholeImage) // most of what is drawn of it is larger than a volume of a test should be
+    if (!wholeImage)
     {
-      m_Types.insert(m_Types.end(), 2, "conv_transpose3d");
+      // What needs many channels, or makes maps larger than a test's should be, is mostly drawn in vain.
+      m_Types.insert(m_Types.end(), 2, m_Axes == 2 ? "pixel_shuffle" : "conv_transpose3d");
     }
     for (int times = 0; wholeImage && times < 3; ++times)
     {
