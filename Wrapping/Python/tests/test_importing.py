@@ -719,3 +719,12 @@ def test_training_goes_on_from_the_weights_as_pytorch_does(tmp_path):
         expected = 255 * torch.sigmoid(gp.to_torch(tmp_path / "run")(torch.from_numpy(read / np.float32(255)).permute(2, 0, 1)[None]))[0, 0].numpy()
     probability = np.asarray(gp.segment(tmp_path / "slide.pyramid.tif", tmp_path / "run", probability=True))
     np.testing.assert_allclose(probability, expected, rtol=0, atol=0.501)  # rounded
+
+
+def test_floats_may_be_as_far_from_right_as_four_times_pytorchs():
+    given, floats = np.array([0.5]), np.array([0.5003])
+    assert importing._compare(given, np.array([0.50005]), None) == ("differ from PyTorch's by at most 5.0e-05", True)
+    assert importing._compare(given, floats, lambda: np.array([0.5002])) == ("differ from PyTorch's in double by at most 2.0e-04, as its floats do by 1.0e-04", True)
+    assert not importing._compare(given, floats, lambda: np.array([0.50028]))[1]
+    small, far = np.array([1e-5]), np.array([3e-5])
+    assert importing._compare(small, far, lambda: far)[1] and not importing._compare(small, far, lambda: far, lambda right: np.maximum(right, 1e-3))[1]
