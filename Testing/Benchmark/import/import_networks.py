@@ -126,10 +126,11 @@ def choose_example(module):
     return (320, 384) if "ception" in name or "Goog" in name else (224, 224) if "Transformer" in name else (256, 320)
 
 
-def draw_norms(module):
-    """Scales, shifts and statistics unlike the ones and zeros that norms begin with: those hide what a fold does wrong, or leave nothing of the image behind them. Weights that were learnt stay."""
+def draw_norms(module, size):
+    """Scales and shifts unlike the ones and zeros that norms begin with, which hide what a fold does wrong, and statistics as training finds them, of random images. Weights that were learnt stay."""
     layers = torch.nn.modules
     norms = (layers.batchnorm._BatchNorm, layers.instancenorm._InstanceNorm, torch.nn.GroupNorm, torch.nn.LayerNorm)
+    module.eval()
     for each in module.modules():
         if not isinstance(each, norms):
             continue
@@ -141,16 +142,21 @@ def draw_norms(module):
             if each.bias is not None:
                 torch.nn.init.normal_(each.bias, 0, 0.2)
         if variance is not None:
-            torch.nn.init.normal_(each.running_mean, 0, 0.2)
-            torch.nn.init.uniform_(each.running_var, 0.5, 1.5)
-    return module
+            each.train()
+            each.momentum = 1.0
+    if any(each.training for each in module.modules()):
+        channels = next(values.shape[1] for values in module.parameters() if values.dim() > 3)
+        with torch.no_grad():
+            module(torch.randn(2, channels, *size))
+    return module.eval()
 
 
 def describe(make, example=None):
     """Cells of the table: how many operations the graph has, what running it gave, and what is missing."""
     torch.manual_seed(1)
-    module = draw_norms(make())
+    module = make()
     example = example or choose_example(module)
+    draw_norms(module, example if len(example) == 2 else (64, 64, 64))
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
