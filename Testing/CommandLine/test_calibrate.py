@@ -58,6 +58,17 @@ def test_the_first_norm_has_the_statistics_of_its_slides(cohort, tmp_path):
     assert not arrays["bn1.running_mean"].any() and (arrays["bn1.running_var"] == 1).all()
 
 
+def test_networks_that_label_pixels(cohort, tmp_path):
+    labels = tmp_path / "labels.tif"
+    tifffile.imwrite(labels, np.indices((70, 90)).sum(0).astype("u1") // 80 * 255)
+    (tmp_path / "cohort.csv").write_text(f"slide,mask,split\n{cohort / '0.tif'},{labels},train\n")
+    words = ["train", "--cohort", tmp_path / "cohort.csv", "--network", "unet:base=4,depth=2", "--epochs", 1, "--calibrate", 1]
+    run(*words, "-o", tmp_path / "run", "--class-weights", "1,2")
+    run(*words, "-o", tmp_path / "other")
+    statistics = [{name: values.tolist() for name, values in read(tmp_path / name / "last.safetensors").items() if "running" in name} for name in ("run", "other")]
+    assert statistics[0] == statistics[1] and any(value != 0 for values in statistics[0].values() for value in values)
+
+
 def test_it_is_of_the_run(cohort, tmp_path):
     words = ["train", "--cohort", cohort / "cohort.csv", *WORDS, "-o"]
     run(*words, tmp_path / "resumed", "--epochs", 1, "--calibrate", 100)

@@ -309,7 +309,7 @@ def segment(
         in "tf32"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; *mirror* without patches; a *level* below 0, or a *region* that is not inside the slide; an
+    :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; what is of patches without these; a *level* below 0, or a *region* that is not inside the slide; an
         *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *tile_size* that is
         none
     :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
@@ -319,8 +319,8 @@ def segment(
         raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
     if semantics not in ("whole", "patch"):
         raise ValueError(f"Semantics are one of whole, patch, not {semantics}")
-    if mirror and semantics != "patch":
-        raise ValueError('mirror is of semantics="patch"')
+    if semantics != "patch" and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
+        raise ValueError('patch, overlap, blending and mirror are of semantics="patch"')
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):

@@ -73,6 +73,9 @@ def test_segment_takes_patches(drawn, start):
     whole, patch = (itk.array_from_image(gp.segment(drawn[0], start, probability=True, **how)) for how in ({}, patches))
     difference = np.abs(whole.astype(int) - patch)[:256, :256]
     assert difference.max() > 1 >= difference[64:192, 64:192].max()  # farther from the borders than the halo
+    for options in ({"patch": 128}, {"mirror": True}, {"blending": "mean"}):
+        with pytest.raises(ValueError, match='of semantics="patch"'):
+            gp.segment(drawn[0], start, **options)
     with pytest.raises(ValueError, match="whole, patch"):
         gp.segment(drawn[0], start, semantics="tile")
     with pytest.raises(ValueError, match="gaussian, constant"):

@@ -65,7 +65,8 @@ NormCalibration::CutBefore(int norm) const
   operations.back().attributes = { { "out_channels", std::int64_t{ m_Network.GetNumberOfOutputChannels() } },
                                    { "kernel_size", std::int64_t{ 1 } } };
   cut.graph.Validate();
-  cut.SetLoss("cross-entropy");
+  cut.SetLoss("cross-entropy"); // which is not computed: an image has no weights of classes
+  cut.classWeights.clear();
   return cut;
 }
 
