@@ -362,8 +362,8 @@ class Walk:
             raise LookupError("with alpha")
         if isinstance(second, (int, float)):
             return self._pointwise(node, kind, first, other=factor * second)
-        if kind == "mul" and (first in self.parameters or second in self.parameters):
-            return self._scale(node, first, second)
+        if first in self.parameters or second in self.parameters:
+            return self._scale(node, first, second) if kind == "mul" else self._shift(node, first, second, kind)
         (x, axes), (y, other) = self.values[first], self.values[second]
         shapes = [each.meta["val"].shape for each in (first, second)]
         if axes == other and shapes[0] != shapes[1]:
@@ -384,16 +384,41 @@ class Walk:
             return x, y
         raise LookupError("of maps of different shapes")
 
-    def _scale(self, node, first, second):
+    def _of_channels(self, node, first, second):
+        """Of an array and a map: the array, the map's operation and axes, and how many channels there are; each has a number."""
         array, image = (first, second) if first in self.parameters else (second, first)
         (name, axes), tensor = self.values[image], self.parameters[array][1]
         channels = self._count_channels(node.meta["val"].shape, axes)
         places = [1] * len(axes)
         places[axes.index(1)] = channels
         if tensor.numel() != channels or list(tensor.shape) != places[len(places) - tensor.dim() :]:
-            raise LookupError("with an array that is no factor for each channel")
+            raise LookupError("with an array that is no number for each channel")
+        return array, name, axes, channels
+
+    def _constant(self, node, role, values):
+        """An array that the module does not have like this, and that nothing trains."""
+        name = f"{node.name}.{role}"
+        self.graph.untrained.add(name)
+        return self.graph.take(name, values)
+
+    def _untrained(self, array):
+        own, tensor = self.parameters[array]
+        if own not in self.graph.untrained:
+            raise LookupError("by an array that is trained")
+        return tensor.detach().double().flatten()
+
+    def _scale(self, node, first, second):
+        array, name, axes, channels = self._of_channels(node, first, second)
         parameters = {"weight": self._array(array, (channels,))}
         self._put(node, "affine", [name], parameters, extent=self.graph.sizes[name], axes=axes, bias=False)
+
+    def _shift(self, node, first, second, kind):
+        array, name, axes, channels = self._of_channels(node, first, second)
+        if kind == "sub" and array is first:
+            raise LookupError("of a map from an array")
+        bias = self._array(array, (channels,)) if kind == "add" else self._constant(node, "bias", -self._untrained(array))
+        parameters = {"weight": self._constant(node, "weight", torch.ones(channels)), "bias": bias}
+        self._put(node, "affine", [name], parameters, extent=self.graph.sizes[name], axes=axes)
 
     def _on_add(self, node, a):
         self._pair_of(node, a, "add")
@@ -430,6 +455,10 @@ class Walk:
         self._put(node, "mul", [power, name], extent=extent, axes=axes)
 
     def _on_div(self, node, a):
+        if a["other"] in self.parameters and a["self"] not in self.parameters and not a.get("rounding_mode"):
+            array, name, axes, _ = self._of_channels(node, a["self"], a["other"])
+            parameters = {"weight": self._constant(node, "weight", 1 / self._untrained(array))}
+            return self._put(node, "affine", [name], parameters, extent=self.graph.sizes[name], axes=axes, bias=False)
         if not isinstance(a["other"], (int, float)) or a.get("rounding_mode"):
             raise LookupError("by a map")
         self._pair_of(node, {**a, "other": 1 / a["other"]}, "mul")
