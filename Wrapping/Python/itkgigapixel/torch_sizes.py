@@ -13,6 +13,7 @@ import logging
 import math
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from itkgigapixel.torch_graph import SeesWholeImage, Unsupported
 from itkgigapixel.torch_walk import Walk
@@ -95,6 +96,7 @@ def _make_for_all_sizes(module, channels, example, multiple, output):
     one = _export(module, channels, example, output)
     try:
         two = _export(module, channels, second, output)
+        _require_acceptance(module, channels, second)
     except Unsupported as error:
         error.of_second_size = True
         raise
@@ -108,6 +110,15 @@ def _make_for_all_sizes(module, channels, example, multiple, output):
                 "what it computes depends on the size by more than sizes of maps."
             )
     return _merge(one, two)
+
+
+def _require_acceptance(module, channels, size):
+    """Libraries have modules look at the size themselves, which torch.export leaves out. Nothing is computed."""
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+            module(torch.zeros(1, channels, *size))
+    except (RuntimeError, ValueError, AssertionError) as error:
+        raise Unsupported(f"The module refuses {name_size(size)} pixels: {(str(error).strip() or type(error).__name__).splitlines()[0]}") from error
 
 
 def _move(size, by):

@@ -728,3 +728,21 @@ def test_floats_may_be_as_far_from_right_as_four_times_pytorchs():
     assert not importing._compare(given, floats, lambda: np.array([0.50028]))[1]
     small, far = np.array([1e-5]), np.array([3e-5])
     assert importing._compare(small, far, lambda: far)[1] and not importing._compare(small, far, lambda: far, lambda right: np.maximum(right, 1e-3))[1]
+
+
+def test_sizes_that_the_module_itself_refuses(tmp_path, capsys):
+    """torch.export leaves out what modules look at when they are called."""
+
+    class Picky(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(3, 2, 3, padding=1)
+
+        def forward(self, x):
+            if not torch.compiler.is_compiling() and (x.shape[2] % 16 or x.shape[3] % 16):
+                raise RuntimeError("Wrong input shape")
+            return self.layer(x)
+
+    gp.import_network(Picky(), tmp_path / "model.safetensors", example=EXAMPLE)
+    assert "differ from PyTorch's by at most" in capsys.readouterr().out
+    assert gp.to_torch(tmp_path / "model.safetensors")(torch.zeros(1, 3, 37, 45)).shape == (1, 2, 37, 45)
