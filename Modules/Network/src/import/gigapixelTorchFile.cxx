@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchFile.h"
 #include "gigapixelPickle.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelZipFile.h"
 
 #include <algorithm>
@@ -141,7 +142,8 @@ public:
     const auto found = m_Storages.find(storage.key);
     if (found == m_Storages.end())
     {
-      throw std::invalid_argument("it is damaged or truncated: the numbers \"" + storage.key + "\" are missing");
+      throw std::invalid_argument("it is damaged or truncated: the numbers \"" +
+                                  GetPrintable(storage.key).substr(0, 100) + "\" are missing");
     }
     tensor.type = storage.type->type;
     tensor.shape = GetIntegers(*given[2]);
@@ -370,7 +372,8 @@ TakeStorages(std::string_view & content, const PickleValue & keys, const Pickle 
     }
     if (count < 0 || static_cast<std::uint64_t>(count) > content.size() / found->second->bytes)
     {
-      throw std::invalid_argument("it is damaged or truncated: the numbers \"" + key->text + "\" are not all there");
+      throw std::invalid_argument("it is damaged or truncated: the numbers \"" +
+                                  GetPrintable(key->text).substr(0, 100) + "\" are not all there");
     }
     const std::size_t size = static_cast<std::size_t>(count) * found->second->bytes;
     storages[key->text] = content.substr(0, size);
