@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BFloat16.h"
 #include "gigapixelMemoryPlan.h"
-#include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelGraphTileCost.h"
 #include "schedule/gigapixelTileGrid.h"
 #include "schedule/gigapixelTileProgram.h"
 

@@ -2,6 +2,7 @@
 // Which segments a network is divided into, and in which order their tiles are computed.
 #include "SegmentFixture.h"
 #include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelGraphTileCost.h"
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelSegmentPlanner.h"
 #include "schedule/gigapixelTileProgram.h"

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPrimitiveLimit.h"
-#include "schedule/gigapixelGraphPlan.h"
+#include "schedule/gigapixelGraphTileCost.h"
 
 #include <algorithm>
 #include <mutex>

@@ -1,27 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "objective/gigapixelLogitMap.h"
-#include "gigapixelOperationCall.h"
 #include "gigapixelInstructionLimit.h"
 #include "gigapixelPrimitiveLimit.h"
-#include "gigapixelReducedPixels.h"
 #include "gigapixelTileArena.h"
-#include "gigapixelTileInput.h"
-#include "gigapixelTorchDevice.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
-#include "gigapixelTurns.h"
-#include "maps/gigapixelKeptMaps.h"
+#include "gigapixelTorchTile.h"
 #include "schedule/gigapixelGraphPlan.h"
-#include "graph/gigapixelFoldedParameters.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -32,33 +22,8 @@ namespace gigapixel::torchmodule
 namespace
 {
 
-using Step = TileProgram::Step;
-
-/** What the forward pass leaves. */
-struct Tape
-{
-  std::vector<at::Tensor>              maps;      ///< of each step, while somebody needs it
-  std::vector<std::vector<at::Tensor>> kept;      ///< of each step, beside maps
-  std::vector<at::Tensor>              gradients; ///< of maps, while they are added up
-};
-
-/** The part of a step's map that another step reads. */
-at::Tensor
-GetPart(const at::Tensor & map, const Box & covered, const Box & part)
-{
-  return part == covered ? map : Show(map, covered, part);
-}
-
-/** Itself if it is of the type. */
-at::Tensor
-ToType(at::Tensor map, at::ScalarType type)
-{
-  return map.defined() ? map.to(type) : std::move(map);
-}
-
 /** \class TorchGraphPasses
- * \brief Maps, their gradients and the weights of convolutions are of type T; what enters and leaves a tile but the
- * pixels, other parameters, and what OperationSchema says of are at least floats. */
+ * \brief What a network's passes over tiles are asked for, by TorchTile, whose maps are of type T. */
 template <typename T>
 class TorchGraphPasses : public GraphPasses
 {
@@ -66,15 +31,9 @@ public:
   TorchGraphPasses(const NetworkDescription & network, const TorchDevice & device)
     : m_Device(device)
     , m_Network(network)
-    , m_Input(network)
     , m_Parameters(network.graph)
-    , m_Weights(network.graph.operations.size())
+    , m_Tile(m_Network, m_Parameters, m_Device)
   {
-    for (const Operation & operation : network.graph.operations)
-    {
-      m_Operations.push_back(operation.inputs.empty() ? nullptr : &TorchOperation::Find(operation.type));
-      m_Types.push_back(OperationSchema::Find(operation.type)->needsFloat(operation) ? ValueType : MapType);
-    }
     if (m_Device.IsHost())
     {
       m_Primitives.emplace();
@@ -86,27 +45,13 @@ public:
   SetParameters(const std::vector<double> & parameters) override
   {
     m_Values.assign(parameters.begin(), parameters.end());
-    for (std::size_t i = 0; i < m_Weights.size(); ++i)
-    {
-      m_Parameters.Fold(
-        parameters, static_cast<int>(i), [this, i](const FoldedParameters::Array & array, const double * values) {
-          // In its place from the second time on: fresh memory takes longer than the numbers.
-          at::Tensor & weight = m_Weights[i][array.role];
-          if (!weight.defined())
-          {
-            const auto       type = array.shape.size() >= 4 ? m_Types[i] : ValueType;
-            const at::Tensor plain = at::empty(array.shape, m_Device.GetOptions(type));
-            weight = array.shape.size() >= 4 ? MakeDense(plain) : plain;
-          }
-          weight.copy_(at::from_blob(const_cast<double *>(values), array.shape, at::kDouble));
-        });
-    }
+    m_Tile.SetParameters(parameters);
   }
 
   void
   SetMaskSeed(const std::optional<std::uint64_t> & seed) override
   {
-    m_MaskSeed = seed;
+    m_Tile.SetMaskSeed(seed);
   }
 
   std::size_t
@@ -120,7 +65,7 @@ public:
   {
     const Scope         scope(*this, data, false);
     const TileProgram & program = *data.tile.program;
-    const at::Tensor    map = ToHost(Forward(data).maps.back());
+    const at::Tensor    map = TorchTile<T>::ToHost(m_Tile.Forward(data).maps.back());
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
   }
 
@@ -131,11 +76,11 @@ public:
     const TileProgram & program = *data.tile.program;
     const Step &        target = program.steps.back();
     const int           source = target.sources.front();
-    const Tape          tape = Forward(data, reduced ? source : -1);
+    const Tape          tape = m_Tile.Forward(data, reduced ? source : -1);
     if (reduced)
     {
       const at::Tensor part = GetPart(tape.maps[source], program.steps[source].output, target.inputs.front());
-      const at::Tensor map = ToHost(part);
+      const at::Tensor map = TorchTile<T>::ToHost(part);
       reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
     }
     return ToVector(tape.maps.back());
@@ -145,7 +90,7 @@ public:
   WeighMap(TileData & data, const std::vector<double> & weights, float * values) const override
   {
     const Scope      scope(*this, data, false);
-    const at::Tensor map = ToHost(Forward(data).maps.back());
+    const at::Tensor map = TorchTile<T>::ToHost(m_Tile.Forward(data).maps.back());
     const Value *    value = map.data_ptr<Value>();
     for (std::int64_t i = 0; i < GetNumberOfPixels(data.tile.program->core); ++i, value += weights.size())
     {
@@ -157,14 +102,14 @@ public:
   DifferentiateLogits(TileData & data, const std::vector<double> & ofLogits, FixedPointSum & gradient) const override
   {
     const Scope scope(*this, data, true);
-    Tape        tape = Forward(data);
+    Tape        tape = m_Tile.Forward(data);
     if (data.tile.program->steps.back().keptFor < 0)
     {
       tape.maps.back().reset();
     }
     at::Tensor logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
     std::copy(ofLogits.begin(), ofLogits.end(), logits.data_ptr<Value>());
-    Backward(data, tape, m_Device.Upload(logits, MapType), 1, gradient);
+    m_Tile.Backward(data, tape, m_Device.Upload(logits, MapType), 1, gradient);
   }
 
   void
@@ -173,24 +118,25 @@ public:
     const Scope         scope(*this, data, true);
     const TileProgram & program = *data.tile.program;
     const Step &        target = program.steps.back();
-    const bool          reduced = GetReduction(target.operation) != nullptr;
+    const bool          reduced = m_Tile.GetReduction(target.operation) != nullptr;
     const KeptMap &     gradientOfMap = data.kept->GetGradient(target.operation);
     const Box           part = reduced ? gradientOfMap.GetWhole() : program.core;
     if (gradientOfMap.IsZero(part)) // of what nothing is learnt from
     {
-      return AddToKept(data, Tape{});
+      return TorchTile<T>::AddToKept(data, Tape{});
     }
-    Tape tape = Forward(data);
+    Tape tape = m_Tile.Forward(data);
     if (target.keptFor < 0)
     {
       tape.maps.back().reset();
     }
-    Backward(data,
-             tape,
-             reduced ? UploadPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part)
-                     : ReadKept(gradientOfMap, target.channels, part, MapType),
-             times,
-             gradient);
+    m_Tile.Backward(data,
+                    tape,
+                    reduced
+                      ? m_Tile.UploadPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part)
+                      : m_Tile.ReadKept(gradientOfMap, target.channels, part, MapType),
+                    times,
+                    gradient);
   }
 
   void
@@ -198,7 +144,7 @@ public:
     const override
   {
     const Scope scope(*this, data, true);
-    Tape        tape = Forward(data);
+    Tape        tape = m_Tile.Forward(data);
     at::Tensor  logits = tape.maps.back().to(at::kCPU, ValueType).contiguous();
     CheckLogits(logits);
     if (data.tile.program->steps.back().keptFor < 0)
@@ -211,7 +157,7 @@ public:
     }
     GetLogitMap(logits, data).TakeLoss(terms, loss);
     logits = MakeDense(m_Device.Upload(logits, MapType));
-    Backward(data, tape, std::move(logits), times, gradient);
+    m_Tile.Backward(data, tape, std::move(logits), times, gradient);
   }
 
   std::vector<double>
@@ -250,10 +196,11 @@ public:
   }
 
 private:
-  using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using Value = typename TorchTile<T>::Value;
+  using Step = TileProgram::Step;
 
-  static constexpr at::ScalarType MapType = c10::CppTypeToScalarType<T>::value;
-  static constexpr at::ScalarType ValueType = c10::CppTypeToScalarType<Value>::value;
+  static constexpr at::ScalarType MapType = TorchTile<T>::MapType;
+  static constexpr at::ScalarType ValueType = TorchTile<T>::ValueType;
 
   /** \class Scope
    * \brief What the calling thread needs around it while it computes a tile. */
@@ -277,22 +224,6 @@ private:
     std::optional<TileArenas::Scope> m_Memory;
   };
 
-  /** What a function returns. \throw std::runtime_error a GPU's memory is full */
-  template <typename F>
-  static auto
-  NamingMemory(const F & compute)
-  {
-    try
-    {
-      return compute();
-    }
-    catch (const c10::OutOfMemoryError &)
-    {
-      throw std::runtime_error("the GPU's memory is full: choose smaller tiles (--tile-size), or end what else uses "
-                               "the GPU");
-    }
-  }
-
   static LogitMap<Value>
   GetLogitMap(at::Tensor & logits, const TileData & data)
   {
@@ -304,7 +235,7 @@ private:
   TakeLogits(TileData & data, const F & f) const
   {
     const Scope scope(*this, data, false);
-    at::Tensor  logits = Forward(data).maps.back().to(at::kCPU, ValueType).contiguous();
+    at::Tensor  logits = m_Tile.Forward(data).maps.back().to(at::kCPU, ValueType).contiguous();
     CheckLogits(logits);
     f(GetLogitMap(logits, data));
   }
@@ -320,279 +251,14 @@ private:
     }
   }
 
-  const ReductionSchema *
-  GetReduction(int operation) const
-  {
-    const Operation & of = m_Network.graph.operations[operation];
-    return OperationSchema::Find(of.type)->getReduction(of);
-  }
-
-  at::Tensor
-  ReadKept(const KeptMap & kept, int channels, const Box & part, at::ScalarType type) const
-  {
-    const at::Tensor map = MakeMap(channels, part, m_Device.GetUploadOptions(ValueType));
-    kept.Read(part, map.data_ptr<Value>());
-    return m_Device.Upload(map, type);
-  }
-
-  at::Tensor
-  UploadPixels(const std::vector<double> & values, int channels, const Box & box) const
-  {
-    return m_Device.Upload(ToPixels(values, channels, box, ValueType), ValueType);
-  }
-
-  /** In the memory that maps are kept in. */
-  static at::Tensor
-  ToHost(const at::Tensor & map)
-  {
-    return MakeDense(map.to(at::kCPU, ValueType));
-  }
-
-  /** That an operation's map has in a tile: what an image was reduced to is few numbers, which all pixels see. */
-  at::ScalarType
-  GetMapType(int operation) const
-  {
-    return GetReduction(operation) ? ValueType : MapType;
-  }
-
-  OperationCall
-  MakeCall(const TileData & data, const Step & step) const
-  {
-    const TileProgram & program = *data.tile.program;
-    OperationCall       call{ m_Network.graph.operations[step.operation],
-                        step,
-                        m_Weights[step.operation],
-                        {},
-                        m_Device.GetOptions(m_Types[step.operation]),
-                        m_Device.IsPlain(),
-                        false,
-                        {},
-                        {},
-                        {},
-                        {},
-                        {} };
-    for (std::size_t j = 0; j < step.sources.size(); ++j)
-    {
-      const int source = step.sources[j];
-      call.channels.push_back(source < 0 ? 0 : program.steps[source].channels);
-      call.wanted.push_back(source >= 0 && program.steps[source].needsGradient);
-    }
-    call.inputs.resize(step.sources.size());
-    call.maskSeed = m_MaskSeed;
-    call.counted = &data.counted;
-    return call;
-  }
-
-  /** \param wanted a step whose map stays, too */
-  Tape
-  Forward(const TileData & data, int wanted = -1) const
-  {
-    const TileProgram & program = *data.tile.program;
-    program.CheckMaps(m_Network.graph);
-    Tape tape;
-    tape.maps.resize(program.steps.size());
-    tape.kept.resize(program.steps.size());
-    for (std::size_t i = 0; i < program.steps.size(); ++i)
-    {
-      const Step & step = program.steps[i];
-      if (step.sources.empty())
-      {
-        tape.maps[i] =
-          m_Operations[step.operation]
-            ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output, GetMapType(step.operation))
-            : m_Device.Upload(m_Input.Make(data, m_Device.GetUploadOptions(MapType)), MapType);
-        continue;
-      }
-      if (step.folded)
-      {
-        tape.maps[i] = std::move(tape.maps[step.sources.front()]);
-      }
-      else
-      {
-        Run(data, step, tape.maps, tape.maps[i], tape.kept[i]);
-      }
-      for (const int read : step.lastReaderOf)
-      {
-        if (program.steps[read].keptFor < 0 && read != wanted)
-        {
-          tape.maps[read].reset();
-        }
-      }
-    }
-    return tape;
-  }
-
-  void
-  Run(const TileData &          data,
-      const Step &              step,
-      std::vector<at::Tensor> & maps,
-      at::Tensor &              output,
-      std::vector<at::Tensor> & kept) const
-  {
-    const TileProgram &  program = *data.tile.program;
-    OperationCall        call = MakeCall(data, step);
-    const at::ScalarType type = m_Types[step.operation];
-    for (std::size_t j = 0; j < step.sources.size(); ++j)
-    {
-      const int source = step.sources[j];
-      if (source >= 0)
-      {
-        call.inputs[j] = ToType(GetPart(maps[source], program.steps[source].output, step.inputs[j]), type);
-      }
-    }
-    if (step.inPlace)
-    {
-      maps[step.sources.front()].reset();
-      call.inPlace = IsAlone(call.inputs.front());
-    }
-    output = NamingMemory([&] { return m_Operations[step.operation]->forward(call); });
-    if (!GetReduction(step.operation))
-    {
-      output = ToType(std::move(output), MapType);
-    }
-    else if (&step != &program.steps.back()) // all that it reduces is in this tile
-    {
-      call.kept = { output };
-      const std::vector<double> values =
-        GetReduction(step.operation)->finish(call.operation, SumOfTile(call.operation, step, output));
-      output = GetPart(UploadPixels(values, step.channels, GetWholeMap(step)), GetWholeMap(step), step.output);
-    }
-    kept = std::move(call.kept);
-  }
-
-  /** \param gradient of the target's map */
-  void
-  Backward(const TileData & data, Tape & tape, at::Tensor && gradient, std::int64_t times, FixedPointSum & sums) const
-  {
-    const TileProgram & program = *data.tile.program;
-    tape.gradients.resize(tape.maps.size());
-    tape.gradients.back() = std::move(gradient);
-    for (std::size_t i = program.steps.size(); i-- > 0;)
-    {
-      const Step & step = program.steps[i];
-      if (!step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
-      {
-        if (step.folded)
-        {
-          tape.gradients[step.sources.front()] = std::move(tape.gradients[i]);
-        }
-        else
-        {
-          RunBackward(data, i, tape, times, sums);
-        }
-      }
-      for (std::size_t kept = 0; kept <= i; ++kept)
-      {
-        if (program.steps[kept].keptFor == static_cast<int>(i))
-        {
-          tape.maps[kept].reset();
-        }
-      }
-    }
-    AddToKept(data, tape);
-  }
-
-  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
-  static void
-  AddToKept(const TileData & data, const Tape & tape)
-  {
-    if (data.turns)
-    {
-      data.turns->Take(data.turn, [&] { AddGradientsToKept(data, tape); });
-    }
-  }
-
-  static void
-  AddGradientsToKept(const TileData & data, const Tape & tape)
-  {
-    const TileProgram & program = *data.tile.program;
-    for (std::size_t i = 0; i < tape.gradients.size(); ++i)
-    {
-      const Step & step = program.steps[i];
-      if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
-      {
-        const at::Tensor gradient = ToHost(tape.gradients[i]);
-        data.kept->AddToGradient(step.operation, step.output, gradient.data_ptr<Value>());
-      }
-    }
-  }
-
-  void
-  RunBackward(const TileData & data, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
-  {
-    const TileProgram &  program = *data.tile.program;
-    const Step &         step = program.steps[i];
-    const at::ScalarType type = m_Types[step.operation];
-    OperationCall        call = MakeCall(data, step);
-    call.kept = std::move(tape.kept[i]);
-    const bool reduces = GetReduction(step.operation) != nullptr, alone = reduces && i + 1 < program.steps.size();
-    const std::vector<double> ofTile =
-      alone ? SumOfTile(call.operation, step, call.kept.front()) : std::vector<double>();
-    call.sums = alone ? &ofTile : reduces ? &data.kept->GetSums(step.operation) : nullptr;
-    call.output = step.keeps == Keeps::Output ? ToType(tape.maps[i], type) : at::Tensor();
-    for (std::size_t j = 0; j < step.sources.size() && step.keeps == Keeps::Input; ++j)
-    {
-      const int source = step.sources[j];
-      if (source >= 0)
-      {
-        call.inputs[j] = ToType(GetPart(tape.maps[source], program.steps[source].output, step.inputs[j]), type);
-      }
-    }
-    at::Tensor ofMap = std::move(tape.gradients[i]);
-    if (alone)
-    {
-      ofMap = GetPart(ofMap, step.output, GetWholeMap(step));
-    }
-    const at::Tensor        gradient = ToType(std::move(ofMap), type);
-    std::vector<at::Tensor> gradients =
-      NamingMemory([&] { return m_Operations[step.operation]->backward(call, gradient); });
-    for (std::size_t j = 0; j < step.sources.size(); ++j)
-    {
-      if (call.wanted[j])
-      {
-        const int  source = step.sources[j];
-        at::Tensor part = ToType(std::move(gradients[j]), GetMapType(program.steps[source].operation));
-        AddPart(tape.gradients[source],
-                program.steps[source].output,
-                std::move(part),
-                step.inputs[j],
-                source + 1 == static_cast<int>(i) && !program.steps[source].sources.empty());
-      }
-    }
-    for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))
-    {
-      const at::Tensor values = call.weightGradients.at(array.role).to(at::kCPU, ValueType).contiguous();
-      sums.Add(array.first, values.data_ptr<Value>(), array.size, times);
-    }
-  }
-
-  /** Adds the gradient of a part of a map to the map's. \param soon whether the map's step comes next */
-  static void
-  AddPart(at::Tensor & sum, const Box & covered, at::Tensor part, const Box & box, bool soon)
-  {
-    if (sum.defined())
-    {
-      sum = MakeOwn(std::move(sum));
-      GetPart(sum, covered, box).add_(part);
-      return;
-    }
-    part = box == covered ? std::move(part) : Show(part, box, covered);
-    // A part of a larger map would keep all of it until then.
-    sum = soon ? std::move(part) : MakeDense(part);
-  }
-
-  const KeepTorchThreads              m_Threads; ///< what threads of their own set is the process' number, too
-  const TorchDevice                   m_Device;
-  std::optional<PrimitiveLimit>       m_Primitives; ///< of the CPU
-  mutable std::optional<TileArenas>   m_Arenas;     ///< likewise
-  const NetworkDescription            m_Network;
-  const TileInput<T>                  m_Input;
-  const FoldedParameters              m_Parameters;
-  std::vector<const TorchOperation *> m_Operations;
-  std::vector<at::ScalarType>         m_Types;  ///< that each operation is computed in
-  std::vector<Value>                  m_Values; ///< the parameters
-  std::optional<std::uint64_t>        m_MaskSeed;
-  std::vector<std::map<std::string, at::Tensor>> m_Weights; ///< of each operation, by role
+  const KeepTorchThreads            m_Threads; ///< what threads of their own set is the process' number, too
+  const TorchDevice                 m_Device;
+  std::optional<PrimitiveLimit>     m_Primitives; ///< of the CPU
+  mutable std::optional<TileArenas> m_Arenas;     ///< likewise
+  const NetworkDescription          m_Network;
+  const FoldedParameters            m_Parameters;
+  TorchTile<T>                      m_Tile;
+  std::vector<Value>                m_Values; ///< the parameters
 };
 
 template <typename T>
