@@ -150,26 +150,42 @@ FoldedParameters::Norm::GetDeviation(const std::vector<T> & parameters, std::siz
   return std::sqrt(parameters[variance + channel] + eps);
 }
 
-/** Calls f(value, channel) for each value of the convolution's weight and the channel of the map that it belongs to,
- * which is one for all values of a window. */
-template <typename F>
-void
-FoldedParameters::ForEachValue(const Norm & norm, const F & f) const
+namespace
 {
-  const Operation & convolution = m_Graph.operations[norm.convolution];
-  const Array &     weight = m_Arrays[norm.convolution].front();
-  const auto        getChannel = GetSchema(convolution).weight->getOutputChannel;
-  const auto        window = static_cast<std::size_t>(
-    std::accumulate(weight.shape.begin() + 2, weight.shape.end(), std::int64_t{ 1 }, std::multiplies<>()));
-  for (std::size_t begin = 0; begin < weight.size; begin += window)
+
+/** \class ChannelsOfValues
+ * \brief The channels of a convolution's map that the values of its weight belong to, asked for in their order: all of
+ * a window have the same. */
+class ChannelsOfValues
+{
+public:
+  ChannelsOfValues(const Operation & convolution, const FoldedParameters::Array & weight)
+    : m_Convolution(convolution)
+    , m_Shape(weight.shape)
+    , m_Window(static_cast<std::size_t>(
+        std::accumulate(m_Shape.begin() + 2, m_Shape.end(), std::int64_t{ 1 }, std::multiplies<>())))
+  {}
+
+  std::size_t
+  Get(std::size_t value)
   {
-    const std::size_t channel = getChannel(convolution, weight.shape, begin);
-    for (std::size_t i = begin; i < begin + window; ++i)
+    if (value >= m_End)
     {
-      f(i, channel);
+      m_Channel = GetSchema(m_Convolution).weight->getOutputChannel(m_Convolution, m_Shape, value);
+      m_End = value + m_Window;
     }
+    return m_Channel;
   }
-}
+
+private:
+  const Operation &                 m_Convolution;
+  const std::vector<std::int64_t> & m_Shape;
+  const std::size_t                 m_Window;
+  std::size_t                       m_Channel{ 0 };
+  std::size_t                       m_End{ 0 };
+};
+
+} // namespace
 
 template <typename T>
 std::vector<double>
@@ -200,7 +216,11 @@ FoldedParameters::FoldNorm(const Norm &                                         
   else
   {
     std::vector<double> weight(arrays.front().size);
-    ForEachValue(norm, [&](std::size_t i, std::size_t c) { weight[i] = parameters[norm.weight + i] * scales[c]; });
+    ChannelsOfValues    channels(m_Graph.operations[norm.convolution], arrays.front());
+    for (std::size_t i = 0; i < weight.size(); ++i)
+    {
+      weight[i] = parameters[norm.weight + i] * scales[channels.Get(i)];
+    }
     take(arrays.front(), weight.data());
   }
   std::vector<double> bias(scales.size());
@@ -229,24 +249,54 @@ FoldedParameters::Fold(const std::vector<double> &                              
   }
 }
 
+namespace
+{
+
+/** \class GradientReader
+ * \brief The gradient of folded arrays in parts, since a copy of a whole one may take many megabytes. */
+class GradientReader
+{
+public:
+  explicit GradientReader(const std::function<void(std::size_t, std::size_t, double *)> & read)
+    : m_Read(read)
+  {}
+
+  /** Calls f(i, value) for each value of an array, in their order. */
+  template <typename F>
+  void
+  ForEach(std::size_t first, std::size_t size, const F & f)
+  {
+    for (std::size_t begin = 0; begin < size; begin += MostValues)
+    {
+      m_Values.resize(std::min(MostValues, size - begin));
+      m_Read(first + begin, m_Values.size(), m_Values.data());
+      for (std::size_t i = 0; i < m_Values.size(); ++i)
+      {
+        f(begin + i, m_Values[i]);
+      }
+    }
+  }
+
+private:
+  static constexpr std::size_t MostValues = std::size_t{ 1 } << 16;
+
+  const std::function<void(std::size_t, std::size_t, double *)> & m_Read;
+  std::vector<double>                                             m_Values;
+};
+
+} // namespace
+
 template <typename T>
 std::vector<double>
 FoldedParameters::Unfold(const std::vector<T> &                                          parameters,
                          const std::function<void(std::size_t, std::size_t, double *)> & read) const
 {
-  std::vector<double> unfolded(m_NumberOfParameters), gradient;
-  const auto          readArray = [&](std::size_t first, std::size_t size) {
-    gradient.resize(size);
-    read(first, size, gradient.data());
-  };
+  std::vector<double> unfolded(m_NumberOfParameters);
+  GradientReader      reader(read);
   for (const Plain & plain : m_Plain)
   {
-    readArray(plain.first, plain.size);
-    std::transform(gradient.begin(),
-                   gradient.end(),
-                   unfolded.begin() + plain.parameter,
-                   unfolded.begin() + plain.parameter,
-                   std::plus<>());
+    double * const target = unfolded.data() + plain.parameter;
+    reader.ForEach(plain.first, plain.size, [target](std::size_t i, double value) { target[i] += value; });
   }
   for (const Norm & norm : m_Norms)
   {
@@ -254,30 +304,30 @@ FoldedParameters::Unfold(const std::vector<T> &                                 
     const double              eps = m_Graph.operations[norm.operation].GetNumber("eps");
     const std::vector<double> scales = GetScales(norm, parameters);
     std::vector<double>       ofScales(scales.size()); // gradients of gamma / deviation
-    readArray(arrays.back().first, arrays.back().size);
-    for (std::size_t c = 0; c < scales.size(); ++c)
-    {
+    reader.ForEach(arrays.back().first, arrays.back().size, [&](std::size_t c, double value) {
       const double before = norm.bias == Norm::None ? 0.0 : parameters[norm.bias + c];
-      ofScales[c] = gradient[c] * (before - parameters[norm.mean + c]);
+      ofScales[c] = value * (before - parameters[norm.mean + c]);
       if (norm.beta != Norm::None)
       {
-        unfolded[norm.beta + c] += gradient[c];
+        unfolded[norm.beta + c] += value;
       }
       if (norm.bias != Norm::None)
       {
-        unfolded[norm.bias + c] += gradient[c] * scales[c];
+        unfolded[norm.bias + c] += value * scales[c];
       }
-    }
-    readArray(arrays.front().first, arrays.front().size);
+    });
+    const auto addToScales = [&](std::size_t c, double value) { ofScales[c] += value; };
     if (norm.convolution < 0)
     {
-      std::transform(ofScales.begin(), ofScales.end(), gradient.begin(), ofScales.begin(), std::plus<>());
+      reader.ForEach(arrays.front().first, arrays.front().size, addToScales);
     }
     else
     {
-      ForEachValue(norm, [&](std::size_t i, std::size_t c) {
-        ofScales[c] += gradient[i] * parameters[norm.weight + i];
-        unfolded[norm.weight + i] += gradient[i] * scales[c];
+      ChannelsOfValues channels(m_Graph.operations[norm.convolution], arrays.front());
+      reader.ForEach(arrays.front().first, arrays.front().size, [&](std::size_t i, double value) {
+        const std::size_t c = channels.Get(i);
+        addToScales(c, value * parameters[norm.weight + i]);
+        unfolded[norm.weight + i] += value * scales[c];
       });
     }
     for (std::size_t c = 0; norm.gamma != Norm::None && c < scales.size(); ++c)

@@ -89,9 +89,6 @@ private:
                 const std::vector<double> &                                parameters,
                 const std::function<void(const Array &, const double *)> & take) const;
 
-  template <typename F>
-  void ForEachValue(const Norm & norm, const F & f) const;
-
   NetworkGraph                       m_Graph;
   std::map<std::string, std::size_t> m_Places; ///< of the parameters
   std::size_t                        m_NumberOfParameters{ 0 };
