@@ -31,6 +31,14 @@ struct PredictionFormat
   double  threshold{ 0.5 }; ///< one output channel: the object is where its probability is at least this
 };
 
+/** Side of the tiles that an image is computed in.
+ * \param patches each is computed in one piece, whatever is wanted
+ * \param wanted 0: the model's; WholeImage: one tile holds all of the image */
+GigapixelUNet_EXPORT std::int64_t FindTileSize(const Model &                  model,
+                                               const std::optional<Patches> & patches,
+                                               Size                           image,
+                                               std::int64_t                   wanted);
+
 /** \class TilePrediction
  * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
  * top to bottom, has each tile computed once.

@@ -23,23 +23,6 @@ struct TileRange
   std::int64_t endRow{ 0 };
 };
 
-/** Side of the tiles of an image. \throw std::invalid_argument it does not suit the network */
-std::int64_t
-FindTileSize(const Model & model, const std::optional<Patches> & patches, Size image, std::int64_t wanted)
-{
-  if (patches)
-  {
-    return patches->GetTileSize();
-  }
-  const std::int64_t stride = model.network.GetStride();
-  const std::int64_t longer = std::max(image.width, image.height);
-  const std::int64_t side = wanted == 0            ? model.tileSize
-                            : wanted == WholeImage ? (longer + stride - 1) / stride * stride
-                                                   : wanted;
-  model.network.CheckTileSize(side);
-  return side;
-}
-
 /** None where there is no limit. */
 std::optional<MemoryPlan>
 MakePlan(const NetworkDescription &     network,
@@ -83,6 +66,17 @@ struct ComputedTiles
 
 } // namespace
 
+std::int64_t
+FindTileSize(const Model & model, const std::optional<Patches> & patches, Size image, std::int64_t wanted)
+{
+  const std::int64_t stride = model.network.GetStride();
+  const std::int64_t longer = std::max(image.width, image.height);
+  return patches                ? patches->GetTileSize()
+         : wanted == 0          ? model.tileSize
+         : wanted == WholeImage ? (longer + stride - 1) / stride * stride
+                                : wanted;
+}
+
 struct TilePrediction::Implementation
 {
   Implementation(const Model &                  model,
@@ -117,7 +111,12 @@ struct TilePrediction::Implementation
     , pixelBytes(static_cast<std::size_t>(samples) *
                  (format.sample == PredictionFormat::Sample::Float ? sizeof(float) : 1))
     , computedBytes(format.content == PredictionFormat::Content::Label ? 1 : channels * sizeof(float))
-  {}
+  {
+    if (!patches)
+    {
+      model.network.CheckTileSize(tileSize);
+    }
+  }
 
   TileRange
   TilesOf(const Region & region) const

@@ -363,17 +363,9 @@ template <typename TOutputImage>
 std::int64_t
 SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 {
-  const gigapixel::Model & model = *m_Stages->model;
-  if (m_Patches)
-  {
-    return m_Patches->GetTileSize();
-  }
-  const auto         all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
-  const std::int64_t longer = static_cast<std::int64_t>(std::max(all[0], all[1]));
-  const std::int64_t stride = model.network.GetStride();
-  return m_TileSize == 0                       ? model.tileSize
-         : m_TileSize == gigapixel::WholeImage ? (longer + stride - 1) / stride * stride
-                                               : m_TileSize;
+  const auto all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
+  return gigapixel::FindTileSize(
+    *m_Stages->model, m_Patches, { static_cast<std::int64_t>(all[0]), static_cast<std::int64_t>(all[1]) }, m_TileSize);
 }
 
 template <typename TOutputImage>
