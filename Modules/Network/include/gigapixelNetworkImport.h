@@ -10,10 +10,11 @@ namespace gigapixel
 /** What a file does not say of its network. */
 struct ImportOptions
 {
-  std::string         name;      ///< of the network; empty: the file's
-  std::string         output;    ///< which of several outputs; empty: the first
-  std::vector<double> mean;      ///< of the pixels that it takes, as shares of 255, for each channel; empty: 0
-  std::vector<double> deviation; ///< likewise; empty: 1
+  std::string name;   ///< of the network; empty: the file's
+  std::string output; ///< which of several outputs; empty: the first
+  /** Of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
+  std::vector<double> mean;
+  std::vector<double> deviation;            ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
   /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
   std::int64_t tileSize{ 0 };
@@ -22,8 +23,8 @@ struct ImportOptions
   std::int64_t GetTileSize(const NetworkDescription & network) const;
 
   /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
-   * deviation is not above 0 */
-  void Check(int channels) const;
+   * deviation is not above 0, or one of pixels is above 1 */
+  void Check(int channels, bool ofVolumes) const;
 };
 
 /** Takes over the network of an ONNX file, with its weights under their names.

@@ -176,6 +176,7 @@ def test_what_is_kept(tmp_path):
     assert "numbers separated by commas" in run(*arguments, "--mean", "a", code=2).stderr
     assert "network.onnx" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
     assert "a mean for each of its 3 channels; 1 is given" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
+    assert "its means are shares of 255, and one above 1 is given: divide them by 255" in refuse(*arguments, "--mean", "124,116,104", "--deviation", "1,1,1", "--overwrite")
     assert "deviations have to be above 0" in refuse(*arguments, "--mean", "0,0,0", "--deviation", "1,1,0", "--overwrite")
     both = run(*arguments, "--mean", "0.5,0.4,0.3", "--deviation", "1,1", code=2).stderr
     assert "--mean has 3 and --deviation 2 numbers" in both

@@ -106,6 +106,8 @@ def import_network(
     channels = _CHANNELS[axes] if channels is None else channels
     if channels < 1:
         raise ValueError(f"channels are 1 or more, not {channels}")
+    if axes == 2 and max([*mean, *deviation], default=0) > 1:
+        raise ValueError(f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}: divide them by 255")
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     try:

@@ -629,6 +629,11 @@ def test_images_that_python_has_not_are_refused():
         gp.import_network(module, channels=0)
 
 
+def test_means_of_bytes_are_refused():
+    with pytest.raises(ValueError, match="are shares of 255, not .123.7, 116.3, 103.5. and .58.4, 57.1, 57.4.: divide them by 255"):
+        gp.import_network(nn.Conv2d(3, 1, 1), mean=(123.7, 116.3, 103.5), deviation=(58.4, 57.1, 57.4))
+
+
 def test_weights_alone_are_refused():
     with pytest.raises(TypeError, match="A network is an nn.Module, not OrderedDict: make the module"):
         gp.import_network(nn.Conv2d(3, 1, 1).state_dict())

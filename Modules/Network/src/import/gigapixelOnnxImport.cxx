@@ -117,9 +117,10 @@ public:
     , m_File(CheckSources(ReadBeside(OnnxFile::Parse(m_Content), path)))
     , m_Images(GetOnnxImages(m_File))
   {
-    m_Options.Check(std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {
+    const int channels = std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {
       return sum + static_cast<int>(image.channels);
-    }));
+    });
+    m_Options.Check(channels, m_Images.front().size.GetNumberOfAxes() > 2);
     if (m_File.opset < FirstOpset)
     {
       throw std::invalid_argument("it is of opset " + std::to_string(m_File.opset) +

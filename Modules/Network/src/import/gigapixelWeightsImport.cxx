@@ -29,7 +29,7 @@ RequireAll(const TakenWeights & taken, const std::string & path, const std::stri
 } // namespace
 
 void
-ImportOptions::Check(int channels) const
+ImportOptions::Check(int channels, bool ofVolumes) const
 {
   for (const auto & [name, numbers] : { std::pair("mean", &mean), std::pair("deviation", &deviation) })
   {
@@ -46,6 +46,15 @@ ImportOptions::Check(int channels) const
   {
     throw std::invalid_argument("its deviations have to be above 0");
   }
+  for (const auto & [name, numbers] : { std::pair("means", &mean), std::pair("deviations", &deviation) })
+  {
+    if (!ofVolumes && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
+    {
+      throw std::invalid_argument("its " + std::string(name) +
+                                  " are shares of 255, and one above 1 is given: divide "
+                                  "them by 255");
+    }
+  }
 }
 
 std::int64_t
@@ -61,7 +70,7 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
 {
   try
   {
-    options.Check(network.channels);
+    options.Check(network.channels, network.TakesVolumes());
     if (network.graph.IsEmpty() && !options.mean.empty())
     {
       throw std::invalid_argument("it is a chain of layers, which takes pixels as its description says: means and "
