@@ -204,6 +204,31 @@ TEST(Trainer, WarnsOfClassesThatTheMasksLack)
   EXPECT_EQ(warn(true, false).find("no pixel of the class 1 was found in the validation masks"), 0u);
 }
 
+TEST(Trainer, WarnsOfWhatIsFrozenAsItBeginsByChance)
+{
+  const auto network = NetworkDescription::Load("remedios2023");
+  const auto warn = [&network](const std::vector<std::string> & freeze, const std::string & weights) {
+    TrainingOptions options = MakeConstantOptions();
+    options.epochs = 1;
+    options.freeze = freeze;
+    options.weights = weights;
+    Trainer     trainer(network, options, "");
+    std::string warnings;
+    trainer.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
+    trainer.SetWarning([&](const std::string & sentence) { warnings += sentence + '\n'; });
+    trainer.Run();
+    return warnings;
+  };
+  EXPECT_EQ(warn({}, ""), "");
+  EXPECT_EQ(warn({ "L1" }, "").find("what is frozen stays as it begins"), 0u);
+  const TemporaryFolder folder("frozen");
+  Trainer               first(network, MakeConstantOptions(), "");
+  first.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
+  first.Run();
+  first.GetLastModel().Save(folder.File("model.safetensors"));
+  EXPECT_EQ(warn({ "L1" }, folder.File("model.safetensors")), "");
+}
+
 TEST(Trainer, RefusesBadSamplesAndOptions)
 {
   const NetworkDescription network = NetworkDescription::Load("remedios2023");

@@ -339,6 +339,11 @@ Trainer::Implementation::Begin()
   {
     this->TakeFirstWeights();
   }
+  else if (!network.graph.frozen.empty())
+  {
+    Warn("what is frozen stays as it begins, which is by chance where no weights are given: give those that it is to "
+         "keep (--weights)");
+  }
   state.optimizer = Optimizer(options, network);
   state.learningRate = options.learningRate;
   best = MakeModel();
