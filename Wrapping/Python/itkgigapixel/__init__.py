@@ -21,6 +21,7 @@ from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
+from itkgigapixel.importing_onnx import import_onnx
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
@@ -28,6 +29,6 @@ from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
-__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "label", "load_meshnet", "presets", "segment",
-           "segment_volume", "to_torch", "train"]
+__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
+           "segment", "segment_volume", "to_torch", "train"]
 __version__ = "0.1.0"

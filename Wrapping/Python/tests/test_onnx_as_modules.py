@@ -8,7 +8,8 @@ import pytest
 
 import itkgigapixel as gp
 from conftest import ROOT
-from itkgigapixel import program
+from itkgigapixel.engine import bytes_of_model
+from itkgigapixel.importing import _parse_model
 
 torch = pytest.importorskip("torch")
 
@@ -20,13 +21,18 @@ STORED = {file: np.load(FOLDER / f"{file}.npz") for file in ("networks", "volume
 NAMES = [(file, key.removesuffix("/probabilities")) for file, stored in STORED.items() for key in stored.files if key.endswith("/probabilities")]
 
 
+def _count_channels(model):
+    return _parse_model(bytes_of_model(model))[0]["input"]["channels"]
+
+
 @pytest.mark.parametrize("file, name", NAMES, ids=[f"{file}-{name}" for file, name in NAMES])
 def test_an_onnx_file_becomes_a_module(file, name, tmp_path):
     """With arrays of the shapes that the file has, such as slopes of (channels, 1, 1)."""
     stored = STORED[file]
-    network, model = tmp_path / "network.onnx", tmp_path / "model.safetensors"
+    network = tmp_path / "network.onnx"
     network.write_bytes(stored[f"{name}/onnx"].tobytes())
-    channels = program.run("import", {"output": model}, [network])["channels"]
+    model = gp.import_onnx(network)
+    channels = _count_channels(model)
     expected = stored[f"{name}/probabilities"]
     if file == "volumes":
         pixels = make_volume(*expected.shape, channels)
@@ -36,3 +42,16 @@ def test_an_onnx_file_becomes_a_module(file, name, tmp_path):
         logits = gp.to_torch(model)(torch.from_numpy(np.moveaxis(pixels, -1, 0).copy())[None])
     given = (torch.sigmoid(logits) if logits.shape[1] == 1 else torch.softmax(logits, 1))[0].double().numpy()
     np.testing.assert_allclose(given[-1] if file == "volumes" else given, expected, rtol=0, atol=5e-6)
+
+
+def test_what_the_file_does_not_say_is_given(tmp_path):
+    file, name = NAMES[0]
+    network, path = tmp_path / "network.onnx", tmp_path / "model.safetensors"
+    network.write_bytes(STORED[file][f"{name}/onnx"].tobytes())
+    channels = _count_channels(gp.import_onnx(network))
+    model = gp.import_onnx(network, path, name="mine", mean=[0.25] * channels, deviation=[0.5] * channels, mpp=0.5, tile_size=256)
+    assert (model.GetNetworkName(), model.GetMicronsPerPixel(), model.GetTileSize()) == ("mine", 0.5, 256)
+    described = _parse_model(path.read_bytes())[0]["input"]
+    assert (described["mean"], described["deviation"]) == ([0.25] * channels, [0.5] * channels)
+    with pytest.raises(RuntimeError, match="other.onnx"):
+        gp.import_onnx(tmp_path / "other.onnx")

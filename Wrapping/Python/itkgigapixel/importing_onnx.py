@@ -1,0 +1,56 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Networks of ONNX files, as PyTorch, TensorFlow, MATLAB and others write them."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+from typing import Optional, Sequence
+
+import itk
+
+from itkgigapixel.program import run
+from itkgigapixel.slide import Path, file_name
+
+
+def import_onnx(
+    file: Path,
+    path: Optional[Path] = None,
+    *,
+    name: str = "",
+    logits: str = "",
+    mean: Sequence[float] = (),
+    deviation: Sequence[float] = (),
+    mpp: float = 0.0,
+    tile_size: int = 0,
+):
+    """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
+
+    It is the program ``gigapixel import`` of the package that does it, in a process of its own; neither PyTorch nor the package
+    ``onnx`` is needed. Norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end.
+    Several inputs become one image with their channels behind each other, in the file's order.
+
+    :param file: the network, with all of its weights, or beside a file of them (external data)
+    :param path: the model file to write (``*.safetensors``), in place of what stands there; None: none is
+    :param name: of the network; "": the file's
+    :param logits: the name of the output that has the logits, of several; "": the first
+    :param mean: of the pixels that it takes, as shares of 255, a number for each channel; (): 0
+    :param deviation: likewise; (): 1
+    :param mpp: micrometers per pixel that it was trained at; 0: unknown
+    :param tile_size: side of the tiles' cores in pixels, up to a multiple of the stride; 0: 1024, of volumes 64
+    :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path, weights=path)``, for :func:`to_torch`
+    :raises RuntimeError: what cannot be read or written, or taken over, with the complete list of operations that are missing
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = {
+            "output": pathlib.Path(folder) / "model.safetensors" if path is None else file_name(path),
+            "overwrite": True,
+            "name": name,
+            "logits": logits,
+            "mean": ",".join(repr(float(each)) for each in mean),
+            "deviation": ",".join(repr(float(each)) for each in deviation),
+            "mpp": mpp or "",
+            "tile-size": tile_size or "",
+        }
+        run("import", options, [file_name(file)])
+        return itk.GigapixelModel.Load(str(options["output"]))
