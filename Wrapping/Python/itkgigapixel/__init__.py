@@ -13,7 +13,7 @@
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
 
 Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
-``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelUNetTrainer``,
+``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelNetworkImageFilter`` (volumes), ``itk.GigapixelUNetTrainer``,
 ``itk.GigapixelClassifier``.
 """
 

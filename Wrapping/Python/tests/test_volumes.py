@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import itkgigapixel as gp
+from itkgigapixel.engine import require_torch
 
 SHAPE = (15, 22, 26)  # z, y, x
 DIRECTION = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]], float)
@@ -51,6 +52,25 @@ def test_segments_files_and_images(learned, tmp_path):
     assert gp.segment_volume(file, folder / "run", output, memory="2G", tile_size=16) == output
     assert (itk.array_from_image(itk.imread(str(output))) == labels).all()
     assert gp.segment_volume([file], model, output) == output  # in place of what stands there
+
+
+def test_the_filter_gives_the_same_labels(learned):
+    model, _ = learned
+    image, _ = make(7)
+    expected = itk.array_from_image(gp.segment_volume(image, model, tile_size=16))
+    require_torch()
+    for pixel in (itk.SS, itk.F):
+        volume = itk.cast_image_filter(image, ttype=(type(image), itk.Image[pixel, 3]))
+        found = itk.GigapixelNetworkImageFilter[type(volume), itk.Image[itk.UC, 3]].New(Input=volume, Model=model, TileSize=16)
+        found.Update()
+        assert (itk.array_from_image(found.GetOutput()) == expected).all()
+    probabilities = itk.GigapixelNetworkImageFilter[type(image), itk.VectorImage[itk.F, 3]].New(Input=image, Model=model)
+    probabilities.Update()
+    shares = itk.array_from_image(probabilities.GetOutput()).reshape(SHAPE)
+    sure = abs(shares - 0.5) > 1e-5
+    assert ((shares >= 0.5) == expected)[sure].all() and sure.mean() > 0.99
+    with pytest.raises(RuntimeError, match="takes images of two axes"):
+        itk.GigapixelNetworkImageFilter[type(image), itk.Image[itk.UC, 3]].New(Input=image, ModelFileName="tissue").Update()
 
 
 def test_refusals(learned, tmp_path):

@@ -1,0 +1,122 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelNetworkImageFilter_h
+#define itkGigapixelNetworkImageFilter_h
+
+#include "gigapixelVolumePrediction.h"
+#include "itkImageToImageFilter.h"
+
+#include <optional>
+
+namespace itk
+{
+
+/** \class GigapixelNetworkImageFilter
+ * \brief Segments a volume with any network for volumes, exactly, in bounded memory.
+ *
+ * The volume is computed in tiles, whose voxels are those that the network gives for the whole volume at once. What the
+ * model wants values to be normalized to (a z-score, percentiles, a window) is done first, by the volume itself; so
+ * the whole volume is asked for, and the whole output is made. Its place in the patient is the input's.
+ *
+ * \tparam TInputImage Image of any numbers, or VectorImage with a component for each modality, in the network's order;
+ * 3-D
+ * \tparam TOutputImage Image of unsigned char: of two classes 0 and 1, of more the class of the highest probability;
+ * Image of float: the probability of class 1 of two; VectorImage of float: the probabilities of all classes, of two
+ * that of class 1. 3-D
+ *
+ * \par Example
+ * \code
+ * filter->SetInput(reader->GetOutput());
+ * filter->SetModelFileName("brain.safetensors");
+ * writer->SetInput(filter->GetOutput());
+ * \endcode
+ *
+ * \ingroup ClassificationFilters */
+template <typename TInputImage, typename TOutputImage>
+class ITK_TEMPLATE_EXPORT GigapixelNetworkImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(GigapixelNetworkImageFilter);
+
+  using Self = GigapixelNetworkImageFilter;
+  using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
+  using Pointer = SmartPointer<Self>;
+  using ConstPointer = SmartPointer<const Self>;
+  using OutputSampleType = typename NumericTraits<typename TOutputImage::PixelType>::ValueType;
+
+  static_assert(TInputImage::ImageDimension == 3 && TOutputImage::ImageDimension == 3, "Volumes have three dimensions");
+  static constexpr bool GivesLabels = std::is_same<OutputSampleType, unsigned char>::value;
+  static_assert(GivesLabels || std::is_same<OutputSampleType, float>::value, "The output is of unsigned char or float");
+
+  itkNewMacro(Self);
+  itkTypeMacro(GigapixelNetworkImageFilter, ImageToImageFilter);
+
+  /** A model file, or the folder of a training run (its best weights). Takes the place of SetModel(). */
+  void SetModelFileName(const std::string & fileName);
+  itkGetStringMacro(ModelFileName);
+
+  /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
+  void SetModel(const gigapixel::Model & model);
+
+  /** Of labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1; without
+   * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
+   * is refused. */
+  void SetThreshold(double threshold);
+  void ClearThreshold();
+  double
+  GetThreshold() const
+  {
+    return m_Threshold.value_or(0.5);
+  }
+
+  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
+  itkSetStringMacro(Device);
+  itkGetStringMacro(Device);
+
+  /** Side of a tile's core in voxels, a multiple of the network's stride, or gigapixel::WholeImage for one tile; last
+   * bits differ. 0, the default: what is fast within the memory limit. */
+  itkSetMacro(TileSize, std::int64_t);
+  itkGetConstMacro(TileSize, std::int64_t);
+
+  /** Folder for maps of a network that sees the whole volume, in files without a name there; empty, the default: in
+   * memory. Changes no result. */
+  itkSetStringMacro(ScratchFolder);
+  itkGetStringMacro(ScratchFolder);
+
+  /** Peak resident bytes of the process, which decides about the tiles. 0, the default: what the machine has. */
+  itkSetMacro(MemoryLimit, SizeValueType);
+  itkGetConstMacro(MemoryLimit, SizeValueType);
+
+protected:
+  GigapixelNetworkImageFilter() = default;
+  ~GigapixelNetworkImageFilter() override = default;
+
+  /** \throw ExceptionObject without a model, with one that cannot be read or does not take the input */
+  void GenerateOutputInformation() override;
+
+  void GenerateInputRequestedRegion() override;
+
+  void EnlargeOutputRequestedRegion(DataObject * output) override;
+
+  void GenerateData() override;
+
+  void PrintSelf(std::ostream & os, Indent indent) const override;
+
+private:
+  gigapixel::Size GetInputSize() const;
+
+  std::string                             m_ModelFileName;
+  std::shared_ptr<const gigapixel::Model> m_Model;
+  std::optional<double>                   m_Threshold;
+  std::string                             m_Device{ "cpu" };
+  std::int64_t                            m_TileSize{ 0 };
+  std::string                             m_ScratchFolder;
+  SizeValueType                           m_MemoryLimit{ 0 };
+};
+
+} // namespace itk
+
+#ifndef ITK_MANUAL_INSTANTIATION
+#  include "itkGigapixelNetworkImageFilter.hxx"
+#endif
+
+#endif

@@ -1,0 +1,224 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef itkGigapixelNetworkImageFilter_hxx
+#define itkGigapixelNetworkImageFilter_hxx
+
+#include "itkGigapixelNetworkImageFilter.h"
+#include "itkGigapixelUNetImageFilter.h"
+#include "itkMultiThreaderBase.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace itk
+{
+
+/** \class GigapixelVolumeBuffer
+ * \brief Voxels of a volume that is in memory, as floats, the components of each one behind the other. */
+template <typename TImage>
+class GigapixelVolumeBuffer : public gigapixel::PixelSource
+{
+public:
+  /** \param image buffered as a whole; lives as long as this */
+  GigapixelVolumeBuffer(const TImage & image, const gigapixel::Size & size)
+    : m_Samples(image.GetBufferPointer())
+    , m_Size(size)
+    , m_Channels(image.GetNumberOfComponentsPerPixel())
+  {}
+
+  gigapixel::Size
+  GetSize() const override
+  {
+    return m_Size;
+  }
+
+  unsigned
+  GetNumberOfChannels() const override
+  {
+    return m_Channels;
+  }
+
+  gigapixel::SampleType
+  GetSampleType() const override
+  {
+    return gigapixel::SampleType::Float;
+  }
+
+  void
+  Read(const gigapixel::Region & region, std::uint8_t * samples) override
+  {
+    auto *             values = reinterpret_cast<float *>(samples);
+    const std::int64_t row = region.width * m_Channels;
+    for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
+    {
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y, values += row)
+      {
+        const auto * const first = m_Samples + ((z * m_Size.height + y) * m_Size.width + region.x) * m_Channels;
+        std::transform(first, first + row, values, [](auto sample) { return static_cast<float>(sample); });
+        if (!std::all_of(values, values + row, [](float value) { return std::isfinite(value); }))
+        {
+          throw std::runtime_error("a voxel of row " + std::to_string(y) + " of slice " + std::to_string(z) +
+                                   " is no finite number (NaN or infinite): replace such values, by 0 for instance");
+        }
+      }
+    }
+  }
+
+private:
+  const typename TImage::InternalPixelType * const m_Samples;
+  const gigapixel::Size                            m_Size;
+  const unsigned                                   m_Channels;
+};
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::SetModelFileName(const std::string & fileName)
+{
+  if (m_ModelFileName != fileName || !m_Model)
+  {
+    m_ModelFileName = fileName;
+    m_Model.reset();
+    this->Modified();
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::SetModel(const gigapixel::Model & model)
+{
+  m_Model = std::make_shared<const gigapixel::Model>(model);
+  m_ModelFileName.clear();
+  this->Modified();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::SetThreshold(double threshold)
+{
+  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::ClearThreshold()
+{
+  GigapixelSetMember(*this, m_Threshold, std::nullopt);
+}
+
+template <typename TInputImage, typename TOutputImage>
+gigapixel::Size
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSize() const
+{
+  const auto & size = this->GetInput()->GetLargestPossibleRegion().GetSize();
+  return { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]), static_cast<std::int64_t>(size[2]) };
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
+{
+  Superclass::GenerateOutputInformation();
+  if (!m_Model && m_ModelFileName.empty())
+  {
+    itkExceptionMacro(<< "no model: call SetModelFileName() or SetModel()");
+  }
+  try
+  {
+    if (!m_Model)
+    {
+      m_Model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
+    }
+    gigapixel::CheckTakesVolume(*m_Model, this->GetInputSize(), this->GetInput()->GetNumberOfComponentsPerPixel());
+    GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  const int outputs = GivesLabels ? 1 : m_Model->network.GetNumberOfOutputChannels();
+  this->GetOutput()->SetNumberOfComponentsPerPixel(outputs);
+  if (static_cast<int>(this->GetOutput()->GetNumberOfComponentsPerPixel()) != outputs)
+  {
+    itkExceptionMacro(<< "the model has " << outputs
+                      << " classes, whose probabilities do not fit in a scalar image: use a VectorImage as output, or "
+                         "labels (unsigned char)");
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
+{
+  const_cast<TInputImage *>(this->GetInput())->SetRequestedRegionToLargestPossibleRegion();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::EnlargeOutputRequestedRegion(DataObject * output)
+{
+  output->SetRequestedRegionToLargestPossibleRegion();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateData()
+{
+  this->AllocateOutputs();
+  bool finished = false;
+  try
+  {
+    gigapixel::VolumeRun run;
+    run.threshold = this->GetThreshold();
+    run.threads = static_cast<int>(
+      std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+    run.memory = static_cast<std::int64_t>(m_MemoryLimit);
+    run.tileSize = m_TileSize;
+    run.device = gigapixel::Device::Find(m_Device, "fp32");
+    run.scratch = m_ScratchFolder;
+    std::uint8_t * labels = nullptr;
+    float *        probabilities = nullptr;
+    if constexpr (GivesLabels)
+    {
+      labels = this->GetOutput()->GetBufferPointer();
+    }
+    else
+    {
+      probabilities = this->GetOutput()->GetBufferPointer();
+    }
+    const auto voxels = std::make_shared<GigapixelVolumeBuffer<TInputImage>>(*this->GetInput(), this->GetInputSize());
+    finished = gigapixel::PredictVolume(*m_Model, voxels, run, labels, probabilities, [this](double progress) {
+      this->UpdateProgress(static_cast<float>(progress));
+      return !this->GetAbortGenerateData();
+    });
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+  if (!finished)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
+{
+  Superclass::PrintSelf(os, indent);
+  os << indent << "ModelFileName: " << m_ModelFileName << '\n';
+  os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
+  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
+  os << indent << "Device: " << m_Device << '\n';
+  os << indent << "TileSize: " << m_TileSize << '\n';
+  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
+  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+}
+
+} // namespace itk
+
+#endif
