@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace
 {
 using gigapixel::slicer::MaskPlace;
@@ -97,4 +99,51 @@ TEST(SegmentationFile, ClassNumbersBecomeSegments)
   EXPECT_NEAR(result.objectFraction, static_cast<double>(objects) / 60000, 1e-12);
   EXPECT_NEAR(result.objectMm2, static_cast<double>(objects) * 4e-6, 1e-12);
   EXPECT_THROW(WriteSegmentation(*mask, place, 9, "Object", file), std::runtime_error);
+}
+
+// Where the volume lies, whichever way its axes run, with the classes' names.
+TEST(SegmentationFile, LabelVolumesBecomeSegments)
+{
+  const gigapixel::test::TemporaryFolder folder("volume");
+  const auto                             labels = LabelsType::New();
+  labels->SetRegions(LabelsType::SizeType{ { 5, 4, 3 } });
+  labels->Allocate(true);
+  labels->SetPixel({ { 1, 2, 0 } }, 1);
+  labels->SetPixel({ { 4, 3, 2 } }, 3);
+  labels->SetPixel({ { 3, 3, 2 } }, 3);
+  const double spacing[]{ 0.5, 2, 3 }, origin[]{ 10, -20, 30 };
+  labels->SetSpacing(spacing);
+  labels->SetOrigin(origin);
+  LabelsType::DirectionType direction;
+  direction.Fill(0);
+  direction[0][1] = -1;
+  direction[1][0] = direction[2][2] = 1;
+  labels->SetDirection(direction);
+  const auto writer = itk::ImageFileWriter<LabelsType>::New();
+  writer->SetImageIO(itk::NrrdImageIO::New());
+  writer->SetInput(labels);
+  writer->SetFileName(folder.File("labels.nrrd"));
+  writer->Update();
+
+  const auto found = gigapixel::slicer::WriteVolumeSegmentation(
+    folder.File("labels.nrrd"), { "nothing", "grey", "white" }, folder.File("labels.seg.nrrd"));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].first, "grey");
+  EXPECT_NEAR(found[0].second, 0.003, 1e-12);
+  EXPECT_EQ(found[1].first, "Class 3");
+  EXPECT_NEAR(found[1].second, 0.006, 1e-12);
+  const auto reader = itk::ImageFileReader<LabelsType>::New();
+  reader->SetImageIO(itk::NrrdImageIO::New());
+  reader->SetFileName(folder.File("labels.seg.nrrd"));
+  reader->Update();
+  const LabelsType & made = *reader->GetOutput();
+  EXPECT_TRUE(std::equal(made.GetBufferPointer(), made.GetBufferPointer() + 60, labels->GetBufferPointer()));
+  EXPECT_EQ(made.GetDirection(), direction);
+  EXPECT_EQ(GetText(made, "Segment0_Name"), "grey");
+  EXPECT_EQ(GetText(made, "Segment1_LabelValue"), "3");
+  EXPECT_EQ(GetText(made, "Segment1_Extent"), "0 4 0 3 0 2");
+  // Rows of the matrix from indices to RAS: x and y are turned from LPS.
+  EXPECT_NE(GetText(made, "Segmentation_ConversionParameters").find("|0;2;0;-10;-0.5;0;0;20;0;0;3;30;0;0;0;1;"),
+            std::string::npos)
+    << GetText(made, "Segmentation_ConversionParameters");
 }

@@ -12,7 +12,7 @@ import tifffile
 
 MODULES = pathlib.Path(os.environ.get("GIGAPIXEL_MODULES", "build/lib/ITKGigapixel/cli-modules"))
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
-NAMES = ["SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment", "GigapixelClassify"]
+NAMES = ["SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment", "GigapixelVolumeSegment", "GigapixelClassify"]
 
 
 def module(name):
@@ -74,6 +74,31 @@ def labels(tmp_path_factory):
     words = {"cohort": folder / "cohort.csv", "run": folder / "run", "network": "resnet18:width=2", "tileSize": 64}
     run("GigapixelUNetTrain", **words, epochs=2)
     return [row[:2] for row in rows], folder / "run" / "best.safetensors"
+
+
+@pytest.fixture(scope="session")
+def volume(tmp_path_factory):
+    """A volume of noise with a bright cube, on a grid that is turned, and a model of two modalities that was trained on it and on
+    its negative."""
+    folder = tmp_path_factory.mktemp("volume")
+    values = numpy.random.default_rng(4).integers(0, 60, (12, 14, 16)).astype("<i2")
+    labels = numpy.zeros(values.shape, "u1")
+    labels[3:9, 4:11, 5:12] = 1
+    values += 200 * labels
+    for name, voxels in (("t1", values), ("t2", -values), ("labels", labels)):
+        write_volume(folder / f"{name}.nrrd", voxels)
+    write_cohort(folder / "cohort.csv", ("slide", "mask", "split"), [(f'"{folder / "t1.nrrd"},{folder / "t2.nrrd"}"', folder / "labels.nrrd", "train")])
+    words = {"cohort": folder / "cohort.csv", "run": folder / "run", "network": "unet3d:base=2,depth=1,channels=2", "learningRate": 0.02}
+    run("GigapixelUNetTrain", **words, epochs=40)
+    return folder, labels
+
+
+def write_volume(path, voxels):
+    """NRRD, whose axes are turned: x runs to posterior, y to the right."""
+    kind = {"int16": "short", "uint8": "unsigned char"}[voxels.dtype.name]
+    lines = ["NRRD0004", f"type: {kind}", "dimension: 3", "space: left-posterior-superior", f"sizes: {' '.join(map(str, voxels.shape[::-1]))}"]
+    lines += ["space directions: (0,0.5,0) (-0.75,0,0) (0,0,2)", "space origin: (-3,4,5)", "endian: little", "encoding: raw"]
+    path.write_bytes("\n".join(lines).encode() + b"\n\n" + voxels.tobytes())
 
 
 def write_cohort(path, header, rows):

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import numpy
 import pytest
 import tifffile
-from conftest import NAMES, PROGRAM, module, read_level, run
+from conftest import NAMES, PROGRAM, module, read_level, run, write_cohort
 
 pytest.importorskip("slicer_core", reason="PyPI's slicer-core is not installed")
 import slicer  # noqa: E402
@@ -314,6 +314,30 @@ def test_classify_shows_probabilities_and_the_map(gigapixel_slide, values, label
     logic.stateResolution(values, 0.25)  # and the map moves with the slide
     assert numpy.allclose(geometry(found.map)[0], 0.008)
     values.slideMpp = 0.0
+
+
+def test_a_volume_becomes_a_segmentation(gigapixel_slide, values, volume, tmp_path):
+    """A loaded volume, of a network of one modality."""
+    folder, truth = volume
+    write_cohort(tmp_path / "cohort.csv", ("slide", "mask", "split"), [(folder / "t1.nrrd", folder / "labels.nrrd", "train")])
+    words = {"cohort": tmp_path / "cohort.csv", "run": tmp_path / "run", "network": "unet3d:base=2,depth=1", "learningRate": 0.02}
+    run("GigapixelUNetTrain", **words, epochs=40)
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    with pytest.raises(ValueError, match="Choose a volume"):
+        logic.segmentVolume(values)
+    values.scan, values.scanModel = load_volume(folder / "t1.nrrd"), str(tmp_path / "run" / "best.safetensors")
+    segmentation = finish(gigapixel_slide, logic.segmentVolume(values))
+    assert segmentation.GetSegmentation().GetNthSegment(0).GetName() == "Class 1"
+    found = segmentation.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
+    assert numpy.prod(found.GetDimensions()) >= truth.sum() and segmentation.GetDisplayNode() is not None
+
+
+def load_volume(path):
+    storage = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVolumeArchetypeStorageNode")
+    storage.SetFileName(str(path))
+    node = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLScalarVolumeNode", "t1")
+    assert storage.ReadData(node)
+    return node
 
 
 def test_train_on_labels(gigapixel_slide, values, labels, tmp_path):

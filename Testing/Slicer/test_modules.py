@@ -195,6 +195,26 @@ def test_segment(slide, tmp_path):
     assert 2 * both.sum() / ((pixels > 0).sum() + truth.sum()) > 0.9
 
 
+def test_segment_a_volume(volume, tmp_path):
+    """The labels of `gigapixel segment` as segments, where the volume lies."""
+    folder, truth = volume
+    files = {"volume": folder / "t1.nrrd", "volume2": folder / "t2.nrrd"}
+    model, output = folder / "run" / "best.safetensors", tmp_path / "out.seg.nrrd"
+    told = run("GigapixelVolumeSegment", **files, model=model, outputSegmentation=output, returnparameterfile=tmp_path / "results")
+    fields, values, voxels = read_nrrd(output)
+    words = ["segment", ",".join(map(str, files.values())), "--model", model, "-o", tmp_path / "labels.nrrd", "--quiet"]
+    subprocess.run([PROGRAM, *words], check=True)
+    assert (voxels == read_nrrd(tmp_path / "labels.nrrd")[2]).all()
+    assert 2 * (voxels & truth).sum() / (voxels.sum() + truth.sum()) > 0.9
+    assert numpy.allclose(vectors(fields["space directions"]), [[0, 0.5, 0], [-0.75, 0, 0], [0, 0, 2]])
+    assert numpy.allclose(vectors(fields["space origin"]), [[-3, 4, 5]])
+    assert values["Segment0_Name"] == "Class 1" and "filter-progress" in told.stdout
+    classes = json.loads(results_of(tmp_path / "results")["classes"])
+    assert classes == {"Class 1": pytest.approx(voxels.sum() * 0.75 / 1000)}
+    refused = run("GigapixelVolumeSegment", 1, volume=files["volume"], model=model, outputSegmentation=tmp_path / "one.seg.nrrd")
+    assert "takes 2" in refused.stderr and not (tmp_path / "one.seg.nrrd").exists()
+
+
 def test_train(cohort, tmp_path):
     table, run_folder = tmp_path / "cohort.csv", tmp_path / "run"
     table.write_text("\n".join(",".join(map(str, row)) for row in [("slide", "mask", "split"), *cohort]))

@@ -51,7 +51,11 @@ struct Module
   Command GetCommand() const;
 };
 
-/** SlideInfo, SlideRegion, TissueLabel, GigapixelUNetTrain, GigapixelUNetSegment, GigapixelClassify. */
+/** Volumes that a form takes for one patient. */
+constexpr int MostModalities = 4;
+
+/** SlideInfo, SlideRegion, TissueLabel, GigapixelUNetTrain, GigapixelUNetSegment, GigapixelVolumeSegment,
+ * GigapixelClassify. */
 const std::vector<Module> & GetModules();
 
 /** Null where there is none of that name. */
@@ -93,6 +97,7 @@ int RunSlideRegion(const ArgumentValues & values, const Session & session);
 int RunTissueLabel(const ArgumentValues & values, const Session & session);
 int RunTrain(const ArgumentValues & values, const Session & session);
 int RunSegment(const ArgumentValues & values, const Session & session);
+int RunSegmentVolume(const ArgumentValues & values, const Session & session);
 int RunClassify(const ArgumentValues & values, const Session & session);
 
 } // namespace gigapixel::slicer

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <stdexcept>
 
 namespace gigapixel::slicer
@@ -265,6 +266,50 @@ Segment()
   return module;
 }
 
+void
+Keep(Module & module, const std::set<std::string> & tableNames)
+{
+  auto & arguments = module.arguments;
+  arguments.erase(std::remove_if(arguments.begin(),
+                                 arguments.end(),
+                                 [&](const ModuleArgument & each) { return tableNames.count(each.tableName) == 0; }),
+                  arguments.end());
+}
+
+/** The same command on volumes that Slicer has loaded, one for each modality. */
+Module
+SegmentVolume()
+{
+  Module module = OverCommand("GigapixelVolumeSegment", "Gigapixel Volume Segment", "segment", RunSegmentVolume);
+  module.description =
+    "Segments a whole volume with a network for volumes, exactly, in the memory that you allow. Values are "
+    "normalized as the network wants them, by the volume itself.";
+  module.example = "--volume t1.nii.gz --model brain.safetensors --outputSegmentation brain.seg.nrrd";
+  Keep(module, { "SLIDE", "model", "output", "threshold", "memory", "tile-size", "scratch", "device", "threads" });
+  Argument & volume = Find(module, "SLIDE");
+  volume.name = "volume";
+  volume.content = "scan";
+  volume.description = "The volume, of networks for several modalities the first one.";
+  Argument & output = Find(module, "output");
+  output.name = "outputSegmentation";
+  output.content = "segmentation";
+  output.description =
+    "The result for Slicer: a segmentation (.seg.nrrd) with a segment for each class that was found.";
+  Find(module, "model").description = "A model for volumes (.safetensors), such as best.safetensors of a training run.";
+  for (int number = MostModalities; number > 1; --number)
+  {
+    Argument modality = volume;
+    modality.name += std::to_string(number);
+    modality.required = false;
+    modality.description = "The volume of modality " + std::to_string(number) + ", on the same grid.";
+    module.arguments.insert(module.arguments.begin() + 1, { modality, "", ArgumentType::File });
+  }
+  module.results = { { "classes", "string", "Milliliters of each class that was found (JSON)" },
+                     { "estimatedPeakBytes", "double", "Estimated peak memory in bytes" },
+                     { "peakBytes", "double", "Measured peak memory in bytes" } };
+  return module;
+}
+
 /** The map is a volume, and the table may be left out. */
 Module
 Classify()
@@ -323,7 +368,8 @@ Module::GetCommand() const
 const std::vector<Module> &
 GetModules()
 {
-  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment(), Classify() };
+  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(),   TissueLabel(), Train(),
+                                            Segment(),   SegmentVolume(), Classify() };
   return modules;
 }
 

@@ -26,6 +26,7 @@ std::string
 JoinEndings(const Argument & argument)
 {
   static const std::map<std::string, std::string> read{
+    { "scan", ".nrrd,.nii.gz,.nii,.mha" },
     { "slide", JoinNames(itk::WholeSlideImageIO::New()->GetSupportedReadExtensions(), ",") },
     { "table", ".csv" },
     { "label", ".tif,.tiff,.png,.mha,.nrrd" },
@@ -46,9 +47,9 @@ GetFileElement(const Argument & argument)
     return { "directory", "" };
   }
   const std::string                               endings = " fileExtensions=\"" + JoinEndings(argument) + '"';
-  static const std::map<std::string, std::string> images{ { "segmentation", "label" },
-                                                          { "volume", "vector" },
-                                                          { "map", "scalar" } };
+  static const std::map<std::string, std::string> images{
+    { "segmentation", "label" }, { "volume", "vector" }, { "scan", "scalar" }, { "map", "scalar" }
+  };
   if (const auto image = images.find(argument.content); image != images.end())
   {
     return { "image", " type=\"" + image->second + '"' + endings };

@@ -196,6 +196,42 @@ RunSegment(const ArgumentValues & values, const Session & session)
 }
 
 int
+RunSegmentVolume(const ArgumentValues & values, const Session & session)
+{
+  const Module & module = *FindModule("GigapixelVolumeSegment");
+  std::string    volumes;
+  for (int number = 1; number <= MostModalities; ++number)
+  {
+    const std::string name = "volume" + (number == 1 ? "" : std::to_string(number));
+    if (values.Has(name))
+    {
+      commandline::CheckInputFile(values.GetText(name));
+      volumes += (volumes.empty() ? "" : ",") + values.GetText(name);
+    }
+  }
+  CheckOutputs(module, values);
+  const WorkFolder  folder(values.GetText("outputSegmentation"));
+  const std::string labels = folder.GetPath(".nrrd");
+  auto              result = RunCommandBehind(module, values, session, { { "SLIDE", volumes }, { "output", labels } });
+  if (!result)
+  {
+    return commandline::Failure;
+  }
+  const auto milliliters = WriteVolumeSegmentation(
+    labels, result->at("classNames").get<std::vector<std::string>>(), folder.GetPath(".seg.nrrd"));
+  JSON classes = JSON::object();
+  for (const auto & [name, volume] : milliliters)
+  {
+    classes[name] = volume;
+  }
+  (*result)["classes"] = classes.dump();
+  commandline::ThrowIfInterrupted();
+  folder.Publish(".seg.nrrd");
+  WriteResults(module, values, *result);
+  return commandline::Success;
+}
+
+int
 RunTrain(const ArgumentValues & values, const Session & session)
 {
   const Module & module = *FindModule("GigapixelUNetTrain");

@@ -2,6 +2,7 @@
 #include "SegmentationFile.h"
 
 #include "itkImage.h"
+#include "itkImageFileReader.h"
 #include "itkImageFileWriter.h"
 #include "itkMetaDataObject.h"
 #include "itkNrrdImageIO.h"
@@ -105,9 +106,18 @@ DescribeGrid(const ImageType & image)
   std::ostringstream text;
   text.imbue(std::locale::classic());
   text.precision(17);
-  text << -image.GetSpacing()[0] << ";0;0;" << -image.GetOrigin()[0] << ";0;" << -image.GetSpacing()[1] << ";0;"
-       << -image.GetOrigin()[1] << ";0;0;" << image.GetSpacing()[2] << ';' << image.GetOrigin()[2] << ";0;0;0;1;0;"
-       << size[0] - 1 << ";0;" << size[1] - 1 << ";0;" << size[2] - 1 << ';';
+  for (unsigned row = 0; row < 3; ++row)
+  {
+    const int sign = row < 2 ? -1 : 1; // LPS to RAS
+    for (unsigned column = 0; column < 3; ++column)
+    {
+      // Where nothing stands a plain 0: a product with it might be -0.
+      const double part = image.GetDirection()[row][column];
+      text << (part == 0 ? 0 : sign * part * image.GetSpacing()[column]) << ';';
+    }
+    text << sign * image.GetOrigin()[row] << ';';
+  }
+  text << "0;0;0;1;0;" << size[0] - 1 << ";0;" << size[1] - 1 << ";0;" << size[2] - 1 << ';';
   return text.str();
 }
 
@@ -127,13 +137,25 @@ Describe(ImageType & image, const std::vector<Segment> & segments)
     set(key + "Color", GetColor(i));
     set(key + "LabelValue", std::to_string(segments[i].label));
     set(key + "Layer", "0");
-    set(key + "Extent", "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 0");
+    set(key + "Extent",
+        "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 " + std::to_string(size[2] - 1));
   }
   set("Segmentation_MasterRepresentation", "Binary labelmap");
   // Without it Slicer would cut off what is around the segments when it saves them, and the file were no mask of the
   // slide.
   set("Segmentation_ReferenceImageExtentOffset", "0 0 0");
   set("Segmentation_ConversionParameters", "Reference image geometry|" + DescribeGrid(image) + "|Grid of the mask&");
+}
+
+void
+Write(const ImageType & image, const std::string & file)
+{
+  const auto writer = itk::ImageFileWriter<ImageType>::New();
+  writer->SetImageIO(itk::NrrdImageIO::New());
+  writer->SetInput(&image);
+  writer->SetFileName(file);
+  writer->UseCompressionOn();
+  writer->Update();
 }
 
 /** A level with the mask's values made labels, where it lies on the slide. */
@@ -185,12 +207,7 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
   const double downsample = place.downsample * static_cast<double>(std::int64_t(1) << chosen);
   const auto   image = ReadLevel(mask, chosen, place, downsample, segments);
   Describe(*image, segments);
-  const auto writer = itk::ImageFileWriter<ImageType>::New();
-  writer->SetImageIO(itk::NrrdImageIO::New());
-  writer->SetInput(image);
-  writer->SetFileName(file);
-  writer->UseCompressionOn();
-  writer->Update();
+  Write(*image, file);
 
   const auto   all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
   const double object =
@@ -199,6 +216,41 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
     });
   const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsample * place.downsample;
   return { object / all, object * pixelMm2, downsample };
+}
+
+std::vector<std::pair<std::string, double>>
+WriteVolumeSegmentation(const std::string &              labels,
+                        const std::vector<std::string> & classNames,
+                        const std::string &              file)
+{
+  const auto reader = itk::ImageFileReader<ImageType>::New();
+  reader->SetImageIO(itk::NrrdImageIO::New());
+  reader->SetFileName(labels);
+  reader->Update();
+  ImageType &                 image = *reader->GetOutput();
+  const unsigned char * const voxels = image.GetBufferPointer();
+  const auto                  number = image.GetBufferedRegion().GetNumberOfPixels();
+  Histogram                   histogram{};
+  std::for_each(voxels, voxels + number, [&histogram](unsigned char value) { ++histogram[value]; });
+  const ImageType::SpacingType spacing = image.GetSpacing();
+  const double                 milliliters = spacing[0] * spacing[1] * spacing[2] / 1000;
+
+  std::vector<Segment>                        segments;
+  std::vector<std::pair<std::string, double>> found;
+  for (std::size_t value = 1; value < histogram.size(); ++value)
+  {
+    // One segment at least, so that there is something to draw in.
+    if (histogram[value] > 0 || (value == 1 && histogram[0] == static_cast<std::int64_t>(number)))
+    {
+      const auto label = static_cast<unsigned char>(value);
+      segments.push_back(
+        { value < classNames.size() ? classNames[value] : "Class " + std::to_string(value), label, label });
+      found.emplace_back(segments.back().name, milliliters * static_cast<double>(histogram[value]));
+    }
+  }
+  Describe(image, segments);
+  Write(image, file);
+  return found;
 }
 
 } // namespace gigapixel::slicer

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace gigapixel::slicer
 {
@@ -38,6 +40,15 @@ SegmentationResult WriteSegmentation(itk::WholeSlideImageIO & mask,
                                      std::int64_t             level,
                                      const std::string &      objectName,
                                      const std::string &      file);
+
+/** Writes a label volume as a segmentation that 3D Slicer loads with names and colors: NRRD, where the volume lies, one
+ * segment for each class but 0 that it has.
+ * \param labels a NRRD file of bytes
+ * \param classNames of all classes from 0 on; a class beyond them is called by its number
+ * \return milliliters of each segment, by its name */
+std::vector<std::pair<std::string, double>> WriteVolumeSegmentation(const std::string &              labels,
+                                                                    const std::vector<std::string> & classNames,
+                                                                    const std::string &              file);
 
 } // namespace gigapixel::slicer
 

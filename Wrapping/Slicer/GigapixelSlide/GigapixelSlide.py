@@ -92,6 +92,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self._setupLabel()
         self._setupSegment()
         self._setupClassify()
+        self._setupVolume()
         self._setupTrain()
         self._setupProgress()
         self.layout.addStretch(1)
@@ -192,6 +193,19 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.classes.wordWrap = True
         form.addRow(self.classes)
 
+    def _setupVolume(self):
+        form = self._section(_("Segment volume"))
+        self.scan = slicer.qMRMLNodeComboBox()
+        self.scan.nodeTypes = ["vtkMRMLScalarVolumeNode"]
+        self.scan.noneEnabled = True
+        self.scan.setMRMLScene(slicer.mrmlScene)
+        self.scan.toolTip = _("A volume of any scanner, for networks of one modality; several are for Gigapixel Volume Segment.")
+        form.addRow(_("Volume:"), self.scan)
+        self.scanModelPath = self._path(
+            form, _("Model:"), _("best.safetensors of a training run on volumes."), ["*.safetensors"]
+        )
+        self._button(form, _("Segment volume"), self.onSegmentVolume)
+
     def _setupTrain(self):
         form = self._section(_("Train"))
         self.cohort = qt.QTableWidget(0, 4)
@@ -237,6 +251,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.preset.setCurrentText(values.preset)
         self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
         self.classifierPath.currentPath = values.classifier
+        self.scanModelPath.currentPath = values.scanModel
         self.runPath.currentPath, self.epochs.value, self.memory.text = values.run, values.epochs, values.memory
 
     def _takeValues(self):
@@ -248,6 +263,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self.modelPath.currentPath,
         )
         values.classifier = self.classifierPath.currentPath
+        values.scan, values.scanModel = self.scan.currentNode(), self.scanModelPath.currentPath
         values.run, values.epochs, values.memory = self.runPath.currentPath, self.epochs.value, self.memory.text
         return values
 
@@ -298,6 +314,9 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
 
     def onSegment(self):
         self._run(lambda: self.logic.segment(self._takeValues()), self._showStatistics)
+
+    def onSegmentVolume(self):
+        self._run(lambda: self.logic.segmentVolume(self._takeValues()))
 
     def onClassify(self):
         self._run(lambda: self.logic.classify(self._takeValues()), self._showClasses)

@@ -34,6 +34,8 @@ class GigapixelSlideParameterNode:
     preset: str = ""  # the default
     model: str = ""  # the ready model for tissue
     classifier: str = ""  # a model that labels whole slides
+    scan: vtkMRMLScalarVolumeNode  # a volume of any scanner
+    scanModel: str = ""  # for volumes
     mask: str = ""  # where the mask pyramid is kept; not kept
     run: str = ""
     epochs: int = 20
@@ -49,9 +51,10 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return GigapixelSlideParameterNode(super().getParameterNode())
 
     def _start(self, name, values, result, **parameters):
-        if not values.slide and name != "GigapixelUNetTrain":
+        ofSlide = name not in ("GigapixelUNetTrain", "GigapixelVolumeSegment")
+        if not values.slide and ofSlide:
             raise ValueError(_("Open a slide first."))
-        if name != "GigapixelUNetTrain":
+        if ofSlide:
             parameters = {"slide": values.slide, "slideMpp": values.slideMpp, **parameters}
         node = slicer.cli.run(
             getattr(slicer.modules, name.lower()), None, parameters, wait_for_completion=False, update_display=False
@@ -164,6 +167,23 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         display.SetOpacity2DFill(0.3)
         display.SetVisibility2DOutline(True)
         return segmentation
+
+    def segmentVolume(self, values):
+        """A segment for each class that a network for volumes finds in the volume of the parameters."""
+        if values.scan is None or not values.scanModel:
+            raise ValueError(_("Choose a volume, and a model that was trained on volumes."))
+        name = f"{values.scan.GetName()} {_('Segmentation')}"
+        segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
+        values.segmentation = segmentation
+        return self._start(
+            "GigapixelVolumeSegment",
+            values,
+            lambda: self._overlay(segmentation),
+            volume=values.scan,
+            model=values.scanModel,
+            outputSegmentation=segmentation,
+            memory=values.memory,
+        )
 
     def classify(self, values):
         """Says which class the slide is of, and shows what that comes from over it: result is a Classification."""

@@ -11,7 +11,15 @@ import qt
 import slicer
 from slicer.i18n import tr as _
 
-MODULES = ("SlideInfo", "SlideRegion", "TissueLabel", "GigapixelUNetTrain", "GigapixelUNetSegment", "GigapixelClassify")
+MODULES = (
+    "SlideInfo",
+    "SlideRegion",
+    "TissueLabel",
+    "GigapixelUNetTrain",
+    "GigapixelUNetSegment",
+    "GigapixelVolumeSegment",
+    "GigapixelClassify",
+)
 #: of one volume in pixels: 8192 x 8192 colors are 200 MB, and textures of graphics cards end at 16384
 LONGEST_SIDE = 8192
 
