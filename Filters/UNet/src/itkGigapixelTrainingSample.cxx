@@ -128,7 +128,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
                       std::to_string(region.width) + ',' + std::to_string(region.height) +
                       (labelsImage ? " label: " + truth.label : " mask: " + truth.mask.content) +
-                      (tissue ? " tissue: " + tissue->content : "");
+                      (tissue ? gigapixel::Sample::TissueMark + tissue->content : "");
   }
   if (tissue)
   {
