@@ -354,6 +354,10 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     plan = trainer.GetMemoryPlan();
     plan.peakBytes += GetSlideBytes(run, GetBudget(values));
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
+    if (IsScratchIdle(values, plan))
+    {
+      progress.Interject(IdleScratch);
+    }
   });
   if (whenStepped)
   {

@@ -129,6 +129,10 @@ PlanVolume(const itk::GigapixelVolume & volume,
              session.GetThreads(),
              true);
   session.Say(volume.name + ": " + FormatSize(size) + " voxels; " + FormatPlan(plan, tiling));
+  if (IsScratchIdle(values, plan))
+  {
+    session.Say(IdleScratch);
+  }
   return plan;
 }
 

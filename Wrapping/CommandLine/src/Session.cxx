@@ -38,21 +38,6 @@ RequestInterruption(int signal)
   std::signal(signal, SIG_DFL);
 }
 
-/** Cores that this process may use: fewer than the machine's under taskset, batch systems, containers. */
-int
-CountUsableCores()
-{
-#ifdef __linux__
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-  {
-    return CPU_COUNT(&cores);
-  }
-#endif
-  const unsigned int cores_of_machine = std::thread::hardware_concurrency();
-  return cores_of_machine > 0 ? static_cast<int>(cores_of_machine) : 1;
-}
-
 /** A line such as "VmHWM:   1234 kB" of a file of /proc, in bytes. */
 std::int64_t
 ReadProcValue(const char * file, const std::string & key)
@@ -125,6 +110,20 @@ ThrowIfInterrupted()
 }
 
 Listener::~Listener() = default;
+
+int
+CountUsableCores()
+{
+#ifdef __linux__
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+  {
+    return CPU_COUNT(&cores);
+  }
+#endif
+  const unsigned int cores_of_machine = std::thread::hardware_concurrency();
+  return cores_of_machine > 0 ? static_cast<int>(cores_of_machine) : 1;
+}
 
 Session::Session(bool quiet, bool json, int threads, Listener * listener)
   : m_Quiet(quiet)
