@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from conftest import PROGRAM, read_arrays, run
+from conftest import PROGRAM, limit_memory, read_arrays, run
 from protobuf import INT64, STRING, attribute, floats, integer, network, node, part, tensor, whole
 from test_weights import STORED, write_network
 
@@ -23,7 +23,7 @@ def refuse(*words):
     """The one sentence, without what a terminal would obey or only a programmer understand."""
 
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        limit_memory(MOST_BYTES)
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
     result = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, preexec_fn=limit)
