@@ -23,9 +23,6 @@ struct Sample
   /** What a run is resumed with: equal texts, equal pixels and labels, wherever they come from. Empty: not known, the
    * name stands for it. */
   std::string identity{};
-  /** In an identity, what stands before that of the tissue mask, at its end: a run is refused by that name which had
-   * one and is to go on without it. */
-  static constexpr const char * TissueMark = " tissue: ";
   /** Whether pixels are as wide as they are high, so that an image that is turned is one of the same kind. Of volumes
    * this is asked of a slice's pixels: slices stay slices. */
   bool square{ true };

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSettingsChange.h"
-#include "gigapixelTrainer.h"
+#include "gigapixelSampleIdentity.h"
 #include "gigapixelTrainingState.h"
 
 #include <algorithm>
@@ -150,7 +150,7 @@ std::pair<std::string, std::string>
 SplitIdentity(const Json & sample)
 {
   const std::string identity = sample.at(3).is_string() ? sample.at(3).get<std::string>() : sample.at(3).dump();
-  const std::size_t tissue = std::min(identity.find(Sample::TissueMark), identity.size());
+  const std::size_t tissue = std::min(identity.find(TissueIdentity), identity.size());
   return { identity.substr(0, tissue), identity.substr(tissue) };
 }
 
