@@ -63,9 +63,6 @@ public:
   virtual void HearResult(const std::string & json) = 0;
 };
 
-/** Cores that this process may use: fewer than the machine's under taskset, batch systems, containers. */
-GigapixelCommandLine_EXPORT int CountUsableCores();
-
 /** \class Session
  * \brief One run of one command: where its messages and its result go.
  *

@@ -82,12 +82,6 @@ CheckScratch(const ArgumentValues & values)
   }
 }
 
-bool
-IsScratchIdle(const ArgumentValues & values, const MemoryPlan & plan)
-{
-  return values.Has("scratch") && plan.segments.empty();
-}
-
 namespace
 {
 constexpr std::int64_t SlideTile = 256;     ///< of most slides, and of the pyramids that are written

@@ -41,14 +41,6 @@ void BoundMemory(std::int64_t budget);
  * \throw std::runtime_error */
 void CheckScratch(const ArgumentValues & values);
 
-/** Said where IsScratchIdle(): the option was meant to change something. */
-constexpr const char * IdleScratch =
-  "--scratch changes nothing here: no maps are kept between segments, and its folder "
-  "is not used";
-
-/** Whether --scratch is given and the plan has no segments. */
-bool IsScratchIdle(const ArgumentValues & values, const MemoryPlan & plan);
-
 /** How slides are cut into tiles. */
 struct Tiling
 {

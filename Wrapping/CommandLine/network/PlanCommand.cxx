@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "IdleScratch.h"
 #include "NetworkCommands.h"
 
 #include "SlideFile.h"
@@ -10,6 +11,7 @@
 #include "gigapixelMachinePace.h"
 #include "gigapixelModel.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUsableCores.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
 #include "PyramidOutput.h"

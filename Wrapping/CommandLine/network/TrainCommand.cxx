@@ -3,6 +3,7 @@
 
 #include "ArgumentText.h"
 #include "CrossValidation.h"
+#include "IdleScratch.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeSegmentation.h"
 
+#include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "SlideBatch.h"
 #include "VolumeFile.h"

@@ -8,6 +8,7 @@
 
 #include "gigapixelCoreShare.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUsableCores.h"
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelProgram.h"
 #include "gigapixelSession.h"
+#include "gigapixelUsableCores.h"
 
 #include "gigapixelPrintable.h"
 
@@ -10,10 +11,8 @@
 #include <cstdio>
 #include <fstream>
 #include <iomanip>
-#include <sched.h>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -110,20 +109,6 @@ ThrowIfInterrupted()
 }
 
 Listener::~Listener() = default;
-
-int
-CountUsableCores()
-{
-#ifdef __linux__
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-  {
-    return CPU_COUNT(&cores);
-  }
-#endif
-  const unsigned int cores_of_machine = std::thread::hardware_concurrency();
-  return cores_of_machine > 0 ? static_cast<int>(cores_of_machine) : 1;
-}
 
 Session::Session(bool quiet, bool json, int threads, Listener * listener)
   : m_Quiet(quiet)
