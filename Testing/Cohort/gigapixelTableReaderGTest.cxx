@@ -1,8 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TemporaryFolder.h"
+#include "gigapixelCohort.h"
 #include "gigapixelTableReader.h"
 
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <stdexcept>
 
 using gigapixel::TableReader;
 using gigapixel::ToField;
@@ -45,6 +49,53 @@ TEST(TableReader, OfAnEmptyFileHasNoColumns)
   TableReader::Row row;
   EXPECT_TRUE(reader.GetHeader().fields.empty());
   EXPECT_FALSE(reader.Next(row));
+}
+
+std::string
+GetRefusal(const std::string & content)
+{
+  const TemporaryFolder folder("table");
+  std::ofstream(folder.File("t.csv"), std::ios::binary) << content;
+  try
+  {
+    gigapixel::Cohort::Load(folder.File("t.csv"));
+  }
+  catch (const std::runtime_error & error)
+  {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TableReader, ShowsTheEndsOfAFieldWithoutEnd)
+{
+  std::string path;
+  for (int i = 0; i < 100000; ++i)
+  {
+    path += "\xc3\xa4"; // two bytes, which are not taken apart
+  }
+  for (const std::string & shifted : { path, 'a' + path })
+  {
+    const std::string refusal = GetRefusal("slide,mask,split\n" + shifted + ".svs,m.tif,train\n");
+    EXPECT_LT(refusal.size(), 1200u) << refusal;
+    EXPECT_NE(refusal.find("line 2: there is no slide "), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find(" bytes) ... \xc3"), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.substr(refusal.size() - 4), ".svs") << refusal;
+    EXPECT_NE(refusal.find("\xa4 ... ("), std::string::npos) << refusal;
+  }
+  const std::string label = GetRefusal("slide,label,split\n" GIGAPIXEL_SOURCE_DIR "/LICENSE," + path + ",train\n");
+  EXPECT_LT(label.size(), 1200u) << label;
+  EXPECT_NE(label.find("is longer than the 255 bytes"), std::string::npos) << label;
+}
+
+TEST(TableReader, RefusesZeroBytes)
+{
+  // The name would end there for the system, which finds this file.
+  std::string content = "slide,mask,split\n" GIGAPIXEL_SOURCE_DIR "/LICENSE";
+  content += std::string("\0.svs,m.tif,train\n", 18);
+  const std::string refusal = GetRefusal(content);
+  EXPECT_NE(refusal.find("line 2: there is a zero byte"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("UTF-8"), std::string::npos) << refusal;
 }
 
 } // namespace

@@ -87,6 +87,17 @@ def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     assert not refused["fits"]
 
 
+def test_more_threads_than_cores_are_no_faster(tmp_path):
+    cores = len(os.sched_getaffinity(0))
+    words = ["plan", "--size", "16000x16000", "--memory", "2G", "--threads"]
+    many, all_of_them = run(*words, 16 * cores, "--json"), run(*words, cores, "--json")
+    assert f"--threads {16 * cores}: this process may use {cores} core" in many.err and "--threads" not in all_of_them.err
+    for there, here in zip(many.json["plans"], all_of_them.json["plans"]):
+        assert there["tilesInFlight"] > here["tilesInFlight"] == cores or there["tiles"] == 1
+        decoding = [row["seconds"] - row["networkSeconds"] for row in (there, here)]  # the rest is measured, each time anew
+        assert decoding[0] == pytest.approx(decoding[1])
+
+
 def test_ready_model_is_a_network_by_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bare = run("networks", "tissue", "--json").json

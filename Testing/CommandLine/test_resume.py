@@ -176,6 +176,21 @@ def test_options_without_effect(cohort, tmp_path):
     assert "warmup" not in run(*words, "--warmup", 2).err
 
 
+def test_scratch_folder_without_effect(cohort, tmp_path):
+    said = "--scratch changes nothing here"
+    words = ["train", "--cohort", cohort, "--epochs", 1, "-o"]
+    assert run(*words, tmp_path / "run", "--scratch", tmp_path).err.count(said) == 1
+    slide = cohort.parent / "a.tif"
+    segment = ["segment", slide, "--model", tmp_path / "run", "-o", tmp_path / "m.tif", "--overwrite"]
+    assert run(*segment, "--scratch", tmp_path).err.count(said) == 1
+    assert said not in run(*segment).err
+    plan = ["plan", "--size", "400x300", "--scratch", tmp_path]
+    assert run(*plan).err.count(said) == 1
+    norms = ["--network", "unet:base=2,depth=2,norm=instance"]
+    assert said not in run(*words, tmp_path / "norms", *norms, "--scratch", tmp_path).err
+    assert said not in run(*plan, *norms).err
+
+
 def test_folders_that_are_not_there(cohort, tmp_path):
     words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1]
     file = tmp_path / "file"

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """train and segment with --tissue: the same as of slides whose glass was painted white beforehand."""
 
+import shutil
+
 import numpy
 import pytest
 import tifffile
@@ -59,8 +61,16 @@ def test_a_run_knows_its_tissue(slides, tmp_path):
     train(slides, "plain", tmp_path / "run", "remedios2023", "--tissue", slides / "tissue")
     options = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--epochs", 3, "--resume"]
     options += ["--ignored-label", IGNORED, "--tile-size", 256]
-    assert "resume" in fails(*options)
+    assert "with a tissue mask then and none now: give it as then (--tissue)" in fails(*options)
+    masks = tmp_path / "masks"
+    shutil.copytree(slides / "tissue", masks)
+    shutil.copy(masks / "b.pyramid.tif", masks / "a.pyramid.tif")
+    assert "with another tissue mask now: give it as then (--tissue)" in fails(*options, "--tissue", masks)
     run(*options, "--tissue", slides / "tissue")
+    train(slides, "plain", tmp_path / "without", "remedios2023")
+    options[options.index(tmp_path / "run")] = tmp_path / "without"
+    refused = fails(*options, "--tissue", slides / "tissue")
+    assert "without a tissue mask then and with one now: leave it out (--tissue)" in refused
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace gigapixel;
 using namespace gigapixel::test;
@@ -34,6 +36,24 @@ FindHeldFiles(const std::string & folder)
     }
   }
   return bytes;
+}
+
+/** Names that files had in the folder which this process holds, as Linux remembers them: of those that never had one
+ * "#" and a number. */
+std::vector<std::string>
+FindNamesOfHeldFiles(const std::string & folder)
+{
+  std::vector<std::string> names;
+  for (const auto & entry : std::filesystem::directory_iterator("/proc/self/fd"))
+  {
+    std::error_code       error;
+    std::filesystem::path file = std::filesystem::read_symlink(entry, error);
+    if (file.parent_path() == folder)
+    {
+      names.push_back(file.filename().string());
+    }
+  }
+  return names;
 }
 
 /** Files of this process may not become larger, as on a disk that is full. */
@@ -117,6 +137,21 @@ TEST(KeptMap, TakesItsRoomWhenItIsMade)
               "\": File too large: choose another one");
   EXPECT_TRUE(FindHeldFiles(scratch.path).empty());
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
+}
+
+TEST(KeptMap, LeavesNothingWhereItIsKilled)
+{
+  const TemporaryFolder scratch("nameless");
+  const int             nameless = ::open(scratch.path.c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (nameless < 0)
+  {
+    GTEST_SKIP() << "the file system has no files without a name";
+  }
+  ::close(nameless);
+  const KeptMap map({ 30, 50 }, 4, sizeof(float), scratch.path);
+  const auto    names = FindNamesOfHeldFiles(scratch.path);
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(names.front()[0], '#') << names.front() << " had a name, by which a killed process would leave it";
 }
 
 TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)

@@ -149,7 +149,14 @@ TEST(NetworkGraph, RefusesWhatCannotBeComputedInOneSentence)
   expect(GetRefusalOf(R"("type": "interpolate")"), "needs one of");
   expect(GetRefusalOf(R"("type": "add")"), "second input");
   expect(GetRefusalOf(R"("type": "batch_norm", "parameters": { "scale": "s" })"), "no parameter \"scale\"");
-  expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": [] }])"), "0 inputs");
+  expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": [] }])"), "0 inputs, and relu takes 1");
+  std::string inputs;
+  for (int i = 0; i < 65; ++i)
+  {
+    inputs += i > 0 ? R"(, "image")" : R"("image")";
+  }
+  expect(GetRefusal(R"([{ "name": "x", "type": "cat", "inputs": [)" + inputs + "] }])"),
+         "65 inputs, and cat takes 1 to 64");
   expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": ["y"] }])"), "no earlier operation");
   expect(GetRefusal(R"([{ "name": "image", "type": "input", "channels": 1 }])"), "is no operation");
   expect(GetRefusal("{}"), "must be an array");

@@ -4,6 +4,7 @@
 
 #include "itkPyramidTIFFConverter.h"
 
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -37,6 +38,57 @@ TEST(PyramidTIFFConverter, MakesOfJPEG2000WhatOpenSlideOpens)
                                                                      openslide_close);
   ASSERT_NE(opened, nullptr);
   EXPECT_EQ(openslide_get_error(opened.get()), nullptr);
+}
+
+/** Keeps the process's cache to so many bytes. */
+class CacheLimit
+{
+public:
+  explicit CacheLimit(std::size_t bytes) { itk::WholeSlideImageIO::SetTileCacheLimit(bytes); }
+  ~CacheLimit() { itk::WholeSlideImageIO::SetTileCacheLimit(m_Before); }
+  CacheLimit(const CacheLimit &) = delete;
+  CacheLimit & operator=(const CacheLimit &) = delete;
+
+private:
+  std::size_t m_Before{ itk::WholeSlideImageIO::GetTileCacheLimit() };
+};
+
+// Bands of 256 rows once decoded each of these tiles eight times.
+TEST(PyramidTIFFConverter, DecodesTilesOnceOfWhichARowIsLargerThanTheCache)
+{
+  PyramidOptions options;
+  options.width = 5000;
+  options.height = 4500;
+  options.tile = 2048;
+  options.levels = 1;
+  const std::string path = TemporaryFile("large-tiles.tif");
+  WritePyramid(path, options);
+  const CacheLimit limit(20 << 20); // a row of tiles has 36 MiB
+  using Region = itk::PyramidTIFFConverter::RegionType;
+  for (const Region & region : { Region{ { 0, 0, 0, 0 } }, Region{ { 100, 300, 4000, 4000 } } }) // both of nine tiles
+  {
+    const auto slide = OpenSlideFile(path);
+    const auto out = itk::PyramidTIFFImageIO::New();
+    out->SetFileName(TemporaryFile("large-tiles.pyramid.tif"));
+    const auto converter = itk::PyramidTIFFConverter::New();
+    converter->SetSlide(slide);
+    converter->SetImageIO(out);
+    converter->SetRegion(region);
+    converter->CopyTilesOff();
+    const auto before = itk::WholeSlideImageIO::GetTileCacheStatistics().misses;
+    converter->Update();
+    EXPECT_LE(itk::WholeSlideImageIO::GetTileCacheStatistics().misses - before, 9u);
+    const Picture all = MakePicture(5000, 4500, 3, 0), made = ReadLevel(*OpenSlideFile(out->GetFileName()), 0, 3);
+    const auto    width = region[2] > 0 ? region[2] : all.width, height = region[3] > 0 ? region[3] : all.height;
+    ASSERT_EQ(made.width, width);
+    ASSERT_EQ(made.height, height);
+    for (std::size_t y = 0; y < height; ++y)
+    {
+      ASSERT_EQ(
+        std::memcmp(&made.pixels[y * width * 3], &all.pixels[((region[1] + y) * 5000 + region[0]) * 3], width * 3), 0)
+        << "row " << y;
+    }
+  }
 }
 
 // Its pixels of 16 bit once went where those of 8 have room.

@@ -5,6 +5,7 @@
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelOneLabelSource.h"
 #include "gigapixelRegionSource.h"
+#include "gigapixelSampleIdentity.h"
 #include "gigapixelTissueSource.h"
 
 #include <algorithm>
@@ -128,7 +129,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
                       std::to_string(region.width) + ',' + std::to_string(region.height) +
                       (labelsImage ? " label: " + truth.label : " mask: " + truth.mask.content) +
-                      (tissue ? " tissue: " + tissue->content : "");
+                      (tissue ? gigapixel::TissueIdentity + tissue->content : "");
   }
   if (tissue)
   {

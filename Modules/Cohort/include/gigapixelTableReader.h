@@ -25,7 +25,7 @@ public:
   };
 
   /** Takes in the whole file, of at most 64 MiB, and reads its first line.
-   * \throw std::runtime_error names the file: there is none, it is no table, or a quote is wrong */
+   * \throw std::runtime_error names the file: there is none, it is no text, no table, or a quote is wrong */
   explicit TableReader(const std::string & fileName);
 
   /** The columns' names; none, if the file is empty. */
@@ -42,7 +42,7 @@ public:
    * \throw std::runtime_error names file and line: there are not as many fields as columns, or a quote is wrong */
   bool Next(Row & row);
 
-  /** \throw std::runtime_error "FILE, line N: reason", in one line and without what a terminal would obey */
+  /** \throw std::runtime_error "FILE, line N: reason", as ToMessage() shows a reason */
   [[noreturn]] void Fail(int line, const std::string & reason) const;
 
   /** The same for who does not have the reader at hand. */
@@ -62,8 +62,9 @@ private:
   Row         m_Header;
 };
 
-/** A sentence in one line, and without what a terminal would obey: fields may hold any bytes. */
-GigapixelCohort_EXPORT std::string WithoutControls(std::string sentence);
+/** A sentence in one line of at most a thousand bytes, and without what a terminal would obey: fields may hold any
+ * bytes, and as many as the table. */
+GigapixelCohort_EXPORT std::string ToMessage(const std::string & sentence);
 
 /** A text as a field of a table: in quotes where it holds commas, quotes or line breaks. */
 GigapixelCohort_EXPORT std::string ToField(const std::string & text);

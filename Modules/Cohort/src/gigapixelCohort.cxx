@@ -20,6 +20,8 @@ namespace
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t LongestLabel = 255; ///< bytes: classes are named in sentences, models and tables
+
 /** Positions of the columns; -1: not there. */
 struct Columns
 {
@@ -50,7 +52,7 @@ ReadHeader(const std::string &        file,
       std::find_if(known.begin(), known.end(), [&](const auto & column) { return header.fields[i] == column.first; });
     if (found == known.end())
     {
-      warnings.push_back(file + ": the column \"" + WithoutControls(header.fields[i]) + "\" is not read");
+      warnings.push_back(file + ": the column \"" + ToMessage(header.fields[i]) + "\" is not read");
       continue;
     }
     if (*found->second >= 0)
@@ -248,7 +250,7 @@ CheckAgainstEarlier(const std::string &           file,
     if (earlier.split != entry.split)
     {
       cohort.warnings.push_back(file + ", line " + std::to_string(entry.line) + ": another region of the slide " +
-                                WithoutControls(entry.slide) + " is in another split, on line " + line +
+                                ToMessage(entry.slide) + " is in another split, on line " + line +
                                 "; regions of one slide are alike");
     }
   }
@@ -306,6 +308,13 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
     if (columns.label >= 0 && entry.label.empty())
     {
       TableReader::Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
+    }
+    if (entry.label.size() > LongestLabel)
+    {
+      TableReader::Fail(fileName,
+                        entry.line,
+                        "the label \"" + entry.label + "\" is longer than the " + std::to_string(LongestLabel) +
+                          " bytes that the name of a class may have");
     }
     entry.split =
       columns.split < 0 ? CohortEntry::Split::Training : ParseSplit(fileName, entry.line, field(columns.split));

@@ -125,7 +125,7 @@ AssignFolds(const Cohort & cohort, int folds)
     {
       if (count == all.at(label))
       {
-        throw std::runtime_error("all slides of the label " + WithoutControls(label) + " are in fold " +
+        throw std::runtime_error("all slides of the label " + ToMessage(label) + " are in fold " +
                                  std::to_string(fold + 1) +
                                  ", so that nothing would be left to learn it from: it needs two " +
                                  (knowsPatients ? "patients" : "slides") + " at least");

@@ -34,17 +34,49 @@ ReadText(const std::string & fileName)
   {
     throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
   }
+  // As a part of a name it would end the name for the system, and the sentence for whoever prints it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string::npos)
+  {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
+    TableReader::Fail(fileName,
+                      static_cast<int>(line),
+                      "there is a zero byte, which no text has; save the table as CSV in UTF-8, and not in UTF-16");
+  }
   return text;
+}
+
+/** Without its middle, if it is longer than anybody reads: what is wrong stands before a field that is repeated, and
+ * what to do behind it. */
+std::string
+Shorten(const std::string & sentence)
+{
+  constexpr std::size_t most = 1000, head = 600, tail = 300;
+  if (sentence.size() <= most)
+  {
+    return sentence;
+  }
+  const auto  isInside = [&](std::size_t at) { return (static_cast<unsigned char>(sentence[at]) & 0xc0u) == 0x80u; };
+  std::size_t begin = head, end = sentence.size() - tail;
+  while (begin > 0 && isInside(begin)) // characters of UTF-8 stay whole
+  {
+    --begin;
+  }
+  while (end < sentence.size() && isInside(end))
+  {
+    ++end;
+  }
+  return sentence.substr(0, begin) + " ... (" + std::to_string(end - begin) + " bytes) ... " + sentence.substr(end);
 }
 
 } // namespace
 
 std::string
-WithoutControls(std::string sentence)
+ToMessage(const std::string & sentence)
 {
-  const auto isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  std::replace_if(sentence.begin(), sentence.end(), isControl, '?');
-  return sentence;
+  std::string message = Shorten(sentence);
+  const auto  isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  std::replace_if(message.begin(), message.end(), isControl, '?');
+  return message;
 }
 
 std::string
@@ -107,7 +139,7 @@ TableReader::Fail(int line, const std::string & reason) const
 void
 TableReader::Fail(const std::string & file, int line, const std::string & reason)
 {
-  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + WithoutControls(reason));
+  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + ToMessage(reason));
 }
 
 bool

@@ -13,29 +13,36 @@
 namespace gigapixel
 {
 
-std::string
-FindObstacleToWriting(const std::string & folder)
+int
+OpenNamelessFile(const std::string & folder)
 {
 #ifdef O_TMPFILE
-  // A file without a name: nothing is left of it, whenever the process is killed.
-  if (const int nameless = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); nameless >= 0)
+  // It never has a name, so that nothing is left of it, whenever the process is killed.
+  const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) // of file systems and kernels that have none
   {
-    ::close(nameless);
-    return {};
-  }
-  if (errno != EOPNOTSUPP && errno != EISDIR) // file systems and kernels that have none
-  {
-    return std::strerror(errno);
+    return nameless;
   }
 #endif
   std::string name = (std::filesystem::path(folder) / ".gigapixel-XXXXXX").string();
   const int   descriptor = ::mkstemp(name.data());
-  if (descriptor < 0)
+  if (descriptor >= 0)
+  {
+    ::unlink(name.c_str()); // at once: what is killed in between leaves an empty file
+    ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  }
+  return descriptor;
+}
+
+std::string
+FindObstacleToWriting(const std::string & folder)
+{
+  const int file = OpenNamelessFile(folder);
+  if (file < 0)
   {
     return std::strerror(errno);
   }
-  ::close(descriptor);
-  ::unlink(name.c_str());
+  ::close(file);
   return {};
 }
 

@@ -21,8 +21,10 @@ namespace itk
 {
 namespace
 {
-/** Rows are read and handed on in bands of about this size. */
+/** Rows are read and handed on in bands of about this size; where a row of the slide's tiles is larger than the cache
+ * of decoded ones, of up to so many bytes, or two tiles. */
 constexpr SizeValueType BandBytes = 8 << 20;
+constexpr SizeValueType MostBandBytes = 256 << 20;
 
 /** Of a pixel that is decoded and compressed again, the time that a pixel takes whose tile is copied. */
 constexpr double CopyingShare = 0.05;
@@ -87,6 +89,40 @@ ScaleStretch(SizeValueType begin, SizeValueType size, double downsample, SizeVal
   };
   const SizeValueType first = std::min(scale(begin), all - 1);
   return { { first, std::max<SizeValueType>(scale(begin + size), first + 1) - first } };
+}
+
+/** How a region is cut into bands of rows: all of one height from its top on, or no more than rows of the slide's tiles
+ * allow, so that each band has whole ones, or equal parts of them. */
+struct Bands
+{
+  SizeValueType rows;
+  SizeValueType tileHeight{ 0 }; // 0: tiles do not matter
+
+  SizeValueType
+  GetRowsFrom(SizeValueType y) const
+  {
+    const SizeValueType inside = tileHeight > 0 ? y % tileHeight : 0;
+    return tileHeight > 0 ? std::min(rows - inside % rows, tileHeight - inside) : rows;
+  }
+};
+
+/** \param rows that a band would have otherwise */
+Bands
+MakeBands(const gigapixel::SlidePlane &            plane,
+          const PyramidTIFFConverter::RegionType & region,
+          SizeValueType                            pixelBytes,
+          SizeValueType                            rows)
+{
+  const SizeValueType columns = (region[0] + region[2] - 1) / plane.tileWidth - region[0] / plane.tileWidth + 1;
+  const SizeValueType tileBytes = pixelBytes * plane.tileWidth * plane.tileHeight;
+  // A single tile stays, whatever its size.
+  if (columns == 1 || rows >= plane.tileHeight || columns * tileBytes <= WholeSlideImageIO::GetTileCacheLimit())
+  {
+    return { rows };
+  }
+  const SizeValueType most = std::max(MostBandBytes, 2 * tileBytes);
+  const SizeValueType parts = (region[2] * pixelBytes * plane.tileHeight + most - 1) / most;
+  return { std::max(rows, (plane.tileHeight + parts - 1) / parts), plane.tileHeight };
 }
 } // namespace
 
@@ -354,18 +390,23 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
   const auto reader = OpenSlide();
   reader->SetLevel(level);
   reader->ReadImageInformation();
-  const SizeValueType rowBytes = region[2] * reader->GetNumberOfComponents() * reader->GetComponentSize();
+  const SizeValueType pixelBytes = reader->GetNumberOfComponents() * reader->GetComponentSize();
+  const SizeValueType rowBytes = region[2] * pixelBytes;
   const SizeValueType tileSize = m_ImageIO->GetTileSize();
-  const SizeValueType bandRows = std::max<SizeValueType>(BandBytes / (rowBytes * tileSize), 1) * tileSize;
+  const Bands         bands = MakeBands(gigapixel::Slide::Open(m_Slide->GetFileName())->GetPlanes().at(level),
+                                region,
+                                pixelBytes,
+                                std::max<SizeValueType>(BandBytes / (rowBytes * tileSize), 1) * tileSize);
   // Memory that is not written to takes no room: rows that a damaged file states and does not have never do.
-  const std::unique_ptr<std::uint8_t[]> rows(new std::uint8_t[rowBytes * std::min(bandRows, region[3])]);
-  for (SizeValueType y = 0; y < region[3]; y += bandRows)
+  const std::unique_ptr<std::uint8_t[]> rows(new std::uint8_t[rowBytes * std::min(bands.rows, region[3])]);
+  for (SizeValueType y = 0, count = 0; y < region[3]; y += count)
   {
+    count = std::min(bands.GetRowsFrom(region[1] + y), region[3] - y);
     ImageIORegion band(2);
     band.SetIndex(0, static_cast<IndexValueType>(region[0]));
     band.SetIndex(1, static_cast<IndexValueType>(region[1] + y));
     band.SetSize(0, region[2]);
-    band.SetSize(1, std::min(bandRows, region[3] - y));
+    band.SetSize(1, count);
     reader->SetIORegion(band);
     reader->Read(rows.get());
     m_ImageIO->m_Writer->WriteRows(rows.get(), band.GetSize(1));

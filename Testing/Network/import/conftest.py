@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import struct
 import subprocess
 
@@ -11,6 +12,12 @@ import numpy
 
 PROGRAM, APPLY = os.environ["GIGAPIXEL_PROGRAM"], os.environ["GIGAPIXEL_APPLY_NETWORK"]
 HERE = pathlib.Path(__file__).parent
+
+
+def limit_memory(most):
+    """Of this process's address space, of which sanitizers take more than there is."""
+    if "GIGAPIXEL_SANITIZED" not in os.environ:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def run(*words, code=0):

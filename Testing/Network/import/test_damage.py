@@ -2,13 +2,12 @@
 """Thousands of damaged files: each is read or refused in one sentence, in little memory, and nothing in it is run."""
 
 import os
-import resource
 import subprocess
 
 import numpy
 import pytest
 
-from conftest import HERE, refuse, run
+from conftest import HERE, limit_memory, refuse, run
 from test_weights import write_network
 
 MUTATE = os.environ["GIGAPIXEL_MUTATE_FILE"]
@@ -18,12 +17,8 @@ MOST_BYTES = 1 << 30  # of address space: the libraries take most of it
 
 def mutate(kind, file, count, *network):
     """How many mutations were read, and how many refused."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-
     words = [MUTATE, kind, file, "1", str(count), *network]
-    result = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit)
+    result = subprocess.run(words, capture_output=True, text=True, preexec_fn=lambda: limit_memory(MOST_BYTES))
     assert result.returncode == 0, f"{result.returncode}\n{result.stderr}"
     return tuple(map(int, result.stdout.split()))
 

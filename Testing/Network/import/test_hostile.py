@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from conftest import PROGRAM, read_arrays, run
+from conftest import PROGRAM, limit_memory, read_arrays, run
 from protobuf import INT64, STRING, attribute, floats, integer, network, node, part, tensor, whole
 from test_weights import STORED, write_network
 
@@ -23,7 +23,7 @@ def refuse(*words):
     """The one sentence, without what a terminal would obey or only a programmer understand."""
 
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        limit_memory(MOST_BYTES)
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
     result = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, preexec_fn=limit)
@@ -110,7 +110,7 @@ HUGE = {
     "channels_beyond_31_bits": (in_a_row("Concat", 31, inputs=2, axis=1), "has more channels than there may be"),
     "sides_in_a_row": (in_a_row("ConvTranspose", 4, ["square"], [floats("square", 8, 8, 1, 1)], strides=[65536, 65536]), "has more pixels than there may be"),
     "scales_in_a_row": (in_a_row("Resize", 9, ["", "scales"], [tensor("scales", [4], struct.pack("<4f", 1, 1, 256, 256))]), "has more pixels than there may be"),
-    "inputs": (behind("Concat", ["map"] * 10000, axis=1), "has more inputs than there may be"),
+    "inputs": (behind("Concat", ["map"] * 10000, axis=1), "has 10000 inputs, and may have 64"),
     "image": (behind("Relu", size=(2**40, 2**40)), "impossible size"),
     "output_twice": (network([convolution()[0]] * 2, convolution()[1], output="map"), 'gives "map", which there is already'),
     "image_again": (network([node("Conv", ["image", "weight"], "image")], convolution()[1], output="image"), 'gives "image", which there is already'),
@@ -428,7 +428,7 @@ DESCRIPTIONS = {
     "null": (last(kernel_size=None), '"kernel_size" must be true, false, a number'),
     "parameters": (last(kernel_size=65536), "more than 2147483648 parameters"),
     "inputs_in_inputs": (last(inputs=[["x"]]), "must be names of earlier operations"),
-    "million_inputs": (before_last("cat", ["x"] * 1000000), "it has 1000000 inputs"),
+    "million_inputs": (before_last("cat", ["x"] * 1000000), "it has 1000000 inputs, and cat takes 1 to 64"),
     "scale_of_0": (before_last("interpolate", scale_factor=0), "above 0 and at most 256, not 0"),
     "scale": (before_last("interpolate", scale_factor=1e30), "above 0 and at most 256, not 1e+30"),
     "nothing_left": (before_last("interpolate", scale_factor=1e-30), "nothing is left of it"),

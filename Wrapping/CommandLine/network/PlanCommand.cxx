@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "IdleScratch.h"
 #include "NetworkCommands.h"
 
 #include "SlideFile.h"
@@ -10,6 +11,7 @@
 #include "gigapixelMachinePace.h"
 #include "gigapixelModel.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUsableCores.h"
 
 #include <nlohmann/json.hpp>
 
@@ -85,7 +87,7 @@ DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
     const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
                           static_cast<double>(run.image.depth);
     const double decoding = run.tiling.axes > 2 ? VolumeSeconds : DecodingSeconds;
-    const int    together = std::clamp(plan.tilesInFlight, 1, threads);
+    const int    together = std::clamp(plan.tilesInFlight, 1, std::min(threads, CountUsableCores()));
     row["seconds"] = decoding * pixels * run.network.channels / together;
     row["networkSeconds"] = plan.coreSeconds / together;
   }
@@ -166,6 +168,16 @@ AddNetworkSeconds(const NetworkDescription & network,
         (row["purpose"] == "training" ? pace.training : pace.inference) * row["networkSeconds"].get<double>();
       row["seconds"] = row["seconds"].get<double>() + row["networkSeconds"].get<double>();
     }
+  }
+}
+
+void
+SayIfScratchIsIdle(const ArgumentValues & values, const JSON & rows, const Session & session)
+{
+  const auto keepsMaps = [](const JSON & row) { return row.contains("reason") || !row["segments"].empty(); };
+  if (values.Has("scratch") && std::none_of(rows.begin(), rows.end(), keepsMaps))
+  {
+    session.Say(IdleScratch);
   }
 }
 
@@ -357,6 +369,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   progress.Update(0);
   json["plans"] = DescribeRuns(values, network, image, patches, planned.memory, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
+  SayIfScratchIsIdle(values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
 #include "PyramidOutput.h"
@@ -337,6 +338,10 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
     }
     session.Say(slide + ": level " + std::to_string(level) + ", " + std::to_string(size.width) + " x " +
                 std::to_string(size.height) + "; " + FormatPlan(plan, segmentation.tiling));
+    if (IsScratchIdle(values, plan))
+    {
+      session.Say(IdleScratch);
+    }
     Segment<TOutputImage>(segmentation, source, damage);
     session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
                 FormatBytes(static_cast<double>(GetPeakMemory())));

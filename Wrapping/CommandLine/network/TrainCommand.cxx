@@ -3,6 +3,7 @@
 
 #include "ArgumentText.h"
 #include "CrossValidation.h"
+#include "IdleScratch.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
@@ -354,6 +355,10 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     plan = trainer.GetMemoryPlan();
     plan.peakBytes += GetSlideBytes(run, GetBudget(values));
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
+    if (IsScratchIdle(values, plan))
+    {
+      progress.Interject(IdleScratch);
+    }
   });
   if (whenStepped)
   {

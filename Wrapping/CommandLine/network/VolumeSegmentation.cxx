@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeSegmentation.h"
 
+#include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "SlideBatch.h"
 #include "VolumeFile.h"
@@ -129,6 +130,10 @@ PlanVolume(const itk::GigapixelVolume & volume,
              session.GetThreads(),
              true);
   session.Say(volume.name + ": " + FormatSize(size) + " voxels; " + FormatPlan(plan, tiling));
+  if (IsScratchIdle(values, plan))
+  {
+    session.Say(IdleScratch);
+  }
   return plan;
 }
 

@@ -269,7 +269,11 @@ std::vector<Argument>
 CommonArguments()
 {
   Argument threads =
-    Integer("threads", "0", 0, 4096, "Threads to use; 0: as many as there are cores. No result depends on it.");
+    Integer("threads",
+            "0",
+            0,
+            4096,
+            "Threads to use; 0: as many as there are cores, and more are no faster. No result depends on it.");
   Argument quiet = Switch("quiet", "No progress and no messages but warnings and errors.");
   quiet.shortName = 'q';
   Argument help = Switch("help", "Show this help.");

@@ -55,7 +55,7 @@ FailOf(const PredictionTable & table, const Prediction & prediction, const std::
 {
   if (prediction.line == 0)
   {
-    throw std::runtime_error(WithoutControls(reason));
+    throw std::runtime_error(ToMessage(reason));
   }
   TableReader::Fail(table.file, prediction.line, reason);
 }

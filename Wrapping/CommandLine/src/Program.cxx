@@ -8,6 +8,7 @@
 
 #include "gigapixelCoreShare.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelUsableCores.h"
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
@@ -57,6 +58,12 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   CoreShare::Bind(launch);
   const Session session(
     launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
+  if (const int cores = CountUsableCores(); session.GetThreads() > cores)
+  {
+    session.Say("--threads " + std::to_string(session.GetThreads()) + ": this process may use " +
+                std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+                ", and more threads than those take more memory and no less time");
+  }
   itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::WholeSlideImageIO::SetGlobalDefaultStrict(IsStrict(command, values));

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelProgram.h"
 #include "gigapixelSession.h"
+#include "gigapixelUsableCores.h"
 
 #include "gigapixelPrintable.h"
 
@@ -10,10 +11,8 @@
 #include <cstdio>
 #include <fstream>
 #include <iomanip>
-#include <sched.h>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -36,21 +35,6 @@ RequestInterruption(int signal)
   interruptionRequested = 1;
   // Whoever asks twice means it.
   std::signal(signal, SIG_DFL);
-}
-
-/** Cores that this process may use: fewer than the machine's under taskset, batch systems, containers. */
-int
-CountUsableCores()
-{
-#ifdef __linux__
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-  {
-    return CPU_COUNT(&cores);
-  }
-#endif
-  const unsigned int cores_of_machine = std::thread::hardware_concurrency();
-  return cores_of_machine > 0 ? static_cast<int>(cores_of_machine) : 1;
 }
 
 /** A line such as "VmHWM:   1234 kB" of a file of /proc, in bytes. */

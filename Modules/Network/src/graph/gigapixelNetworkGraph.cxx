@@ -390,7 +390,10 @@ NetworkGraph::Validate()
     }
     if (operation.inputs.size() < schema.fewestInputs || operation.inputs.size() > schema.mostInputs)
     {
-      Refuse(operation, "it has " + std::to_string(operation.inputs.size()) + " inputs");
+      const std::string fewest = std::to_string(schema.fewestInputs), most = std::to_string(schema.mostInputs);
+      Refuse(operation,
+             "it has " + std::to_string(operation.inputs.size()) + " inputs, and " + operation.type + " takes " +
+               (fewest == most ? fewest : fewest + " to " + most));
     }
     std::vector<int> inputs;
     for (const std::string & input : operation.inputs)

@@ -279,7 +279,8 @@ OnnxWalk::Append(const OnnxNode &                              node,
   };
   if (inputs.size() > schema.mostInputs)
   {
-    refuseSize("inputs");
+    throw std::invalid_argument("its node \"" + name + "\" (" + type + ") has " + std::to_string(inputs.size()) +
+                                " inputs, and may have " + std::to_string(schema.mostInputs));
   }
   std::vector<int> channels(inputs.size());
   std::transform(

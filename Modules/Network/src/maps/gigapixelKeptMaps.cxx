@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <stdexcept>
 
@@ -46,18 +45,14 @@ TakeRoom(int file, std::int64_t bytes)
   return number;
 }
 
-/** Has no name as soon as it is there. */
 int
 CreateFile(const std::string & directory, std::int64_t bytes)
 {
-  std::string name = (std::filesystem::path(directory) / "gigapixel-map-XXXXXX").string();
-  const int   file = ::mkstemp(name.data());
+  const int file = OpenNamelessFile(directory);
   if (file < 0)
   {
     Fail(directory, "written", errno);
   }
-  ::unlink(name.c_str());
-  ::fcntl(file, F_SETFD, FD_CLOEXEC);
   const int number = TakeRoom(file, bytes);
   if (number != 0)
   {

@@ -2,6 +2,7 @@
 #include "gigapixelTrainingState.h"
 #include "gigapixelHash.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelSettingsChange.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPrintable.h"
 
@@ -135,52 +136,6 @@ HashTexts(const SafeTensors::Metadata & metadata)
   return digits.str();
 }
 
-/** Samples are [name, width, height, identity]. Where both identities are known, they alone count: a file may be named
- * in many ways. */
-bool
-HaveIdentities(const Json & before, const Json & now)
-{
-  return before.is_array() && before.size() > 3 && before[3] != "" && now[3] != "";
-}
-
-bool
-IsSameSample(const Json & before, const Json & now)
-{
-  const std::size_t told = HaveIdentities(before, now) ? 3 : 0;
-  return before.is_array() && before.size() > 2 && before[1] == now[1] && before[2] == now[2] &&
-         before[told] == now[told];
-}
-
-bool
-AreSamples(const std::string & setting)
-{
-  return setting == "training samples" || setting == "validation samples";
-}
-
-/** Null: there is none. Loss and learning rate are settings of their own, and no parts of the network. */
-Json
-GetSetting(const Json & settings, const std::string & name)
-{
-  Json setting = settings.value(name, Json());
-  if (name == NetworkSetting && setting.is_object())
-  {
-    setting.erase("loss");
-    setting.erase("learning rate");
-  }
-  return setting;
-}
-
-/** Whether a run has the same bits with the one and the other. */
-bool
-IsSame(const std::string & setting, const Json & before, const Json & now)
-{
-  if (AreSamples(setting))
-  {
-    return before.is_array() && std::equal(before.begin(), before.end(), now.begin(), now.end(), IsSameSample);
-  }
-  return before == now || setting == FirstWeightsSetting; // see KeepFirstWeights()
-}
-
 /** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
  * kept the tile size that the model is used with; their other words decided on no bit. What they had no choice of is
  * left out. */
@@ -211,112 +166,6 @@ ParseSettings(const std::string & kept)
     settings["calibration slides"] = 0;
   }
   return settings;
-}
-
-bool
-AreObjects(const Json & value)
-{
-  return value.is_array() && !value.empty() &&
-         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_object(); });
-}
-
-bool
-AreNames(const Json & value)
-{
-  return value.is_array() &&
-         std::all_of(value.begin(), value.end(), [](const Json & item) { return item.is_string(); });
-}
-
-/** Names of one list that another one lacks. */
-Json
-Without(const Json & names, const Json & others)
-{
-  Json left = Json::array();
-  std::copy_if(names.begin(), names.end(), std::back_inserter(left), [&](const Json & name) {
-    return std::find(others.begin(), others.end(), name) == others.end();
-  });
-  return left;
-}
-
-std::string
-Show(const Json & value)
-{
-  constexpr std::size_t Most = 200;
-  if (value.is_null() || value == Json::array())
-  {
-    return "none";
-  }
-  const std::string text = AreObjects(value) ? std::to_string(value.size()) : value.dump();
-  return text.size() <= Most ? text : text.substr(0, text.find_last_of(", ", Most)) + " ...";
-}
-
-/** "another seed", "other training samples". */
-std::string
-NameOther(const std::string & setting)
-{
-  static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
-                                                          { "validation samples", "other validation samples" },
-                                                          { SegmentsSetting, "other segments" },
-                                                          { "frozen", "other frozen arrays" },
-                                                          { "augmentation", "another choice of augmentation" },
-                                                          { "balance", "another balance of classes" },
-                                                          { "calibration slides", "other calibration slides" },
-                                                          { "images per step", "another number of images per step" },
-                                                          { "microns per pixel", "another resolution" } };
-  const auto                                      found = others.find(setting);
-  return found == others.end() ? "another " + setting : found->second;
-}
-
-/** The first place that differs: "name \"unet\" then, \"remedios2023\" now". */
-std::string
-DescribeFirstChange(const Json & before, const Json & now)
-{
-  if (before.is_object() && now.is_object())
-  {
-    Json both = now;
-    both.update(before);
-    for (const auto & item : both.items())
-    {
-      const Json was = before.value(item.key(), Json()), is = now.value(item.key(), Json());
-      if (was != is)
-      {
-        return item.key() + ' ' + DescribeFirstChange(was, is);
-      }
-    }
-  }
-  if (AreObjects(before) && AreObjects(now) && before.size() == now.size())
-  {
-    const auto first = std::mismatch(before.begin(), before.end(), now.begin());
-    return "number " + std::to_string(first.first - before.begin() + 1) + ", " +
-           DescribeFirstChange(*first.first, *first.second);
-  }
-  if (AreNames(before) && AreNames(now))
-  {
-    return Show(Without(before, now)) + " only then, " + Show(Without(now, before)) + " only now";
-  }
-  return Show(before) + " then, " + Show(now) + " now";
-}
-
-/** "... then, ... now"; of samples the first that differ. */
-std::string
-DescribeChange(const std::string & setting, const Json & before, const Json & now)
-{
-  if (!AreSamples(setting) || !before.is_array())
-  {
-    return DescribeFirstChange(before, now);
-  }
-  if (before.size() != now.size())
-  {
-    return std::to_string(before.size()) + " then, " + std::to_string(now.size()) + " now";
-  }
-  std::size_t i = 0;
-  while (IsSameSample(before[i], now[i]))
-  {
-    ++i;
-  }
-  const bool differsInside = HaveIdentities(before[i], now[i]) || before[i].at(0) == now[i].at(0);
-  return "number " + std::to_string(i + 1) + ", " + before[i].at(0).dump() + " then, " + now[i].at(0).dump() + " now" +
-         (differsInside ? ", with another size, region or content of slide or mask" : "");
 }
 
 } // namespace
@@ -575,17 +424,12 @@ KeepFirstWeights(const std::string & kept,
 void
 CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
 {
-  const Json before = ParseSettings(kept), after = Json::parse(now);
-  for (const auto & item : after.items())
+  const std::string change = FindSettingsChange(ParseSettings(kept), Json::parse(now));
+  if (!change.empty())
   {
-    const Json was = GetSetting(before, item.key()), is = GetSetting(after, item.key());
-    if (!IsSame(item.key(), was, is))
-    {
-      throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + NameOther(item.key()) + " (" +
-                               DescribeChange(item.key(), was, is) +
-                               "): resume it as it began, with the same slides, masks and regions at the same "
-                               "resolution and with the same options, or start a new run in another folder");
-    }
+    throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + change +
+                             ": resume it as it began, with the same slides, masks and regions at the same "
+                             "resolution and with the same options, or start a new run in another folder");
   }
 }
 
