@@ -1,0 +1,314 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "VolumePrediction.h"
+
+#include "VolumeFile.h"
+
+#include "gigapixelNonZeroVoxels.h"
+#include "gigapixelPredictor.h"
+#include "gigapixelRegionSource.h"
+#include "gigapixelVolumePatchPredictor.h"
+#include "gigapixelVolumeResampling.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+
+/** Of progress, what comes before the network takes. */
+constexpr double ReadingPart = 0.05;
+
+/** What the network is shown, and where it lies in the volume. */
+struct ShownVolume
+{
+  std::shared_ptr<PixelSource>    voxels;
+  Region                          box;
+  std::optional<VolumeResampling> resampling; ///< of the box
+};
+
+/** A part of the progress; stops where that is asked for. */
+std::function<bool(double)>
+Report(Progress & progress, double from, double to)
+{
+  return [&progress, from, to](double done) {
+    progress.Update(from + (to - from) * done);
+    return !IsInterruptionRequested();
+  };
+}
+
+Region
+GetWholeRegion(const Size & size)
+{
+  return { 0, 0, size.width, size.height, 0, size.depth };
+}
+
+/** Along z, y and x. */
+std::array<double, 3>
+GetSpacing(const VolumeGrid & grid)
+{
+  return { grid.spacing[2], grid.spacing[1], grid.spacing[0] };
+}
+
+std::optional<VolumeResampling>
+FindResampling(const itk::GigapixelVolume & volume, const Size & size, const NetworkDescription & network)
+{
+  if (network.spacing == std::array<double, 3>{})
+  {
+    return {};
+  }
+  const VolumeResampling resampling(size, GetSpacing(volume.grid), network.spacing);
+  return resampling.ChangesSize() ? std::optional<VolumeResampling>(resampling) : std::nullopt;
+}
+
+/** \throw Interrupted */
+ShownVolume
+ReadVolume(const itk::GigapixelVolume & volume, const NetworkDescription & network, Progress & progress)
+{
+  std::vector<float> voxel(volume.voxels->GetNumberOfChannels());
+  volume.voxels->Read({ 0, 0, 1, 1 }, reinterpret_cast<std::uint8_t *>(voxel.data())); // which reads all of it
+  ThrowIfInterrupted();
+  ShownVolume shown{ nullptr, GetWholeRegion(volume.grid.size), {} };
+  if (network.cropsToNonZero)
+  {
+    const auto there = NonZeroVoxels::Find(*volume.voxels, Report(progress, 0, ReadingPart / 4));
+    if (!there)
+    {
+      throw Interrupted();
+    }
+    shown.box = there->GetBox();
+  }
+  shown.voxels = Normalize(volume.voxels, network.normalization, Report(progress, ReadingPart / 4, ReadingPart / 2));
+  if (!shown.voxels)
+  {
+    throw Interrupted();
+  }
+  const Size size{ shown.box.width, shown.box.height, shown.box.depth };
+  shown.voxels = network.cropsToNonZero ? MakeRegionSource(shown.voxels, shown.box) : shown.voxels;
+  shown.resampling = FindResampling(volume, size, network);
+  if (shown.resampling)
+  {
+    shown.voxels = Resample(*shown.voxels, *shown.resampling, Report(progress, ReadingPart / 2, ReadingPart));
+    if (!shown.voxels)
+    {
+      throw Interrupted();
+    }
+  }
+  return shown;
+}
+
+/** "3 x 1.5 x 1.5" */
+std::string
+FormatSpacing(const std::array<double, 3> & spacing)
+{
+  std::ostringstream text;
+  text << spacing[2] << " x " << spacing[1] << " x " << spacing[0];
+  return text.str();
+}
+
+std::string
+DescribeSteps(const itk::GigapixelVolume & volume, const NetworkDescription & network, const ShownVolume & shown)
+{
+  std::string  text;
+  const Size & size = volume.grid.size;
+  const Size   box{ shown.box.width, shown.box.height, shown.box.depth };
+  if (box.width * box.height * box.depth < size.width * size.height * size.depth)
+  {
+    text += "cropped to the " + FormatSize(box) + " voxels around what is not 0";
+  }
+  if (const auto & resampling = shown.resampling)
+  {
+    text += (text.empty() ? "" : ", ") + std::string("resampled from ") + FormatSpacing(GetSpacing(volume.grid)) +
+            " mm to " + FormatSpacing(network.spacing) + " mm (" + FormatSize(resampling->to) + " voxels)";
+  }
+  return text;
+}
+
+/** Labels of the box, x fastest. */
+class BoxLabels
+{
+public:
+  BoxLabels(const Region & box, const Size & volume)
+    : m_Box(box)
+    , m_Volume(volume)
+  {}
+
+  void
+  PutSlice(std::int64_t z, const std::vector<std::uint8_t> & labels)
+  {
+    this->MakeRoom();
+    for (std::int64_t y = 0; y < m_Box.height; ++y)
+    {
+      const std::int64_t row = ((m_Box.z + z) * m_Volume.height + m_Box.y + y) * m_Volume.width + m_Box.x;
+      std::copy_n(labels.begin() + y * m_Box.width, m_Box.width, m_Labels.begin() + row);
+    }
+  }
+
+  /** Those of all of the box, in which it makes no copy where the box is the volume. */
+  void
+  Put(std::vector<std::uint8_t> labels)
+  {
+    if (m_Box.width == m_Volume.width && m_Box.height == m_Volume.height && m_Box.depth == m_Volume.depth)
+    {
+      m_Labels = std::move(labels);
+      return;
+    }
+    const std::int64_t slice = m_Box.width * m_Box.height;
+    for (std::int64_t z = 0; z < m_Box.depth; ++z)
+    {
+      this->PutSlice(z, { labels.begin() + z * slice, labels.begin() + (z + 1) * slice });
+    }
+  }
+
+  std::vector<std::uint8_t>
+  Take()
+  {
+    this->MakeRoom();
+    return std::move(m_Labels);
+  }
+
+private:
+  /** Not before there is a label: the network is done then, or much of it. */
+  void
+  MakeRoom()
+  {
+    m_Labels.resize(static_cast<std::size_t>(m_Volume.width * m_Volume.height * m_Volume.depth));
+  }
+
+  Region                    m_Box;
+  Size                      m_Volume;
+  std::vector<std::uint8_t> m_Labels;
+};
+
+/** What gets the slices of the network's output: those of the box, or, where it was resampled, those that they are
+ * brought back to. */
+SliceResampler::Take
+MakeTake(const ShownVolume & shown, int channels, const SliceResampler::Take & take)
+{
+  if (!shown.resampling)
+  {
+    return take;
+  }
+  const auto back = std::make_shared<SliceResampler>(*shown.resampling, channels, take);
+  return [back](std::int64_t z, std::vector<float> & slice) { back->Add(z, slice); };
+}
+
+/** \return false: it was stopped */
+bool
+PredictPatches(const ShownVolume &         shown,
+               VolumePatchPredictor &      predictor,
+               int                         channels,
+               double                      threshold,
+               BoxLabels &                 labels,
+               std::function<bool(double)> goesOn)
+{
+  std::vector<std::uint8_t> ofSlice(static_cast<std::size_t>(shown.box.width * shown.box.height));
+  const auto                take = MakeTake(shown, channels, [&](std::int64_t z, std::vector<float> & logits) {
+    predictor.GetLabels(logits, threshold, ofSlice.data());
+    labels.PutSlice(z, ofSlice);
+  });
+  return predictor.PredictLogits(*shown.voxels, take, goesOn);
+}
+
+/** The whole volume at once, exactly. What is brought back to another spacing are probabilities.
+ * \return false: it was stopped */
+bool
+PredictWhole(const ShownVolume &         shown,
+             Predictor &                 predictor,
+             double                      threshold,
+             BoxLabels &                 labels,
+             std::function<bool(double)> goesOn)
+{
+  const Size                size = shown.voxels->GetSize();
+  const auto                channels = static_cast<std::size_t>(predictor.GetNumberOfOutputChannels());
+  std::vector<std::uint8_t> ofSlice(static_cast<std::size_t>(shown.box.width * shown.box.height));
+  const auto take = MakeTake(shown, static_cast<int>(channels), [&](std::int64_t z, std::vector<float> & slice) {
+    auto label = ofSlice.begin();
+    for (auto p = slice.begin(); p != slice.end(); p += static_cast<std::ptrdiff_t>(channels))
+    {
+      *label++ = static_cast<std::uint8_t>(
+        channels == 1 ? *p >= threshold : std::max_element(p, p + static_cast<std::ptrdiff_t>(channels)) - p);
+    }
+    labels.PutSlice(z, ofSlice);
+  });
+  if (!shown.resampling)
+  {
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(size.width * size.height * size.depth));
+    if (!predictor.PredictLabels(*shown.voxels, GetWholeRegion(size), threshold, all.data(), goesOn))
+    {
+      return false;
+    }
+    labels.Put(std::move(all));
+    return true;
+  }
+  const std::int64_t depth = std::min(size.depth, predictor.GetTileSize());
+  std::vector<float> probabilities(static_cast<std::size_t>(size.width * size.height * depth) * channels);
+  const std::size_t  slice = static_cast<std::size_t>(size.width * size.height) * channels;
+  for (std::int64_t z = 0; z < size.depth; z += depth)
+  {
+    const Region slab{ 0, 0, size.width, size.height, z, std::min(depth, size.depth - z) };
+    const auto   all = static_cast<double>(size.depth);
+    if (!predictor.Predict(*shown.voxels, slab, probabilities.data(), [&](double done) {
+          return goesOn((static_cast<double>(z) + done * static_cast<double>(slab.depth)) / all);
+        }))
+    {
+      return false;
+    }
+    for (std::int64_t i = 0; i < slab.depth; ++i)
+    {
+      const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * slice);
+      std::vector<float> ofOne(first, first + static_cast<std::ptrdiff_t>(slice));
+      take(z + i, ofOne);
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+Size
+GetShownSize(const itk::GigapixelVolume & volume, const NetworkDescription & network)
+{
+  const auto resampling = FindResampling(volume, volume.grid.size, network);
+  return resampling ? resampling->to : volume.grid.size;
+}
+
+VolumePrediction
+PredictVolume(const itk::GigapixelVolume & volume,
+              const Model &                model,
+              const MemoryPlan &           plan,
+              const Tiling &               tiling,
+              const ArgumentValues &       values,
+              Progress &                   progress)
+{
+  const ShownVolume shown = ReadVolume(volume, model.network, progress);
+  VolumePrediction  prediction;
+  prediction.steps = DescribeSteps(volume, model.network, shown);
+  const auto   goesOn = Report(progress, ReadingPart, 1);
+  const double threshold = values.GetNumber("threshold");
+  const Device device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  BoxLabels    labels(shown.box, volume.grid.size);
+  bool         finished = false;
+  if (tiling.volumePatches)
+  {
+    VolumePatchPredictor predictor(model, *tiling.volumePatches, plan.tilesInFlight, device);
+    finished = PredictPatches(shown, predictor, model.network.GetNumberOfOutputChannels(), threshold, labels, goesOn);
+  }
+  else
+  {
+    const auto scratch = values.Has("scratch") ? values.GetText("scratch") : std::string();
+    Predictor  predictor(model, plan.tilesInFlight, device, {}, plan.tileSize, scratch);
+    finished = PredictWhole(shown, predictor, threshold, labels, goesOn);
+  }
+  if (!finished)
+  {
+    throw Interrupted();
+  }
+  prediction.labels = labels.Take();
+  return prediction;
+}
+
+} // namespace gigapixel::commandline
