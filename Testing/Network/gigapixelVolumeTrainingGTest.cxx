@@ -176,3 +176,19 @@ TEST(VolumeTraining, RefusesVolumesThatTheNetworkIsNotFor)
   EXPECT_EQ(find(NetworkName, MakeVolume({ 21, 18, 12 }, 1)),
             "sample \"v\": the labels are of another size (21 x 18 x 12) than the pixels (21 x 18 x 13)");
 }
+
+TEST(VolumeTraining, StopsWhileASampleIsMadeReady)
+{
+  const LabeledImage & volume = GetVolumes().front();
+  Trainer              trainer(NetworkDescription::Load(NetworkName), MakeVolumeOptions(), {});
+  Sample sample{ "volume", std::make_shared<MemoryPixels>(volume, 1), std::make_shared<MemoryLabels>(volume) };
+  int    asked = 0, prepared = 0;
+  sample.prepare = [&](const std::function<bool()> & goesOn) {
+    ++prepared;
+    return goesOn() && goesOn();
+  };
+  trainer.AddTrainingSample(sample);
+  EXPECT_FALSE(trainer.Run([&asked](const TrainingProgress &) { return ++asked < 2; }));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(prepared, 1);
+}

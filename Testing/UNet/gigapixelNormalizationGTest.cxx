@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Normalized values against the formulas on all values at once, in long double and by sorting.
 #include "gigapixelKeptNormalization.h"
+#include "gigapixelNonZeroVoxels.h"
 
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@ using namespace gigapixel;
 namespace
 {
 using Kind = Normalization::Kind;
+using Voxels = Normalization::Voxels;
 
 /** Two channels; of floats, or of bytes. */
 class Volume : public PixelSource
@@ -113,7 +115,7 @@ GetPercentile(std::vector<long double> values, double percentile)
 long double
 Apply(const Normalization & how, const std::vector<long double> & counted, long double value)
 {
-  if (how.nonZero && value == 0)
+  if ((how.voxels == Voxels::NonZero) && value == 0)
   {
     return 0;
   }
@@ -174,12 +176,12 @@ TEST_P(Normalized, IsTheFormulaOnAllValues)
 {
   const auto & how = GetParam().how;
   const auto   volume = std::make_shared<Volume>(GetParam().type);
-  const auto   normalized = Normalize(volume, how);
+  const auto   normalized = Normalize(volume, { how });
   ASSERT_TRUE(normalized);
   EXPECT_EQ(normalized->GetSampleType(), SampleType::Float);
   const auto                                    samples = ReadAll(*normalized, Whole);
-  const std::array<std::vector<long double>, 2> counted{ GetCounted(*volume, 0, how.nonZero),
-                                                         GetCounted(*volume, 1, how.nonZero) };
+  const std::array<std::vector<long double>, 2> counted{ GetCounted(*volume, 0, (how.voxels == Voxels::NonZero)),
+                                                         GetCounted(*volume, 1, (how.voxels == Voxels::NonZero)) };
   std::array<std::map<float, double>, 2>        known; // the reference takes long for each value
   for (std::size_t i = 0; i < samples.size(); ++i)
   {
@@ -205,13 +207,13 @@ INSTANTIATE_TEST_SUITE_P(
   All,
   Normalized,
   testing::Values(Case{ "ZScore", { Kind::ZScore } },
-                  Case{ "ZScoreOfNonZero", { Kind::ZScore, true } },
+                  Case{ "ZScoreOfNonZero", { Kind::ZScore, Voxels::NonZero } },
                   Case{ "ZScoreOfBytes", { Kind::ZScore }, SampleType::UInt8 },
-                  Case{ "Percentiles", { Kind::Percentiles, false, 0.5, 99.5 } },
-                  Case{ "Extremes", { Kind::Percentiles, false, 0, 100 } },
-                  Case{ "PercentilesOfNonZero", { Kind::Percentiles, true, 2, 98 } },
-                  Case{ "PercentilesOfBytes", { Kind::Percentiles, true, 10, 90.3 }, SampleType::UInt8 },
-                  Case{ "Window", { Kind::Window, false, -990, 1010 } }),
+                  Case{ "Percentiles", { Kind::Percentiles, Voxels::All, 0.5, 99.5 } },
+                  Case{ "Extremes", { Kind::Percentiles, Voxels::All, 0, 100 } },
+                  Case{ "PercentilesOfNonZero", { Kind::Percentiles, Voxels::NonZero, 2, 98 } },
+                  Case{ "PercentilesOfBytes", { Kind::Percentiles, Voxels::NonZero, 10, 90.3 }, SampleType::UInt8 },
+                  Case{ "Window", { Kind::Window, Voxels::All, -990, 1010 } }),
   [](const auto & info) { return info.param.name; });
 
 TEST(Normalization, OfNothingIsTheSourceItself)
@@ -225,11 +227,11 @@ TEST(Normalization, OfOneValueIsZero)
   for (const float value : { 0.0f, 7.0f })
   {
     for (const Normalization & how : { Normalization{ Kind::ZScore },
-                                       Normalization{ Kind::ZScore, true },
-                                       Normalization{ Kind::Percentiles, false, 1, 99 },
-                                       Normalization{ Kind::Percentiles, true, 1, 99 } })
+                                       Normalization{ Kind::ZScore, Voxels::NonZero },
+                                       Normalization{ Kind::Percentiles, Voxels::All, 1, 99 },
+                                       Normalization{ Kind::Percentiles, Voxels::NonZero, 1, 99 } })
     {
-      const auto samples = ReadAll(*Normalize(std::make_shared<Filled>(value), how), Whole);
+      const auto samples = ReadAll(*Normalize(std::make_shared<Filled>(value), { how }), Whole);
       EXPECT_EQ(std::count(samples.begin(), samples.end(), 0.0f), static_cast<std::ptrdiff_t>(samples.size()));
     }
   }
@@ -237,11 +239,12 @@ TEST(Normalization, OfOneValueIsZero)
 
 TEST(Normalization, StopsWhenAsked)
 {
-  for (const Normalization & how : { Normalization{ Kind::ZScore }, Normalization{ Kind::Percentiles, false, 1, 99 } })
+  for (const Normalization & how :
+       { Normalization{ Kind::ZScore }, Normalization{ Kind::Percentiles, Voxels::All, 1, 99 } })
   {
     int        calls = 0;
     const auto stopped =
-      Normalize(std::make_shared<Volume>(SampleType::Float), how, [&calls](double) { return ++calls < 3; });
+      Normalize(std::make_shared<Volume>(SampleType::Float), { how }, [&calls](double) { return ++calls < 3; });
     EXPECT_EQ(stopped, nullptr);
     EXPECT_EQ(calls, 3);
   }
@@ -249,12 +252,14 @@ TEST(Normalization, StopsWhenAsked)
 
 TEST(Normalization, IsChecked)
 {
-  for (const Normalization & wrong : { Normalization{ Kind::Window, false, 1, 1 },
-                                       Normalization{ Kind::Percentiles, false, 50, 40 },
-                                       Normalization{ Kind::Percentiles, false, -1, 40 },
-                                       Normalization{ Kind::Percentiles, false, 1, 101 },
-                                       Normalization{ Kind::Window, false, 1, NAN },
-                                       Normalization{ Kind::Window, true, 0, 1 } })
+  for (const Normalization & wrong : { Normalization{ Kind::Window, Voxels::All, 1, 1 },
+                                       Normalization{ Kind::Percentiles, Voxels::All, 50, 40 },
+                                       Normalization{ Kind::Percentiles, Voxels::All, -1, 40 },
+                                       Normalization{ Kind::Percentiles, Voxels::All, 1, 101 },
+                                       Normalization{ Kind::Window, Voxels::All, 1, NAN },
+                                       Normalization{ Kind::Window, Voxels::NonZero, 0, 1 },
+                                       Normalization{ Kind::Clip, Voxels::All, 2, 1 },
+                                       Normalization{ Kind::Clip, Voxels::Box, 0, 1 } })
   {
     EXPECT_THROW(wrong.Validate(), std::invalid_argument);
   }
@@ -263,10 +268,10 @@ TEST(Normalization, IsChecked)
 TEST(Normalization, IsFoundOnceWhereItIsKept)
 {
   for (const Normalization & how : { Normalization{ Kind::ZScore },
-                                     Normalization{ Kind::Percentiles, false, 1, 99 },
-                                     Normalization{ Kind::Window, false, -990, 1010 } })
+                                     Normalization{ Kind::Percentiles, Voxels::All, 1, 99 },
+                                     Normalization{ Kind::Window, Voxels::All, -990, 1010 } })
   {
-    gigapixel::KeptNormalization kept(how);
+    gigapixel::KeptNormalization kept({ how });
     int                          calls = 0;
     const auto                   count = [&calls](double) { return ++calls > 0; };
     const auto                   first = kept.Apply(std::make_shared<Volume>(SampleType::Float), count);
@@ -275,7 +280,111 @@ TEST(Normalization, IsFoundOnceWhereItIsKept)
     const auto again = kept.Apply(std::make_shared<Volume>(SampleType::Float), count);
     EXPECT_EQ(calls, 0);
     EXPECT_EQ(ReadAll(*again, Whole), ReadAll(*first, Whole));
-    EXPECT_EQ(ReadAll(*first, Whole), ReadAll(*Normalize(std::make_shared<Volume>(SampleType::Float), how), Whole));
+    EXPECT_EQ(ReadAll(*first, Whole), ReadAll(*Normalize(std::make_shared<Volume>(SampleType::Float), { how }), Whole));
   }
-  EXPECT_THROW(gigapixel::KeptNormalization({ Kind::Window, false, 1, 1 }), std::invalid_argument);
+  EXPECT_THROW(gigapixel::KeptNormalization(Normalizations{ { Kind::Window, Voxels::All, 1, 1 } }),
+               std::invalid_argument);
+}
+
+namespace
+{
+
+/** Zeros but for a hollow shell with a gap or without one, and a single voxel; the second channel has one voxel more.
+ */
+class Shell : public Volume
+{
+public:
+  explicit Shell(bool hasGap)
+    : Volume(SampleType::Float)
+  {
+    std::fill(values.begin(), values.end(), 0.0f);
+    for (std::int64_t z = 1; z < 4; ++z)
+    {
+      for (std::int64_t y = 20; y < 25; ++y)
+      {
+        for (std::int64_t x = 10; x < 16; ++x)
+        {
+          const bool isInner = z == 2 && y > 20 && y < 24 && x > 10 && x < 15;
+          Get(x, y, z, 0) = isInner ? 0 : static_cast<float>(1 + x + y * z);
+        }
+      }
+    }
+    Get(12, 22, 1, 0) = hasGap ? 0 : 5;
+    Get(20, 100, 3, 1) = 7;
+  }
+
+  float &
+  Get(std::int64_t x, std::int64_t y, std::int64_t z, unsigned channel)
+  {
+    return values[static_cast<std::size_t>(((z * VolumeSize.height + y) * VolumeSize.width + x) * Channels + channel)];
+  }
+};
+
+} // namespace
+
+TEST(NonZeroVoxels, HaveABoxAndWhatTheyEnclose)
+{
+  for (const bool hasGap : { false, true })
+  {
+    Shell      shell(hasGap);
+    const auto found = NonZeroVoxels::Find(shell);
+    ASSERT_TRUE(found);
+    const Region & box = found->GetBox();
+    EXPECT_EQ((std::array{ box.x, box.y, box.z, box.width, box.height, box.depth }),
+              (std::array<std::int64_t, 6>{ 10, 20, 1, 11, 81, 3 }));
+    int filled = 0, nonZero = 0;
+    for (std::int64_t z = 0; z < 5; ++z)
+    {
+      for (std::int64_t y = 0; y < 150; ++y)
+      {
+        for (std::int64_t x = 0; x < 31; ++x)
+        {
+          filled += found->IsFilled(x, y, z) ? 1 : 0;
+          nonZero += shell.Get(x, y, z, 0) != 0 || shell.Get(x, y, z, 1) != 0 ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_EQ(filled - nonZero, hasGap ? 0 : 12);
+    EXPECT_EQ(found->IsFilled(12, 22, 2), !hasGap);
+  }
+  Filled empty(0);
+  EXPECT_EQ(NonZeroVoxels::Find(empty)->GetBox().height, 150);
+  EXPECT_FALSE(NonZeroVoxels::Find(empty, [](double) { return false; }));
+}
+
+TEST(Normalization, IsOfEachChannelByItself)
+{
+  const auto shell = std::make_shared<Shell>(false);
+  const auto boxed =
+    ReadAll(*Normalize(shell, { { Kind::ZScore, Voxels::Box }, { Kind::Clip, Voxels::All, 1, 3 } }), Whole);
+  const auto  filled = ReadAll(*Normalize(shell, { { Kind::None }, { Kind::ZScore, Voxels::Filled } }), Whole);
+  long double sum = 0, squares = 0;
+  for (std::int64_t z = 1; z < 4; ++z)
+  {
+    for (std::int64_t y = 20; y < 101; ++y)
+    {
+      for (std::int64_t x = 10; x < 21; ++x)
+      {
+        sum += shell->Get(x, y, z, 0);
+        squares += static_cast<long double>(shell->Get(x, y, z, 0)) * shell->Get(x, y, z, 0);
+      }
+    }
+  }
+  const long double count = 3 * 81 * 11, mean = sum / count, deviation = std::sqrt(squares / count - mean * mean);
+  constexpr int     OfFilled = 3 * 5 * 6 + 1; // in the second channel one of them is 7
+  const double      ofSeven = (7 - 7.0 / OfFilled) / std::sqrt(49.0 / OfFilled - std::pow(7.0 / OfFilled, 2));
+  const auto        at = [](std::int64_t x, std::int64_t y, std::int64_t z) {
+    return static_cast<std::size_t>(((z * 150 + y) * 31 + x) * 2);
+  };
+  EXPECT_NEAR(boxed[at(0, 0, 0)], -mean / deviation, 1e-6); // beyond the box as well
+  EXPECT_NEAR(boxed[at(11, 21, 1)], (33 - mean) / deviation, 1e-5);
+  EXPECT_EQ(boxed[at(20, 100, 3) + 1], 3);
+  EXPECT_EQ(boxed[at(0, 0, 0) + 1], 1);
+  EXPECT_EQ(filled[at(11, 21, 1)], 33);
+  EXPECT_EQ(filled[at(0, 0, 0) + 1], 0);
+  EXPECT_NEAR(filled[at(20, 100, 3) + 1], ofSeven, 1e-5);
+  EXPECT_NEAR(filled[at(12, 22, 2) + 1], -7.0 / OfFilled * ofSeven / (7 - 7.0 / OfFilled), 1e-6); // enclosed
+  EXPECT_THROW(Normalize(shell, { { Kind::ZScore }, { Kind::ZScore }, { Kind::ZScore } }), std::invalid_argument);
+  EXPECT_EQ(Describe({ { Kind::ZScore }, { Kind::Clip, Voxels::All, 1, 3 } }),
+            "channel 1: z-score; channel 2: values are clipped to 1 to 3");
 }

@@ -35,7 +35,8 @@ MakeModel(int channels, int classes)
   gigapixel::Model model;
   model.network = gigapixel::NetworkDescription::Load("unet3d:base=2,depth=2,channels=" + std::to_string(channels) +
                                                       ",classes=" + std::to_string(classes));
-  model.network.normalization.kind = gigapixel::Normalization::Kind::ZScore;
+  model.network.normalization.resize(1);
+  model.network.normalization.front().kind = gigapixel::Normalization::Kind::ZScore;
   model.tileSize = 16;
   std::mt19937                    random(3);
   std::normal_distribution<float> normal(0, 0.4f);
@@ -190,6 +191,38 @@ TEST(GigapixelNetworkImageFilter, TakesModalitiesAndGivesClasses)
     ++counts[label];
   }
   EXPECT_GT(std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; }), 1);
+}
+
+// The box around what is not 0, at the model's spacing: as the engine does it.
+TEST(GigapixelNetworkImageFilter, ShowsWhatTheModelWasTrainedOn)
+{
+  auto model = MakeModel(1, 3);
+  model.network.cropsToNonZero = true;
+  model.network.spacing = { 2, 0.6, 0.6 };
+  const auto volume = MakeVolume<ShortVolume>();
+  std::fill_n(volume->GetBufferPointer(), TheSize.width * TheSize.height * 3, short{ 0 });
+  const auto filter = MakeFilter<LabelVolume, ShortVolume>(volume, model);
+  filter->SetTileSize(16);
+  filter->Update();
+  const unsigned char * const labels = filter->GetOutput()->GetBufferPointer();
+  const auto                  number = TheSize.width * TheSize.height * TheSize.depth;
+  gigapixel::VolumeRun        run;
+  run.tileSize = 16;
+  const auto wanted =
+    gigapixel::PredictVolume(std::make_shared<itk::GigapixelVolumeBuffer<ShortVolume>>(*volume, TheSize),
+                             { 0.5, 0.75, 2 },
+                             model,
+                             run,
+                             [](double) { return true; });
+  EXPECT_EQ(
+    wanted->steps,
+    "cropped to the 37 x 29 x 20 voxels around what is not 0, resampled from 0.5 x 0.75 x 2 mm to 0.6 x 0.6 x 2 "
+    "mm (31 x 36 x 20 voxels)");
+  EXPECT_TRUE(std::equal(labels, labels + number, wanted->labels.begin(), wanted->labels.end()));
+  EXPECT_TRUE(std::all_of(labels, labels + TheSize.width * TheSize.height * 3, [](int label) { return label == 0; }));
+  EXPECT_TRUE(std::any_of(labels, labels + number, [](int label) { return label != 0; }));
+  const auto probabilities = MakeFilter<Modalities, ShortVolume>(volume, model);
+  EXPECT_NE(GetRefusal(*probabilities).find("there are labels, and no probabilities"), std::string::npos);
 }
 
 TEST(GigapixelNetworkImageFilter, RefusesWhatDoesNotSuit)

@@ -2,6 +2,7 @@
 #ifndef itkGigapixelNetworkImageFilter_h
 #define itkGigapixelNetworkImageFilter_h
 
+#include "GigapixelUNetExport.h"
 #include "gigapixelVolumePrediction.h"
 #include "itkImageToImageFilter.h"
 
@@ -14,14 +15,15 @@ namespace itk
  * \brief Segments a volume with any network for volumes, exactly, in bounded memory.
  *
  * The volume is computed in tiles, whose voxels are those that the network gives for the whole volume at once. What the
- * model wants values to be normalized to (a z-score, percentiles, a window) is done first, by the volume itself; so
- * the whole volume is asked for, and the whole output is made. Its place in the patient is the input's.
+ * model wants of volumes is done first: values are normalized by the volume itself, the box around what is not 0 is cut
+ * out, voxels are brought to the spacing that it was trained on, and labels back. So the whole volume is asked for, and
+ * the whole output is made. Its place in the patient is the input's.
  *
  * \tparam TInputImage Image of any numbers, or VectorImage with a component for each modality, in the network's order;
  * 3-D
  * \tparam TOutputImage Image of unsigned char: of two classes 0 and 1, of more the class of the highest probability;
  * Image of float: the probability of class 1 of two; VectorImage of float: the probabilities of all classes, of two
- * that of class 1. 3-D
+ * that of class 1. Probabilities are given of networks that see volumes as they are, but for their values. 3-D
  *
  * \par Example
  * \code
@@ -102,7 +104,8 @@ protected:
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
-  gigapixel::Size GetInputSize() const;
+  gigapixel::Size       GetInputSize() const;
+  std::array<double, 3> GetInputSpacing() const;
 
   std::string                             m_ModelFileName;
   std::shared_ptr<const gigapixel::Model> m_Model;
@@ -112,6 +115,21 @@ private:
   std::string                             m_ScratchFolder;
   SizeValueType                           m_MemoryLimit{ 0 };
 };
+
+/** \throw std::runtime_error a sentence where the model does not take volumes of so many channels */
+GigapixelUNet_EXPORT void GigapixelCheckTakesVolume(const gigapixel::Model & model,
+                                                    const gigapixel::Size &  size,
+                                                    unsigned                 channels);
+
+/** The run with the tiles that fit.
+ * \param spacing along x, y and z, in mm \param memory,tileSize as the filter has them
+ * \throw gigapixel::MemoryLimitError not one tile fits */
+GigapixelUNet_EXPORT gigapixel::VolumeRun GigapixelPlanVolume(const gigapixel::Model &      model,
+                                                              const gigapixel::Size &       size,
+                                                              const std::array<double, 3> & spacing,
+                                                              std::int64_t                  memory,
+                                                              std::int64_t                  tileSize,
+                                                              gigapixel::VolumeRun          run);
 
 } // namespace itk
 

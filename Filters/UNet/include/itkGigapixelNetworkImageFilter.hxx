@@ -114,6 +114,14 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSize() const
 }
 
 template <typename TInputImage, typename TOutputImage>
+std::array<double, 3>
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSpacing() const
+{
+  const auto & spacing = this->GetInput()->GetSpacing();
+  return { spacing[0], spacing[1], spacing[2] };
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
 {
@@ -128,7 +136,7 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformatio
     {
       m_Model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
     }
-    gigapixel::CheckTakesVolume(*m_Model, this->GetInputSize(), this->GetInput()->GetNumberOfComponentsPerPixel());
+    GigapixelCheckTakesVolume(*m_Model, this->GetInputSize(), this->GetInput()->GetNumberOfComponentsPerPixel());
     GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
   }
   catch (const std::exception & error)
@@ -167,29 +175,32 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateData()
   bool finished = false;
   try
   {
+    const auto size = this->GetInputSize();
+    const auto spacing = this->GetInputSpacing();
+    const auto voxels = std::make_shared<GigapixelVolumeBuffer<TInputImage>>(*this->GetInput(), size);
+    const auto progress = [this](double done) {
+      this->UpdateProgress(static_cast<float>(done));
+      return !this->GetAbortGenerateData();
+    };
     gigapixel::VolumeRun run;
     run.threshold = this->GetThreshold();
     run.threads = static_cast<int>(
       std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
-    run.memory = static_cast<std::int64_t>(m_MemoryLimit);
-    run.tileSize = m_TileSize;
     run.device = gigapixel::Device::Find(m_Device, "fp32");
     run.scratch = m_ScratchFolder;
-    std::uint8_t * labels = nullptr;
-    float *        probabilities = nullptr;
+    const auto memory = static_cast<std::int64_t>(m_MemoryLimit);
+    run = GigapixelPlanVolume(*m_Model, size, spacing, memory, m_TileSize, run);
+    auto * const output = this->GetOutput()->GetBufferPointer();
     if constexpr (GivesLabels)
     {
-      labels = this->GetOutput()->GetBufferPointer();
+      const auto prediction = gigapixel::PredictVolume(voxels, spacing, *m_Model, run, progress);
+      finished = prediction.has_value();
+      std::copy_n(finished ? prediction->labels.data() : nullptr, finished ? prediction->labels.size() : 0, output);
     }
     else
     {
-      probabilities = this->GetOutput()->GetBufferPointer();
+      finished = gigapixel::PredictVolumeProbabilities(voxels, spacing, *m_Model, run, output, progress);
     }
-    const auto voxels = std::make_shared<GigapixelVolumeBuffer<TInputImage>>(*this->GetInput(), this->GetInputSize());
-    finished = gigapixel::PredictVolume(*m_Model, voxels, run, labels, probabilities, [this](double progress) {
-      this->UpdateProgress(static_cast<float>(progress));
-      return !this->GetAbortGenerateData();
-    });
   }
   catch (const ExceptionObject &)
   {

@@ -74,20 +74,28 @@ public:
   void
   Read(const gigapixel::Region & region, std::uint8_t * samples) override
   {
-    this->Get()->Read(region, samples);
+    this->Get({})->Read(region, samples);
+  }
+
+  /** Opens and normalizes it, before threads read it. \return false: it was stopped */
+  bool
+  Prepare(const std::function<bool()> & goesOn)
+  {
+    return goesOn() && this->Get([&goesOn](double) { return goesOn(); }) != nullptr && goesOn();
   }
 
 private:
+  /** \return null: it was stopped */
   std::shared_ptr<gigapixel::PixelSource>
-  Get()
+  Get(const std::function<bool(double)> & goesOn)
   {
     const std::lock_guard<std::mutex> lock(m_Held->mutex);
     if (m_Held->voxelsOf != this)
     {
       m_Held->voxelsOf = nullptr;
       m_Held->voxels.reset(); // before there is another one
-      m_Held->voxels = m_Normalization.Apply(OpenAgain(m_Name, m_Size, m_Channels).voxels);
-      m_Held->voxelsOf = this;
+      m_Held->voxels = m_Normalization.Apply(OpenAgain(m_Name, m_Size, m_Channels).voxels, goesOn);
+      m_Held->voxelsOf = m_Held->voxels ? this : nullptr;
     }
     return m_Held->voxels;
   }
@@ -196,14 +204,23 @@ GigapixelTrainingVolumes::Add(const std::string &                   volume,
   m_Held = m_Held ? m_Held : std::make_shared<Held>();
   gigapixel::Sample sample;
   sample.name = volume;
-  sample.pixels = std::make_shared<Voxels>(m_Held, voxels, network);
+  const auto source = std::make_shared<Voxels>(m_Held, voxels, network);
+  sample.pixels = source;
+  sample.prepare = [source](const std::function<bool()> & goesOn) { return source->Prepare(goesOn); };
   sample.labels = std::make_shared<Classes>(m_Held, classes, network);
   sample.square = std::abs(voxels.grid.spacing[0] / voxels.grid.spacing[1] - 1) < 0.01;
-  for (const std::string & file : files)
+  for (const std::string & name : files)
   {
-    sample.identity += gigapixel::IdentifyFile(file, gigapixel::HashedBytes::Samples) + ' ';
+    for (const std::string & file : GigapixelListFiles(name))
+    {
+      sample.identity += gigapixel::IdentifyFile(file, gigapixel::HashedBytes::Samples) + ' ';
+    }
   }
-  sample.identity += "labels: " + gigapixel::IdentifyFile(labels, gigapixel::HashedBytes::All);
+  sample.identity += "labels:";
+  for (const std::string & file : GigapixelListFiles(labels))
+  {
+    sample.identity += ' ' + gigapixel::IdentifyFile(file, gigapixel::HashedBytes::All);
+  }
   return sample;
 }
 

@@ -281,11 +281,13 @@ GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel
   GigapixelTrainingVolumes volumes;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
   {
-    if (definition.pixels.pixels || !GigapixelIsVolumeName(definition.pixelsFile))
+    const auto files = GigapixelSplitModalities(definition.pixelsFile);
+    if (definition.pixels.pixels || !std::all_of(files.begin(), files.end(), GigapixelIsVolumeName))
     {
-      throw std::runtime_error((definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile) +
-                               " is no file of a volume, and the network " + network.name +
-                               " takes volumes: give it NIfTI, NRRD or MetaImage files, or take a network for slides");
+      throw std::runtime_error(
+        (definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile) +
+        " is no file of a volume, and the network " + network.name +
+        " takes volumes: give it NIfTI, NRRD or MetaImage files or DICOM series, or take a network for slides");
     }
     if (definition.region.width > 0)
     {

@@ -13,11 +13,12 @@ namespace gigapixel
 
 /** \class KeptNormalization
  * \brief The normalization of a volume that is opened again and again, as in training: what it takes of the voxels is
- * found when the volume is opened for the first time, by the passes of Normalize(), and kept. */
+ * found when the volume is opened for the first time, by the passes of Normalize(), and kept. Which voxels are enclosed
+ * by others is found each time, in one pass: a bit for each voxel of all volumes of a cohort would be much to keep. */
 class GigapixelImage_EXPORT KeptNormalization
 {
 public:
-  explicit KeptNormalization(const Normalization & normalization);
+  explicit KeptNormalization(Normalizations normalizations);
   ~KeptNormalization();
 
   /** As Normalize() does it. Not from several threads at the same time.
@@ -28,7 +29,7 @@ public:
 private:
   struct Found;
 
-  const Normalization    m_Normalization;
+  const Normalizations   m_Normalizations;
   std::unique_ptr<Found> m_Found;
 };
 

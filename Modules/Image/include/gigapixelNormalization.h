@@ -8,15 +8,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gigapixel
 {
 
 /** \class Normalization
- * \brief What values of a volume become before a network sees them, each channel by itself.
+ * \brief What values of a channel of a volume become before a network sees them.
  *
  * Scanners give the same tissue other values each time, so that networks are trained on values which were brought onto
- * one scale. All but the window take what they need of the volume itself, in a pass over it. */
+ * one scale. Z-score and percentiles take what they need of the volume itself, in passes over it. */
 struct GigapixelImage_EXPORT Normalization
 {
   enum class Kind
@@ -24,34 +25,58 @@ struct GigapixelImage_EXPORT Normalization
     None,        ///< values are what the file says
     ZScore,      ///< (value - mean) / deviation, that of all N values (divided by N, not by N - 1); 1 where it is 0
     Percentiles, ///< clipped to those from low to high (0..100), which become 0..1; 0 where both are the same value
-    Window       ///< clipped to the values from low to high, which become 0..1
+    Window,      ///< clipped to the values from low to high, which become 0..1
+    Clip         ///< clipped to the values from low to high, and nothing else
   };
 
-  Kind kind{ Kind::None };
-  /** Of ZScore and Percentiles: only values that are not 0 count and are changed, as in volumes of which all but the
-   * organ was made 0. */
-  bool   nonZero{ false };
+  /** Of ZScore and Percentiles: the voxels whose values count. All values are changed, but where it is said. */
+  enum class Voxels
+  {
+    All,
+    NonZero, ///< that are not 0 in this channel; 0 stays 0, as in volumes of which all but the organ was made 0
+    Box,     ///< in the box around all voxels that are not 0 in any channel, see NonZeroVoxels
+    Filled   ///< that are not 0 in any channel, or enclosed by such voxels; all others stay 0
+  };
+
+  Kind   kind{ Kind::None };
+  Voxels voxels{ Voxels::All };
   double low{ 0 };
   double high{ 0 };
+
+  bool
+  operator==(const Normalization & other) const
+  {
+    return kind == other.kind && voxels == other.voxels && low == other.low && high == other.high;
+  }
 
   /** \throw std::invalid_argument low is not below high, or percentiles lie outside of 0..100 */
   void Validate() const;
 
-  /** As Kind is called in files: "none", "z-score", "percentiles" or "window". */
+  /** As Kind is called in files: "none", "z-score", "percentiles", "window" or "clip". */
   const char * GetName() const;
+
+  /** As Voxels is called in files: "all", "non-zero", "non-zero-box" or "non-zero-filled". */
+  const char * GetVoxelsName() const;
 
   /** "z-score of the voxels that are not 0", "percentiles 0.5 to 99.5 become 0 to 1" ...; for people. */
   std::string Describe() const;
 };
 
-/** The source with its values normalized, which are floats then, channel by channel; the source itself for None. What
- * is needed of the source is computed here: one pass for a z-score, two for percentiles, which are exact: of n values
- * sorted from 0 on, p is the one at (n - 1) p / 100, or between its two neighbors in proportion (NumPy's "linear").
+/** Of a volume: one for all channels, or one for each; none: values are as they are. */
+using Normalizations = std::vector<Normalization>;
+
+/** As Normalization::Describe(); where channels differ, that of each with its number. */
+GigapixelImage_EXPORT std::string Describe(const Normalizations & normalizations);
+
+/** The source with its values normalized, which are floats then, channel by channel; the source itself where none is
+ * changed. What is needed of the source is computed here: one pass for a z-score, two for percentiles, which are exact:
+ * of n values sorted from 0 on, p is the one at (n - 1) p / 100, or between its two neighbors in proportion (NumPy's
+ * "linear"); one more where not all voxels of a volume, or those of a channel by itself, count.
  * \param goesOn called with 0..1; returning false stops
  * \return null where it was stopped
- * \throw std::invalid_argument as Validate(); what the source throws */
+ * \throw std::invalid_argument as Validate(), or they are for another number of channels; what the source throws */
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> Normalize(std::shared_ptr<PixelSource>        pixels,
-                                                             const Normalization &               normalization,
+                                                             const Normalizations &              normalizations,
                                                              const std::function<bool(double)> & goesOn = {});
 
 } // namespace gigapixel

@@ -10,7 +10,7 @@
 namespace gigapixel
 {
 
-/** A region of an image as an image of its own.
+/** A region of an image, or of a volume, as one of its own.
  * \throw std::runtime_error when the region is empty or not inside the image. */
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeRegionSource(std::shared_ptr<PixelSource> image,
                                                                     const Region &               region);

@@ -1,12 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNormalization.h"
 
+#include "gigapixelFloatReader.h"
 #include "gigapixelKeptNormalization.h"
+#include "gigapixelNonZeroVoxels.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -35,69 +38,6 @@ Scale
 MakeScaleOf(double low, double high)
 {
   return { low, high, low, high > low ? high - low : 1 };
-}
-
-/** Samples of a region as floats, whatever the source has. */
-class FloatReader
-{
-public:
-  explicit FloatReader(PixelSource & pixels)
-    : m_Pixels(pixels)
-    , m_IsFloat(pixels.GetSampleType() == SampleType::Float)
-  {}
-
-  void
-  Read(const Region & region, float * samples)
-  {
-    if (m_IsFloat)
-    {
-      return m_Pixels.Read(region, reinterpret_cast<std::uint8_t *>(samples));
-    }
-    m_Bytes.resize(static_cast<std::size_t>(region.width * region.height * region.depth) *
-                   m_Pixels.GetNumberOfChannels());
-    m_Pixels.Read(region, m_Bytes.data());
-    std::copy(m_Bytes.begin(), m_Bytes.end(), samples);
-  }
-
-private:
-  PixelSource &             m_Pixels;
-  const bool                m_IsFloat;
-  std::vector<std::uint8_t> m_Bytes;
-};
-
-/** Goes over all values, piece by piece: see(channel, value), and end() behind each piece.
- * \return false: it was stopped */
-template <typename TSee, typename TEnd>
-bool
-GoOver(PixelSource & pixels, const TSee & see, const TEnd & end, const std::function<bool(double)> & goesOn)
-{
-  constexpr std::int64_t Rows = 64; // of a slice at a time: a volume may be 1 voxel deep, and as large as a slide
-  const Size             size = pixels.GetSize();
-  const unsigned         channels = pixels.GetNumberOfChannels();
-  FloatReader            reader(pixels);
-  std::vector<float>     samples;
-  for (std::int64_t z = 0; z < size.depth; ++z)
-  {
-    for (std::int64_t y = 0; y < size.height; y += Rows)
-    {
-      const Region piece{ 0, y, size.width, std::min(Rows, size.height - y), z, 1 };
-      samples.resize(static_cast<std::size_t>(piece.width * piece.height) * channels);
-      reader.Read(piece, samples.data());
-      for (std::size_t i = 0; i < samples.size(); i += channels)
-      {
-        for (unsigned c = 0; c < channels; ++c)
-        {
-          see(c, samples[i + c]);
-        }
-      }
-      end();
-    }
-    if (goesOn && !goesOn(static_cast<double>(z + 1) / static_cast<double>(size.depth)))
-    {
-      return false;
-    }
-  }
-  return true;
 }
 
 /** Of one channel, in double. A piece's deviations are taken around the first value of it, and pieces are merged as
@@ -249,74 +189,195 @@ private:
   std::int64_t                    m_Count{ 0 };
 };
 
-/** \return none: it was stopped */
-std::vector<Scale>
-FindMoments(PixelSource & pixels, bool nonZero, const std::function<bool(double)> & goesOn)
+using Kind = Normalization::Kind;
+using Voxels = Normalization::Voxels;
+
+/** One for each channel. \throw std::invalid_argument they are of another number of channels */
+Normalizations
+OfEachChannel(const Normalizations & normalizations, unsigned channels)
 {
-  std::vector<Moments> moments(pixels.GetNumberOfChannels());
-  const auto           see = [&](unsigned channel, float value) {
-    if (!nonZero || value != 0)
-    {
-      moments[channel].See(value);
-    }
-  };
-  const auto end = [&] { std::for_each(moments.begin(), moments.end(), [](Moments & m) { m.EndPiece(); }); };
-  if (!GoOver(pixels, see, end, goesOn))
+  if (normalizations.size() > 1 && normalizations.size() != channels)
   {
-    return {};
+    throw std::invalid_argument("there are normalizations of " + std::to_string(normalizations.size()) +
+                                " channels, and the volume has " + std::to_string(channels));
   }
-  std::vector<Scale> scales;
-  std::transform(
-    moments.begin(), moments.end(), std::back_inserter(scales), [](const Moments & m) { return m.MakeScale(); });
-  return scales;
+  return normalizations.size() > 1
+           ? normalizations
+           : Normalizations(channels, normalizations.empty() ? Normalization() : normalizations.front());
 }
 
-std::vector<Scale>
-FindPercentiles(PixelSource & pixels, const Normalization & normalization, const std::function<bool(double)> & goesOn)
+bool
+TakesFigures(const Normalization & normalization)
 {
-  std::vector<Ranks> ranks(pixels.GetNumberOfChannels());
-  const auto         goOver = [&](const auto & see, double from) {
-    const auto seeOne = [&](unsigned channel, float value) {
-      if (!normalization.nonZero || value != 0)
-      {
-        see(ranks[channel], value);
-      }
-    };
-    return GoOver(
-      pixels, seeOne, [] {}, [&](double done) { return !goesOn || goesOn(from + done / 2); });
-  };
-  if (!goOver([](Ranks & r, float value) { r.Count(value); }, 0))
+  return normalization.kind == Kind::ZScore || normalization.kind == Kind::Percentiles;
+}
+
+/** Whether a voxel's value counts. */
+bool
+Counts(const Normalization & how,
+       float                 value,
+       const NonZeroVoxels * there,
+       std::int64_t          x,
+       std::int64_t          y,
+       std::int64_t          z)
+{
+  switch (how.voxels)
   {
-    return {};
+    case Voxels::NonZero:
+      return value != 0;
+    case Voxels::Box: {
+      const Region & box = there->GetBox();
+      return x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height && z >= box.z &&
+             z < box.z + box.depth;
+    }
+    case Voxels::Filled:
+      return there->IsFilled(x, y, z);
+    case Voxels::All:
+      break;
   }
-  for (Ranks & ofChannel : ranks)
+  return true;
+}
+
+/** \class Figures
+ * \brief What the normalizations take of a volume. */
+class Figures
+{
+public:
+  /** \param normalizations of each channel \param there null where none of them needs it */
+  Figures(PixelSource & pixels, const Normalizations & normalizations, const NonZeroVoxels * there)
+    : m_Pixels(pixels)
+    , m_Normalizations(normalizations)
+    , m_There(there)
+    , m_Moments(normalizations.size())
+    , m_Ranks(normalizations.size())
   {
-    if (!ofChannel.IsEmpty())
+    for (std::size_t c = 0; c < normalizations.size(); ++c)
     {
-      ofChannel.AskFor(normalization.low);
-      ofChannel.AskFor(normalization.high);
+      if (normalizations[c].kind == Kind::Percentiles)
+      {
+        m_Ranks[c].emplace();
+        m_HasRanks = true;
+      }
     }
   }
-  if (!goOver([](Ranks & r, float value) { r.CountAgain(value); }, 0.5))
+
+  /** \return none: it was stopped */
+  std::vector<Scale>
+  Find(const std::function<bool(double)> & goesOn)
   {
+    const double share = m_HasRanks ? 0.5 : 1;
+    const auto   see = [this](std::size_t c, float value) {
+      m_Ranks[c] ? m_Ranks[c]->Count(value) : m_Moments[c].See(value);
+    };
+    if (!this->GoOverCounted(see, [&](double done) { return !goesOn || goesOn(share * done); }))
+    {
+      return {};
+    }
+    if (m_HasRanks && !this->FindRanks([&](double done) { return !goesOn || goesOn(0.5 + 0.5 * done); }))
+    {
+      return {};
+    }
+    return this->MakeScales();
+  }
+
+  /** Of what was found, or where nothing has to be. */
+  std::vector<Scale>
+  MakeScales() const
+  {
+    std::vector<Scale> scales;
+    for (std::size_t c = 0; c < m_Normalizations.size(); ++c)
+    {
+      scales.push_back(this->MakeScale(c));
+    }
+    return scales;
+  }
+
+private:
+  template <typename TSee>
+  bool
+  GoOverCounted(const TSee & see, const std::function<bool(double)> & goesOn)
+  {
+    const auto seePiece = [&](const Region & piece, const std::vector<float> & samples) {
+      auto value = samples.begin();
+      for (std::int64_t y = piece.y; y < piece.y + piece.height; ++y)
+      {
+        for (std::int64_t x = 0; x < piece.width; ++x)
+        {
+          for (std::size_t c = 0; c < m_Normalizations.size(); ++c, ++value)
+          {
+            if (TakesFigures(m_Normalizations[c]) && Counts(m_Normalizations[c], *value, m_There, x, y, piece.z))
+            {
+              see(c, *value);
+            }
+          }
+        }
+      }
+      std::for_each(m_Moments.begin(), m_Moments.end(), [](Moments & moments) { moments.EndPiece(); });
+    };
+    return GoOver(m_Pixels, seePiece, goesOn);
+  }
+
+  bool
+  FindRanks(const std::function<bool(double)> & goesOn)
+  {
+    for (std::size_t c = 0; c < m_Ranks.size(); ++c)
+    {
+      if (m_Ranks[c] && !m_Ranks[c]->IsEmpty())
+      {
+        m_Ranks[c]->AskFor(m_Normalizations[c].low);
+        m_Ranks[c]->AskFor(m_Normalizations[c].high);
+      }
+    }
+    const auto see = [this](std::size_t c, float value) {
+      if (m_Ranks[c])
+      {
+        m_Ranks[c]->CountAgain(value);
+      }
+    };
+    return this->GoOverCounted(see, goesOn);
+  }
+
+  Scale
+  MakeScale(std::size_t channel) const
+  {
+    const Normalization & how = m_Normalizations[channel];
+    switch (how.kind)
+    {
+      case Kind::ZScore:
+        return m_Moments[channel].MakeScale();
+      case Kind::Percentiles: {
+        const Ranks & ranks = *m_Ranks[channel];
+        return ranks.IsEmpty() ? Scale() : MakeScaleOf(ranks.GetPercentile(how.low), ranks.GetPercentile(how.high));
+      }
+      case Kind::Window:
+        return MakeScaleOf(how.low, how.high);
+      case Kind::Clip:
+        return { how.low, how.high };
+      case Kind::None:
+        break;
+    }
     return {};
   }
-  std::vector<Scale> scales(ranks.size());
-  std::transform(ranks.begin(), ranks.end(), scales.begin(), [&](const Ranks & ofChannel) {
-    return ofChannel.IsEmpty()
-             ? Scale()
-             : MakeScaleOf(ofChannel.GetPercentile(normalization.low), ofChannel.GetPercentile(normalization.high));
-  });
-  return scales;
-}
+
+  PixelSource &                     m_Pixels;
+  const Normalizations &            m_Normalizations;
+  const NonZeroVoxels * const       m_There;
+  std::vector<Moments>              m_Moments; ///< of the channels
+  std::vector<std::optional<Ranks>> m_Ranks;   ///< of those channels whose percentiles are taken
+  bool                              m_HasRanks{ false };
+};
 
 class NormalizedSource : public PixelSource
 {
 public:
-  NormalizedSource(std::shared_ptr<PixelSource> pixels, std::vector<Scale> scales, bool keepsZero)
+  NormalizedSource(std::shared_ptr<PixelSource>         pixels,
+                   Normalizations                       normalizations,
+                   std::vector<Scale>                   scales,
+                   std::shared_ptr<const NonZeroVoxels> there)
     : m_Pixels(std::move(pixels))
+    , m_Normalizations(std::move(normalizations))
     , m_Scales(std::move(scales))
-    , m_KeepsZero(keepsZero)
+    , m_There(std::move(there))
   {}
 
   Size
@@ -340,15 +401,19 @@ public:
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
-    auto * const      values = reinterpret_cast<float *>(samples);
-    const std::size_t count = static_cast<std::size_t>(region.width * region.height * region.depth) * m_Scales.size();
-    FloatReader(*m_Pixels).Read(region, values);
-    for (std::size_t i = 0; i < count; i += m_Scales.size())
+    auto * value = reinterpret_cast<float *>(samples);
+    FloatReader(*m_Pixels).Read(region, value);
+    for (std::int64_t z = region.z; z < region.z + region.depth; ++z)
     {
-      for (std::size_t c = 0; c < m_Scales.size(); ++c)
+      for (std::int64_t y = region.y; y < region.y + region.height; ++y)
       {
-        float & value = values[i + c];
-        value = m_KeepsZero && value == 0 ? value : m_Scales[c](value);
+        for (std::int64_t x = region.x; x < region.x + region.width; ++x)
+        {
+          for (std::size_t c = 0; c < m_Scales.size(); ++c, ++value)
+          {
+            *value = this->Stays(c, *value, x, y, z) ? *value : m_Scales[c](*value);
+          }
+        }
       }
     }
   }
@@ -360,9 +425,18 @@ public:
   }
 
 private:
-  const std::shared_ptr<PixelSource> m_Pixels;
-  const std::vector<Scale>           m_Scales; ///< of the channels
-  const bool                         m_KeepsZero;
+  bool
+  Stays(std::size_t channel, float value, std::int64_t x, std::int64_t y, std::int64_t z) const
+  {
+    const Normalization & how = m_Normalizations[channel];
+    return (how.voxels == Voxels::NonZero || how.voxels == Voxels::Filled) &&
+           !Counts(how, value, m_There.get(), x, y, z);
+  }
+
+  const std::shared_ptr<PixelSource>         m_Pixels;
+  const Normalizations                       m_Normalizations; ///< of each channel
+  const std::vector<Scale>                   m_Scales;         ///< likewise
+  const std::shared_ptr<const NonZeroVoxels> m_There;          ///< null where none of them needs it
 };
 
 std::string
@@ -378,7 +452,7 @@ ToText(double number)
 void
 Normalization::Validate() const
 {
-  const bool hasLimits = kind == Kind::Percentiles || kind == Kind::Window;
+  const bool hasLimits = kind == Kind::Percentiles || kind == Kind::Window || kind == Kind::Clip;
   if (hasLimits && !(std::isfinite(low) && std::isfinite(high) && low < high))
   {
     throw std::invalid_argument("the normalization \"" + std::string(this->GetName()) + "\" needs a \"low\" (" +
@@ -389,7 +463,7 @@ Normalization::Validate() const
     throw std::invalid_argument("percentiles lie between 0 and 100, which " + ToText(low) + " to " + ToText(high) +
                                 " does not");
   }
-  if (nonZero && kind != Kind::ZScore && kind != Kind::Percentiles)
+  if (voxels != Voxels::All && !TakesFigures(*this))
   {
     throw std::invalid_argument("the normalization \"" + std::string(this->GetName()) +
                                 "\" takes nothing of the voxels: leave out which ones count");
@@ -399,15 +473,26 @@ Normalization::Validate() const
 const char *
 Normalization::GetName() const
 {
-  static const char * const names[] = { "none", "z-score", "percentiles", "window" };
+  static const char * const names[] = { "none", "z-score", "percentiles", "window", "clip" };
   return names[static_cast<int>(kind)];
+}
+
+const char *
+Normalization::GetVoxelsName() const
+{
+  static const char * const names[] = { "all", "non-zero", "non-zero-box", "non-zero-filled" };
+  return names[static_cast<int>(voxels)];
 }
 
 std::string
 Normalization::Describe() const
 {
-  const std::string of = nonZero ? " of the voxels that are not 0" : "";
-  const std::string limits = ToText(low) + " to " + ToText(high);
+  static const char * const which[] = { "",
+                                        " of the voxels that are not 0",
+                                        " of the box around the voxels that are not 0",
+                                        " of the voxels that are not 0 and what they enclose" };
+  const std::string         of = which[static_cast<int>(voxels)];
+  const std::string         limits = ToText(low) + " to " + ToText(high);
   switch (kind)
   {
     case Kind::ZScore:
@@ -416,10 +501,28 @@ Normalization::Describe() const
       return "percentiles " + limits + of + " become 0 to 1";
     case Kind::Window:
       return "values from " + limits + " become 0 to 1";
+    case Kind::Clip:
+      return "values are clipped to " + limits;
     case Kind::None:
       break;
   }
   return "values as they are";
+}
+
+std::string
+Describe(const Normalizations & normalizations)
+{
+  const auto differs = [&](const Normalization & other) { return !(other == normalizations.front()); };
+  if (normalizations.empty() || std::none_of(normalizations.begin(), normalizations.end(), differs))
+  {
+    return (normalizations.empty() ? Normalization() : normalizations.front()).Describe();
+  }
+  std::string text;
+  for (std::size_t c = 0; c < normalizations.size(); ++c)
+  {
+    text += (c > 0 ? "; channel " : "channel ") + std::to_string(c + 1) + ": " + normalizations[c].Describe();
+  }
+  return text;
 }
 
 struct KeptNormalization::Found
@@ -427,11 +530,11 @@ struct KeptNormalization::Found
   std::vector<Scale> scales; ///< of the channels; empty: not yet
 };
 
-KeptNormalization::KeptNormalization(const Normalization & normalization)
-  : m_Normalization(normalization)
+KeptNormalization::KeptNormalization(Normalizations normalizations)
+  : m_Normalizations(std::move(normalizations))
   , m_Found(std::make_unique<Found>())
 {
-  normalization.Validate();
+  std::for_each(m_Normalizations.begin(), m_Normalizations.end(), [](const Normalization & n) { n.Validate(); });
 }
 
 KeptNormalization::~KeptNormalization() = default;
@@ -439,30 +542,44 @@ KeptNormalization::~KeptNormalization() = default;
 std::shared_ptr<PixelSource>
 KeptNormalization::Apply(std::shared_ptr<PixelSource> pixels, const std::function<bool(double)> & goesOn)
 {
-  using Kind = Normalization::Kind;
-  if (m_Normalization.kind == Kind::None)
+  const auto any = [this](auto is) { return std::any_of(m_Normalizations.begin(), m_Normalizations.end(), is); };
+  if (!any([](const Normalization & n) { return n.kind != Kind::None; }))
   {
     return pixels;
   }
   std::vector<Scale> & scales = m_Found->scales;
+  const bool           takesFigures = scales.empty() && any(TakesFigures);
+  const bool           takesBox = takesFigures && any([](const Normalization & n) { return n.voxels == Voxels::Box; });
+  const bool           takesMask = any([](const Normalization & n) { return n.voxels == Voxels::Filled; });
+  const double         before = !takesBox && !takesMask ? 0 : takesFigures ? 1.0 / 3 : 1;
+  std::shared_ptr<const NonZeroVoxels> there;
+  if (takesBox || takesMask)
+  {
+    auto found = NonZeroVoxels::Find(*pixels, [&](double done) { return !goesOn || goesOn(before * done); });
+    if (!found)
+    {
+      return nullptr;
+    }
+    there = std::make_shared<const NonZeroVoxels>(std::move(*found));
+  }
+  const auto ofEach = OfEachChannel(m_Normalizations, pixels->GetNumberOfChannels());
   if (scales.empty())
   {
+    const auto goOn = [&](double done) { return !goesOn || goesOn(before + (1 - before) * done); };
     scales =
-      m_Normalization.kind == Kind::ZScore ? FindMoments(*pixels, m_Normalization.nonZero, goesOn)
-      : m_Normalization.kind == Kind::Percentiles
-        ? FindPercentiles(*pixels, m_Normalization, goesOn)
-        : std::vector<Scale>(pixels->GetNumberOfChannels(), MakeScaleOf(m_Normalization.low, m_Normalization.high));
+      takesFigures ? Figures(*pixels, ofEach, there.get()).Find(goOn) : Figures(*pixels, ofEach, nullptr).MakeScales();
   }
-  return scales.empty() ? nullptr
-                        : std::make_shared<NormalizedSource>(std::move(pixels), scales, m_Normalization.nonZero);
+  return scales.empty()
+           ? nullptr
+           : std::make_shared<NormalizedSource>(std::move(pixels), ofEach, scales, takesMask ? there : nullptr);
 }
 
 std::shared_ptr<PixelSource>
 Normalize(std::shared_ptr<PixelSource>        pixels,
-          const Normalization &               normalization,
+          const Normalizations &              normalizations,
           const std::function<bool(double)> & goesOn)
 {
-  return KeptNormalization(normalization).Apply(std::move(pixels), goesOn);
+  return KeptNormalization(normalizations).Apply(std::move(pixels), goesOn);
 }
 
 } // namespace gigapixel

@@ -12,8 +12,9 @@ namespace
 void
 CheckInside(const Region & region, Size image)
 {
-  const bool inside = region.width > 0 && region.height > 0 && region.x >= 0 && region.y >= 0 &&
-                      region.x <= image.width - region.width && region.y <= image.height - region.height;
+  const bool inside = region.width > 0 && region.height > 0 && region.depth > 0 && region.x >= 0 && region.y >= 0 &&
+                      region.z >= 0 && region.x <= image.width - region.width &&
+                      region.y <= image.height - region.height && region.z <= image.depth - region.depth;
   if (!inside)
   {
     throw std::runtime_error("the region " + std::to_string(region.x) + "," + std::to_string(region.y) + "," +
@@ -26,7 +27,7 @@ CheckInside(const Region & region, Size image)
 Region
 Shifted(const Region & region, const Region & part)
 {
-  return Region{ region.x + part.x, region.y + part.y, region.width, region.height };
+  return Region{ region.x + part.x, region.y + part.y, region.width, region.height, region.z + part.z, region.depth };
 }
 
 class RegionPixelSource : public PixelSource
@@ -40,13 +41,19 @@ public:
   Size
   GetSize() const override
   {
-    return Size{ m_Part.width, m_Part.height };
+    return Size{ m_Part.width, m_Part.height, m_Part.depth };
   }
 
   unsigned
   GetNumberOfChannels() const override
   {
     return m_Image->GetNumberOfChannels();
+  }
+
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Image->GetSampleType();
   }
 
   void
@@ -83,7 +90,7 @@ public:
   Size
   GetSize() const override
   {
-    return Size{ m_Part.width, m_Part.height };
+    return Size{ m_Part.width, m_Part.height, m_Part.depth };
   }
 
   void

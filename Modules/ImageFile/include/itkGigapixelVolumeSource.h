@@ -24,8 +24,16 @@ struct GigapixelVolume
   std::int64_t                            readingBytes{ 0 }; ///< and at most while the files are read
 };
 
-/** Whether a file is a volume by its name's ending: .nii, .nii.gz, .hdr, .img (NIfTI), .nrrd, .nhdr, .mha or .mhd. */
+/** Whether a file is a volume by its name's ending: .nii, .nii.gz, .hdr, .img (NIfTI), .nrrd, .nhdr, .mha or .mhd; or
+ * whether it is the folder of a DICOM series. */
 GigapixelImageFile_EXPORT bool GigapixelIsVolumeName(const std::string & fileName);
+
+/** Whether it is a folder with DICOM files in it, which are no slides of a microscope. */
+GigapixelImageFile_EXPORT bool GigapixelIsDicomFolder(const std::string & folder);
+
+/** The files that a volume's file or folder stands for, those of a DICOM series in the order of their slices.
+ * \throw std::runtime_error as GigapixelVolumeSource() */
+GigapixelImageFile_EXPORT std::vector<std::string> GigapixelListFiles(const std::string & fileOrFolder);
 
 /** "flair.nii.gz,t1.nii.gz" as the files that it names; a name of a file that is there, or without a comma, as it is.
  */
@@ -38,7 +46,7 @@ GigapixelImageFile_EXPORT std::vector<std::string> GigapixelSplitModalities(cons
  * other; those of one file are the components of its voxels, or its fourth axis. Voxels stay in memory in the file's
  * type (floats for integers of 32 and 64 bits, and doubles) from the first read on.
  *
- * \param files of the same grid, to a hundredth of a voxel
+ * \param files of the same grid, to a hundredth of a voxel; or folders of DICOM series, each a modality
  * \throw std::runtime_error one sentence that names the file; the first read throws it as well, for a file that is cut
  * short or damaged, has a voxel that is no finite number (of which NIfTI's reader has made 0 before), or is another
  * one than when its header was read */
@@ -52,14 +60,14 @@ GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &   
 
 /** Writes a volume of labels through the ImageIO that the file's ending asks for, compressed where the format knows
  * that. It takes its name when it is complete, and is read again and compared before: NIfTI's writer does not say when
- * a disk is full.
+ * a disk is full. What is read takes the memory of the labels, whose hash is known by then.
  * \param labels a byte for each voxel, x fastest
  * \param mayReplace as AtomicFile has it
  * \throw std::runtime_error one sentence that names the file; nothing is left of it then */
-GigapixelImageFile_EXPORT void GigapixelWriteLabelVolume(const std::string &               fileName,
-                                                         const std::vector<std::uint8_t> & labels,
-                                                         const gigapixel::VolumeGrid &     grid,
-                                                         bool                              mayReplace);
+GigapixelImageFile_EXPORT void GigapixelWriteLabelVolume(const std::string &           fileName,
+                                                         std::vector<std::uint8_t>     labels,
+                                                         const gigapixel::VolumeGrid & grid,
+                                                         bool                          mayReplace);
 
 } // namespace itk
 

@@ -2,6 +2,7 @@
 #include "itkGigapixelVolumeIO.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelHash.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelVolumeShape.h"
@@ -139,9 +140,18 @@ WriteLabels(const std::string &               file,
   io->Write(labels.data());
 }
 
-/** \throw what tells that it does not hold these labels, or holds them elsewhere */
+std::uint64_t
+HashOf(const std::vector<std::uint8_t> & labels)
+{
+  gigapixel::Hash hash;
+  hash.Add(labels.data(), labels.size());
+  return hash.Get();
+}
+
+/** \param labels which are overwritten by what is read: a volume of them is not in memory twice
+ * \throw what tells that it does not hold these labels, or holds them elsewhere */
 void
-RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels, const gigapixel::VolumeGrid & grid)
+RequireLabels(const std::string & file, std::vector<std::uint8_t> & labels, const gigapixel::VolumeGrid & grid)
 {
   const ImageIOBase::Pointer io = OpenVolume(file);
   const std::string          difference = grid.DescribeDifference(GigapixelVolumeShape::Get(file, *io).grid);
@@ -149,14 +159,15 @@ RequireLabels(const std::string & file, const std::vector<std::uint8_t> & labels
   {
     throw std::runtime_error("what was written " + difference);
   }
-  std::vector<std::uint8_t> found(labels.size());
-  const bool                isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
+  const std::uint64_t written = HashOf(labels);
+  const bool          isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
                          io->GetImageSizeInComponents() == static_cast<ImageIOBase::SizeType>(labels.size());
   if (isAsLarge)
   {
-    ReadWholeVolume(*io, found.data());
+    std::fill(labels.begin(), labels.end(), std::uint8_t{ 255 }); // what is not read is not what was there before
+    ReadWholeVolume(*io, labels.data());
   }
-  if (!isAsLarge || found != labels)
+  if (!isAsLarge || HashOf(labels) != written)
   {
     throw std::runtime_error("what was written reads otherwise");
   }
@@ -311,10 +322,10 @@ GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::Volume
 }
 
 void
-GigapixelWriteLabelVolume(const std::string &               fileName,
-                          const std::vector<std::uint8_t> & labels,
-                          const gigapixel::VolumeGrid &     grid,
-                          bool                              mayReplace)
+GigapixelWriteLabelVolume(const std::string &           fileName,
+                          std::vector<std::uint8_t>     labels,
+                          const gigapixel::VolumeGrid & grid,
+                          bool                          mayReplace)
 {
   GigapixelRequireLabelPlace(fileName, grid);
   gigapixel::AtomicFile output(fileName, mayReplace);

@@ -4,6 +4,7 @@
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
 #include "gigapixelWholeFile.h"
+#include "itkGigapixelDicomSeries.h"
 #include "itkGigapixelVolumeIO.h"
 #include "itkGigapixelVolumeShape.h"
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 namespace itk
@@ -77,7 +79,15 @@ public:
   explicit VolumePart(const std::string & file)
     : m_File(file)
   {
-    m_Shape = GigapixelVolumeShape::Get(file, *OpenVolume(file));
+    if (GigapixelIsDicomFolder(file))
+    {
+      m_Series = GigapixelDicomSeries::Find(file);
+      m_Shape = m_Series->shape;
+    }
+    else
+    {
+      m_Shape = GigapixelVolumeShape::Get(file, *OpenVolume(file));
+    }
     this->RequireRoom();
   }
 
@@ -110,6 +120,11 @@ public:
   std::int64_t
   GetReadingBytes() const
   {
+    if (m_Series) // whose slices are read one by one
+    {
+      const std::int64_t slices = m_Shape.grid.size.depth;
+      return this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type)) * (slices + 2) / slices;
+    }
     const auto nifti = gigapixel::FindNIfTIFiles(m_File).said;
     return this->CountSamples() * static_cast<std::int64_t>(2 * GetBytes(m_Shape.type)) +
            (nifti && nifti->IsScaled() ? static_cast<std::int64_t>(nifti->pixelBytes) : 0);
@@ -124,8 +139,16 @@ public:
     {
       return;
     }
-    gigapixel::RequireWholeCompression(m_File);
-    std::vector<unsigned char> samples = this->ReadSamples();
+    std::vector<unsigned char> samples;
+    if (m_Series)
+    {
+      m_Series->Read(samples);
+    }
+    else
+    {
+      gigapixel::RequireWholeCompression(m_File);
+      samples = this->ReadSamples();
+    }
     if (!IsKept(m_Shape.type))
     {
       this->ConvertToFloats(samples);
@@ -169,15 +192,17 @@ private:
   {
     constexpr double BestCompression = 1100;
     std::error_code  error;
-    double           bytes = static_cast<double>(fs::file_size(m_File, error));
-    if (const auto header = gigapixel::ReadPixelHeader(m_File))
+    double           bytes =
+      m_Series ? static_cast<double>(m_Series->fileBytes) : static_cast<double>(fs::file_size(m_File, error));
+    if (const auto header = m_Series ? std::nullopt : gigapixel::ReadPixelHeader(m_File))
     {
       for (const fs::path & file : header->files)
       {
         bytes += static_cast<double>(fs::file_size(file, error));
       }
     }
-    if (const gigapixel::NIfTIFiles nifti = gigapixel::FindNIfTIFiles(m_File); nifti.said && nifti.pixels != m_File)
+    if (const gigapixel::NIfTIFiles nifti = m_Series ? gigapixel::NIfTIFiles() : gigapixel::FindNIfTIFiles(m_File);
+        nifti.said && nifti.pixels != m_File)
     {
       bytes = static_cast<double>(fs::file_size(nifti.pixels, error)); // of a pair
     }
@@ -251,10 +276,11 @@ private:
     }
   }
 
-  std::string                m_File;
-  GigapixelVolumeShape       m_Shape;
-  std::mutex                 m_Mutex;
-  std::vector<unsigned char> m_Samples;
+  std::string                         m_File; ///< or the folder of a series
+  std::optional<GigapixelDicomSeries> m_Series;
+  GigapixelVolumeShape                m_Shape;
+  std::mutex                          m_Mutex;
+  std::vector<unsigned char>          m_Samples;
 };
 
 class VolumeSource : public gigapixel::PixelSource
@@ -313,9 +339,17 @@ GigapixelIsVolumeName(const std::string & fileName)
     ".nii", ".nii.gz", ".hdr", ".img", ".nrrd", ".nhdr", ".mha", ".mhd"
   };
   const std::string name = fs::path(fileName).filename().string();
-  return std::any_of(endings.begin(), endings.end(), [&name](const std::string & ending) {
+  const bool        isNamed = std::any_of(endings.begin(), endings.end(), [&name](const std::string & ending) {
     return name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
   });
+  return isNamed || GigapixelIsDicomFolder(fileName);
+}
+
+std::vector<std::string>
+GigapixelListFiles(const std::string & fileOrFolder)
+{
+  return GigapixelIsDicomFolder(fileOrFolder) ? GigapixelDicomSeries::Find(fileOrFolder).files
+                                              : std::vector<std::string>{ fileOrFolder };
 }
 
 std::vector<std::string>

@@ -96,6 +96,8 @@ struct GigapixelNetwork_EXPORT PlannedRun
   /** Inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
    * them are kept. */
   std::optional<Patches> patches{};
+  /** The same of a volume. */
+  std::optional<VolumePatches> volumePatches{};
   /** What the process holds beside the network and the library that computes it: what a program holds that has opened a
    * few images, unless what is resident now is far more. So a program's plan depends on what it is asked for, and not
    * on which of its first steps makes it, nor on which pages happen to be in memory then. */

@@ -6,7 +6,9 @@
 #include "gigapixelNetworkGraph.h"
 #include "gigapixelNormalization.h"
 #include "gigapixelSource.h"
+#include "gigapixelVolumePatches.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -79,9 +81,17 @@ public:
   /** Of a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
   std::vector<double> mean;
   std::vector<double> deviation;
-  /** Of a network for volumes: what values become before that. It is of the whole volume, so that whoever opens one
-   * does it, by Normalize(): the engine is given the source that this returns. */
-  Normalization normalization;
+  /** Of a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
+   * so that whoever opens one does it, by Normalize(): the engine is given the source that this returns. So are the
+   * next two for whoever opens a volume. */
+  Normalizations normalization;
+  /** Whether the network was trained on the box around the voxels that are not 0 alone, see NonZeroVoxels: only that
+   * box is shown to it, and what lies around it is class 0. Training here shows it the whole volume. */
+  bool cropsToNonZero{ false };
+  /** Along z, y and x, in mm, of the volumes that it was trained on; 0: not known. */
+  std::array<double, 3> spacing{};
+  /** Which it was trained on, where that is known: what a prediction patch by patch takes if it is told no others. */
+  VolumePatches patches;
   Loss          loss{ Loss::BinaryCrossEntropy };
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */

@@ -26,6 +26,10 @@ struct Sample
   /** Whether pixels are as wide as they are high, so that an image that is turned is one of the same kind. Of volumes
    * this is asked of a slice's pixels: slices stay slices. */
   bool square{ true };
+  /** Makes the pixels ready to be read, where that takes long, as a volume that is opened and normalized: called by the
+   * thread that trains before each pass over the sample. It asks now and then whether it is to go on, and returns false
+   * if it was not. Empty: nothing is to be made ready. */
+  std::function<bool(const std::function<bool()> & goesOn)> prepare{};
 };
 
 struct TrainingOptions

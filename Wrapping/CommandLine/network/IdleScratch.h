@@ -8,15 +8,15 @@
 namespace gigapixel::commandline
 {
 
-/** Said where --scratch is given and no plan has segments: the option was meant to change something. */
+/** Said where --scratch is given and no plan keeps maps: the option was meant to change something. */
 constexpr const char * IdleScratch =
-  "--scratch changes nothing here: no maps are kept between segments, and its folder "
-  "is not used";
+  "--scratch changes nothing here: no maps are kept while the network goes over the image, "
+  "and its folder is not used";
 
 inline bool
 IsScratchIdle(const ArgumentValues & values, const MemoryPlan & plan)
 {
-  return values.Has("scratch") && plan.segments.empty();
+  return values.Has("scratch") && plan.keptBytes == 0;
 }
 
 } // namespace gigapixel::commandline

@@ -119,7 +119,10 @@ DescribeInput(const NetworkDescription & network)
   if (network.TakesVolumes())
   {
     json["axes"] = network.graph.GetNumberOfAxes();
-    json["normalization"] = network.normalization.Describe();
+    json["normalization"] = gigapixel::Describe(network.normalization);
+    json["crop"] = network.cropsToNonZero ? "non-zero" : "none";
+    json["spacingMm"] = network.spacing == std::array<double, 3>{} ? JSON() : JSON(network.spacing);
+    json["trainedPatches"] = network.patches.IsKnown() ? JSON(network.patches.Describe()) : JSON();
   }
   return json;
 }
@@ -140,6 +143,10 @@ FormatInput(const JSON & input)
     text += isVolume ? before : input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255";
   }
   text += isVolume ? "; volumes" : "";
+  text += isVolume && input["crop"] == "non-zero" ? " cropped to what is not 0" : "";
+  text += isVolume && !input["spacingMm"].is_null() ? " at " + input["spacingMm"].dump() + " mm along z, y and x" : "";
+  text +=
+    isVolume && !input["trainedPatches"].is_null() ? ", trained on " + input["trainedPatches"].get<std::string>() : "";
   return text + (input["multiple"] == 1 ? ", images of any size"
                                         : ", images are padded to multiples of " + input["multiple"].dump());
 }

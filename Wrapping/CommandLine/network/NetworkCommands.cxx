@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -181,8 +182,11 @@ GetTileSize(const ArgumentValues & values)
                                                   : values.GetInteger("tile-size");
 }
 
-std::optional<Patches>
-GetPatches(const ArgumentValues & values, const NetworkDescription & network)
+namespace
+{
+/** Whether patches are asked for. \throw UsageError what is given besides does not suit that */
+bool
+TakesPatches(const ArgumentValues & values)
 {
   const bool isPatch = values.GetText("semantics") == "patch";
   for (const char * option : { "patch", "overlap", "blending", "mirror" })
@@ -192,20 +196,18 @@ GetPatches(const ArgumentValues & values, const NetworkDescription & network)
       throw UsageError(std::string("--") + option + " is of --semantics patch.");
     }
   }
-  if (!isPatch)
-  {
-    return {};
-  }
-  if (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory")))
+  if (isPatch &&
+      (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
   {
     throw UsageError("--semantics patch takes each patch in one piece: leave out --tile-size and --shared-memory.");
   }
-  Patches patches;
-  patches.side = values.GetInteger("patch");
-  patches.overlap = values.GetNumber("overlap");
-  const bool constant = values.GetCommand().Find("blending") && values.GetText("blending") == "constant";
-  patches.blending = constant ? Patches::Blending::Constant : Patches::Blending::Gaussian;
-  patches.mirror = values.Has("mirror");
+  return isPatch;
+}
+
+template <typename TPatches>
+TPatches
+Validated(const TPatches & patches, const NetworkDescription & network)
+{
   try
   {
     patches.Validate(network);
@@ -215,6 +217,55 @@ GetPatches(const ArgumentValues & values, const NetworkDescription & network)
     throw UsageError("--patch: " + std::string(unsuitable.what()) + '.');
   }
   return patches;
+}
+} // namespace
+
+std::optional<Patches>
+GetPatches(const ArgumentValues & values, const NetworkDescription & network)
+{
+  if (!TakesPatches(values))
+  {
+    return {};
+  }
+  Patches patches;
+  patches.side = values.GetInteger("patch");
+  patches.overlap = values.GetNumber("overlap");
+  const bool constant = values.GetCommand().Find("blending") && values.GetText("blending") == "constant";
+  patches.blending = constant ? Patches::Blending::Constant : Patches::Blending::Gaussian;
+  patches.mirror = values.Has("mirror");
+  return Validated(patches, network);
+}
+
+std::optional<VolumePatches>
+GetVolumePatches(const ArgumentValues & values, const NetworkDescription & network)
+{
+  if (!TakesPatches(values))
+  {
+    return {};
+  }
+  VolumePatches patches = network.patches;
+  if (values.IsGiven("patch"))
+  {
+    const std::int64_t side = values.GetInteger("patch");
+    patches.size = { side, side, side };
+  }
+  else if (!patches.IsKnown())
+  {
+    throw UsageError("--semantics patch needs --patch: the network " + network.name +
+                     " does not say what patches it was trained on.");
+  }
+  patches.overlap = values.IsGiven("overlap") ? values.GetNumber("overlap") : patches.overlap;
+  if (values.GetCommand().Find("blending") && values.IsGiven("blending"))
+  {
+    patches.gaussian = values.GetText("blending") == "gaussian";
+  }
+  constexpr std::array<bool, 3> None{}, All{ true, true, true };
+  if (values.Has("mirror") && network.patches.IsKnown() && network.patches.mirror == None)
+  {
+    throw UsageError("--mirror: the network " + network.name + " was not trained on mirrored patches.");
+  }
+  patches.mirror = !values.Has("mirror") ? None : network.patches.IsKnown() ? network.patches.mirror : All;
+  return Validated(patches, network);
 }
 
 Tiling
@@ -293,9 +344,9 @@ DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
          (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which mostly need less"
           : refusal.scratch > 0
             ? "; less is needed with a scratch folder (--scratch) that has room for " + format(refusal.scratch)
-          : tiling.patches      ? "; smaller patches (--patch) need less"
-          : tiling.sharedMemory ? "; without --shared-memory less may be needed"
-                                : "");
+          : tiling.patches || tiling.volumePatches ? "; smaller patches (--patch) need less"
+          : tiling.sharedMemory                    ? "; without --shared-memory less may be needed"
+                                                   : "");
 }
 
 namespace
@@ -402,6 +453,7 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   run.tileSize = image.tiling.tileSize;
   run.inPlace = true; // slides are decoded to the network's channels
   run.patches = image.tiling.patches;
+  run.volumePatches = image.tiling.volumePatches;
   run.segmentation.inFiles = values.GetCommand().Find("scratch") && values.Has("scratch");
   try
   {
@@ -457,7 +509,9 @@ FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
 {
   const std::string side = std::to_string(plan.tileSize);
   const std::string how =
-    plan.numberOfTiles == 1
+    tiling.volumePatches ? std::to_string(plan.numberOfTiles) + ' ' + tiling.volumePatches->Describe() + "; " +
+                             std::to_string(plan.tilesInFlight) + " at a time"
+    : plan.numberOfTiles == 1
       ? std::string("in one piece")
       : std::to_string(plan.numberOfTiles) + (tiling.patches ? " patches" : " tiles") +
           (plan.segments.empty() ? " of " + side + " x " + side + (tiling.axes > 2 ? " x " + side : "") : "") + ", " +

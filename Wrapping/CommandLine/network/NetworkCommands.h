@@ -49,6 +49,8 @@ struct Tiling
   /** The network sees each of them by itself; then there are no tile size and no shared memory. */
   std::optional<Patches> patches{};
   int                    axes{ 2 }; ///< that tiles are cut along
+  /** Likewise of volumes. */
+  std::optional<VolumePatches> volumePatches{};
 };
 
 /** --tile-size and --shared-memory as asked for; the latter not where --device cannot do it, which is said. What is
@@ -59,6 +61,10 @@ Tiling GetTiling(const ArgumentValues & values, const Session & session);
 /** --semantics and what is of it; none for whole slides.
  * \throw UsageError they do not suit each other, or the network */
 std::optional<Patches> GetPatches(const ArgumentValues & values, const NetworkDescription & network);
+
+/** The same of a network for volumes: what is not given is as the network was trained, if it says so.
+ * \throw UsageError */
+std::optional<VolumePatches> GetVolumePatches(const ArgumentValues & values, const NetworkDescription & network);
 
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);

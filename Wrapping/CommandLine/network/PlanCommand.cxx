@@ -38,6 +38,11 @@ FormatOptions(const Tiling & tiling)
     return "--semantics patch --patch " + std::to_string(tiling.patches->side) + " --overlap " +
            FormatShortest(tiling.patches->overlap) + (tiling.patches->mirror ? " --mirror" : "");
   }
+  if (const auto & patches = tiling.volumePatches)
+  {
+    const bool isMirrored = patches->GetNumberOfViews() > 1;
+    return "--semantics patch --overlap " + FormatShortest(patches->overlap) + (isMirrored ? " --mirror" : "");
+  }
   const std::string size = tiling.tileSize == WholeImage ? "image" : std::to_string(tiling.tileSize);
   const std::string tiles = tiling.tileSize == 0 ? "" : "--tile-size " + size;
   return tiles + (tiles.empty() || !tiling.sharedMemory ? "" : " ") + (tiling.sharedMemory ? "--shared-memory" : "");
@@ -45,11 +50,13 @@ FormatOptions(const Tiling & tiling)
 
 /** Those that are compared. */
 std::vector<Tiling>
-GetTilings(Purpose purpose, std::int64_t tileSize, const std::optional<Patches> & patches, int axes)
+GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, int axes)
 {
-  if (purpose == Purpose::Inference && patches)
+  if (purpose == Purpose::Inference && (patchwise.patches || patchwise.volumePatches))
   {
-    return { { 0, false, patches } };
+    Tiling tiling = patchwise;
+    tiling.axes = axes;
+    return { tiling };
   }
   std::vector<Tiling> tilings{ { tileSize, false } };
   if (axes == 2)
@@ -81,7 +88,7 @@ DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
     const int        threads = std::max(1, session.GetThreads());
     const MemoryPlan plan = MakePlan(run, threads, false);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
-    row["semantics"] = asked.patches ? "patch" : "whole";
+    row["semantics"] = asked.patches || asked.volumePatches ? "patch" : "whole";
     row.update(DescribePlan(plan, run.network));
     row["keptInFiles"] = plan.keptBytes > 0 && run.values.Has("scratch");
     const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
@@ -109,13 +116,13 @@ FindModelTileSize(const ArgumentValues & values, const JSON & training)
 }
 
 JSON
-DescribeRuns(const ArgumentValues &         values,
-             const NetworkDescription &     network,
-             const Size &                   image,
-             const std::optional<Patches> & patches,
-             const VolumeMemory &           memory,
-             const Session &                session,
-             Progress &                     progress)
+DescribeRuns(const ArgumentValues &     values,
+             const NetworkDescription & network,
+             const Size &               image,
+             const Tiling &             patchwise,
+             const VolumeMemory &       memory,
+             const Session &            session,
+             Progress &                 progress)
 {
   constexpr double MostRows = 7; // the last part is to measure the pace
   JSON             rows = JSON::array();
@@ -123,10 +130,10 @@ DescribeRuns(const ArgumentValues &         values,
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patches, axes))
+    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patchwise, axes))
     {
       Tiling tiling = asked;
-      tiling.tileSize = asked.tileSize != 0 || asked.patches ? asked.tileSize : modelTileSize;
+      tiling.tileSize = asked.tileSize != 0 || asked.patches || asked.volumePatches ? asked.tileSize : modelTileSize;
       const auto kept = purpose == Purpose::Training ? memory.training : memory.inference;
       const auto alone = purpose == Purpose::Training ? 0 : memory.alone;
       rows.push_back(DescribeRun({ values, network, image, purpose, tiling, {}, kept, alone }, asked, session));
@@ -174,7 +181,7 @@ AddNetworkSeconds(const NetworkDescription & network,
 void
 SayIfScratchIsIdle(const ArgumentValues & values, const JSON & rows, const Session & session)
 {
-  const auto keepsMaps = [](const JSON & row) { return row.contains("reason") || !row["segments"].empty(); };
+  const auto keepsMaps = [](const JSON & row) { return row.contains("reason") || row["keptBytes"] > 0; };
   if (values.Has("scratch") && std::none_of(rows.begin(), rows.end(), keepsMaps))
   {
     session.Say(IdleScratch);
@@ -350,7 +357,15 @@ RunPlan(const ArgumentValues & values, const Session & session)
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
   const PlannedImage planned = FindImage(values, network);
   const Size &       image = planned.size;
-  const auto         patches = GetPatches(values, network);
+  Tiling             patchwise; // of inference
+  if (network.TakesVolumes())
+  {
+    patchwise.volumePatches = GetVolumePatches(values, network);
+  }
+  else
+  {
+    patchwise.patches = GetPatches(values, network);
+  }
   CheckScratch(values);
   JSON json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
   if (network.TakesVolumes())
@@ -367,7 +382,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["threads"] = session.GetThreads();
   Progress progress(session, "plan " + network.name); // of large networks it takes a minute
   progress.Update(0);
-  json["plans"] = DescribeRuns(values, network, image, patches, planned.memory, session, progress);
+  json["plans"] = DescribeRuns(values, network, image, patchwise, planned.memory, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   SayIfScratchIsIdle(values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -6,8 +6,8 @@
 #include "SlideBatch.h"
 #include "VolumeFile.h"
 
-#include "gigapixelPredictor.h"
 #include "gigapixelProcessMemory.h"
+#include "gigapixelVolumePrediction.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,24 +23,11 @@ namespace
 using JSON = nlohmann::ordered_json;
 constexpr const char * Labels = "label volume"; // of OutputCheck's table
 
-/** Of progress, what reading and normalization take. */
-constexpr double ReadingPart = 0.05;
-
 /** Options of slides that a volume has no use for. */
 void
 RefuseOptionsOfSlides(const ArgumentValues & values)
 {
-  for (const char * option : { "level",
-                               "slide-mpp",
-                               "region",
-                               "probability",
-                               "tissue",
-                               "fill-holes",
-                               "shared-memory",
-                               "patch",
-                               "overlap",
-                               "blending",
-                               "mirror" })
+  for (const char * option : { "level", "slide-mpp", "region", "probability", "tissue", "fill-holes", "shared-memory" })
   {
     if (values.IsGiven(option))
     {
@@ -48,18 +35,19 @@ RefuseOptionsOfSlides(const ArgumentValues & values)
                        " takes volumes.");
     }
   }
-  if (values.GetText("semantics") == "patch")
-  {
-    throw UsageError("--semantics patch is for slides so far; the model " + values.GetText("model") +
-                     " takes whole volumes.");
-  }
 }
 
 /** Of t1.nii.gz "t1"; of several modalities that of the first. */
 std::string
 GetVolumeName(const std::string & volume)
 {
-  fs::path name = fs::path(itk::GigapixelSplitModalities(volume).front()).filename();
+  const fs::path  path = fs::path(itk::GigapixelSplitModalities(volume).front()).lexically_normal();
+  std::error_code error;
+  if (fs::is_directory(path, error)) // of a DICOM series
+  {
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+  }
+  fs::path name = path.filename();
   name = name.extension() == ".gz" ? name.stem() : name;
   return name.stem().string();
 }
@@ -113,7 +101,16 @@ PlanVolume(const itk::GigapixelVolume & volume,
            const Tiling &               tiling,
            const Session &              session)
 {
-  const VolumeMemory memory = CountMemory(volume);
+  VolumeMemory memory = CountMemory(volume);
+  const Size   size = GetShownSize(volume.grid.size, volume.grid.spacing, model.network);
+  if (size.width != volume.grid.size.width || size.height != volume.grid.size.height ||
+      size.depth != volume.grid.size.depth)
+  {
+    // All channels at the other spacing are in memory, and one of them twice while it is brought there.
+    const auto channel = size.width * size.height * size.depth * static_cast<std::int64_t>(sizeof(float));
+    memory.inference += channel * model.network.channels;
+    memory.alone = std::max(memory.alone, memory.inference + channel);
+  }
   const std::int64_t alone = GetResidentBytes() + memory.alone;
   const std::int64_t budget = GetBudget(values);
   if (budget > 0 && alone > budget)
@@ -124,12 +121,11 @@ PlanVolume(const itk::GigapixelVolume & volume,
       " is too little: to read " + volume.name + " and to write its labels takes " +
       FormatBytes(static_cast<double>(alone)));
   }
-  const Size size = volume.grid.size;
   MemoryPlan plan =
     MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
              session.GetThreads(),
              true);
-  session.Say(volume.name + ": " + FormatSize(size) + " voxels; " + FormatPlan(plan, tiling));
+  session.Say(volume.name + ": " + FormatSize(volume.grid.size) + " voxels; " + FormatPlan(plan, tiling));
   if (IsScratchIdle(values, plan))
   {
     session.Say(IdleScratch);
@@ -137,49 +133,34 @@ PlanVolume(const itk::GigapixelVolume & volume,
   return plan;
 }
 
-/** The volume as the network takes it: it is read, and what is normalized is known. \throw Interrupted */
-std::shared_ptr<PixelSource>
-ReadVolume(const itk::GigapixelVolume & volume, const NetworkDescription & network, Progress & progress)
+/** \throw Interrupted */
+VolumePrediction
+Predict(const itk::GigapixelVolume & volume,
+        const Model &                model,
+        const MemoryPlan &           plan,
+        const Tiling &               tiling,
+        const ArgumentValues &       values,
+        Progress &                   progress)
 {
   std::vector<float> voxel(volume.voxels->GetNumberOfChannels());
-  volume.voxels->Read({ 0, 0, 1, 1 }, reinterpret_cast<std::uint8_t *>(voxel.data()));
+  volume.voxels->Read({ 0, 0, 1, 1 }, reinterpret_cast<std::uint8_t *>(voxel.data())); // which reads all of it
   ThrowIfInterrupted();
-  auto voxels = Normalize(volume.voxels, network.normalization, [&progress](double done) {
-    progress.Update(ReadingPart * done);
+  VolumeRun run;
+  run.threshold = values.GetNumber("threshold");
+  run.threads = plan.tilesInFlight;
+  run.tileSize = plan.tileSize;
+  run.patches = tiling.volumePatches;
+  run.device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  run.scratch = values.Has("scratch") ? values.GetText("scratch") : std::string();
+  auto prediction = PredictVolume(volume.voxels, volume.grid.spacing, model, run, [&progress](double done) {
+    progress.Update(done);
     return !IsInterruptionRequested();
   });
-  if (!voxels)
+  if (!prediction)
   {
     throw Interrupted();
   }
-  return voxels;
-}
-
-std::vector<std::uint8_t>
-Predict(PixelSource &          voxels,
-        const Model &          model,
-        const MemoryPlan &     plan,
-        const ArgumentValues & values,
-        Progress &             progress)
-{
-  const Size                size = voxels.GetSize();
-  std::vector<std::uint8_t> labels(static_cast<std::size_t>(size.width * size.height * size.depth));
-  Predictor                 predictor(model,
-                      plan.tilesInFlight,
-                      Device::Find(values.GetText("device"), values.GetText("precision")),
-                      {},
-                      plan.tileSize,
-                      values.Has("scratch") ? values.GetText("scratch") : std::string());
-  const auto                goesOn = [&progress](double done) {
-    progress.Update(ReadingPart + (1 - ReadingPart) * done);
-    return !IsInterruptionRequested();
-  };
-  const Region all{ 0, 0, size.width, size.height, 0, size.depth };
-  if (!predictor.PredictLabels(voxels, all, values.GetNumber("threshold"), labels.data(), goesOn))
-  {
-    throw Interrupted();
-  }
-  return labels;
+  return std::move(*prediction);
 }
 
 /** How many voxels each class has. */
@@ -215,14 +196,17 @@ SegmentVolume(const SlideTask &      task,
   CheckOutput(task.output, number);
   const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
   Progress         progress(session, "segment " + task.slide, number);
-  auto             voxels = ReadVolume(volume, network, progress);
-  const auto       labels = Predict(*voxels, model, plan, values, progress);
-  voxels.reset(); // which makes room for what is written and read again
-  volume.voxels.reset();
-  itk::GigapixelWriteLabelVolume(task.output, labels, volume.grid, values.Has("overwrite"));
+  auto             prediction = Predict(volume, model, plan, tiling, values, progress);
+  if (!prediction.steps.empty())
+  {
+    session.Say(volume.name + ": " + prediction.steps);
+  }
+  volume.voxels.reset(); // which makes room for what is written and read again
+  const auto counts = Count(prediction.labels, network.GetNumberOfClasses());
+  const auto voxels = static_cast<std::int64_t>(prediction.labels.size());
+  itk::GigapixelWriteLabelVolume(task.output, std::move(prediction.labels), volume.grid, values.Has("overwrite"));
   progress.Finish();
-  const auto counts = Count(labels, network.GetNumberOfClasses());
-  const auto only = std::find(counts.begin(), counts.end(), static_cast<std::int64_t>(labels.size()));
+  const auto only = std::find(counts.begin(), counts.end(), voxels);
   if (only != counts.end())
   {
     session.Warn("gigapixel: " + task.output + " is class " + std::to_string(only - counts.begin()) +
@@ -235,7 +219,8 @@ SegmentVolume(const SlideTask &      task,
   json["height"] = size.height;
   json["depth"] = size.depth;
   json["spacingMm"] = volume.grid.spacing;
-  json["normalization"] = network.normalization.Describe();
+  json["normalization"] = gigapixel::Describe(network.normalization);
+  json["steps"] = prediction.steps;
   json["voxelsOfClasses"] = counts;
   json["classNames"] = network.classNames;
   json["plan"] = DescribePlan(plan, network);
@@ -259,7 +244,7 @@ CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * la
   memory.training = std::max(volume.readingBytes, volume.heldBytes + labelsReading) + labelsHeld;
   memory.inference = volume.heldBytes + voxels;
   // Labels that are written are compared with what the reader gives, which has a copy itself.
-  memory.alone = std::max(volume.readingBytes, 3 * voxels);
+  memory.alone = std::max(volume.readingBytes, 2 * voxels);
   return memory;
 }
 
@@ -270,11 +255,12 @@ RequireSameAxes(const std::string & name, const NetworkDescription & network, co
   {
     return;
   }
-  throw std::runtime_error(network.TakesVolumes()
-                             ? name + " is no volume (NIfTI, NRRD or MetaImage, by its name), and " + what +
-                                 " takes volumes: give it one, or take a network for slides."
-                             : name + " is a volume, and " + what +
-                                 " takes slides: give it one, or take a network for volumes (\"axes\": 3).");
+  throw std::runtime_error(
+    network.TakesVolumes()
+      ? name + " is no volume (NIfTI, NRRD or MetaImage, by its name, or the folder of a DICOM series), and " + what +
+          " takes volumes: give it one, or take a network for slides."
+      : name + " is a volume, and " + what +
+          " takes slides: give it one, or take a network for volumes (\"axes\": 3).");
 }
 
 void
@@ -297,6 +283,7 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
 {
   RefuseOptionsOfSlides(values);
   Tiling tiling = GetTiling(values, session);
+  tiling.volumePatches = GetVolumePatches(values, model->network);
   tiling.axes = model->network.graph.GetNumberOfAxes();
   const auto names = values.GetTexts("SLIDE");
   const auto volumes = FindVolumes(names);

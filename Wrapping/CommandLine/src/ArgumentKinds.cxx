@@ -281,4 +281,59 @@ CommonArguments()
   return { threads, quiet, Switch("json", "Print the result on stdout as JSON; messages stay on stderr."), help };
 }
 
+Argument
+Semantics()
+{
+  return Choice(
+    "semantics",
+    { "whole", "patch" },
+    "whole",
+    "What the network sees: the whole slide, exactly, or each patch by itself, as a sliding window does "
+    "(MONAI, nnU-Net), for networks that were trained on patches of that size. There, it pads at the "
+    "borders of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.");
+}
+
+Argument
+PatchSize()
+{
+  Argument side =
+    Integer("patch",
+            "512",
+            1,
+            8192,
+            "Side of a patch, a multiple of the network's stride, in pixels of the model's resolution. A "
+            "slide that is smaller lies in the middle of it, on white. Of --semantics patch, as the next "
+            "three. Of volumes in voxels, any side; without it the patches that the model was trained on.");
+  side.unit = "px";
+  return side;
+}
+
+Argument
+PatchOverlap()
+{
+  return Number("overlap",
+                "0.25",
+                0,
+                0.95,
+                "What neighboring patches share of a side; of volumes at least, 0.5 where it is not given.");
+}
+
+Argument
+PatchBlending()
+{
+  return Choice("blending",
+                { "gaussian", "constant" },
+                "gaussian",
+                "The weight of a patch's pixel: a Gaussian around its center (sigma an eighth of the side), or 1.");
+}
+
+Argument
+Mirror()
+{
+  return Switch(
+    "mirror",
+    "The mean of the logits of each patch and its three mirror images, which takes four times as long; of volumes "
+    "along the axes that the model was trained with, or all three: eight times.");
+}
+
 } // namespace gigapixel::commandline

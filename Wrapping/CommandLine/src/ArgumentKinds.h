@@ -81,6 +81,13 @@ GigapixelCommandLine_EXPORT Argument Replace();
 /** Of all commands that read pixels of slides. */
 GigapixelCommandLine_EXPORT Argument Strict();
 
+// What a network sees, and of patches.
+GigapixelCommandLine_EXPORT Argument Semantics();
+GigapixelCommandLine_EXPORT Argument PatchSize();
+GigapixelCommandLine_EXPORT Argument PatchOverlap();
+GigapixelCommandLine_EXPORT Argument PatchBlending();
+GigapixelCommandLine_EXPORT Argument Mirror();
+
 /** Those that every command takes. */
 GigapixelCommandLine_EXPORT std::vector<Argument> CommonArguments();
 

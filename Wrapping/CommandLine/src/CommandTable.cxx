@@ -227,53 +227,6 @@ Train()
 }
 
 Argument
-Semantics()
-{
-  return Choice("semantics",
-                { "whole", "patch" },
-                "whole",
-                "What the network sees: the whole slide, exactly, or each patch by itself, as a sliding window does "
-                "(MONAI, nnU-Net), for networks that were trained on patches of that size. There, it pads at the "
-                "borders of patches, and the logits of patches that overlap are blended.");
-}
-
-Argument
-PatchSize()
-{
-  Argument side = Integer("patch",
-                          "512",
-                          1,
-                          8192,
-                          "Side of a patch, a multiple of the network's stride, in pixels of the model's resolution. A "
-                          "slide that is smaller lies in the middle of it, on white. Of --semantics patch, as the next "
-                          "three.");
-  side.unit = "px";
-  return side;
-}
-
-Argument
-PatchOverlap()
-{
-  return Number("overlap", "0.25", 0, 0.95, "What neighboring patches share of a side.");
-}
-
-Argument
-PatchBlending()
-{
-  return Choice("blending",
-                { "gaussian", "constant" },
-                "gaussian",
-                "The weight of a patch's pixel: a Gaussian around its center (sigma an eighth of the side), or 1.");
-}
-
-Argument
-Mirror()
-{
-  return Switch("mirror",
-                "The mean of the logits of each patch and its three mirror images, which takes four times as long.");
-}
-
-Argument
 LevelOfModel()
 {
   return Integer("level",
@@ -348,7 +301,8 @@ Segment()
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
       "gigapixel segment slide.svs --model run -o mask.tif --semantics patch --patch 256 --mirror",
-      "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G" },
+      "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G",
+      "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --semantics patch --mirror" },
     true
   };
 }

@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ImageFormats.h"
 
+#ifdef GIGAPIXEL_HAS_GDCM
+#  include "itkGDCMImageIOFactory.h"
+#endif
 #include "itkJPEGImageIOFactory.h"
 #include "itkMetaImageIOFactory.h"
 #include "itkNiftiImageIOFactory.h"
@@ -20,6 +23,9 @@ RegisterImageFormats()
   itk::NrrdImageIOFactory::RegisterOneFactory();
   itk::MetaImageIOFactory::RegisterOneFactory();
   itk::JPEGImageIOFactory::RegisterOneFactory();
+#ifdef GIGAPIXEL_HAS_GDCM
+  itk::GDCMImageIOFactory::RegisterOneFactory();
+#endif
 }
 
 } // namespace gigapixel::commandline

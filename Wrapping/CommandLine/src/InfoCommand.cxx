@@ -352,7 +352,8 @@ RunInfo(const ArgumentValues & values, const Session & session)
   {
     throw UsageError("--associated is for slides, and " + names.front() + " is a volume.");
   }
-  for (const std::string & slide : FindSlides(names))
+  const bool isSeries = names.size() == 1 && itk::GigapixelIsDicomFolder(names.front());
+  for (const std::string & slide : isSeries ? names : FindSlides(names))
   {
     tasks.push_back({ slide, {} });
   }

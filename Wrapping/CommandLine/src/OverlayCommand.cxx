@@ -5,6 +5,8 @@
 #include "PictureFile.h"
 #include "SlideFile.h"
 #include "SlideThumbnail.h"
+#include "VolumeFile.h"
+#include "VolumeOverlay.h"
 
 #include "gigapixelFileIdentity.h"
 
@@ -95,6 +97,10 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const std::string output = values.GetText("output");
   CheckEnding("--output", output, "picture");
   RefuseInput(output, { file, values.GetText("MASK") });
+  if (IsVolume(file))
+  {
+    return RunVolumeOverlay(values, session);
+  }
   const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));

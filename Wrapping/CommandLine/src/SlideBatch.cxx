@@ -7,6 +7,7 @@
 
 #include "gigapixelMaskName.h"
 
+#include "itkGigapixelVolumeSource.h"
 #include "itkMetaDataObject.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkTIFFImageIO.h"
@@ -439,8 +440,9 @@ DealSlides(const ArgumentValues &         values,
 bool
 IsList(const std::vector<std::string> & filesAndFolders)
 {
-  std::error_code ignored; // a loop of links, say: whoever opens it says so
-  return filesAndFolders.size() > 1 || fs::is_directory(filesAndFolders.front(), ignored);
+  std::error_code     ignored; // a loop of links, say: whoever opens it says so
+  const std::string & first = filesAndFolders.front();
+  return filesAndFolders.size() > 1 || (fs::is_directory(first, ignored) && !itk::GigapixelIsDicomFolder(first));
 }
 
 std::vector<std::string>

@@ -139,19 +139,26 @@ Overlay()
 {
   Argument size = Integer("size", "1024", 16, 16384, "Longer side of the picture.");
   size.unit = "px";
-  return { "overlay",
-           "a picture of a slide with its mask",
-           "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined.",
-           { Slide("Slide file."),
-             Required(InputFile(
-               "MASK", "", "label", "A mask of this slide, at any resolution, in any format that evaluate takes.")),
-             Required(Output("PNG", "picture", "The picture.")),
-             size,
-             Switch("partial", "MASK covers a part of the slide (segment --region)."),
-             SlideResolution(),
-             Strict(),
-             Overwrite() },
-           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000" } };
+  return {
+    "overlay",
+    "a picture of a slide with its mask",
+    "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined; of a volume three slices that are "
+    "perpendicular to each other, those with the most voxels that have a label, each label in a color.",
+    { Slide("Slide file, or a volume (NIfTI, NRRD, MetaImage)."),
+      Required(InputFile("MASK",
+                         "",
+                         "label",
+                         "A mask of this slide, at any resolution, in any format that evaluate takes; labels of the "
+                         "volume, on its grid.")),
+      Required(Output("PNG", "picture", "The picture.")),
+      size,
+      Switch("partial", "MASK covers a part of the slide (segment --region)."),
+      SlideResolution(),
+      Strict(),
+      Overwrite() },
+    { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
+      "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" }
+  };
 }
 
 Command

@@ -78,7 +78,13 @@ itk::GigapixelVolume
 OpenVolume(const std::string & name)
 {
   const auto files = itk::GigapixelSplitModalities(name);
-  std::for_each(files.begin(), files.end(), CheckInputFile);
+  for (const std::string & file : files)
+  {
+    if (!itk::GigapixelIsDicomFolder(file))
+    {
+      CheckInputFile(file);
+    }
+  }
   return itk::GigapixelVolumeSource(files);
 }
 
@@ -89,7 +95,7 @@ FindVolumes(const std::vector<std::string> & filesAndFolders)
   for (const std::string & name : filesAndFolders)
   {
     std::error_code error;
-    if (!fs::is_directory(name, error))
+    if (!fs::is_directory(name, error) || itk::GigapixelIsDicomFolder(name))
     {
       volumes.push_back(name);
       continue;
@@ -99,8 +105,9 @@ FindVolumes(const std::vector<std::string> & filesAndFolders)
     {
       const std::string file = entry->path().string();
       const std::string ending = entry->path().extension().string();
-      if (entry->is_regular_file(error) && entry->path().filename().string().front() != '.' && ending != ".img" &&
-          itk::GigapixelIsVolumeName(file)) // of a pair the header is named
+      const bool        isFile = entry->is_regular_file(error) && ending != ".img"; // of a pair the header is named
+      if ((isFile || entry->is_directory(error)) && entry->path().filename().string().front() != '.' &&
+          itk::GigapixelIsVolumeName(file))
       {
         found.push_back(file);
       }
@@ -111,7 +118,7 @@ FindVolumes(const std::vector<std::string> & filesAndFolders)
     }
     if (found.empty())
     {
-      throw std::runtime_error("The folder " + name + " holds no volumes (NIfTI, NRRD or MetaImage).");
+      throw std::runtime_error("The folder " + name + " holds no volumes (NIfTI, NRRD, MetaImage or DICOM series).");
     }
     std::sort(found.begin(), found.end());
     volumes.insert(volumes.end(), found.begin(), found.end());
@@ -146,9 +153,12 @@ DescribeVolume(const std::string & name, const ArgumentValues & values, std::str
   info["originMm"] = grid.origin;
   info["direction"] = grid.axes;
   std::uintmax_t bytes = 0;
-  for (const std::string & file : itk::GigapixelSplitModalities(name))
+  for (const std::string & modality : itk::GigapixelSplitModalities(name))
   {
-    bytes += fs::file_size(file);
+    for (const std::string & file : itk::GigapixelListFiles(modality))
+    {
+      bytes += fs::file_size(file);
+    }
   }
   info["fileBytes"] = bytes;
   info["checked"] = values.Has("check");

@@ -47,6 +47,10 @@ def import_network(
     class_names: Sequence[str] = (),
     mpp: float = 0.0,
     tile_size: Optional[int] = None,
+    normalization: Optional[dict | Sequence[dict]] = None,
+    crop: str = "none",
+    spacing: Sequence[float] = (),
+    patches: Optional[dict] = None,
     provenance: Optional[dict] = None,
 ):
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
@@ -84,6 +88,13 @@ def import_network(
     :param mpp: micrometers per pixel that the module was trained at; 0: unknown
     :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are; the next multiple
         of the network's stride is taken; None: 1024, of volumes 64
+    :param normalization: of volumes: what values become before *mean* and *deviation*, as in a network's JSON, such as
+        ``{"type": "z-score", "voxels": "non-zero"}``; one for all channels, or one for each
+    :param crop: "non-zero": the module was trained on the box around the voxels that are not 0, which :func:`segment_volume` takes
+    :param spacing: of the volumes that the module was trained on, along depth, height and width, in mm, which :func:`segment_volume`
+        brings volumes to, and labels back; (): volumes stay as they are
+    :param patches: of volumes: those that the module was trained on, as in a network's JSON, such as
+        ``{"size": [96, 160, 160], "overlap": 0.5, "mirror": [True, True, True]}``, which :func:`segment_volume` takes with ``semantics="patch"``
     :param provenance: what else the model is to keep of where it comes from, as JSON has it
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
     :raises TypeError: a *module* that is none, such as a ``state_dict``
@@ -126,6 +137,10 @@ def import_network(
             if multiple > 1:
                 graph.pad_to(multiple)
             network = _describe(graph, name or type(module).__name__, channels, mean, deviation, class_names)
+            network["input"].update({"normalization": normalization} if normalization else {})
+            network["input"].update({"crop": crop} if crop != "none" else {})
+            network["input"].update({"spacing": list(spacing)} if len(spacing) else {})
+            network.update({"patches": patches} if patches else {})
             network["provenance"] = {
                 **(provenance or {}),
                 "made by": f"torch.export of {type(module).__module__}.{type(module).__qualname__} with PyTorch {torch.__version__}",

@@ -6,7 +6,8 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-from typing import Optional, Union
+import warnings
+from typing import Optional, Sequence, Union
 
 from itkgigapixel.importing import import_network
 from itkgigapixel.slide import Path
@@ -14,27 +15,25 @@ from itkgigapixel.slide import Path
 #: Where classes that plans name may come from: a name is a way to run anything.
 _PACKAGES = ("dynamic_network_architectures.", "torch.nn.")
 
-#: What nnU-Net calls how it normalizes a channel.
-_NORMALIZATIONS = {
-    "ZScoreNormalization": "z-score",
-    "CTNormalization": "window",
-    "NoNormalization": "none",
-    "RescaleTo01Normalization": "percentiles",
-    "RGBTo01Normalization": "none",
-}
+#: Channels that nnU-Net normalizes by figures of the volume, as an input block has it; those of "use_mask_for_norm" count what is not 0 and what
+#: that encloses, the others all of the box around it, which nnU-Net crops volumes to.
+_OF_VOLUME = {"ZScoreNormalization": {"type": "z-score"}, "RescaleTo01Normalization": {"type": "percentiles", "low": 0, "high": 100}}
+#: Those that it normalizes by fixed numbers.
+_FIXED = ("CTNormalization", "NoNormalization", "RGBTo01Normalization")
 
 
-def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None):
+def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str, Sequence[Union[int, str]]] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None):
     """Takes over a network that nnU-Net, version 2, has trained: plain and residual encoder U-Nets, of two axes or for volumes.
 
     Architecture, classes and channels are those of ``plans.json`` and ``dataset.json``, weights those of the fold's checkpoint, of
-    which tensors and numbers alone are read. It is proven as :func:`import_network` does. Normalization, spacing and patch size are kept in
-    the model's provenance; they are what images have to be brought to before the network sees them, and what nnU-Net's own predictor
-    does besides (patches, mirrored ones, several folds) is not a part of the network.
+    which tensors and numbers alone are read. It is proven as :func:`import_network` does. Of a network for volumes the model does what nnU-Net does
+    before and behind it: :func:`segment_volume` crops volumes to what is not 0, normalizes each channel, brings volumes to the spacing of the plans and labels
+    back. With ``semantics="patch", mirror=True`` it applies the network to patches as nnU-Net's own predictor does. Of one of two axes, normalization, spacing and patch
+    size are kept in the model's provenance alone.
 
     :param folder: of a training, such as ``nnUNetTrainer__nnUNetPlans__3d_fullres``, with ``plans.json``, ``dataset.json`` and ``fold_0``
     :param path: the model file to write (``*.safetensors``); None: none is
-    :param fold: its number, or "all"
+    :param fold: its number, or "all", or several: the model's logits are the mean of theirs then, and it takes as many times as long
     :param checkpoint: name of the file in the fold's folder
     :param tile_size: as of :func:`import_network`
     :returns: an ``itk.GigapixelModel``
@@ -45,40 +44,55 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     :raises OSError: what cannot be read
     """
     folder = pathlib.Path(folder)
+    folds = [fold] if isinstance(fold, (int, str)) else list(fold)
+    if not folds:
+        raise ValueError("fold is a number, \"all\", or several of them, not none")
     plans, dataset = (_read(folder / name) for name in ("plans.json", "dataset.json"))
-    file = folder / f"fold_{fold}" / checkpoint
-    state = _read_checkpoint(file)
+    files = [folder / f"fold_{each}" / checkpoint for each in folds]
+    states = [_read_checkpoint(file) for file in files]
     try:
-        configuration = state["init_args"]["configuration"]
+        configuration = states[0]["init_args"]["configuration"]
+        if any(state["init_args"]["configuration"] != configuration for state in states):
+            raise ValueError(f"The folds of {folder} are not of one configuration")
         plan = _get_plan(plans, configuration)
         channels = dataset.get("channel_names", dataset.get("modality"))
         names = _get_classes(dataset["labels"])
-        module = _make_module(plan["architecture"], len(channels), len(names))
+        modules = [_make_module(plan["architecture"], len(channels), len(names)) for _ in folds]
         order = list(plans.get("transpose_forward", [0, 1, 2]))
         if order != [0, 1, 2]:
             raise NotImplementedError(f"The network of {folder} sees the axes of volumes in the order {order} (transpose_forward), which is not taken over: only [0, 1, 2] is")
         settings = {
             "configuration": configuration,
-            "fold": fold,
+            "fold": fold if isinstance(fold, (int, str)) else folds,
             "spacing": plan["spacing"],
             "patch size": plan["patch_size"],
-            "normalization": _get_normalization(plan, plans, channels),
+            "normalization": [f"{scheme}, masked" if masked else scheme for scheme, masked in zip(plan["normalization_schemes"], plan["use_mask_for_norm"])],
         }
+        found = _get_input(plan, plans, channels, states[0].get("inference_allowed_mirroring_axes"))
     except NotImplementedError:  # which is a RuntimeError
         raise
     except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError) as error:
         said = f"{type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".rstrip()
         raise ValueError(f"{folder} is no folder of nnU-Net, version 2.2 or later: its plans, dataset and checkpoint do not fit each other ({said})") from None
-    weights = {key.removeprefix("module.").removeprefix("_orig_mod."): value for key, value in state["network_weights"].items()}
-    try:
-        module.load_state_dict(weights, assign=True)
-        module.float()
-    except (NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{file} has other arrays than plans.json says: {str(error).splitlines()[-1].strip()}") from None
-    model = import_network(module, path, example=plan["patch_size"], channels=len(channels), name=plans.get("dataset_name", folder.name), class_names=names,
-                           tile_size=tile_size, provenance={"nnU-Net": settings})
-    print(f"Images are to be given to it at {settings['spacing']} mm and normalized ({', '.join(each['type'] for each in settings['normalization'])}): the model keeps this as its "
-          "provenance, and does not do it.")
+    for module, state, file in zip(modules, states, files):
+        weights = {key.removeprefix("module.").removeprefix("_orig_mod."): value for key, value in state["network_weights"].items()}
+        try:
+            module.load_state_dict(weights, assign=True)
+            module.float()
+        except (NotImplementedError, RuntimeError) as error:
+            raise ValueError(f"{file} has other arrays than plans.json says: {str(error).splitlines()[-1].strip()}") from None
+    is_of_volumes = len(plan["patch_size"]) == 3
+    if is_of_volumes and not _resamples_by_default(plan):
+        warnings.warn(f"The plans of {folder} resample volumes in another way than nnU-Net does by default, which is what is done here: labels of volumes at another spacing differ")
+    model = import_network(modules[0] if len(modules) == 1 else _make_ensemble(modules), path, example=plan["patch_size"], channels=len(channels), name=plans.get("dataset_name", folder.name),
+                           class_names=names, tile_size=tile_size, provenance={"nnU-Net": settings}, **(found if is_of_volumes else {}))
+    if is_of_volumes:
+        print(f"Volumes are cropped to what is not 0, normalized and brought to {' x '.join(map(str, plan['spacing']))} mm (depth, height, width) when they are segmented. nnU-Net's own predictor takes patches, "
+              "mirrored ones: --semantics patch --mirror.")
+    else:
+        print(f"Images are to be given to it at {settings['spacing']} mm and normalized ({', '.join(settings['normalization'])}): the model keeps this as its provenance, and does not do it.")
+    if plans.get("image_reader_writer") == "NibabelIOWithReorient":
+        print("Its volumes had their axes put into the order left to right, back to front, feet to head (NibabelIOWithReorient): give it such.")
     return model
 
 
@@ -149,23 +163,60 @@ def _make_module(architecture, channels, classes):
         return _find_class(architecture["network_class_name"])(input_channels=channels, num_classes=classes, **{**words, "deep_supervision": False})
 
 
-def _get_normalization(plan, plans, channels):
-    """Of each channel, by the names that input blocks have for it."""
-    found = []
-    schemes = zip(plan["normalization_schemes"], plan["use_mask_for_norm"])
+def _resamples_by_default(plan):
+    """Values by cubic splines, logits linearly, slices by themselves where the spacing says so."""
+    for key, order in (("data", 3), ("probabilities", 1)):
+        words = plan.get(f"resampling_fn_{key}_kwargs", {})
+        if (plan.get(f"resampling_fn_{key}", "resample_data_or_seg_to_shape"), words.get("order", order), words.get("order_z", 0), words.get("force_separate_z")) != (
+            "resample_data_or_seg_to_shape", order, 0, None
+        ):
+            return False
+    return True
+
+
+def _make_ensemble(modules):
+    """One module whose logits are the mean of those of several."""
+    import torch
+
+    class Ensemble(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.folds = torch.nn.ModuleList(modules)
+
+        def forward(self, volume):
+            total = self.folds[0](volume)
+            for each in self.folds[1:]:
+                total = total + each(volume)
+            return total * (1.0 / len(self.folds))
+
+    return Ensemble()
+
+
+def _get_input(plan, plans, channels, mirrored):
+    """What :func:`import_network` is to be told of volumes.
+
+    :param mirrored: axes along which patches may be mirrored, as nnU-Net has them; None: none
+    """
+    schemes = list(zip(plan["normalization_schemes"], plan["use_mask_for_norm"]))
+    if len(schemes) != len(channels):
+        raise ValueError(f"plans.json normalizes {len(schemes)} channels, and dataset.json has {len(channels)}")
+    normalization, mean, deviation = [], [], []
     for index, (scheme, masked) in enumerate(schemes):
-        if scheme not in _NORMALIZATIONS:
+        if scheme not in _OF_VOLUME and scheme not in _FIXED:
             raise ValueError(f'plans.json normalizes by "{scheme}", which is not known here')
-        kind = _NORMALIZATIONS[scheme]
-        each = {"type": "z-score-nonzero" if kind == "z-score" and masked else kind}
-        if kind == "window":
+        each, center, spread = {"type": "none"}, 0.0, 1.0
+        if scheme in _OF_VOLUME:
+            of = "non-zero-filled" if masked and scheme == "ZScoreNormalization" else "non-zero-box"  # the other one looks at no mask
+            each = {**_OF_VOLUME[scheme], "voxels": of}
+        elif scheme == "CTNormalization":
             numbers = plans["foreground_intensity_properties_per_channel"][str(index)]
-            each.update({"low": numbers["percentile_00_5"], "high": numbers["percentile_99_5"], "mean": numbers["mean"], "deviation": numbers["std"]})
-        elif kind == "percentiles":
-            each.update({"low": 0, "high": 100})
-        elif scheme.startswith("RGB"):
-            each["divisor"] = 255
-        found.append(each)
-    if len(found) != len(channels):
-        raise ValueError(f"plans.json normalizes {len(found)} channels, and dataset.json has {len(channels)}")
-    return found
+            each = {"type": "clip", "low": float(numbers["percentile_00_5"]), "high": float(numbers["percentile_99_5"])}
+            center, spread = float(numbers["mean"]), max(float(numbers["std"]), 1e-8)
+        elif scheme == "RGBTo01Normalization":
+            spread = 255.0
+        normalization.append(each)
+        mean.append(center)
+        deviation.append(spread)
+    standardized = any(mean) or any(each != 1 for each in deviation)
+    patches = {"size": plan["patch_size"], "overlap": 0.5, "mirror": [axis in (mirrored or ()) for axis in range(3)]}
+    return {"normalization": normalization, "crop": "non-zero", "spacing": plan["spacing"], "patches": patches, **({"mean": mean, "deviation": deviation} if standardized else {})}

@@ -26,6 +26,10 @@ def segment_volume(
     memory: int | str = 0,
     tile_size: int | str = 0,
     scratch: Path = "",
+    semantics: str = "whole",
+    patch: Optional[int] = None,
+    overlap: Optional[float] = None,
+    mirror: bool = False,
     device: str = "cpu",
 ):
     """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
@@ -44,6 +48,11 @@ def segment_volume(
         probable
     :param tile_size: side of a tile's core in voxels; "image": the volume in one piece; 0: what the memory plan takes
     :param scratch: folder on a fast disk for maps of a network whose norms see the whole volume; "": in memory
+    :param semantics: what the network sees: "whole", the volume, exactly, or "patch", each patch by itself, blended as nnU-Net does it; the
+        next three are of "patch"
+    :param patch: side of a patch in voxels; None: those that the network was trained on, if the model says so
+    :param overlap: what neighboring patches share of a side at least, 0 to 0.95; None: the model's, or 0.5
+    :param mirror: the mean of the logits of each patch and its mirror images, along the axes that the model names, else along all three
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :returns: the classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given
     :raises TypeError: a *volume* or *model* that is none
@@ -59,6 +68,10 @@ def segment_volume(
             "memory": "" if memory == 0 else memory,
             "tile-size": "" if tile_size == 0 else tile_size,
             "scratch": file_name(scratch),
+            "semantics": semantics,
+            "patch": "" if patch is None else patch,
+            "overlap": "" if overlap is None else overlap,
+            "mirror": mirror or "",
             "device": device,
         }
         run("segment", options, [_name_of(volume, folder)])

@@ -272,12 +272,15 @@ def test_trainings_of_nnunet(kind, tmp_path, capsys):
     module = write_training(tmp_path / "training", kind)
     gp.import_nnunet(tmp_path / "training", tmp_path / "model.safetensors")
     said = capsys.readouterr().out
-    assert "Images are to be given to it at [3.0, 1.0, 1.0] mm and normalized (z-score-nonzero, window)" in said
+    assert "cropped to what is not 0, normalized and brought to 3.0 x 1.0 x 1.0 mm" in said and "--semantics patch --mirror" in said
     content = (tmp_path / "model.safetensors").read_bytes()
     network = json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["network"])
     kept = network["provenance"]["nnU-Net"]
     assert (kept["spacing"], kept["patch size"], kept["configuration"], kept["fold"]) == ([3.0, 1.0, 1.0], [16, 32, 24], "3d_fullres", 0)
-    assert kept["normalization"] == [{"type": "z-score-nonzero"}, {"type": "window", "low": -900.0, "high": 300.0, "mean": 20.0, "deviation": 150.0}]
+    assert kept["normalization"] == ["ZScoreNormalization, masked", "CTNormalization"]
+    assert network["input"] == {"channels": 2, "normalization": [{"type": "z-score", "voxels": "non-zero-filled"}, {"type": "clip", "low": -900.0, "high": 300.0}],
+                                "crop": "non-zero", "spacing": [3.0, 1.0, 1.0], "mean": [0.0, 20.0], "deviation": [1.0, 150.0]}
+    assert network["patches"] == {"size": [16, 32, 24], "overlap": 0.5, "blending": "gaussian", "mirror": [False, False, False]}
     assert (network["name"], network["class names"]) == ("Dataset001_Brains", ["background", "organ", "tumor"])
     volume = torch.rand(1, 2, 16, 24, 20)
     torch.testing.assert_close(forward(gp.to_torch(tmp_path / "model.safetensors"), volume), forward(module, volume)[0], rtol=1e-4, atol=1e-4)
@@ -300,7 +303,8 @@ def test_nnunet_reads_the_same_training(kind, tmp_path, monkeypatch):
     volume = torch.rand(1, 2, 16, 24, 20)
     expected = forward(predictor.network, volume)
     torch.testing.assert_close(forward(gp.to_torch(model), volume), expected, rtol=1e-4, atol=1e-4)
-    given = np.frombuffer(model.PredictVolume(np.ascontiguousarray(volume[0].permute(1, 2, 3, 0)), 16, 24, 20, 8), np.float32).reshape(16, 24, 20, 3)
+    values = volume[0].permute(1, 2, 3, 0) * torch.tensor([1.0, 150.0]) + torch.tensor([0.0, 20.0])  # what is clipped already, and not yet standardized
+    given = np.frombuffer(model.PredictVolume(np.ascontiguousarray(values), 16, 24, 20, 8), np.float32).reshape(16, 24, 20, 3)
     np.testing.assert_allclose(given, expected.softmax(1)[0].permute(1, 2, 3, 0), rtol=0, atol=1e-5)
 
 

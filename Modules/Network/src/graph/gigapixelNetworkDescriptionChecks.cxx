@@ -202,19 +202,42 @@ CheckStandardization(const NetworkDescription & network)
   }
 }
 
+/** What is of volumes alone, and done by whoever opens one. */
 void
-CheckNormalization(const NetworkDescription & network)
+CheckVolumeInput(const NetworkDescription & network)
 {
-  network.normalization.Validate();
-  const bool isNormalized = network.normalization.kind != Normalization::Kind::None;
+  const Normalizations & normalizations = network.normalization;
+  std::for_each(normalizations.begin(), normalizations.end(), [](const Normalization & n) { n.Validate(); });
+  const bool isNormalized = std::any_of(normalizations.begin(), normalizations.end(), [](const Normalization & n) {
+    return n.kind != Normalization::Kind::None;
+  });
   const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
   if (isNormalized && isOfImages)
   {
     Refuse("\"input\": a normalization is of networks for volumes (\"axes\": 3); of images mean and deviation are");
   }
+  if (normalizations.size() > 1 && normalizations.size() != static_cast<std::size_t>(network.channels))
+  {
+    Refuse("\"input\": there are " + std::to_string(normalizations.size()) + " normalizations for " +
+           std::to_string(network.channels) + " channels: give one for each, or one for all");
+  }
   if (network.invert && !isOfImages)
   {
     Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
+  }
+  const std::array<double, 3> & spacing = network.spacing;
+  const bool                    hasSpacing = spacing != std::array<double, 3>{};
+  if ((hasSpacing || network.cropsToNonZero || network.patches.IsKnown()) && isOfImages)
+  {
+    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
+  }
+  if (hasSpacing && !std::all_of(spacing.begin(), spacing.end(), [](double mm) { return mm >= 1e-6 && mm <= 1e6; }))
+  {
+    Refuse("\"input\": \"spacing\" must be three numbers above 0, in mm, along z, y and x");
+  }
+  if (network.patches.IsKnown())
+  {
+    network.patches.Validate(network);
   }
 }
 
@@ -370,8 +393,8 @@ NetworkDescription::Validate() const
   {
     CheckGraph(*this);
   }
-  CheckNormalization(*this);
   CheckOutput(*this);
+  CheckVolumeInput(*this);
   CheckClassNames(*this);
   CheckLoss(*this);
   if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelJSONValues.h"
 #include "gigapixelLayerChain.h"
+#include "gigapixelNetworkInputJSON.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelUniqueKeys.h"
@@ -17,40 +19,9 @@ namespace gigapixel
 namespace
 {
 
-using Json = nlohmann::ordered_json;
-
-[[noreturn]] void
-Refuse(const std::string & reason)
-{
-  throw std::invalid_argument(reason);
-}
-
-/** Only known keys: a misspelt one would otherwise silently mean its default. */
-void
-CheckKeys(const Json & object, const std::string & where, std::initializer_list<const char *> known)
-{
-  if (!object.is_object())
-  {
-    Refuse(where + " must be a JSON object");
-  }
-  for (const auto & item : object.items())
-  {
-    if (std::none_of(known.begin(), known.end(), [&](const char * key) { return item.key() == key; }))
-    {
-      Refuse(where + " has the unknown key \"" + item.key() + "\" (known: " + JoinNames(known) + ")");
-    }
-  }
-}
+using namespace jsonvalues;
 
 constexpr std::size_t MostBytesOfText = 1024;
-constexpr std::size_t MostBytesShown = 80; ///< of a value that is refused
-
-std::string
-Show(const Json & value)
-{
-  const std::string text = value.dump();
-  return text.size() <= MostBytesShown ? text : text.substr(0, MostBytesShown) + " ...";
-}
 
 void
 CheckText(const std::string & text)
@@ -81,49 +52,6 @@ CheckTexts(const Json & value)
       CheckTexts(item.value());
     }
   }
-}
-
-template <typename T>
-bool
-HasType(const Json & value)
-{
-  if constexpr (std::is_same_v<T, std::string>)
-  {
-    return value.is_string();
-  }
-  else if constexpr (std::is_same_v<T, bool>)
-  {
-    return value.is_boolean();
-  }
-  else
-  {
-    return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= 65536;
-  }
-}
-
-template <typename T>
-T
-Get(const Json & object, const std::string & where, const char * key)
-{
-  if (!object.contains(key))
-  {
-    Refuse(where + " lacks the key \"" + key + "\"");
-  }
-  if (!HasType<T>(object.at(key)))
-  {
-    const char * wanted = std::is_same_v<T, std::string> ? "a string"
-                          : std::is_same_v<T, bool>      ? "true or false"
-                                                         : "a whole number from 0 to 65536";
-    Refuse(where + ": \"" + key + "\" must be " + wanted + ", not " + Show(object.at(key)));
-  }
-  return object.at(key).get<T>();
-}
-
-template <typename T>
-T
-Get(const Json & object, const std::string & where, const char * key, const T & defaultValue)
-{
-  return object.contains(key) ? Get<T>(object, where, key) : defaultValue;
 }
 
 /** The reason why a layer type is not among those that stream. */
@@ -262,113 +190,6 @@ ReadOperations(const Json & json, NetworkDescription & network)
   }
 }
 
-std::vector<double>
-ReadNumbers(const Json & json, const char * key)
-{
-  const Json & numbers = json.at(key);
-  const auto   isNumber = [](const Json & number) { return number.is_number(); };
-  if (!numbers.is_array() || numbers.size() > 65536 || !std::all_of(numbers.begin(), numbers.end(), isNumber))
-  {
-    Refuse("\"input\": \"" + std::string(key) + "\" must be a list of numbers, one for each channel");
-  }
-  return numbers.get<std::vector<double>>();
-}
-
-double
-ReadNumber(const Json & json, const std::string & where, const char * key)
-{
-  if (!json.contains(key) || !json.at(key).is_number())
-  {
-    Refuse(where + " lacks the number \"" + key + "\"");
-  }
-  return json.at(key).get<double>();
-}
-
-Normalization
-ReadNormalization(const Json & json)
-{
-  using Kind = Normalization::Kind;
-  const std::string where = "\"normalization\"";
-  Normalization     normalization;
-  if (!json.is_object())
-  {
-    Refuse(where + " must be a JSON object");
-  }
-  const auto type = Get<std::string>(json, where, "type");
-  for (const Kind kind : { Kind::ZScore, Kind::Percentiles, Kind::Window, Kind::None })
-  {
-    normalization.kind = kind;
-    if (type == normalization.GetName())
-    {
-      break;
-    }
-  }
-  if (type != normalization.GetName())
-  {
-    Refuse("unknown normalization \"" + type + "\"; use \"none\", \"z-score\", \"percentiles\" or \"window\"");
-  }
-  switch (normalization.kind)
-  {
-    case Kind::None:
-      CheckKeys(json, where, { "type" });
-      return normalization;
-    case Kind::ZScore:
-      CheckKeys(json, where, { "type", "voxels" });
-      break;
-    case Kind::Percentiles:
-      CheckKeys(json, where, { "type", "voxels", "low", "high" });
-      break;
-    case Kind::Window:
-      CheckKeys(json, where, { "type", "low", "high" });
-      break;
-  }
-  const auto voxels = Get<std::string>(json, where, "voxels", "all");
-  if (voxels != "all" && voxels != "non-zero")
-  {
-    Refuse(where + ": \"voxels\" must be \"all\" or \"non-zero\", not \"" + voxels + "\"");
-  }
-  normalization.nonZero = voxels == "non-zero";
-  if (normalization.kind != Kind::ZScore)
-  {
-    normalization.low = ReadNumber(json, where, "low");
-    normalization.high = ReadNumber(json, where, "high");
-  }
-  return normalization;
-}
-
-void
-ReadInput(const Json & json, NetworkDescription & network)
-{
-  const std::string where = "\"input\"";
-  if (network.graph.IsEmpty())
-  {
-    CheckKeys(json, where, { "channels", "invert" });
-  }
-  else
-  {
-    CheckKeys(json, where, { "channels", "invert", "mean", "deviation", "normalization" });
-  }
-  const int channels = network.graph.IsEmpty() ? 1 : network.graph.GetInputChannels();
-  network.channels = Get<int>(json, where, "channels", channels);
-  const bool standardized = json.contains("mean") || json.contains("deviation");
-  if (standardized && (!json.contains("mean") || !json.contains("deviation") || json.contains("invert")))
-  {
-    Refuse(where + ": \"mean\" and \"deviation\" go together, and not with \"invert\"");
-  }
-  const bool normalized = json.contains("normalization");
-  if (normalized)
-  {
-    network.normalization = ReadNormalization(json.at("normalization"));
-  }
-  const bool isOfImages = network.graph.GetNumberOfAxes() == 2; // which are bright where nothing is
-  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized && isOfImages);
-  if (standardized)
-  {
-    network.mean = ReadNumbers(json, "mean");
-    network.deviation = ReadNumbers(json, "deviation");
-  }
-}
-
 Json
 WriteLayer(const Layer & layer)
 {
@@ -386,33 +207,6 @@ WriteLayer(const Layer & layer)
     item["add"] = layer.add;
   }
   return item;
-}
-
-Json
-WriteInput(const NetworkDescription & network)
-{
-  Json json{ { "channels", network.channels } };
-  if (const Normalization & normalization = network.normalization; normalization.kind != Normalization::Kind::None)
-  {
-    json["normalization"] = { { "type", normalization.GetName() } };
-    if (normalization.nonZero)
-    {
-      json["normalization"]["voxels"] = "non-zero";
-    }
-    if (normalization.kind != Normalization::Kind::ZScore)
-    {
-      json["normalization"]["low"] = normalization.low;
-      json["normalization"]["high"] = normalization.high;
-    }
-  }
-  if (network.mean.empty())
-  {
-    json["invert"] = network.invert;
-    return json;
-  }
-  json["mean"] = network.mean;
-  json["deviation"] = network.deviation;
-  return json;
 }
 
 } // namespace
@@ -440,6 +234,7 @@ NetworkDescription::FromJSON(const std::string & text)
               "operations",
               "output",
               "constants",
+              "patches",
               "loss",
               "learning rate",
               "class names",
@@ -464,6 +259,10 @@ NetworkDescription::FromJSON(const std::string & text)
     ReadOperations(json, network);
   }
   ReadInput(json.contains("input") ? json.at("input") : Json::object(), network);
+  if (json.contains("patches"))
+  {
+    ReadPatches(json.at("patches"), network.patches);
+  }
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
   if (json.contains("learning rate"))
   {
@@ -515,6 +314,10 @@ NetworkDescription::ToJSON() const
     {
       json["constants"] = graph.constants;
     }
+  }
+  if (patches.IsKnown())
+  {
+    json["patches"] = WritePatches(patches);
   }
   json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
   if (!classWeights.empty())

@@ -141,7 +141,7 @@ BuildUNetOfVolumes(const PresetValues & values)
   NetworkDescription network =
     Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
   network.invert = false;
-  network.normalization.kind = Normalization::Kind::ZScore; // no two scanners have one scale
+  network.normalization = { { Normalization::Kind::ZScore } }; // no two scanners have one scale
   return network;
 }
 

@@ -4,6 +4,7 @@
 #include "graph/gigapixelNetworkGeometry.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchGrid.h"
+#include "gigapixelVolumePatchGrid.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelSegment.h"
@@ -367,6 +368,10 @@ MemoryPlan::Make(const PlannedRun & run)
   if (run.patches)
   {
     return MakePatchPlan(run);
+  }
+  if (run.volumePatches)
+  {
+    return MakeVolumePatchPlan(run);
   }
   if (run.network.graph.IsEmpty())
   {

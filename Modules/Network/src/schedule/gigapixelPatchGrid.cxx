@@ -15,8 +15,7 @@ Patches::Validate(const NetworkDescription & network) const
 {
   if (network.TakesVolumes())
   {
-    throw std::invalid_argument("the network \"" + network.name +
-                                "\" is for volumes, which are computed whole and not in patches");
+    throw std::invalid_argument("the network \"" + network.name + "\" is for volumes, whose patches have three sides");
   }
   const std::int64_t stride = network.GetStride(); // at most 4096, see NetworkDescription::Validate()
   if (side < stride || side > GreatestSide || side % stride != 0)

@@ -111,7 +111,12 @@ NormCalibration::Run(const std::vector<const Sample *> &         images,
         ranks.ReportProgress();
         return report(*images[i]);
       };
-      if (static_cast<int>(i % number) == ranks.GetRank() && !streamed.ComputeSums(*images[i]->pixels, parts[i], goOn))
+      if (static_cast<int>(i % number) != ranks.GetRank())
+      {
+        continue;
+      }
+      const bool isReady = !images[i]->prepare || images[i]->prepare([&] { return goOn(0); });
+      if (!isReady || !streamed.ComputeSums(*images[i]->pixels, parts[i], goOn))
       {
         return false;
       }

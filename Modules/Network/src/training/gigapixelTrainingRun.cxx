@@ -142,13 +142,18 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
                                          LossGradient &   sum)
 {
   progress.sample = sample.name;
+  const auto goesOn = [this] {
+    ranks->ReportProgress();
+    return Report(0);
+  };
+  if (sample.prepare && !sample.prepare(goesOn))
+  {
+    return false;
+  }
   if (options.sharedMemory && sharedOf != &sample)
   {
     shared.reset(); // before there is another one
-    shared = streamed->Share(*sample.pixels, *sample.labels, [this] {
-      ranks->ReportProgress();
-      return Report(0);
-    });
+    shared = streamed->Share(*sample.pixels, *sample.labels, goesOn);
     if (!shared)
     {
       return false;
@@ -339,8 +344,13 @@ Trainer::Implementation::Validate(EpochRecord & record)
   progress.validating = true;
   const bool done = ShareOut(images, scores, [&](int i, const RankTeam & team, Score & score) {
     progress.sample = images[i]->name;
-    return streamed->ComputeScore(
-      *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
+    const auto goesOn = [this] {
+      ranks->ReportProgress();
+      return Report(0);
+    };
+    return (!images[i]->prepare || images[i]->prepare(goesOn)) &&
+           streamed->ComputeScore(
+             *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
   });
   progress.validating = false;
   record.validationLoss = 0;

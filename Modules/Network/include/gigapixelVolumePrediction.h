@@ -1,0 +1,66 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelVolumePrediction_h
+#define gigapixelVolumePrediction_h
+
+#include "gigapixelDevice.h"
+#include "gigapixelModel.h"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** How the labels of a volume are computed. */
+struct VolumeRun
+{
+  double                       threshold{ 0.5 }; ///< of networks with one output: class 1 is where it is at least this
+  int                          threads{ 0 };     ///< tiles, or patches, at the same time; 0: as many as there are cores
+  std::int64_t                 tileSize{ 0 };    ///< side of a tile's core in voxels; 0: the model's
+  std::optional<VolumePatches> patches{};        ///< none: the network sees the whole volume, exactly
+  Device                       device{};
+  std::string                  scratch{}; ///< folder for maps of a network that sees the whole volume; empty: in memory
+};
+
+/** The labels of a volume. */
+struct VolumePrediction
+{
+  std::vector<std::uint8_t> labels; ///< a byte for each voxel of the volume, x fastest
+  std::string               steps;  ///< for people, what was done beside the network; empty: nothing
+};
+
+/** Voxels along x, y and z that the network is shown at most: those of the volume, at the spacing that it was trained
+ * on. \param spacing along x, y and z, in mm */
+GigapixelNetwork_EXPORT Size GetShownSize(const Size &                  size,
+                                          const std::array<double, 3> & spacing,
+                                          const NetworkDescription &    network);
+
+/** Shows the network what its description says: the box around what is not 0, normalized and brought to the spacing
+ * that it was trained on; and gives what it makes of that in the volume's own voxels.
+ * \param voxels as their file says them \param spacing along x, y and z, in mm
+ * \param progress called with 0..1; returning false stops
+ * \return none: it was stopped */
+GigapixelNetwork_EXPORT std::optional<VolumePrediction> PredictVolume(const std::shared_ptr<PixelSource> & voxels,
+                                                                      const std::array<double, 3> &        spacing,
+                                                                      const Model &                        model,
+                                                                      const VolumeRun &                    run,
+                                                                      const std::function<bool(double)> &  progress);
+
+/** Probabilities as Predictor::Predict() has them, of a network that sees the volume as it is, but for its values.
+ * \return false: it was stopped
+ * \throw std::runtime_error the network crops volumes, or sees them at another spacing, or there are patches: of that
+ * there are labels alone */
+GigapixelNetwork_EXPORT bool PredictVolumeProbabilities(const std::shared_ptr<PixelSource> & voxels,
+                                                        const std::array<double, 3> &        spacing,
+                                                        const Model &                        model,
+                                                        const VolumeRun &                    run,
+                                                        float *                              probabilities,
+                                                        const std::function<bool(double)> &  progress);
+
+} // namespace gigapixel
+
+#endif

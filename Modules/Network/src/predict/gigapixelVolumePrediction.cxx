@@ -1,0 +1,336 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelVolumePrediction.h"
+
+#include "gigapixelNonZeroVoxels.h"
+#include "gigapixelPredictor.h"
+#include "gigapixelRegionSource.h"
+#include "gigapixelVolumePatchPredictor.h"
+#include "gigapixelVolumeResampling.h"
+
+#include <algorithm>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Of progress, what comes before the network takes. */
+constexpr double ReadingPart = 0.05;
+
+/** What the network is shown, and where it lies in the volume. */
+struct ShownVolume
+{
+  std::shared_ptr<PixelSource>    voxels;
+  Region                          box;
+  std::optional<VolumeResampling> resampling; ///< of the box
+};
+
+using Progress = std::function<bool(double)>;
+
+/** A part of the progress. */
+Progress
+GetPart(const Progress & progress, double from, double to)
+{
+  return [progress, from, to](double done) { return progress(from + (to - from) * done); };
+}
+
+Region
+GetWholeRegion(const Size & size)
+{
+  return { 0, 0, size.width, size.height, 0, size.depth };
+}
+
+std::optional<VolumeResampling>
+FindResampling(const Size & size, const std::array<double, 3> & spacing, const NetworkDescription & network)
+{
+  if (network.spacing == std::array<double, 3>{})
+  {
+    return {};
+  }
+  // Along z, y and x.
+  const VolumeResampling resampling(size, { spacing[2], spacing[1], spacing[0] }, network.spacing);
+  return resampling.ChangesSize() ? std::optional<VolumeResampling>(resampling) : std::nullopt;
+}
+
+/** \return none: it was stopped */
+std::optional<ShownVolume>
+Show(const std::shared_ptr<PixelSource> & voxels,
+     const std::array<double, 3> &        spacing,
+     const NetworkDescription &           network,
+     const Progress &                     progress)
+{
+  ShownVolume shown{ nullptr, GetWholeRegion(voxels->GetSize()), {} };
+  if (network.cropsToNonZero)
+  {
+    const auto there = NonZeroVoxels::Find(*voxels, GetPart(progress, 0, ReadingPart / 4));
+    if (!there)
+    {
+      return {};
+    }
+    shown.box = there->GetBox();
+  }
+  shown.voxels = Normalize(voxels, network.normalization, GetPart(progress, ReadingPart / 4, ReadingPart / 2));
+  if (!shown.voxels)
+  {
+    return {};
+  }
+  const Size size{ shown.box.width, shown.box.height, shown.box.depth };
+  shown.voxels = network.cropsToNonZero ? MakeRegionSource(shown.voxels, shown.box) : shown.voxels;
+  shown.resampling = FindResampling(size, spacing, network);
+  if (shown.resampling)
+  {
+    shown.voxels = Resample(*shown.voxels, *shown.resampling, GetPart(progress, ReadingPart / 2, ReadingPart));
+    if (!shown.voxels)
+    {
+      return {};
+    }
+  }
+  return shown;
+}
+
+/** "3 x 1.5 x 1.5", along x, y and z. */
+std::string
+FormatSpacing(double x, double y, double z)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << x << " x " << y << " x " << z;
+  return text.str();
+}
+
+std::string
+FormatSize(const Size & size)
+{
+  return std::to_string(size.width) + " x " + std::to_string(size.height) + " x " + std::to_string(size.depth);
+}
+
+std::string
+DescribeSteps(const Size &                  size,
+              const std::array<double, 3> & spacing,
+              const NetworkDescription &    network,
+              const ShownVolume &           shown)
+{
+  std::string text;
+  const Size  box{ shown.box.width, shown.box.height, shown.box.depth };
+  if (box.width * box.height * box.depth < size.width * size.height * size.depth)
+  {
+    text += "cropped to the " + FormatSize(box) + " voxels around what is not 0";
+  }
+  if (const auto & resampling = shown.resampling)
+  {
+    text += (text.empty() ? "" : ", ") + std::string("resampled from ") +
+            FormatSpacing(spacing[0], spacing[1], spacing[2]) + " mm to " +
+            FormatSpacing(network.spacing[2], network.spacing[1], network.spacing[0]) + " mm (" +
+            FormatSize(resampling->to) + " voxels)";
+  }
+  return text;
+}
+
+/** Labels of the box, x fastest. */
+class BoxLabels
+{
+public:
+  BoxLabels(const Region & box, const Size & volume)
+    : m_Box(box)
+    , m_Volume(volume)
+  {}
+
+  void
+  PutSlice(std::int64_t z, const std::vector<std::uint8_t> & labels)
+  {
+    this->MakeRoom();
+    for (std::int64_t y = 0; y < m_Box.height; ++y)
+    {
+      const std::int64_t row = ((m_Box.z + z) * m_Volume.height + m_Box.y + y) * m_Volume.width + m_Box.x;
+      std::copy_n(labels.begin() + y * m_Box.width, m_Box.width, m_Labels.begin() + row);
+    }
+  }
+
+  /** Those of all of the box, in which it makes no copy where the box is the volume. */
+  void
+  Put(std::vector<std::uint8_t> labels)
+  {
+    if (m_Box.width == m_Volume.width && m_Box.height == m_Volume.height && m_Box.depth == m_Volume.depth)
+    {
+      m_Labels = std::move(labels);
+      return;
+    }
+    const std::int64_t slice = m_Box.width * m_Box.height;
+    for (std::int64_t z = 0; z < m_Box.depth; ++z)
+    {
+      this->PutSlice(z, { labels.begin() + z * slice, labels.begin() + (z + 1) * slice });
+    }
+  }
+
+  std::vector<std::uint8_t>
+  Take()
+  {
+    this->MakeRoom();
+    return std::move(m_Labels);
+  }
+
+private:
+  /** Not before there is a label: the network is done then, or much of it. */
+  void
+  MakeRoom()
+  {
+    m_Labels.resize(static_cast<std::size_t>(m_Volume.width * m_Volume.height * m_Volume.depth));
+  }
+
+  Region                    m_Box;
+  Size                      m_Volume;
+  std::vector<std::uint8_t> m_Labels;
+};
+
+/** What gets the slices of the network's output: those of the box, or, where it was resampled, those that they are
+ * brought back to. */
+SliceResampler::Take
+MakeTake(const ShownVolume & shown, int channels, const SliceResampler::Take & take)
+{
+  if (!shown.resampling)
+  {
+    return take;
+  }
+  const auto back = std::make_shared<SliceResampler>(*shown.resampling, channels, take);
+  return [back](std::int64_t z, std::vector<float> & slice) { back->Add(z, slice); };
+}
+
+/** \return false: it was stopped */
+bool
+PredictPatches(const ShownVolume &    shown,
+               VolumePatchPredictor & predictor,
+               int                    channels,
+               double                 threshold,
+               BoxLabels &            labels,
+               const Progress &       goesOn)
+{
+  std::vector<std::uint8_t> ofSlice(static_cast<std::size_t>(shown.box.width * shown.box.height));
+  const auto                take = MakeTake(shown, channels, [&](std::int64_t z, std::vector<float> & logits) {
+    predictor.GetLabels(logits, threshold, ofSlice.data());
+    labels.PutSlice(z, ofSlice);
+  });
+  return predictor.PredictLogits(*shown.voxels, take, goesOn);
+}
+
+/** The whole volume at once, exactly. What is brought back to another spacing are probabilities.
+ * \return false: it was stopped */
+bool
+PredictWhole(const ShownVolume & shown,
+             Predictor &         predictor,
+             double              threshold,
+             BoxLabels &         labels,
+             const Progress &    goesOn)
+{
+  const Size                size = shown.voxels->GetSize();
+  const auto                channels = static_cast<std::size_t>(predictor.GetNumberOfOutputChannels());
+  std::vector<std::uint8_t> ofSlice(static_cast<std::size_t>(shown.box.width * shown.box.height));
+  const auto take = MakeTake(shown, static_cast<int>(channels), [&](std::int64_t z, std::vector<float> & slice) {
+    auto label = ofSlice.begin();
+    for (auto p = slice.begin(); p != slice.end(); p += static_cast<std::ptrdiff_t>(channels))
+    {
+      *label++ = static_cast<std::uint8_t>(
+        channels == 1 ? *p >= threshold : std::max_element(p, p + static_cast<std::ptrdiff_t>(channels)) - p);
+    }
+    labels.PutSlice(z, ofSlice);
+  });
+  if (!shown.resampling)
+  {
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(size.width * size.height * size.depth));
+    if (!predictor.PredictLabels(*shown.voxels, GetWholeRegion(size), threshold, all.data(), goesOn))
+    {
+      return false;
+    }
+    labels.Put(std::move(all));
+    return true;
+  }
+  const std::int64_t depth = std::min(size.depth, predictor.GetTileSize());
+  std::vector<float> probabilities(static_cast<std::size_t>(size.width * size.height * depth) * channels);
+  const std::size_t  slice = static_cast<std::size_t>(size.width * size.height) * channels;
+  for (std::int64_t z = 0; z < size.depth; z += depth)
+  {
+    const Region slab{ 0, 0, size.width, size.height, z, std::min(depth, size.depth - z) };
+    const auto   all = static_cast<double>(size.depth);
+    if (!predictor.Predict(*shown.voxels, slab, probabilities.data(), [&](double done) {
+          return goesOn((static_cast<double>(z) + done * static_cast<double>(slab.depth)) / all);
+        }))
+    {
+      return false;
+    }
+    for (std::int64_t i = 0; i < slab.depth; ++i)
+    {
+      const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * slice);
+      std::vector<float> ofOne(first, first + static_cast<std::ptrdiff_t>(slice));
+      take(z + i, ofOne);
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+Size
+GetShownSize(const Size & size, const std::array<double, 3> & spacing, const NetworkDescription & network)
+{
+  const auto resampling = FindResampling(size, spacing, network);
+  return resampling ? resampling->to : size;
+}
+
+std::optional<VolumePrediction>
+PredictVolume(const std::shared_ptr<PixelSource> & voxels,
+              const std::array<double, 3> &        spacing,
+              const Model &                        model,
+              const VolumeRun &                    run,
+              const std::function<bool(double)> &  progress)
+{
+  const auto shown = Show(voxels, spacing, model.network, progress);
+  if (!shown)
+  {
+    return {};
+  }
+  const Size size = voxels->GetSize();
+  const auto goesOn = GetPart(progress, ReadingPart, 1);
+  BoxLabels  labels(shown->box, size);
+  bool       finished = false;
+  if (run.patches)
+  {
+    VolumePatchPredictor predictor(model, *run.patches, run.threads, run.device);
+    const int            channels = model.network.GetNumberOfOutputChannels();
+    finished = PredictPatches(*shown, predictor, channels, run.threshold, labels, goesOn);
+  }
+  else
+  {
+    Predictor predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch);
+    finished = PredictWhole(*shown, predictor, run.threshold, labels, goesOn);
+  }
+  if (!finished)
+  {
+    return {};
+  }
+  return VolumePrediction{ labels.Take(), DescribeSteps(size, spacing, model.network, *shown) };
+}
+
+bool
+PredictVolumeProbabilities(const std::shared_ptr<PixelSource> & voxels,
+                           const std::array<double, 3> &        spacing,
+                           const Model &                        model,
+                           const VolumeRun &                    run,
+                           float *                              probabilities,
+                           const std::function<bool(double)> &  progress)
+{
+  const Size size = voxels->GetSize();
+  if (run.patches || model.network.cropsToNonZero || FindResampling(size, spacing, model.network))
+  {
+    throw std::runtime_error("the network \"" + model.network.name +
+                             "\" is shown another volume than this one (patches, a box of it, or another spacing), of "
+                             "which there are labels, and no probabilities");
+  }
+  const auto shown = Show(voxels, spacing, model.network, progress);
+  Predictor  predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch);
+  return shown &&
+         predictor.Predict(*shown->voxels, GetWholeRegion(size), probabilities, GetPart(progress, ReadingPart, 1));
+}
+
+} // namespace gigapixel

@@ -1,0 +1,159 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""DICOM series as volumes, written byte by byte as DICOM PS3.5 and PS3.10 say."""
+
+import os
+import struct
+
+import numpy
+import pytest
+
+from conftest import fails, run
+from volumes import read_nifti, write_nifti, write_threshold_model
+
+CT = "1.2.840.10008.5.1.4.1.1.2"
+SHAPE = (7, 12, 10)  # z, y, x
+LONG = (b"OB", b"OW", b"UN", b"SQ", b"UT")
+
+
+def element(group, number, kind, value):
+    value = value.encode() if isinstance(value, str) else value
+    value += (b"\0" if kind in (b"UI", b"OW", b"OB") else b" ") * (len(value) % 2)
+    length = struct.pack("<2xI", len(value)) if kind in LONG else struct.pack("<H", len(value))
+    return struct.pack("<HH", group, number) + kind + length + value
+
+
+def write_slice(path, pixels, position, *, series="1.2.3.4", spacing=(0.5, 0.75), direction=(1, 0, 0, 0, 1, 0), slope=2, intercept=-1000, kind=CT):
+    """Signed samples of 16 bits, y and x; the spacing is that of rows and then columns."""
+    number = path.stem.strip("abcdefghijklmnopqrstuvwxyz-")
+    meta = element(2, 1, b"OB", b"\0\1") + element(2, 2, b"UI", kind) + element(2, 3, b"UI", f"{series}.{number}") + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1") + element(2, 0x12, b"UI", "1.2.3")
+    numbers = lambda values: "\\".join(f"{value:g}" for value in values)  # noqa: E731
+    us = lambda value: struct.pack("<H", value)  # noqa: E731
+    data = b"".join([
+        element(8, 0x16, b"UI", kind), element(8, 0x18, b"UI", f"{series}.{number}"), element(8, 0x60, b"CS", "CT"),
+        element(0x10, 0x10, b"PN", "Nobody"), element(0x10, 0x20, b"LO", "0"), element(0x18, 0x50, b"DS", "9"),
+        element(0x20, 0xD, b"UI", "1.2.3.9"), element(0x20, 0xE, b"UI", series), element(0x20, 0x13, b"IS", "1"),
+        element(0x20, 0x32, b"DS", numbers(position)), element(0x20, 0x37, b"DS", numbers(direction)), element(0x20, 0x52, b"UI", "1.2.3.8"),
+        element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 0x10, b"US", us(pixels.shape[0])), element(0x28, 0x11, b"US", us(pixels.shape[1])),
+        element(0x28, 0x30, b"DS", numbers(spacing)), element(0x28, 0x100, b"US", us(16)), element(0x28, 0x101, b"US", us(16)), element(0x28, 0x102, b"US", us(15)),
+        element(0x28, 0x103, b"US", us(1)), element(0x28, 0x1052, b"DS", f"{intercept:g}"), element(0x28, 0x1053, b"DS", f"{slope:g}"), element(0x7FE0, 0x10, b"OW", pixels.astype("<i2").tobytes()),
+    ])
+    path.write_bytes(bytes(128) + b"DICM" + element(2, 0, b"UL", struct.pack("<I", len(meta))) + meta + data)
+
+
+def write_series(folder, stored, step=(0, 0, 2.5), **options):
+    """Slices whose names are in another order than their places."""
+    folder.mkdir(exist_ok=True)
+    for index, pixels in enumerate(stored):
+        write_slice(folder / f"im{(5 * index + 3) % len(stored):02d}.dcm", pixels, [-20 + index * step[0], 30 + index * step[1], -100 + index * step[2]], **options)
+    (folder / "notes.txt").write_text("nothing of a scanner")
+    return folder
+
+
+@pytest.fixture
+def stored():
+    return numpy.random.default_rng(6).integers(-200, 900, SHAPE)
+
+
+@pytest.fixture(autouse=True)
+def has_dicom(tmp_path_factory, stored):
+    if "there was no" in run_once(tmp_path_factory, stored):
+        pytest.skip("the program is built without DICOM")
+
+
+def run_once(factory, stored, found=[]):  # noqa: B006
+    if not found:
+        series = write_series(factory.mktemp("dicom") / "ct", stored)
+        from subprocess import run as call
+
+        from conftest import PROGRAM
+
+        finished = call([PROGRAM, "info", str(series)], capture_output=True, text=True)
+        found.append("there was no" if "no ImageIO reads it" in finished.stderr else "")
+    return found[0]
+
+
+def test_info_tells_of_a_series(stored, tmp_path):
+    series = write_series(tmp_path / "ct", stored)
+    info = run("info", series, "--json", "--check").json
+    assert (info["width"], info["height"], info["depth"], info["channels"]) == (10, 12, 7, 1)
+    assert info["spacingMm"] == pytest.approx([0.75, 0.5, 2.5]) and info["originMm"] == pytest.approx([-20, 30, -100])
+    assert numpy.array(info["direction"]) == pytest.approx(numpy.eye(3))
+    assert info["fileBytes"] == sum(file.stat().st_size for file in series.glob("*.dcm"))
+
+
+@pytest.mark.usefixtures("network")
+def test_series_are_segmented_as_their_nifti(stored, tmp_path):
+    series = write_series(tmp_path / "ct", stored)
+    values = 2 * stored - 1000
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=-300.5)
+    run("segment", series, "--model", model, "-o", tmp_path / "l.nii.gz")
+    labels, affine = read_nifti(tmp_path / "l.nii.gz")
+    assert (labels == (values > -300.5)).all() and 0.1 < labels.mean() < 0.9
+    expected = numpy.array([[-0.75, 0, 0, 20], [0, -0.5, 0, -30], [0, 0, 2.5, -100], [0, 0, 0, 1]])
+    assert affine == pytest.approx(expected)
+    same = write_nifti(tmp_path / "same.nii.gz", values.astype("<i2"), expected)
+    two = write_threshold_model(tmp_path / "two.safetensors", (1, -1), threshold=-0.5)
+    run("segment", f"{series},{same}", "--model", two, "-o", tmp_path / "d.nii.gz")
+    assert read_nifti(tmp_path / "d.nii.gz")[0].all()  # the difference is 0 everywhere
+    # A folder of folders, each a volume.
+    both = tmp_path / "both"
+    both.mkdir()
+    os.rename(series, both / "ct.1")
+    write_series(both / "ct.2", stored[::-1])
+    run("segment", both, "--model", model, "-o", tmp_path / "out/")
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["ct.1.nii.gz", "ct.2.nii.gz"]
+    assert (read_nifti(tmp_path / "out/ct.2.nii.gz")[0] == labels[::-1]).all()
+
+
+@pytest.mark.usefixtures("network")
+def test_slices_with_slopes_of_their_own(stored, tmp_path):
+    folder = tmp_path / "pet"
+    folder.mkdir()
+    slopes = [0.5 + 0.25 * index for index in range(len(stored))]
+    for index, (pixels, slope) in enumerate(zip(stored, slopes)):
+        write_slice(folder / f"{index}.dcm", pixels, [0, 0, 4 * index], slope=slope, intercept=0)
+    values = stored * numpy.array(slopes)[:, None, None]
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=200.3)
+    run("segment", folder, "--model", model, "-o", tmp_path / "l.nii.gz")
+    assert (read_nifti(tmp_path / "l.nii.gz")[0] == (values > 200.3)).all()
+
+
+@pytest.mark.usefixtures("network")
+def test_tilted_gantry(stored, tmp_path):
+    """Slices that move sideways as well: the third axis is not their normal, and NIfTI cannot say that."""
+    series = write_series(tmp_path / "ct", stored, step=(0, 0.9, 2.5))
+    info = run("info", series, "--json").json
+    length = numpy.hypot(0.9, 2.5)
+    assert info["spacingMm"][2] == pytest.approx(length, rel=1e-5) and info["direction"][2] == pytest.approx([0, 0.9 / length, 2.5 / length], abs=1e-5)
+    model = write_threshold_model(tmp_path / "m.safetensors")
+    assert "end the name in .nrrd or .mha" in fails("segment", series, "--model", model, "-o", tmp_path / "l.nii.gz")
+    run("segment", series, "--model", model, "-o", tmp_path / "l.nrrd")
+
+
+def test_series_that_are_no_volume(stored, tmp_path):
+    series = write_series(tmp_path / "ct", stored)
+    files = sorted(series.glob("*.dcm"))
+    (series / "im03.dcm").rename(tmp_path / "away.dcm")  # the first one, which nobody misses
+    assert run("info", series, "--json").json["depth"] == 6
+    middle = files[[file.name for file in files].index("im01.dcm")]  # of place 1
+    middle.rename(tmp_path / "gone.dcm")
+    assert "a slice is missing or too much" in fails("info", write_gap(tmp_path / "gap", stored))
+    write_slice(series / "twice9.dcm", stored[3], [-20, 30, -100 + 3 * 2.5])
+    assert "are slices at the same place" in fails("info", series) or "missing" in fails("info", series)
+    other = write_series(tmp_path / "two", stored)
+    write_slice(other / "other8.dcm", stored[0], [0, 0, 50], series="1.2.3.5")
+    assert "holds 2 DICOM series" in fails("info", other)
+    sizes = write_series(tmp_path / "sizes", stored)
+    write_slice(sizes / "large8.dcm", numpy.zeros((13, 10)), [-20, 30, -100 + 7 * 2.5])
+    assert "has another size" in fails("info", sizes)
+    cut = write_series(tmp_path / "cut", stored)
+    data = (cut / "im02.dcm").read_bytes()
+    (cut / "im02.dcm").write_bytes(data[:-100])
+    assert "im02.dcm" in fails("info", cut, "--check")
+
+
+def write_gap(folder, stored):
+    folder.mkdir()
+    for index in (0, 1, 2, 4, 5, 6):
+        write_slice(folder / f"{index}.dcm", stored[index], [0, 0, 2.5 * index])
+    return folder
