@@ -155,7 +155,7 @@ TEST(NetworkGraph, RefusesWhatCannotBeComputedInOneSentence)
   {
     inputs += i > 0 ? R"(, "image")" : R"("image")";
   }
-  expect(GetRefusal(R"([{ "name": "x", "type": "cat", "inputs": [)" + inputs + "] }])"),
+  expect(GetRefusal(R"([{ "name": "x", "type": "cat", "inputs": [)" + inputs + "] }]"),
          "65 inputs, and cat takes 1 to 64");
   expect(GetRefusal(R"([{ "name": "x", "type": "relu", "inputs": ["y"] }])"), "no earlier operation");
   expect(GetRefusal(R"([{ "name": "image", "type": "input", "channels": 1 }])"), "is no operation");

@@ -110,7 +110,7 @@ HUGE = {
     "channels_beyond_31_bits": (in_a_row("Concat", 31, inputs=2, axis=1), "has more channels than there may be"),
     "sides_in_a_row": (in_a_row("ConvTranspose", 4, ["square"], [floats("square", 8, 8, 1, 1)], strides=[65536, 65536]), "has more pixels than there may be"),
     "scales_in_a_row": (in_a_row("Resize", 9, ["", "scales"], [tensor("scales", [4], struct.pack("<4f", 1, 1, 256, 256))]), "has more pixels than there may be"),
-    "inputs": (behind("Concat", ["map"] * 10000, axis=1), "has 10000 inputs, and may have 64"),
+    "inputs": (behind("Concat", ["map"] * 10000, axis=1), "has 10001 inputs, and may have 64"),
     "image": (behind("Relu", size=(2**40, 2**40)), "impossible size"),
     "output_twice": (network([convolution()[0]] * 2, convolution()[1], output="map"), 'gives "map", which there is already'),
     "image_again": (network([node("Conv", ["image", "weight"], "image")], convolution()[1], output="image"), 'gives "image", which there is already'),
