@@ -7,6 +7,7 @@ import sys
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
+from safetensors.torch import save_file
 
 
 def load_model(path, layout=torch.contiguous_format):
@@ -20,8 +21,17 @@ def load_model(path, layout=torch.contiguous_format):
     return operations, arrays
 
 
-def compute(operations, arrays, voxels):
-    """The map of the last operation; norms of kept statistics are frozen."""
+def calibrate(source, voxels, target):
+    """Writes a model whose batch norms have the statistics of what they see of a volume, one after the other."""
+    operations, arrays = load_model(source)
+    with torch.no_grad():
+        compute(operations, arrays, torch.from_numpy(voxels)[None, None], calibrated=True)
+    with safe_open(source, "pt") as model:
+        save_file({name: array.detach() for name, array in arrays.items()}, target, metadata=model.metadata())
+
+
+def compute(operations, arrays, voxels, calibrated=False):
+    """The map of the last operation; norms of kept statistics are frozen, or calibrated before they are applied."""
     maps = {operations[0]["name"]: voxels}
     for o in operations[1:]:
         inputs, name = [maps[i] for i in o["inputs"]], o["name"]
@@ -32,7 +42,11 @@ def compute(operations, arrays, voxels):
         elif o["type"] == "conv_transpose3d":
             y = F.conv_transpose3d(inputs[0], weight, bias, stride)
         elif o["type"] == "batch_norm":
-            y = F.batch_norm(inputs[0], arrays[name + ".running_mean"], arrays[name + ".running_var"], weight, bias, False, 0.1, o.get("eps", 1e-5))
+            mean, variance = arrays[name + ".running_mean"], arrays[name + ".running_var"]
+            if calibrated:
+                mean.copy_(inputs[0].mean((0, 2, 3, 4)))
+                variance.copy_(inputs[0].var((0, 2, 3, 4), unbiased=False))
+            y = F.batch_norm(inputs[0], mean, variance, weight, bias, False, 0.1, o.get("eps", 1e-5))
         elif o["type"] == "instance_norm":
             y = F.instance_norm(inputs[0], weight=weight, bias=bias, eps=o.get("eps", 1e-5))
         elif o["type"] == "relu":

@@ -2,13 +2,15 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Compares the memory plan's estimate with the measured peak of a training step on volumes, over sizes, channels and batches.
 
-    plan_volumes.py --program build/bin/gigapixel --folder work [--sizes 64x64x64 ...] [--bases 4 8 16] [--batches 1 4 16]
+    plan_volumes.py --program build/bin/gigapixel --folder work [--sizes 48x48x48 ...] [--bases 4 8 16] [--batches 1 4 16]
                     [--memory 1G] [--plot memory.svg] [--json result.json] [--draw]
 
 For each size and each number of channels that `unet3d` begins with, one step is taken in one piece, in which all maps of the volume
 are in memory, and one as the plan divides it within --memory. Batches are those of the middle size and number. Estimates are those
-of `gigapixel plan`. --plot draws both over voxels and batch; --draw draws it from the file of an earlier run and does nothing else. Ends with 1 if an estimate is further than --tolerance from its peak.
-Needs what volume_step.py needs; four CPU minutes.
+of `gigapixel train` before its first step: what `plan` says, and 8 bytes a parameter for each further volume of a step. --plot
+draws both over voxels and batch; --draw draws it from the file of an earlier run and does nothing else. Ends with 1 if an estimate
+is further than --tolerance from its peak.
+Needs what volume_step.py needs; two CPU minutes.
 """
 
 import argparse
@@ -28,7 +30,7 @@ def count_voxels(size):
 
 
 def measure(options, base, size, batch, way):
-    from volume_step import make_volume, plan, train
+    from volume_step import make_volume, train
 
     folder = options.folder / "step"
     subprocess.run(["rm", "-rf", folder], check=True)
@@ -37,10 +39,9 @@ def measure(options, base, size, batch, way):
     volumes = [make_volume(options.folder, sides, 1 + i) for i in range(batch)]
     memory, tiling = (options.most, ["--tile-size", "image"]) if way == WHOLE else (options.memory, [])
     step = SimpleNamespace(program=options.program, network=f"unet3d:base={base}", threads=1, memory=memory)
-    planned = plan(step, volumes[0], *tiling)
     found = train(step, folder, volumes, *tiling)
     row = {"way": way, "base": base, "size": size, "batch": batch, "tiles": found["plan"]["tiles"]}
-    row.update(estimate=planned["peakBytes"], peak=found["peakBytes"], seconds=found["cpuSeconds"]["network"])
+    row.update(estimate=found["estimatedPeakBytes"], peak=found["peakBytes"], seconds=found["cpuSeconds"]["network"])
     cells = [way, base, size, batch, row["tiles"], f"{row['estimate'] / 1e6:.0f}", f"{row['peak'] / 1e6:.0f}"]
     print("| " + " | ".join(map(str, [*cells, f"{row['estimate'] / row['peak']:.2f}", f"{row['seconds']:.1f}"])) + " |", flush=True)
     return row
@@ -108,7 +109,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, help="gigapixel")
     parser.add_argument("--folder", type=Path, help="where volumes are made and kept")
-    parser.add_argument("--sizes", nargs="+", default=["64x64x64", "96x96x96", "128x128x96"], help="WIDTHxHEIGHTxDEPTH")
+    parser.add_argument("--sizes", nargs="+", default=["48x48x48", "64x64x64", "96x96x64"], help="WIDTHxHEIGHTxDEPTH")
     parser.add_argument("--bases", nargs="+", type=int, default=[4, 8, 16])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 4, 16])
     parser.add_argument("--memory", default="1G", help="of steps in tiles")

@@ -2,17 +2,19 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Does a 3-D U-Net learn the tissues of the brain from whole volumes, and what do patches reach in the same time?
 
-    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--epochs 8] [--network unet3d:base=4,depth=2,norm=none,classes=4]
-                                           [--learning-rate 0.01] [--memory 4G] [--tile-size image] [--draw]
+    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--coarse-epochs 20] [--epochs 4] [--memory 4G]
+                                           [--tile-size image] [--network unet3d:base=4,depth=2,classes=4] [--draw]
 
 Ten brains of the test data ($GIGAPIXEL_TEST_DATA/volumes/oasis, CC BY-NC): T1 without the skull, and cerebrospinal fluid, gray and
 white matter. By their numbers the first seven are trained on, the eighth tells the best epoch, the last two judge. For each seed
 
-volumes   `gigapixel train` takes whole volumes, one a step
+volumes   `gigapixel train` takes whole volumes, one a step: --coarse-epochs of every second voxel along each axis, which takes an
+          eighth of the time, then --epochs of all voxels from the best of these weights, with --fine-learning-rate
 patches   eager PyTorch takes patches of 96 x 96 x 96 voxels, two a step, around voxels of the brain that are drawn by chance, with the
           same network, first weights, loss, optimizer and schedule, until it has taken as many CPU seconds, validation included
+          (or --seconds, so that both can run at the same time)
 
-Both have one thread and no augmentation. A model of patches is applied to whole volumes, since all that it computes for a voxel is
+Both have one thread and no augmentation. Batch norms keep the statistics of one brain, every eighth voxel. A model of patches is applied to whole volumes, since all that it computes for a voxel is
 within reach of it. Dice, and 95 % Hausdorff and mean surface distance in mm, are those of `gigapixel evaluate`.
 
 WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again; results.md
@@ -40,6 +42,8 @@ PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
 DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", ROOT / "../shared/data")) / "volumes/oasis"
 sys.path.insert(0, str(ROOT / "Testing/Benchmark/engine"))
 
+from eager_graph import calibrate, compute, load_model  # noqa: E402
+
 SIDE = 96  # of a patch
 BATCH = 2
 TISSUES = {1: "CSF", 2: "gray", 3: "white"}
@@ -62,7 +66,7 @@ class Study:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.file = self.folder / "results.json"
         self.results = json.loads(self.file.read_text()) if self.file.exists() else {}
-        settings = {key: str(value) for key, value in vars(options).items() if key not in ("work", "seeds", "draw")}
+        settings = {key: str(value) for key, value in vars(options).items() if key not in ("work", "seeds", "draw", "parts", "seconds")}
         if self.results.setdefault("settings", settings) != settings and not options.draw:
             sys.exit(f"{self.file} is of other settings: {self.results['settings']}")
         names = sorted(path.name.split("_")[0] for path in DATA.glob("*_SS.nii.gz"))
@@ -71,6 +75,8 @@ class Study:
         self.splits = {"train": names[:7], "validation": names[7:8], "test": names[8:]}
 
     def keep(self, name, found):
+        if self.file.exists():  # another process may have done another part
+            self.results = json.loads(self.file.read_text())
         self.results[name] = found
         self.file.with_suffix(".part").write_text(json.dumps(self.results, indent=1))
         self.file.with_suffix(".part").rename(self.file)
@@ -102,58 +108,83 @@ def get_limits(options):
     return ["--threads", 1, "--memory", options.memory, *tiling]
 
 
-def begin(study, seed):
-    """A model with the first weights of a seed: after a step of next to nothing on every eighth voxel of a brain along each axis,
-    where the tissues take the same shares."""
-    folder, name = study.folder / f"start-{seed}", study.splits["train"][0]
-    model = folder / "run/last.safetensors"
-    if not model.exists():
-        files = []
-        for path in (volume_of(name), truth_of(name)):
+def thin(study, name, step):
+    """Every so many voxels of a brain and its labels along each axis: two files."""
+    folder, files = study.folder / f"every-{step}", []
+    folder.mkdir(exist_ok=True)
+    for path in (volume_of(name), truth_of(name)):
+        files.append(folder / path.name)
+        if not files[-1].exists():
             image = nibabel.load(path)
-            few = np.asarray(image.dataobj)[::8, ::8, ::8]
-            folder.mkdir(parents=True, exist_ok=True)
-            files.append(folder / path.name)
-            nibabel.save(nibabel.Nifti1Image(few, image.affine), files[-1])
+            few = np.asarray(image.dataobj)[::step, ::step, ::step]
+            nibabel.save(nibabel.Nifti1Image(few, image.affine @ np.diag([step, step, step, 1])), files[-1])
+    return files
+
+
+def begin(study, seed):
+    """A model with the first weights of a seed, after a step of next to nothing on every eighth voxel of a brain, where tissues take
+    the same shares; its norms have the statistics of what they see there."""
+    folder = study.folder / f"start-{seed}"
+    model = folder / "calibrated.safetensors"
+    if not model.exists():
+        files = thin(study, study.splits["train"][0], 8)
         cohort = write_cohort(folder / "cohort.csv", [(*files, "train")])
         words = ["--network", study.options.network, "--seed", seed, "--epochs", 1, "--learning-rate", 1e-9, "--no-augmentation"]
         execute("train", "--cohort", cohort, "-o", folder / "run", *words, "--threads", 1)
+        calibrate(folder / "run/last.safetensors", standardize(nibabel.load(files[0])), model)
     return model
 
 
-def train_on_volumes(study, seed):
-    """CPU seconds of the whole training, interruptions included, and the Dice of the validation brain after each epoch."""
-    options, run, start = study.options, study.folder / f"run-{seed}", begin(study, seed)
-    rows = [(volume_of(name), truth_of(name), split) for split in ("train", "validation") for name in study.splits[split]]
-    cohort = write_cohort(study.folder / "cohort.csv", rows)
+def train_for(study, seed, name, rows, weights, epochs, rate):
+    """What the program says, CPU seconds, interruptions included, and the Dice of the validation brain after each epoch."""
+    options, run = study.options, study.folder / f"{name}-{seed}"
+    cohort = write_cohort(study.folder / f"{name}.csv", rows)
     clock = run.with_suffix(".seconds")
     seconds = json.loads(clock.read_text()) if clock.exists() else 0
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = ["--network", options.network, "--weights", start, "--seed", seed, "--epochs", options.epochs]
-    words += ["--learning-rate", options.learning_rate, "--learning-rate-schedule", "cosine", "--warmup", options.warmup]
-    words += ["--no-augmentation", "--resume", *get_limits(options)]
+    words = ["--network", options.network, "--weights", weights, "--seed", seed, "--epochs", epochs, "--learning-rate", rate]
+    words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--no-augmentation", "--resume"]
     try:
-        found = execute("train", "--cohort", cohort, "-o", run, *words)
+        found = execute("train", "--cohort", cohort, "-o", run, *words, *get_limits(options))
     finally:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         clock.write_text(json.dumps(seconds))
     with open(run / "history.csv") as file:
-        dice = [float(row["validation_dice"]) for row in csv.DictReader(file)]
+        return found, seconds, [float(row["validation_dice"]) for row in csv.DictReader(file)]
+
+
+def train_on_volumes(study, seed):
+    options = study.options
+    brains = [(name, split) for split in ("train", "validation") for name in study.splits[split]]
+    weights, coarse, curve = begin(study, seed), 0, []
+    if options.coarse_epochs > 0:
+        rows = [(*thin(study, name, 2), split) for name, split in brains]
+        _, coarse, _ = train_for(study, seed, "coarse", rows, weights, options.coarse_epochs, options.learning_rate)
+        weights = study.folder / f"coarse-{seed}/best.safetensors"
+    rows = [(volume_of(name), truth_of(name), split) for name, split in brains]
+    rate = options.fine_learning_rate if options.coarse_epochs > 0 else options.learning_rate
+    found, seconds, dice = train_for(study, seed, "run", rows, weights, options.epochs, rate)
     for name in study.splits["test"]:
-        words = ["--model", run, "-o", study.labels("volumes", seed, name), "--overwrite", *get_limits(options)]
-        execute("segment", volume_of(name), *words)
-    curve = [[seconds * (epoch + 1) / len(dice), value] for epoch, value in enumerate(dice)]
-    tiles = {key: found["plan"][key] for key in ("tiles", "tileSize")}
-    figures = {"steps": len(dice) * len(study.splits["train"]), "cpuSeconds": seconds, "curve": curve}
-    return {**figures, **tiles, "peakBytes": found["peakBytes"], "estimatedPeakBytes": found["estimatedPeakBytes"]}
+        words = ["--model", study.folder / f"run-{seed}", "-o", study.labels("volumes", seed, name), "--overwrite"]
+        execute("segment", volume_of(name), *words, *get_limits(options))
+    curve = [[coarse + seconds * (epoch + 1) / len(dice), value] for epoch, value in enumerate(dice)]
+    steps = (options.coarse_epochs + options.epochs) * len(study.splits["train"])
+    figures = {"steps": steps, "coarseSeconds": coarse, "cpuSeconds": coarse + seconds, "curve": curve}
+    figures |= {key: found["plan"][key] for key in ("tiles", "tileSize")}
+    return figures | {key: found[key] for key in ("peakBytes", "estimatedPeakBytes")}
+
+
+def standardize(image):
+    """Voxels with a mean of 0 and a deviation of 1; z, y, x."""
+    voxels = np.asarray(image.dataobj).transpose(2, 1, 0).astype(np.float32)
+    return (voxels - voxels.mean()) / voxels.std()
 
 
 def read_brain(name):
-    """Voxels with a mean of 0 and a deviation of 1, and labels; z, y, x."""
-    voxels = np.asarray(nibabel.load(volume_of(name)).dataobj).transpose(2, 1, 0).astype(np.float32)
+    """Voxels and labels; z, y, x."""
     labels = np.asarray(nibabel.load(truth_of(name)).dataobj).transpose(2, 1, 0).astype(np.int64)
-    return (voxels - voxels.mean()) / voxels.std(), labels
+    return standardize(nibabel.load(volume_of(name))), labels
 
 
 def draw_patch(brains, random):
@@ -176,7 +207,6 @@ def spent():
 def train_on_patches(study, seed, seconds):
     """As many CPU seconds as the training on volumes took; weights are those of the best validation."""
     import torch
-    from eager_graph import compute, load_model
 
     options = study.options
     torch.set_num_threads(1)
@@ -292,9 +322,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--network", default="unet3d:base=4,depth=2,norm=none,classes=4")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--parts", default="volumes,patches")
+    parser.add_argument("--seconds", type=float, help="CPU seconds of a training on patches, in place of those on volumes")
+    parser.add_argument("--network", default="unet3d:base=4,depth=2,classes=4")
+    parser.add_argument("--coarse-epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--learning-rate", type=float, default=0.01)
+    parser.add_argument("--fine-learning-rate", type=float, default=0.003)
     parser.add_argument("--warmup", type=int, default=5, help="steps")
     parser.add_argument("--memory", default="4G")
     parser.add_argument("--tile-size", help="of gigapixel train and segment, in place of the plan's choice")
@@ -302,13 +336,15 @@ def main():
     options = parser.parse_args()
     options.work = options.work.resolve()
     study, seeds = Study(options), [int(word) for word in options.seeds.split(",")]
-    for seed in () if options.draw else seeds:
-        for way in WAYS:
-            if f"{way}-{seed}" not in study.results:
-                of_volumes = study.results.get(f"volumes-{seed}")
-                found = train_on_volumes(study, seed) if way == "volumes" else train_on_patches(study, seed, of_volumes["cpuSeconds"])
-                study.keep(f"{way}-{seed}", {**found, "judged": study.judge(way, seed)})
-                write_table(study, seeds)
+    for seed, way in [] if options.draw else [(seed, way) for seed in seeds for way in options.parts.split(",")]:
+        if f"{way}-{seed}" not in study.results:
+            if way == "volumes":
+                found = train_on_volumes(study, seed)
+            else:
+                seconds = options.seconds or study.results[f"volumes-{seed}"]["cpuSeconds"]
+                found = train_on_patches(study, seed, seconds)
+            study.keep(f"{way}-{seed}", {**found, "judged": study.judge(way, seed)})
+            write_table(study, seeds)
     write_table(study, seeds)
     draw_curve(study, seeds)
     draw_slices(study, seeds[0])
