@@ -2,7 +2,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Does a 3-D U-Net learn the tissues of the brain from whole volumes, and what do patches reach in the same time?
 
-    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--coarse-epochs 20] [--epochs 4] [--memory 4G]
+    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--coarse-epochs 20] [--epochs 3] [--memory 4G]
                                            [--tile-size image] [--network unet3d:base=4,depth=2,classes=4] [--draw]
 
 Ten brains of the test data ($GIGAPIXEL_TEST_DATA/volumes/oasis, CC BY-NC): T1 without the skull, and cerebrospinal fluid, gray and
@@ -30,6 +30,7 @@ import json
 import os
 import pathlib
 import resource
+import signal
 import subprocess
 import sys
 
@@ -46,6 +47,7 @@ from eager_graph import calibrate, compute, load_model  # noqa: E402
 
 SIDE = 96  # of a patch
 BATCH = 2
+VALIDATIONS = 6  # of a training on patches
 TISSUES = {1: "CSF", 2: "gray", 3: "white"}
 WAYS = {"volumes": "#0b5cad", "patches": "#e07b00"}
 
@@ -223,8 +225,8 @@ def train_on_patches(study, seed, seconds):
 
     random, steps, curve, best = np.random.default_rng(seed), 0, [], None
     begun = spent()
-    while (part := (spent() - begun) / seconds) < 1 or len(curve) < options.epochs:
-        if part >= (len(curve) + 1) / options.epochs:
+    while (part := (spent() - begun) / seconds) < 1 or len(curve) < VALIDATIONS:
+        if part >= (len(curve) + 1) / VALIDATIONS:
             curve.append([spent() - begun, get_mean_dice(label(held_back[0]), held_back[1])])
             if best is None or curve[-1][1] > max(dice for _, dice in curve[:-1]):
                 best = [array.detach().clone() for array in arrays.values()]
@@ -326,7 +328,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="CPU seconds of a training on patches, in place of those on volumes")
     parser.add_argument("--network", default="unet3d:base=4,depth=2,classes=4")
     parser.add_argument("--coarse-epochs", type=int, default=20)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--learning-rate", type=float, default=0.01)
     parser.add_argument("--fine-learning-rate", type=float, default=0.003)
     parser.add_argument("--warmup", type=int, default=5, help="steps")
@@ -334,6 +336,7 @@ def main():
     parser.add_argument("--tile-size", help="of gigapixel train and segment, in place of the plan's choice")
     parser.add_argument("--draw", action="store_true", help="only make the table and the pictures anew")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what was spent is kept
     options.work = options.work.resolve()
     study, seeds = Study(options), [int(word) for word in options.seeds.split(",")]
     for seed, way in [] if options.draw else [(seed, way) for seed in seeds for way in options.parts.split(",")]:
