@@ -14,7 +14,8 @@ patches   eager PyTorch takes patches of 96 x 96 x 96 voxels, two a step, around
           same network, first weights, loss, optimizer and schedule, until it has taken as many CPU seconds, validation included
           (or --seconds, so that both can run at the same time)
 
-Both have one thread and no augmentation. Batch norms keep the statistics of one brain, every eighth voxel. A model of patches is applied to whole volumes, since all that it computes for a voxel is
+Both have one thread and no augmentation. Batch norms keep the statistics of one brain, every eighth voxel. A model of patches is
+applied to whole volumes, since all that it computes for a voxel is
 within reach of it. Dice, and 95 % Hausdorff and mean surface distance in mm, are those of `gigapixel evaluate`.
 
 WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again; results.md
