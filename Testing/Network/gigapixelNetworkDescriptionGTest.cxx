@@ -276,10 +276,10 @@ TEST(NetworkDescription, RefusesGraphsWithTheReason)
            "\"kernel_size\": 1 }, { \"name\": \"p\", \"type\": \"sigmoid\", \"inputs\": [\"logits\"] }");
   EXPECT_NE(GetRefusal(Change(sigmoid, "\"output\": \"logits\"", "\"output\": \"p\"")).find("has to be logits"),
             std::string::npos);
-  for (const std::string & moving : { R"("type": "crop", "inputs": ["p", "image"])",
-                                      R"("type": "interpolate", "mode": "bilinear", "inputs": ["p", "image"])",
-                                      R"("type": "slice_channels", "channels": 1, "inputs": ["p"])",
-                                      R"("type": "dropout", "inputs": ["p"])" })
+  for (const std::string moving : { R"("type": "crop", "inputs": ["p", "image"])",
+                                    R"("type": "interpolate", "mode": "bilinear", "inputs": ["p", "image"])",
+                                    R"("type": "slice_channels", "channels": 1, "inputs": ["p"])",
+                                    R"("type": "dropout", "inputs": ["p"])" })
   {
     const std::string moved = Change(
       sigmoid, "\"inputs\": [\"logits\"] }", "\"inputs\": [\"logits\"] }, { \"name\": \"moved\", " + moving + " }");
