@@ -2,6 +2,8 @@
 """Training on volumes: what is learned, that it does not depend on how volumes are stored, memory, and what is refused."""
 
 import itertools
+import json
+import struct
 
 import numpy
 import pytest
@@ -45,8 +47,8 @@ def study(tmp_path_factory):
     return write_cohort(folder / "cohort.csv", rows)
 
 
-def train(cohort, folder, *options, code=0):
-    arguments = ["--cohort", cohort, "-o", folder, "--network", NETWORK, "--learning-rate", 0.02, "--seed", 3]
+def train(cohort, folder, *options, rate=0.02, code=0):
+    arguments = ["--cohort", cohort, "-o", folder, "--network", NETWORK, "--learning-rate", rate, "--seed", 3]
     return run("train", *arguments, *options, *([] if code else ["--json"]), code=code)
 
 
@@ -158,3 +160,32 @@ def test_refusals(study, tmp_path):
         assert "takes volumes" in run("train", *arguments, *option, code=2).err, option
     (folder / "region.csv").write_text("slide,mask,split,region\n0.nii.gz,0.labels.nii.gz,train,\"0,0,8,8\"\n")
     assert "by a region" in fails("train", "--cohort", folder / "region.csv", "-o", tmp_path / "run", "--network", NETWORK)
+
+
+def read_arrays(path):
+    content = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    data = content[8 + length :]
+    return {name: numpy.frombuffer(data[slice(*entry["data_offsets"])], "<f4").reshape(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
+
+
+def test_norms_get_the_statistics_of_the_volumes(study, tmp_path):
+    """Of the first norm they are computed here, from the weights that stayed as they were."""
+    train(study, tmp_path / "run", "--epochs", 1, "--calibrate", 3, "--no-augmentation", rate=1e-9)
+    arrays = read_arrays(tmp_path / "run" / "best.safetensors")
+    weight = arrays["enc.0.0.weight"].astype(float)
+    bias = arrays.get("enc.0.0.bias", numpy.zeros(len(weight))).astype(float)
+    means, squares = [], []
+    for seed in range(3):
+        values = draw(seed)[0].astype(float)
+        padded = numpy.pad((values - values.mean()) / values.std(), 1)
+        maps = numpy.zeros((len(weight), *SHAPE))
+        for z, y, x in itertools.product(range(3), repeat=3):
+            maps += weight[:, 0, z, y, x].reshape(-1, 1, 1, 1) * padded[z : z + SHAPE[0], y : y + SHAPE[1], x : x + SHAPE[2]]
+        maps += bias.reshape(-1, 1, 1, 1)
+        means.append(maps.mean((1, 2, 3)))
+        squares.append((maps**2).mean((1, 2, 3)))
+    mean = numpy.mean(means, 0)
+    assert arrays["enc.0.1.running_mean"] == pytest.approx(mean, abs=1e-4)
+    assert arrays["enc.0.1.running_var"] == pytest.approx(numpy.mean(squares, 0) - mean**2, rel=2e-4)
