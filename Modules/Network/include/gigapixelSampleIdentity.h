@@ -5,8 +5,8 @@
 namespace gigapixel
 {
 
-/** In Sample::identity, what stands before that of the tissue mask, at its end: a run that had one and is to go on without
- * is refused by that name. */
+/** In Sample::identity, what stands before that of the tissue mask, at its end: a run that had one and is to go on
+ * without is refused by that name. */
 constexpr const char * TissueIdentity = " tissue: ";
 
 } // namespace gigapixel
